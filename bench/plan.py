@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from bench.fleet import generate
 from cli.commands.validate import summary
 from cli.worktree import open_worktree
-from shared.fleet.planning.plan import make_plan
+from shared.fleet.planning.make_plan import make_plan
 from shared.fleet.resolve.repository_layout import Files, blob_id, manifest_paths
 from shared.fleet.resolve.resolver import resolve
 from shared.fleet.yaml_tree.parser import parse

@@ -20,7 +20,8 @@ from bench.counting import Counted
 from bench.fleet import cluster_file, generate
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.desired import Stored
-from shared.fleet.planning.plan import Plan, make_plan
+from shared.fleet.planning.make_plan import make_plan
+from shared.fleet.planning.plan import Plan
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.work import Work
 from shared.jobs.messages import PlanRequest

@@ -18,7 +18,8 @@ from cli.terminal import plan_view
 from cli.terminal.output import Output, OutputOption, show
 from cli.text import line
 from cli.worktree import open_worktree
-from shared.fleet.planning.plan import Action, Item, Plan, make_plan
+from shared.fleet.planning.make_plan import make_plan
+from shared.fleet.planning.plan import Action, Item, Plan
 from shared.fleet.resolve.problems import nearest
 
 

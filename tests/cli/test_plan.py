@@ -18,7 +18,8 @@ from localcloud.common.http_server import HttpServer, json_response
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.aks.field_effects import Effect
 from shared.fleet.planning.differences import Change
-from shared.fleet.planning.plan import Action, Item, Plan, make_plan
+from shared.fleet.planning.make_plan import make_plan
+from shared.fleet.planning.plan import Action, Item, Plan
 from shared.pipeline.api.approval import approve
 from shared.pipeline.api.parts import Page
 from shared.pipeline.api.plans import plan_view as planned_view

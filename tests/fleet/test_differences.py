@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from shared.fleet.aks.comparison import alike
 from shared.fleet.aks.field_effects import Effect
 from shared.fleet.planning.differences import differences
-from shared.fleet.planning.plan import Action, make_plan
+from shared.fleet.planning.make_plan import make_plan
+from shared.fleet.planning.plan import Action
 from tests.support.desired_clusters import NOW, desired, fleet, record, with_field
 
 JSON: st.SearchStrategy[Any] = st.recursive(

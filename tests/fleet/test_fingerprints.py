@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from shared.fleet.desired import Desired, Stored, normalised
-from shared.fleet.planning.plan import make_plan
+from shared.fleet.planning.make_plan import make_plan
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.fingerprints import Known, fingerprint_of
 from shared.fleet.resolve.repository_layout import Files, blob_id

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from shared.fleet.aks.field_effects import Effect
 from shared.fleet.desired import Desired
 from shared.fleet.planning.differences import Change, differences
-from shared.fleet.planning.plan import Action, Plan, make_plan
+from shared.fleet.planning.make_plan import make_plan
+from shared.fleet.planning.plan import Action, Plan
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from tests.support.desired_clusters import NOW, Row, desired, fleet, record, with_field
 

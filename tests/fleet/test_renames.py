@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from shared.fleet.planning.plan import Action, make_plan
+from shared.fleet.planning.make_plan import make_plan
+from shared.fleet.planning.plan import Action
 from shared.fleet.planning.renames import renames
 from tests.support.desired_clusters import NOW, desired, fleet, record, with_field
 

@@ -12,7 +12,7 @@ import pytest
 from localcloud.azure.world.arm_resources import Condition
 from localcloud.tables.memory_state import MemoryState
 from shared.fleet.aks.ownership import Owner
-from shared.fleet.planning import plan
+from shared.fleet.planning import make_plan as decision
 from shared.jobs import lease as leases
 from shared.jobs import record as records
 from shared.jobs.lease import Resend, Superseded
@@ -52,7 +52,7 @@ def a_cluster_that_is_being_deleted_takes_a_new_spec(patch: pytest.MonkeyPatch) 
             self.generation, self.deleting, self.retryable_failure = record.generation, False, False
             self.restorable = False
 
-    original = plan.make_plan
+    original = decision.make_plan
 
     def make_plan(commit: str, desired: Any, recorded: Mapping[str, ClusterRecord], **rest: Any) -> Any:
         alive = {name: Alive(r) if r.deleting else r for name, r in recorded.items()}
@@ -154,7 +154,7 @@ def an_old_read_of_the_branch_serves_every_request(patch: pytest.MonkeyPatch) ->
 
 
 def deletes_need_no_approval(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(plan, "_guard", lambda *_: "")
+    patch.setattr(decision, "_guard", lambda *_: "")
 
 
 def every_app_runs_every_recipe(patch: pytest.MonkeyPatch) -> None:

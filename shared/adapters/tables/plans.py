@@ -1,4 +1,4 @@
-"""Plans in Azure Table Storage: a document, and beside it the properties that a report changes alone."""
+"""Plans in Azure Table Storage: a document, and next to it the properties that a report changes alone."""
 
 from __future__ import annotations
 

@@ -1,24 +1,15 @@
-"""The plan: what a commit does to each cluster, decided from git and the recorded state alone."""
+"""The plan of a commit: what it does to each cluster, or why it does not."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
-from shared.fleet.aks.change_effects import missing_conditions
-from shared.fleet.aks.comparison import alike
-from shared.fleet.aks.field_effects import Effect
-from shared.fleet.desired import normalised
-from shared.fleet.garbage_collection import no_garbage_collection
-from shared.fleet.planning.differences import Change, differences
+from shared.fleet.planning.differences import Change
 from shared.fleet.planning.holds import Hold, HoldKind
-from shared.fleet.planning.renames import rename_holds
-from shared.fleet.resolve.desired_fleet import DesiredFleet
-from shared.fleet.resolve.repository_layout import FLEET_FILE
 
 
 class Action(StrEnum):
@@ -188,152 +179,3 @@ class Plan:
         # A cluster whose accepted delete has finished since no longer has a record.
         items += [item for name, item in before.items() if name not in now]
         return replace(self, items=tuple(items))
-
-
-@no_garbage_collection()
-def make_plan(
-    commit: str,
-    desired: DesiredFleet,
-    recorded: Mapping[str, Recorded],
-    *,
-    now: datetime,
-    approved: frozenset[str] = frozenset(),
-    reviewers: Sequence[str] = (),
-) -> Plan:
-    """Return the plan; it deletes nothing that a guard, a problem or a protection forbids.
-
-    ``approved`` are the clusters whose deletion an operator approved at exactly this commit; ``now``
-    determines whether a suspension has ended. ``reviewers`` are the teams whose reviews approve, too.
-    """
-    present = desired.clusters.keys() | desired.invalid.keys()
-    removed = [name for name in sorted(recorded) if name not in present]
-    gone = {name: recorded[name].document for name in removed if not recorded[name].deleting}
-    new = [desired.clusters[name] for name in desired.clusters.keys() - recorded.keys()]
-    added = {one.name: one.document() for one in new if not one.adopt} if gone else {}
-    holds = rename_holds(gone, added, approved)
-    items = [_wanted(name, desired, recorded.get(name), holds.get(name)) for name in sorted(present)]
-    items += _removed(removed, desired, recorded, approved, now, holds)
-    if reviewers:
-        items = [replace(item, hold=item.hold and item.hold.reviewed_by(reviewers)) for item in items]
-    return Plan(
-        commit,
-        tuple(sorted(items, key=lambda item: item.cluster)),
-        tuple(str(problem) for problem in desired.problems),
-        next((str(problem) for problem in desired.problems if problem.file == FLEET_FILE), ""),
-    )
-
-
-def _wanted(name: str, desired: DesiredFleet, record: Recorded | None, hold: Hold | None) -> Item:
-    """Return the item of a cluster that the commit contains."""
-    if name in desired.invalid:
-        return _invalid(name, str(desired.invalid[name][0]), record)
-    cluster = desired.clusters[name]
-    if record is None and hold:
-        return Item(name, Action.ON_HOLD, hold=hold)
-    if record is None:
-        return Item(name, Action.ADOPT if cluster.adopt else Action.CREATE, 1)
-    if record.deleting and not record.restorable:
-        action = Action.RETRY if record.retryable_failure else Action.ON_HOLD
-        return _same_spec(record, name, action, Hold(HoldKind.AWAITS_DELETION))
-    update = Item(name, Action.UPDATE, record.generation + 1, record.uid)
-    same = _same_spec(record, name, Action.RETRY if record.retryable_failure else Action.UNCHANGED)
-    same = update if record.deleting else same
-    if cluster.digest == record.digest:
-        return same
-    before, document = normalised(record.document), cluster.document()
-    if alike(before, document):
-        return same
-    moved = _move(before, document)
-    if moved:
-        return _same_spec(record, name, Action.ON_HOLD, moved)
-    changed = (change for change in differences(before, document) if change.path not in _PLACES)
-    changes = tuple(_explained(change, name, desired) for change in changed)
-    refused = _immutable(changes)
-    if refused:
-        return Item(name, Action.REFUSED, record.generation, record.uid, changes, refused)
-    return replace(update, changes=changes)
-
-
-def _invalid(name: str, problem: str, record: Recorded | None) -> Item:
-    new = Hold(HoldKind.INVALID_NEW_MANIFEST, {"problem": problem})
-    if record is None:
-        return Item(name, Action.INVALID, hold=new)
-    if record.deleting:
-        return _same_spec(record, name, Action.INVALID, new)
-    return _same_spec(record, name, Action.INVALID, Hold(HoldKind.INVALID_MANIFEST, {"problem": problem}))
-
-
-def _explained(change: Change, name: str, desired: DesiredFleet) -> Change:
-    """Return the change with the source of its new value."""
-    return replace(change, source=desired.source(name, change.path))
-
-
-def _immutable(changes: tuple[Change, ...]) -> Hold | None:
-    """Return the hold of a change that Azure cannot make, None when it can make all of them."""
-    for change in changes:
-        if change.effect is Effect.RECREATION:
-            values = {"old": change.old or "nothing", "new": change.new or "nothing"}
-            only = missing_conditions(change.path, change.old, change.new)
-            details = {"field": change.path, **values, **({"only": only} if only else {})}
-            return Hold(HoldKind.IMMUTABLE_FIELD, details)
-    return None
-
-
-def _same_spec(record: Recorded, name: str, action: Action, hold: Hold | None = None) -> Item:
-    """Return an item that does not change the spec."""
-    return Item(name, action, record.generation, record.uid, hold=hold)
-
-
-_PLACE = ("subscriptionId", "resourceGroup", "location")
-_PLACES = {f"spec.{field}" for field in _PLACE}
-"""Fields in which ``_move`` accepts only a different letter case, which Azure ignores."""
-
-
-def _move(old: Mapping[str, Any], new: Mapping[str, Any]) -> Hold | None:
-    """Return the hold of a change of place: it would leave the old cluster behind, unmanaged."""
-    for field in _PLACE:
-        before, after = old["spec"][field], new["spec"][field]
-        if before.lower() != after.lower():
-            return Hold(HoldKind.MOVE, {"field": f"spec.{field}", "old": before, "new": after})
-    return None
-
-
-def _removed(
-    names: list[str],
-    desired: DesiredFleet,
-    recorded: Mapping[str, Recorded],
-    approved: frozenset[str],
-    now: datetime,
-    holds: Mapping[str, Hold],
-) -> Iterator[Item]:
-    """Yield the items of the clusters that the commit no longer contains."""
-    removed = sum(not recorded[name].deleting and name not in approved for name in names)
-    for name in names:
-        record = recorded[name]
-        if record.deleting:
-            action = Action.RETRY if record.retryable_failure else Action.UNCHANGED
-            yield _same_spec(record, name, action, Hold(HoldKind.BEING_DELETED))
-            continue
-        if desired.guards is None:
-            yield _same_spec(record, name, Action.ON_HOLD, Hold(HoldKind.INVALID_FLEET_FILE))
-            continue
-        guard = holds.get(name) or _guard(
-            record, removed, desired.guards.delete_budget.of(len(recorded)), now
-        )
-        if guard and name not in approved:
-            yield _same_spec(record, name, Action.ON_HOLD, guard)
-        else:
-            yield Item(name, Action.DELETE, record.generation + 1, record.uid)
-
-
-def _guard(record: Recorded, removed: int, budget: int, now: datetime) -> Hold | None:
-    """Return the guard that holds a delete, None when none does."""
-    spec = record.document["spec"]
-    suspended = spec.get("suspend")
-    if suspended and datetime.fromisoformat(suspended["until"]) > now:
-        return Hold(HoldKind.SUSPENSION, {"owner": suspended["owner"], "until": suspended["until"]})
-    if spec.get("deletionProtection"):
-        return Hold(HoldKind.DELETION_PROTECTION)
-    if removed > budget:
-        return Hold(HoldKind.DELETE_BUDGET, {"removed": str(removed), "budget": str(budget)})
-    return None

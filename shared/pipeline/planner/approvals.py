@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from shared.fleet.planning.plan import Plan, make_plan
+from shared.fleet.planning.make_plan import make_plan
+from shared.fleet.planning.plan import Plan
 from shared.jobs.messages import Approval, PlanRequest
 from shared.jobs.review_check import ReviewCheck
 from shared.pipeline.planner.team_reviews import ask, ask_again

@@ -16,7 +16,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
-from shared.fleet.planning.plan import Plan, make_plan
+from shared.fleet.planning.make_plan import make_plan
+from shared.fleet.planning.plan import Plan
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.repository_layout import manifest_paths
 from shared.fleet.resolve.work import Work
