@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from bench.counting import Counted
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.ports.stays import Stays
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
 
@@ -30,6 +31,7 @@ class Cost:
 def measure(clusters: int) -> tuple[Cost, Cost]:
     """Create so many clusters, remove half of them, and return what each commit cost."""
     cloud = MemoryCloud(throttle=False)
+    cloud.with_ports(lambda ports: replace(ports, stays=Stays(0)))  # one thread: who stays holds up all
     names = [f"cluster-{number:04}" for number in range(clusters)]
     created = _commit(cloud, fleet_files.fleet(*names, budget=clusters), clusters)
     kept = names[: clusters // 2]

@@ -2,6 +2,7 @@
 
 Each function has instances of its own, as in Azure, and each serves as many sessions at a time as host.json
 says. A message has its effects when it begins, and keeps its session for as long as its calls usually take.
+So no worker waits for Flux in its message here: ``bench.parallel`` models that.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
-from localcloud.memory.memory_cloud import JOB_QUEUES, QUEUES, Connections, MemoryCloud, Tripwire
+from localcloud.memory.memory_cloud import JOB_QUEUES, QUEUES, MemoryCloud, Tripwire
 from localcloud.memory.memory_cloud import Counter as Calls
 from localcloud.runtime.options import ROOT
 from localcloud.servicebus.world.broker_values import Delivery, SessionLock
@@ -24,6 +25,7 @@ from shared.jobs.messages import JobMessage, PlanRequest
 from shared.pipeline.planner import planner
 from shared.pipeline.worker import worker
 from shared.ports import Ports
+from shared.ports.stays import Stays
 from shared.ports.token_cache import TokenCache
 
 SECONDS = {"state": 0.01, **dict.fromkeys(QUEUES, 0.01), "repository": 0.2, "azure": 0.2, "kubernetes": 0.05}
@@ -51,8 +53,7 @@ class Host:
     def __init__(self, queue: str, sessions: int, cloud: MemoryCloud, waits: Waits) -> None:
         self.queue, self.free = queue, sessions
         self.spent, self._waits = 0.0, waits
-        ports = replace(cloud.ports, token_cache=TokenCache())
-        ports = replace(ports, kubernetes=Connections(cloud.kubernetes, ports.azure, cloud.clock))
+        ports = replace(cloud.ports, token_cache=TokenCache(), stays=Stays(0), kubernetes=cloud.connections())
         wires: dict[str, Any] = {
             name: Tripwire(getattr(ports, name), _Cost(seconds, self._spend))
             for name, seconds in SECONDS.items()

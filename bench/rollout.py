@@ -1,136 +1,185 @@
 """A whole fleet's rollout under Azure's documented limits: ``python -m bench.rollout [CLUSTERS] [WORKERS]``.
 
-Virtual time on the local cloud in memory, with all clusters in one subscription. Every message that is due
-runs at once, so there are as many steps at a time as there are sessions; each worker holds tokens and
-connections of its own.
+Virtual time on the local cloud in memory. Every message that is due runs at once, so there are as many steps
+at a time as there are sessions; each worker has tokens and connections of its own. Clusters use local
+accounts, or Entra ID with ``--entra``. ``--subscriptions`` spreads them, ``--change`` changes five meanwhile.
 """
 
 from __future__ import annotations
 
-import itertools
-import sys
+import argparse
+import math
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
+from bench.parallel import ParallelCloud
 from localcloud.azure.world import request_limits
 from localcloud.azure.world.arm_resources import Timings
-from localcloud.memory.memory_cloud import Connections, MemoryCloud
-from shared.fleet.resource_ids import ClusterId
+from localcloud.kubernetes.world.controllers import Delays
+from shared.jobs.record import Phase
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import Pushed
-from shared.ports import FleetConfig, Kubernetes, KubernetesApi, Ports
-from shared.ports.token_cache import TokenCache
+from shared.ports import FleetConfig
 from tests.support import fleet_files
 
 CREATION = 300.0
 """Seconds that Azure takes to create a cluster; 4 to 6 minutes are usual."""
 CONFIG = FleetConfig("example", "example/fleet", lease_seconds=90, poll_seconds=20)
+OFTEN = replace(CONFIG, poll_seconds=1)
 SHARED = (request_limits.ARM_READ, request_limits.ARM_WRITE, request_limits.ANY_OTHER)
 FIRST = 60.0
-SESSION_IDLE = timedelta(seconds=0.5)
-"""As ``sessionIdleTimeout`` in host.json: a job that does not wait stays with its worker."""
+LONGEST = 86400.0
+CHANGED = 5
+ENTRA = "  aadProfile: {managed: true, enableAzureRBAC: true}\n"
 
 
-class Workers:
-    """The Kubernetes port and the token cache of one worker after the other."""
+@dataclass(frozen=True)
+class Work:
+    """What is rolled out, and by whom; ``flux`` are the seconds until Flux's Deployments run."""
 
-    def __init__(self, cloud: MemoryCloud, count: int) -> None:
-        ports = cloud.ports
-        made = [Connections(cloud.kubernetes, ports.azure, cloud.clock) for _ in range(count)]
-        self._clock, self._connections = cloud.clock, itertools.cycle(made)
-        self._sessions: dict[ClusterId, tuple[Connections, datetime]] = {}
-        self._caches = itertools.cycle([TokenCache() for _ in range(count)])
-
-    def connect(
-        self, cluster: ClusterId, *, kubeconfig: Callable[[ClusterId], str] | None = None
-    ) -> KubernetesApi:
-        """Connect as the worker that has the cluster's session; an idle one goes to the next worker."""
-        now = self._clock()
-        worker, last = self._sessions.get(cluster, (None, now))
-        if worker is None or now - last > SESSION_IDLE:
-            worker = next(self._connections)
-        self._sessions[cluster] = (worker, now)
-        return worker.connect(cluster, kubeconfig=kubeconfig)
-
-    def ports(self, ports: Ports) -> Ports:
-        """Return the ports of the workers."""
-        kubernetes: Kubernetes = self
-        return replace(ports, kubernetes=kubernetes, token_cache=_Caches(self._caches))
-
-
-class _Caches(TokenCache):
-    """The token caches of all workers, one after the other."""
-
-    def __init__(self, caches: itertools.cycle[TokenCache]) -> None:
-        super().__init__()
-        self._caches = caches
-
-    def put(self, key: str, tokens: int, until: datetime) -> None:
-        next(self._caches).put(key, tokens, until)
-
-    def take(self, key: str, now: datetime) -> bool:
-        return next(self._caches).take(key, now)
+    clusters: int
+    workers: int
+    subscriptions: int = 1
+    entra: bool = False
+    flux: float = 0.0
+    change: float = 0.0
 
 
 @dataclass(frozen=True)
 class Rollout:
-    """What a rollout took: virtual and real seconds, calls by limit, refusals by their time in seconds."""
+    """What a rollout took: virtual and real seconds, calls by limit, refusals by their time in seconds.
+
+    ``longest`` are the virtual seconds of the longest invocation by queue, ``statuses`` the most of a commit,
+    ``changed`` the virtual seconds until the change in between was Ready.
+    """
 
     seconds: float
     real: float
     ready: int
     calls: Counter[str]
     refused: list[float]
+    longest: Mapping[str, float] = field(default_factory=dict)
+    statuses: int = 0
+    changed: float = 0.0
 
 
-def roll_out(clusters: int, workers: int) -> Rollout:
-    """Create so many clusters from nothing until all are Ready."""
-    cloud = MemoryCloud(throttle=True, config=CONFIG)
+def roll_out(work: Work, config: FleetConfig = CONFIG) -> Rollout:
+    """Create the clusters from nothing until all are Ready."""
+    cloud = ParallelCloud(work.workers, throttle=True, config=config, delays=Delays(rollout=work.flux))
     cloud.azure.engine.timings = Timings(create_cluster=CREATION)
-    cloud.with_ports(Workers(cloud, workers).ports)
+    cloud.azure.engine.subscriptions = tuple(map(_subscription, range(work.subscriptions)))
     begin, real = cloud.clock(), time.monotonic()
-    names = [f"cluster-{number:04}" for number in range(clusters)]
-    commit = cloud.repository.push(fleet_files.fleet(*names))
-    accept(Pushed("d1", f"push-{commit}", commit), cloud.ports)
-    cloud.run(86400)
-    ready = sum(record.phase.value == "Ready" for record in cloud.state.clusters())
+    names = [f"cluster-{number:05}" for number in range(work.clusters)]
+    files = fleet_files.fleet() | {
+        _path(name): _manifest(name, number, work) for number, name in enumerate(names)
+    }
+    commits = [_push(cloud, files)]
+    changed = 0.0
+    if work.change:
+        cloud.run(work.change, until=lambda: False)
+        pushed, chosen = cloud.clock(), _ready(cloud)[:CHANGED]
+        commits.append(_push(cloud, files | {_path(name): _tagged(files[_path(name)]) for name in chosen}))
+        cloud.run(LONGEST, until=lambda: _observed(cloud, chosen))
+        changed = (cloud.clock() - pushed).total_seconds()
+    cloud.run(LONGEST)
     limits = cloud.azure.limits
-    refused = [(at - begin).total_seconds() for _, at in limits.refusals]
-    seconds, took = (cloud.clock() - begin).total_seconds(), time.monotonic() - real
-    return Rollout(seconds, took, ready, limits.counts, refused)
+    return Rollout(
+        (cloud.clock() - begin).total_seconds(),
+        time.monotonic() - real,
+        len(_ready(cloud)),
+        limits.counts,
+        [(at - begin).total_seconds() for _, at in limits.refusals],
+        cloud.longest,
+        max(len(cloud.repository.statuses.history(commit)) for commit in commits),
+        changed,
+    )
 
 
-def lower_bound(alone: Rollout, calls: Mapping[str, float]) -> float:
-    """Return the least seconds in which the buckets allow so many calls.
+def _subscription(number: int) -> str:
+    return f"00000000-0000-0000-0000-{number + 1:012}"
 
-    A write begins a creation and a credential ends it, so those two buckets come on top of one cluster's
-    time; reads happen meanwhile.
+
+def _path(name: str) -> str:
+    return f"clusters/{name}/cluster.yaml"
+
+
+def _manifest(name: str, number: int, work: Work) -> bytes:
+    where = f"  subscriptionId: {_subscription(number % work.subscriptions)}\n"
+    return fleet_files.cluster(name, extra=where + (ENTRA if work.entra else ""))
+
+
+def _tagged(manifest: bytes) -> bytes:
+    return manifest + b"  tags: {changed: in-between}\n"
+
+
+def _push(cloud: ParallelCloud, files: dict[str, bytes]) -> str:
+    commit = cloud.repository.push(files)
+    accept(Pushed(commit[:8], f"push-{commit}", commit), cloud.ports)
+    return commit
+
+
+def _ready(cloud: ParallelCloud) -> list[str]:
+    return [record.name for record in cloud.state.clusters() if record.phase is Phase.READY]
+
+
+def _observed(cloud: ParallelCloud, names: list[str]) -> bool:
+    return all(record.observed_generation == 2 for record in cloud.state.clusters_named(names))
+
+
+def lower_bound(work: Work, alone: Rollout) -> float:
+    """Return the least seconds in which the buckets of one subscription allow its clusters.
+
+    A write begins a creation and a credential ends it, so those two buckets come on top of the time of a
+    cluster alone whose end is seen at once. Reads happen meanwhile. A cluster needs the calls of one alone.
     """
+    fastest = roll_out(replace(work, clusters=1, workers=1, change=0.0), OFTEN).seconds
+    share = math.ceil(work.clusters / work.subscriptions)
+    calls = {name: number * share for name, number in alone.calls.items()}
     waits = {limit: (calls[limit.name] - limit.burst) / limit.per_second for limit in SHARED}
     gates = max(0.0, waits[request_limits.ARM_WRITE], waits[request_limits.ANY_OTHER])
-    return max(alone.seconds + gates, waits[request_limits.ARM_READ])
+    return max(fastest + gates, waits[request_limits.ARM_READ])
+
+
+def parse() -> Work:
+    """Return the work that the command line describes."""
+    parser = argparse.ArgumentParser(prog="python -m bench.rollout")
+    parser.add_argument("clusters", type=int, nargs="?", default=200)
+    parser.add_argument("workers", type=int, nargs="?", default=4)
+    parser.add_argument("--subscriptions", type=int, default=1)
+    parser.add_argument("--entra", action="store_true", help="clusters with Entra ID")
+    parser.add_argument("--flux", type=float, default=0.0, help="seconds until Flux's Deployments run")
+    parser.add_argument("--change", type=float, default=0.0, help="change five Ready clusters at this second")
+    return Work(**vars(parser.parse_args()))
 
 
 def main() -> None:
     """Roll out and print."""
-    clusters = int(sys.argv[1]) if len(sys.argv) > 1 else 200
-    workers = int(sys.argv[2]) if len(sys.argv) > 2 else 4
-    alone, whole = roll_out(1, 1), roll_out(clusters, workers)
-    needed = lower_bound(alone, {name: number * clusters for name, number in alone.calls.items()})
-    sent = lower_bound(alone, whole.calls)
+    work = parse()
+    alone, whole = roll_out(replace(work, clusters=1, workers=1, change=0.0)), roll_out(work)
+    bound = lower_bound(work, alone)
     early = sum(second < FIRST for second in whole.refused)
-    print(f"{whole.ready} of {clusters} clusters Ready, {workers} workers, one subscription")
+    sign_in = "Entra ID" if work.entra else "local accounts"
+    print(
+        f"{whole.ready} of {work.clusters} clusters Ready, {work.workers} workers, "
+        f"{work.subscriptions} subscriptions, {sign_in}"
+    )
     print(f"429 in the first minute {early}, after it {len(whole.refused) - early}")
-    print(f"virtual time    {whole.seconds:8.0f} s")
-    print(f"lower bound     {needed:8.0f} s  for the calls needed; one cluster alone {alone.seconds:.0f} s")
-    print(f"                {sent:8.0f} s  for the calls sent: each worker fetches credentials of its own")
+    print(f"makespan        {whole.seconds:8.0f} s  {whole.seconds / bound:.2f} times the lower bound")
+    print(f"lower bound     {bound:8.0f} s  one cluster alone {alone.seconds:.0f} s")
+    print(
+        f"kubeconfigs     {whole.calls[request_limits.ANY_OTHER.name] / work.clusters:8.2f}  of each cluster"
+    )
+    longest = ", ".join(f"{queue} {seconds:.0f} s" for queue, seconds in sorted(whole.longest.items()))
+    print(f"invocations     the longest: {longest}")
+    print(f"statuses        {whole.statuses:8}  of a commit at most")
+    if work.change:
+        print(f"change          {whole.changed:8.0f} s  until {CHANGED} changed clusters were Ready")
     print(f"real time       {whole.real:8.1f} s")
     print("calls of each cluster, and alone:")
     for name, number in whole.calls.most_common():
-        print(f"  {name:<32} {number / clusters:6.2f}  {alone.calls[name]:4}")
+        print(f"  {name:<32} {number / work.clusters:6.2f}  {alone.calls[name]:4}")
 
 
 if __name__ == "__main__":

@@ -140,7 +140,7 @@ class Simulation:
         self._shown = shown = Shown(self.loop, oracle, history, histories)
         for cloud, state in zip(clouds, states, strict=True):
             state.observe(self._invariants, shown, cloud)
-        self.loop.after_event = shown.after_event
+        self.loop.after_event = self._after_event
         self._throttling = throttling = Throttling(self.loop)
         self.loop.on_end, self.loop.azure.limits.on_refusal = throttling.after_event, throttling.refuse
         self.loop.azure.engine.timings = TIMINGS
@@ -167,6 +167,10 @@ class Simulation:
             start = partial(self._start, injector)
             self._second = SecondApp(seed, first, lambda cloud: create(cloud, first.names), start)
         self.loop.log("seed %d: %d faults in 1000 calls of %s", seed, rate, ", ".join(sorted(kinds)))
+
+    def _after_event(self) -> None:
+        self._shown.after_event()
+        self._invariants.azure_writes.contests.after_event()
 
     def _start(self, injector: FaultInjector, operators: Operators) -> None:
         """Let a second app of the fleet run."""

@@ -22,6 +22,7 @@ ERRORS, STEPS, CONDITIONS = map(former, (stored_forms.ERRORS, stored_forms.STEPS
 ADDED_FIELDS = (
     "installation",
     "life",
+    "api_server",
     "overruled",
     "predecessors",
     "group_requested",

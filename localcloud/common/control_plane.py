@@ -43,6 +43,10 @@ class ControlPlane(Protocol):
         """Switch the API server off while its cluster is stopped in Azure; its objects are retained."""
         ...
 
+    def set_entra(self, cluster: ClusterId, *, on: bool) -> None:
+        """Accept tokens of Entra ID at the API server, besides the certificates of local accounts, or not."""
+        ...
+
     def stop(self, cluster: ClusterId) -> None:
         """Remove the API server and all its objects; one that never started is success."""
         ...
@@ -65,6 +69,9 @@ class NullPlane:
 
     def set_power(self, cluster: ClusterId, *, on: bool) -> None:
         """Do nothing: no server is behind the kubeconfig."""
+
+    def set_entra(self, cluster: ClusterId, *, on: bool) -> None:
+        """Do nothing: nobody signs in."""
 
     def stop(self, cluster: ClusterId) -> None:
         """Remove the cluster."""

@@ -20,6 +20,7 @@ from localcloud.github.world.memory_repository import MemoryRepository
 from localcloud.github.world.pull_requests_port import WorldPullRequests
 from localcloud.kubernetes.world.controllers import Delays
 from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
+from localcloud.memory.connections import Connections
 from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX, Broker, BrokerQueue
 from localcloud.servicebus.world.broker_values import (
     MessageLockLost,
@@ -28,7 +29,6 @@ from localcloud.servicebus.world.broker_values import (
     SessionLockLost,
 )
 from localcloud.tables.memory_state import MemoryState
-from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import Dependency, ReconcileError
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import JobMessage, PlanRequest
@@ -37,12 +37,11 @@ from shared.pipeline.pull_requests import pull_requests
 from shared.pipeline.recovery import dead_letters, missed_work
 from shared.pipeline.sweep import sweep
 from shared.pipeline.worker import worker
-from shared.ports import Azure, Clock, FleetConfig, Kubernetes, KubernetesApi, Ports
+from shared.ports import FleetConfig, Ports
 from shared.ports.azure import GetKubeconfig
 from shared.ports.together import in_turn
 
 LOCK_SECONDS = 30.0
-CONNECTION = timedelta(minutes=5)
 TIMER_SECONDS = 60.0
 QUEUES = ("plans", "jobs", "changes", "deletes", "previews")
 JOB_QUEUES = tuple(queue.value for queue in JobQueue)
@@ -99,14 +98,19 @@ class MemoryCloud:
             repository=self.repository,
             pulls=WorldPullRequests(self.repository.pulls),
             azure=WorldAzure(self.azure),
-            kubernetes=Connections(self.kubernetes, WorldAzure(self.azure), self.clock),
+            kubernetes=self.connections(),
             clock=self.clock,
             elapsed=lambda: self.clock().timestamp(),
-            sleep=self.clock.advance,
+            sleep=self.sleep,
             together=in_turn,
             random=chance.random,
             unique=lambda: f"{chance.getrandbits(32):08x}",
         )
+
+    def connections(self) -> Connections:
+        """Return the Kubernetes port of a process that has no connection yet."""
+        azure = WorldAzure(self.azure)
+        return Connections(self.kubernetes, lambda cluster: azure.call(GetKubeconfig(cluster)), self.clock)
 
     def _source(self, url: str, branch: str) -> Source | None:
         """Return what Flux reads at a URL; an unknown URL is the fleet's own repository."""
@@ -157,11 +161,15 @@ class MemoryCloud:
         message = self.broker.next_time()
         return min(timer, message) if message else timer
 
-    def _jump(self, moment: datetime) -> None:
-        self.clock.advance(max(0.0, (moment - self.clock()).total_seconds()) + 0.001)
+    def sleep(self, seconds: float) -> None:
+        """Let time go by while a function waits: Azure and clusters go on, and no message is delivered."""
+        self.clock.advance(seconds)
         self.azure.complete_due()
         self.kubernetes.reconcile()
         self.kubernetes.reconcile()
+
+    def _jump(self, moment: datetime) -> None:
+        self.sleep(max(0.0, (moment - self.clock()).total_seconds()) + 0.001)
         if self.clock() >= self._timer_due:
             self._timer_due = self.clock() + timedelta(seconds=TIMER_SECONDS)
             self.run_timers(self.ports)
@@ -226,31 +234,6 @@ class MemoryCloud:
         except (Crash, ReconcileError, MessageLockLost):
             return True
         return True
-
-
-class Connections:
-    """The Kubernetes port as production wires it: a connection starts with a kubeconfig and is reused."""
-
-    def __init__(self, inner: Kubernetes, azure: Azure, clock: Clock) -> None:
-        self._inner, self._azure, self._clock = inner, azure, clock
-        self._open: dict[ClusterId, datetime] = {}
-
-    def connect(
-        self, cluster: ClusterId, *, kubeconfig: Callable[[ClusterId], str] | None = None
-    ) -> KubernetesApi:
-        """Return the API of a cluster; raise Azure's error for a cluster that does not exist."""
-        now = self._clock()
-        if self._open.get(cluster, now) <= now:
-            if kubeconfig:
-                kubeconfig(cluster)
-            else:
-                self._azure.call(GetKubeconfig(cluster))
-            self._open[cluster] = now + CONNECTION
-        try:
-            return self._inner.connect(cluster)
-        except ReconcileError:
-            del self._open[cluster]
-            raise
 
 
 class Tripwire:

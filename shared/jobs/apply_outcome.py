@@ -94,7 +94,9 @@ def _with_tags_read(record: ClusterRecord, outcome: Outcome) -> ClusterRecord:
     """Return the record with the life that the cluster has; a takeover ends once our tags are back."""
     if not isinstance(outcome, Done) or record.job.step.name not in (Step.CLUSTER, Step.DELETE_CLUSTER):
         return record
-    return replace(record, life=outcome.life or record.life, overruled=())
+    life = outcome.life or record.life
+    server = record.api_server if life == record.life else None
+    return replace(record, life=life, api_server=server, overruled=())
 
 
 def _advanced(
@@ -160,7 +162,7 @@ def _restart(record: ClusterRecord, reason: str, now: datetime) -> ClusterRecord
         cause = f"{reason}; it vanished {MAX_RESTARTS} times before, and something may remove it each time"
         return _fail(record, Aborted(f"{cause}; Azure's activity log shows who"), now)
     restarted = _condition(record.job.step, False, ConditionReason.RESTARTED, reason, now)
-    record = _with_condition(record, restarted)
+    record = replace(_with_condition(record, restarted), api_server=None)
     record = replace(record, job=replace(record.job, restarts=record.job.restarts + 1))
     first = start_step(STEPS[record.job.recipe][0], now)
     next_run = NextRun(now + timedelta(seconds=RESTART_WAIT), Delay.WAIT, reason)

@@ -63,6 +63,9 @@ CONDITIONS: dict[Step, str] = {
     Step.FINALIZE: "Finalized",
 }
 
+IN_THE_CLUSTER = frozenset({Step.ACCESS, Step.FLUX_COMPONENTS, Step.FLUX_SYNC, Step.VERIFY})
+"""The steps that work through the Kubernetes API of the cluster."""
+
 DEADLINES: dict[Step, float] = {
     Step.CLUSTER: 3600,
     Step.NODE_POOLS: 3600,

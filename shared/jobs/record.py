@@ -19,6 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from shared.fleet.aks.removed_keys import keys_to_remove
 from shared.fleet.desired import Desired
+from shared.fleet.kubernetes.api_server import ApiServer
 from shared.jobs import stored_forms
 from shared.jobs.failures.errors import DeadLettered, NoLongerReady, Retryable, classes
 from shared.jobs.job import Contest, Delay, Job, new_job
@@ -75,8 +76,10 @@ class ClusterRecord:
     the present generation is Ready.
 
     ``installation`` is the id of the app's state, "" in a record of a version without one. ``life`` is the
-    life of the cluster in Azure where that is not ``uid``. A takeover overrules the installations in
-    ``overruled`` until our tags are on the cluster; ``predecessors`` are all that one ever overruled.
+    life of the cluster in Azure where that is not ``uid``. ``api_server`` is where a token of the app opened
+    its Kubernetes API last, None when the next connection needs a kubeconfig. A takeover overrules the
+    installations in ``overruled`` until our tags are on the cluster; ``predecessors`` are all that one ever
+    overruled.
     """
 
     name: str
@@ -97,6 +100,7 @@ class ClusterRecord:
     removed_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     installation: str = ""
     life: str = ""
+    api_server: ApiServer | None = None
     overruled: tuple[str, ...] = ()
     predecessors: tuple[str, ...] = ()
     delete_accepted: bool = False

@@ -41,6 +41,7 @@ from shared.ports.state import (
     Source,
     State,
 )
+from shared.ports.stays import Stays
 from shared.ports.together import Together, in_threads
 from shared.ports.token_cache import TokenCache
 
@@ -156,6 +157,7 @@ class Ports:
     random: Callable[[], float]
     unique: Callable[[], str]
     token_cache: TokenCache = field(default_factory=TokenCache)
+    stays: Stays = field(default_factory=Stays)
     elapsed: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     together: Together = in_threads

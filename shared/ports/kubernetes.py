@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.resource_ids import ClusterId, ObjectRef
 
 
@@ -38,6 +39,13 @@ def cordon_patch(at: datetime | None) -> Json:
 
 class KubernetesApi(Protocol):
     """The Kubernetes API of one cluster, as JSON objects."""
+
+    def server(self) -> ApiServer | None:
+        """Return where the API is when a token of the app is the credential, None when a secret of AKS is.
+
+        Whoever knows it connects without a kubeconfig. This makes no call.
+        """
+        ...
 
     def check(self) -> None:
         """Prove that we have ``REQUIRED_ACCESS``; raise Unauthorized when we lack some of it.
@@ -106,10 +114,15 @@ class Kubernetes(Protocol):
     """Connections to the Kubernetes APIs of the fleet."""
 
     def connect(
-        self, cluster: ClusterId, *, kubeconfig: Callable[[ClusterId], str] | None = None
+        self,
+        cluster: ClusterId,
+        *,
+        known: ApiServer | None = None,
+        kubeconfig: Callable[[ClusterId], str] | None = None,
     ) -> KubernetesApi:
         """Return the API of a cluster; its credentials live in memory only.
 
-        ``kubeconfig`` replaces the port's own way to fetch them; it is not called while a connection is open.
+        With a ``known`` server, a token of the app suffices. Without one, a kubeconfig is fetched;
+        ``kubeconfig`` replaces the port's own way to do so. Neither is used while a connection is open.
         """
         ...

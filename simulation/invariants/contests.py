@@ -35,10 +35,17 @@ class Contests:
         self._taken_over: set[tuple[str, ClusterId]] = set()
         self._predecessors: set[tuple[str, tuple[str, str]]] = set()
         self._changed: dict[ClusterId, datetime] = {}
+        self._began: dict[tuple[str, str, datetime], datetime] = {}
 
     def met(self, rival: MemoryCloud, history: FleetHistory) -> None:
         """Note the second app, and what its operators push."""
         self.rival, self._history = rival, history
+
+    def after_event(self) -> None:
+        """Note when jobs began: by the clock of the world, because that of their planner may be wrong."""
+        for cloud in self._context.loop.clouds if self.rival is not None else ():
+            for record in cloud.state.clusters():
+                self._began.setdefault(self._job(cloud, record), self._context.loop.clock())
 
     def taken_over(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
         """Note that an operator takes a cluster over with an app."""
@@ -106,10 +113,13 @@ class Contests:
         self._context.oracle.keeps_labels.add(key)  # the new owner knows no label of the other one
         azure.disturb(key)
 
-    def _since(self, key: ClusterId) -> datetime:
-        """Return from when on a record of the app that lost a cluster is of a job that could notice it."""
-        at = self._changed.get(key) or self._context.azure.cluster_created_at[key]
-        return at + FROZEN
+    def _could_notice(self, record: ClusterRecord, cloud: MemoryCloud, key: ClusterId) -> bool:
+        """Return whether the job of a record of the app that lost a cluster began after that."""
+        lost = self._changed.get(key) or self._context.azure.cluster_created_at[key]
+        return self._began[self._job(cloud, record)] > lost + FROZEN
+
+    def _job(self, cloud: MemoryCloud, record: ClusterRecord) -> tuple[str, str, datetime]:
+        return self._name(cloud), record.uid, record.job.started
 
     def _to_group(self, kind: str, group: tuple[str, str], cloud: MemoryCloud) -> bool:
         """Check a write of the second app to a group; the rules of one app suffice for the first one."""
@@ -150,7 +160,7 @@ class Contests:
                 continue
             own, other = (rival, first) if owner == self._name(rival) else (first, rival)
             record, marked = other.state.cluster(key.name), MARK in live["tags"]
-            if record is not None and record.phase is Phase.READY and record.job.started > self._since(key):
+            if record is not None and record.phase is Phase.READY and self._could_notice(record, other, key):
                 raise RuleViolated("contested", f"{self._name(other)}: {key.name} is Ready, and is {owner}'s")
             if record is not None and record.contested:
                 self._shows(other, key.name)

@@ -69,6 +69,9 @@ class RealPlane:
         if member is not None:
             self._do(lambda: member.cluster.set_power(on=on))
 
+    def set_entra(self, cluster: ClusterId, *, on: bool) -> None:
+        """Do nothing: these API servers trust certificates only, so no cluster here uses Entra ID."""
+
     def stop(self, cluster: ClusterId) -> None:
         """Stop a cluster for good; its API server is not used again."""
         with self._lock:

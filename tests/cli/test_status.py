@@ -19,6 +19,7 @@ from shared.pipeline.api.clusters import cluster_detail, fleet_view
 from shared.pipeline.api.why import why_view
 from shared.ports import BranchHead
 from tests.support import fleet_files
+from tests.support.one_cluster import ENTRA
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around
 from tests.support.roadstead_command import on_terminal, plain, roadstead
@@ -31,7 +32,9 @@ def cloud() -> MemoryCloud:
     made.azure.interventions.fail_next(
         "three", "QuotaExceeded", "no vCPUs are left in eastus for the family standardDSv5Family"
     )
-    push(made, fleet_files.fleet("one", "three", "with-quite-a-long-name"))
+    names = ("one", "three", "with-quite-a-long-name")
+    signed_in = {f"clusters/{name}/cluster.yaml": fleet_files.cluster(name, extra=ENTRA) for name in names}
+    push(made, fleet_files.fleet() | signed_in)
     made.run(until=lambda: any(record.job.step.name == "verify" for record in made.state.clusters()))
     return made
 

@@ -17,6 +17,7 @@ from localcloud.common.clock import ManualClock, system_clock
 from localcloud.common.control_plane import NullPlane
 from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
 from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
+from localcloud.memory.connections import Connections
 from localcloud.tables.memory_state import MemoryState
 from shared.adapters.arm import ArmAzure
 from shared.adapters.kubernetes import KubernetesConnections
@@ -53,10 +54,12 @@ def plane() -> Iterator[KubernetesPlane]:
 def _in_memory() -> Setting:
     clock = ManualClock()
     fleet = KubernetesClusters(clock)
-    fleet.start(CLUSTER, [])
+    configs = {CLUSTER: fleet.start(CLUSTER, []), NOWHERE: fleet.start(NOWHERE, [])}
+    fleet.stop(NOWHERE)
     world = fleet.world(CLUSTER)
     assert world is not None
-    return Setting(fleet, world, lambda: clock.advance(1), lambda on: fleet.set_power(CLUSTER, on=on))
+    connections = Connections(fleet, configs.__getitem__, clock)
+    return Setting(connections, world, lambda: clock.advance(1), lambda on: fleet.set_power(CLUSTER, on=on))
 
 
 @pytest.fixture(params=["world", "adapter"])

@@ -50,7 +50,9 @@ class Access:
 
 @pytest.fixture
 def access(plane: KubernetesPlane) -> Iterator[Access]:
-    yield Access(plane.start(CLUSTER, []))
+    config = plane.start(CLUSTER, [])
+    plane.set_entra(CLUSTER, on=True)
+    yield Access(config)
     plane.stop(CLUSTER)
 
 

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase, accept_delete
-from tests.support import fleet_files
+from tests.support import fleet_files, one_cluster
 from tests.support.counted_calls import deliveries
 from tests.support.pipeline_runs import one_step_a_message, phases, push
 from tests.support.replaced_ports import Around
 
 
-def test_a_new_cluster_takes_a_message_for_each_wait_and_none_for_each_step() -> None:
-    """It waits for Azure, for the definitions of Flux and for its first reconciliation."""
+@pytest.mark.parametrize(("sign_in", "messages"), [("", 2), (one_cluster.ENTRA, 4)])
+def test_a_new_cluster_takes_a_message_for_each_wait_and_none_for_each_step(
+    sign_in: str, messages: int
+) -> None:
+    """It waits for Azure, for the definitions of Flux and for its first reconciliation.
+
+    With local accounts, the worker that has the kubeconfig stays for the last two.
+    """
     cloud = MemoryCloud()
     taken = deliveries(cloud)
-    push(cloud, fleet_files.fleet("one"))
+    push(cloud, one_cluster.files(sign_in))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
-    assert taken["changes"] == 4
+    assert taken["changes"] == messages
 
 
 def test_no_step_follows_when_its_lease_could_outlast_half_of_the_function_timeout() -> None:

@@ -74,7 +74,7 @@ class WriteRecorder:
                 self._written.append(f"{name} {given[0]['kind']}")
             return call(*given, **named)
 
-        return call if name in ("check", "get", "list") else recorded
+        return call if name in ("server", "check", "get", "list") else recorded
 
 
 def test_node_counts_and_pools_follow_git() -> None:

@@ -227,7 +227,12 @@ MUTATIONS = (
     mutation(small_changes_wait_with_the_large_ones, "", "small change"),
     mutation(every_change_is_a_small_one, "", "small change"),
     mutation(leases_are_ignored, "freeze-before", "single writer"),
-    mutation(a_stale_head_is_not_confirmed, "stale-head", "unrequested delete", "unrequested change"),
+    mutation(
+        a_stale_head_is_not_confirmed,
+        "stale-head",
+        *("unrequested delete", "unrequested change"),
+        often="add remove",
+    ),
     mutation(an_old_read_of_the_branch_serves_every_request, "", "lost work"),
     mutation(deletes_need_no_approval, "refused", "unrequested delete", often="add remove-several"),
     mutation(every_app_runs_every_recipe, "misplaced", "identity"),

@@ -19,6 +19,8 @@ from tests.support.workloads import run_blocked_pod
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 ONE = ClusterId(SUBSCRIPTION, "rg-one", "one")
+ENTRA = "  aadProfile: {managed: true, enableAzureRBAC: true}\n"
+"""YAML of a cluster with Entra ID, for ``files``."""
 WINDOW = """\
   maintenanceWindows:
     - name: aksManagedAutoUpgradeSchedule

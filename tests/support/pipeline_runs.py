@@ -8,10 +8,12 @@ from dataclasses import replace
 from functools import partial
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from localcloud.servicebus.world.broker_values import SessionLock
 from shared.jobs.record import Phase
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import Pushed
 from shared.pipeline.worker.worker import INVOCATION_SECONDS
+from shared.ports import Ports
 from tests.support import fleet_files
 from tests.support.replaced_ports import around
 
@@ -76,6 +78,16 @@ def one_step_a_message(cloud: MemoryCloud) -> MemoryCloud:
         cloud.ports, config=replace(cloud.ports.config, lease_seconds=INVOCATION_SECONDS + 1)
     )
     return cloud
+
+
+def another_worker_for_each_message(cloud: MemoryCloud) -> None:
+    """Let a process without any connection take each message from now on."""
+    deliver = cloud.deliver
+
+    def elsewhere(queue: str, lock: SessionLock, ports: Ports) -> None:
+        deliver(queue, lock, replace(ports, kubernetes=cloud.connections()))
+
+    cloud.deliver = elsewhere  # type: ignore[method-assign]
 
 
 def without_group_index(cloud: MemoryCloud) -> None:

@@ -33,6 +33,7 @@ from localcloud.azure.world.arm_resources import (
     Timings,
 )
 from localcloud.azure.world.catalog import NODE_IMAGES, SUBSCRIPTION, cluster_version, pool_version
+from localcloud.azure.world.credentials import has_entra
 from localcloud.azure.world.managed_clusters import (
     check_cluster,
     created_cluster,
@@ -285,6 +286,7 @@ class AzureEngine:
             self.report_nodes(cluster)
         else:
             cluster.kubeconfig = self.plane.start(cluster.id, nodes_of(cluster))
+        self.plane.set_entra(cluster.id, on=has_entra(properties))
 
     def _complete_pool(self, cluster: Cluster, operation: Operation) -> None:
         pool = cluster.pools[operation.pool]

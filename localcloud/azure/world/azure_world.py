@@ -21,6 +21,7 @@ from localcloud.azure.world.body_shapes import (
     read_tags,
 )
 from localcloud.azure.world.catalog import SUBSCRIPTION
+from localcloud.azure.world.credentials import given_kubeconfig
 from localcloud.azure.world.interventions import Interventions
 from localcloud.azure.world.pools.pool_changes import pool_after, require_system_pool
 from localcloud.azure.world.pools.pool_power import state_of_put
@@ -193,8 +194,10 @@ class AzureWorld:
             if not existing.kubeconfig:
                 state = existing.properties["provisioningState"]
                 raise AksError(400, "BadRequest", f"No credentials: the managed cluster is in state {state}.")
-            kubeconfig = b64encode(existing.kubeconfig.encode()).decode()
-            return {"kubeconfigs": [{"name": f"cluster{who.title()}", "value": kubeconfig}]}
+            text = given_kubeconfig(existing.kubeconfig, existing.properties, who)
+            return {
+                "kubeconfigs": [{"name": f"cluster{who.title()}", "value": b64encode(text.encode()).decode()}]
+            }
 
     # Agent pools
 

@@ -46,15 +46,22 @@ def kubeconfig(cluster: ClusterId, url: str, authority: Authority) -> str:
 
 @dataclass(frozen=True)
 class Access:
-    """Admits callers with this cluster's client certificate or an accepted bearer token."""
+    """Admits callers with this cluster's client certificate or, with ``entra``, an accepted bearer token.
+
+    A certificate that was issued before local accounts were disabled stays valid: "Manage local accounts",
+    learn.microsoft.com/azure/aks.
+    """
 
     common_name: str
     accepts_token: Callable[[str], bool]
+    entra: Callable[[], bool]
 
     def admits(self, request: Request) -> bool:
         """Return whether the caller may call; TLS has checked already who issued the certificate."""
         if request.environ.get("SSL_CLIENT_S_DN_CN") == self.common_name:
             return True
+        if not self.entra():
+            return False
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         return scheme.lower() == "bearer" and bool(token) and self.accepts_token(token)
 

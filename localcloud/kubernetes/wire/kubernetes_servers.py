@@ -94,6 +94,10 @@ class KubernetesPlane:
         """Close every connection to a cluster, or answer again."""
         self.clusters.set_power(cluster, on=on)
 
+    def set_entra(self, cluster: ClusterId, *, on: bool) -> None:
+        """Accept bearer tokens at a cluster, or refuse each."""
+        self.clusters.set_entra(cluster, on=on)
+
     def stop(self, cluster: ClusterId) -> None:
         """Remove a cluster's API server and all its objects."""
         with self._lock:
@@ -137,7 +141,7 @@ class KubernetesPlane:
 
     def _serve(self, cluster: ClusterId, world: KubernetesWorld) -> _Running:
         closing = threading.Event()
-        access = Access(common_name(cluster), self._accepts_token)
+        access = Access(common_name(cluster), self._accepts_token, lambda: self.clusters.has_entra(cluster))
         log = None if self._log_dir is None else self._log_dir / LOG_NAME
         door = FrontDoor(
             ClusterApi(world, access, closing.is_set, lambda: self.clusters.is_on(cluster)),

@@ -1,14 +1,14 @@
 """The Kubernetes side of every cluster, in memory: its API, its nodes and the controllers installed there.
 
-It is the ``ControlPlane`` of an Azure world and the ``Kubernetes`` port at once, without a socket; the
-server in ``localcloud.kubernetes.wire.kubernetes_servers`` puts TLS in front of the same worlds.
+It is the ``ControlPlane`` of an Azure world, and has the APIs behind the ``Kubernetes`` port, without a
+socket; the server in ``localcloud.kubernetes.wire.kubernetes_servers`` puts TLS in front of the same worlds.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from heapq import heappop, heappush
 from itertools import count
@@ -18,10 +18,11 @@ from localcloud.common.control_plane import Node
 from localcloud.kubernetes.world.controllers import Delays
 from localcloud.kubernetes.world.kubernetes_port import WorldKubernetes
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
+from localcloud.kubernetes.world.logins import Login, kubeconfig_of, login_of
 from localcloud.kubernetes.world.node_objects import mirror_nodes
+from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.resource_ids import ClusterId
-from shared.jobs.failures.errors import Unavailable
-from shared.ports import KubernetesApi
+from shared.jobs.failures.errors import Unauthenticated, Unavailable
 
 _DELAYS = Delays()
 
@@ -75,6 +76,7 @@ class _Member:
     world: KubernetesWorld
     controllers: Controllers
     seen: int = 0
+    entra: bool = False
     due: datetime | None = None
 
 
@@ -99,7 +101,7 @@ class KubernetesClusters:
         self._lock = threading.Lock()
 
     def start(self, cluster: ClusterId, nodes: Sequence[Node]) -> str:
-        """Start a cluster unless it is started; its kubeconfig has no server."""
+        """Start a cluster unless it is started; return its kubeconfig, behind which nobody listens."""
         with self._lock:
             if cluster not in self._members:
                 world = KubernetesWorld(self._clock, name=cluster.resource, delays=self._delays)
@@ -108,8 +110,9 @@ class KubernetesClusters:
                 self._members[cluster] = self._started[number] = member
                 world.subscribe(lambda: self._changed.add(number))
                 self._changed.add(number)
+            number = self._members[cluster].number
         self.set_nodes(cluster, nodes)
-        return f"apiVersion: v1\nkind: Config\ncurrent-context: {cluster.name}\n"
+        return kubeconfig_of(cluster, login_of(cluster, number))
 
     def set_nodes(self, cluster: ClusterId, nodes: Sequence[Node]) -> None:
         """Set the nodes of a started cluster; do nothing when it is not started."""
@@ -121,6 +124,17 @@ class KubernetesClusters:
         """Switch the API of a cluster off, or on again."""
         with self._lock:
             (self._off.discard if on else self._off.add)(cluster)
+
+    def set_entra(self, cluster: ClusterId, *, on: bool) -> None:
+        """Let tokens of Entra ID in, or not."""
+        with self._lock:
+            if cluster in self._members:
+                self._members[cluster].entra = on
+
+    def has_entra(self, cluster: ClusterId) -> bool:
+        """Return whether tokens of Entra ID are let in."""
+        with self._lock:
+            return cluster in self._members and self._members[cluster].entra
 
     def is_on(self, cluster: ClusterId) -> bool:
         """Return whether the API of a cluster answers."""
@@ -141,17 +155,31 @@ class KubernetesClusters:
             member = self._members.get(cluster)
         return None if member is None else member.world
 
-    def connect(
-        self,
-        cluster: ClusterId,
-        *,
-        kubeconfig: Callable[[ClusterId], str] | None = None,  # noqa: ARG002 - nothing is protected here
-    ) -> KubernetesApi:
-        """Return the API of a cluster; raise Unavailable when it is not started, or its power is off."""
+    def connect(self, cluster: ClusterId) -> WorldKubernetes:
+        """Return the API of a cluster for whoever needs no login, such as a pod.
+
+        Raise Unavailable when the cluster is not started, or its power is off.
+        """
         world = self.world(cluster)
         if world is None or not self.is_on(cluster):
             raise Unavailable(f"the API server of {cluster.name} does not answer")
         return WorldKubernetes(world)
+
+    def enter(self, cluster: ClusterId, login: Login) -> WorldKubernetes:
+        """Return the API of a cluster for a login, as its server checks it; raise also Unauthenticated.
+
+        The client proves the server first: no token reaches one that the authority does not know.
+        """
+        api = self.connect(cluster)
+        with self._lock:
+            member = self._members[cluster]
+        if replace(login, token=False) != login_of(cluster, member.number):
+            raise Unavailable(f"the API server of {cluster.name} does not answer: SSLError")
+        if not login.token:
+            return api
+        if not member.entra:
+            raise Unauthenticated(f"the API server of {cluster.name}: Unauthorized", code="Unauthorized")
+        return api.with_token(ApiServer(login.url, login.ca))
 
     def reconcile(self) -> None:
         """Run the extension once in every cluster in which something was written since, or is due.

@@ -12,6 +12,7 @@ from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, Deletion, Write
 from localcloud.kubernetes.world.writes.patches import MERGE
 from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.kubernetes.flux_objects import ref_of
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.failures.errors import (
@@ -30,8 +31,16 @@ _WRITE = Write(manager="roadstead", force=True)
 class WorldKubernetes:
     """A KubernetesApi on one cluster in memory."""
 
-    def __init__(self, world: KubernetesWorld) -> None:
-        self._world = world
+    def __init__(self, world: KubernetesWorld, server: ApiServer | None = None) -> None:
+        self._world, self._server = world, server
+
+    def with_token(self, server: ApiServer) -> WorldKubernetes:
+        """Return the API for somebody who entered with a token."""
+        return WorldKubernetes(self._world, server)
+
+    def server(self) -> ApiServer | None:
+        """Return where the API is when a token is the credential."""
+        return self._server
 
     def check(self) -> None:
         """Do nothing: a world always answers."""

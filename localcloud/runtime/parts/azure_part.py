@@ -18,6 +18,7 @@ from localcloud.azure.wire.identity_server import IdentityServer
 from localcloud.azure.world import directory
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.azure.world.azure_world import AzureWorld
+from localcloud.azure.world.credentials import SERVER_APPLICATION
 from localcloud.common.certificates import Authority
 from localcloud.common.clock import system_clock
 from localcloud.common.control_plane import ControlPlane
@@ -26,10 +27,6 @@ from localcloud.github.world.git_repository import GitRepository
 from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
 from localcloud.runtime.parts.part import Config, kubeconfigs, repositories, request_log, run
 from shared.jobs.failures.errors import Dependency
-
-AKS_AUDIENCE = "6dae42f8-4368-4678-94ff-3960e28e3630"
-"""The Entra application of every AKS API server."""
-
 
 OpenPlane = Callable[[Config, Authority, IdentityServer], AbstractContextManager[ControlPlane]]
 """Opens the control planes of the clusters that Resource Manager creates."""
@@ -93,7 +90,7 @@ def small_clusters(config: Config, authority: Authority, identity: IdentityServe
         closing(source),
         KubernetesPlane(
             authority,
-            accepts_token=lambda token: identity.accepts(token, AKS_AUDIENCE),
+            accepts_token=lambda token: identity.accepts(token, SERVER_APPLICATION),
             extension=FluxExtension(source, system_clock),
             log_dir=request_log(state, "kubernetes").parent,
             kubeconfig_dir=kubeconfigs(state),

@@ -12,6 +12,7 @@ from kubernetes.client.exceptions import ApiException
 
 from shared.adapters.kubernetes.answers import Answer, refusal, refused_eviction
 from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.kubernetes.field_ownership import MANAGER
 from shared.fleet.kubernetes.flux_objects import ref_of
 from shared.fleet.resource_ids import ClusterId, ObjectRef
@@ -30,11 +31,20 @@ class Connection:
     """A KubernetesApi over the official client."""
 
     def __init__(
-        self, cluster: ClusterId, client: Any, discard: Callable[[ClusterId, Connection], None]
+        self,
+        cluster: ClusterId,
+        client: Any,
+        discard: Callable[[ClusterId, Connection], None],
+        *,
+        server: ApiServer | None,
     ) -> None:
-        self._cluster, self._client, self._discard = cluster, client, discard
+        self._cluster, self._client, self._discard, self._server = cluster, client, discard, server
         self._resources: dict[tuple[str, str], tuple[str, bool]] = {}
         self._accepted = False
+
+    def server(self) -> ApiServer | None:
+        """Return where the API is when a token of the app is the credential."""
+        return self._server
 
     def check(self) -> None:
         """Ask the API server for our own access; ``/readyz`` would answer anybody."""

@@ -1,19 +1,22 @@
 """The Kubernetes port: connections to the clusters of the fleet, and their credentials.
 
-For clusters with local accounts disabled (kubeconfigs with an exec plugin), the adapter uses an Entra token
-instead of the plugin. A connection lives for five minutes, so a rotated credential is picked up.
+A kubeconfig with an exec plugin is that of a cluster with Entra ID: there the adapter uses a token of the app
+instead of the plugin, and a server that is known needs no kubeconfig. A connection lives for five minutes, so
+a rotated credential is picked up.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from azure.core.exceptions import AzureError, ClientAuthenticationError
 
 from shared.adapters.kubernetes.connection import Connection
 from shared.adapters.kubernetes.kubeconfig import Login, open_client, read_login
+from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import Unauthenticated, Unavailable
 from shared.ports import Clock, KubernetesApi
@@ -39,7 +42,11 @@ class KubernetesConnections:
         self._lock = threading.Lock()
 
     def connect(
-        self, cluster: ClusterId, *, kubeconfig: Callable[[ClusterId], str] | None = None
+        self,
+        cluster: ClusterId,
+        *,
+        known: ApiServer | None = None,
+        kubeconfig: Callable[[ClusterId], str] | None = None,
     ) -> KubernetesApi:
         """Return the API of a cluster, over a connection at most five minutes old."""
         now = self._clock()
@@ -47,14 +54,23 @@ class KubernetesConnections:
             self._drop([other for other, (_, until) in self._open.items() if until <= now])
             if cluster in self._open:
                 return self._open[cluster][0]
-        login = read_login(cluster, (kubeconfig or self._kubeconfig)(cluster))
-        if login.exec_plugin and self._aad_token is not None:
-            login = Login(login.url, login.ca, token=_token(self._aad_token))
-        connection = Connection(cluster, open_client(cluster, login), self._discard)
+        login = self._login(cluster, known, kubeconfig or self._kubeconfig)
+        connection = Connection(cluster, open_client(cluster, login), self._discard, server=login.server)
         with self._lock:
             self._drop([cluster] if cluster in self._open else [])
             self._open[cluster] = (connection, now + _LIFETIME)
         return connection
+
+    def _login(
+        self, cluster: ClusterId, known: ApiServer | None, kubeconfig: Callable[[ClusterId], str]
+    ) -> Login:
+        if known is None or self._aad_token is None:
+            login = read_login(cluster, kubeconfig(cluster))
+        else:
+            login = Login(known.url, known.ca.encode(), exec_plugin=True)
+        if login.exec_plugin and self._aad_token is not None:
+            login = replace(login, token=_token(self._aad_token))
+        return login
 
     def close(self) -> None:
         """Close every connection."""

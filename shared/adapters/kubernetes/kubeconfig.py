@@ -19,6 +19,7 @@ import urllib3
 import yaml
 from kubernetes.client import ApiClient, Configuration
 
+from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import Unauthenticated
 
@@ -33,6 +34,11 @@ class Login:
     key: bytes = field(default=b"", repr=False)
     token: str = field(default="", repr=False)
     exec_plugin: bool = False
+
+    @property
+    def server(self) -> ApiServer | None:
+        """The server where a token of the app is the credential, None with one of the kubeconfig."""
+        return ApiServer(self.url, self.ca.decode()) if self.exec_plugin and self.token else None
 
 
 def read_login(cluster: ClusterId, text: str) -> Login:

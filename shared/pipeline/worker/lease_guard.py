@@ -17,6 +17,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.resource_ids import ClusterId, ObjectRef
 from shared.jobs.failures.errors import Unavailable
 from shared.pipeline.worker.leased_record import LeasedRecord, LeaseLost
@@ -95,15 +96,22 @@ class _Kubernetes:
     guard: Callable[[], None]
 
     def connect(
-        self, cluster: ClusterId, *, kubeconfig: Callable[[ClusterId], str] | None = None
+        self,
+        cluster: ClusterId,
+        *,
+        known: ApiServer | None = None,
+        kubeconfig: Callable[[ClusterId], str] | None = None,
     ) -> KubernetesApi:
-        return _Api(self.inner.connect(cluster, kubeconfig=kubeconfig), self.guard)
+        return _Api(self.inner.connect(cluster, known=known, kubeconfig=kubeconfig), self.guard)
 
 
 @dataclass(frozen=True)
 class _Api:
     inner: KubernetesApi
     guard: Callable[[], None]
+
+    def server(self) -> ApiServer | None:
+        return self.inner.server()
 
     def check(self) -> None:
         self.inner.check()

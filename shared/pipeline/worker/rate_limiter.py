@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
+from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import Retryable, Stale, Throttled
 from shared.jobs.job import FARTHEST
@@ -96,6 +97,10 @@ class RateLimiter:
         }
         self.wrote = False
         self.request_ids: list[str] = []
+
+    def run_again(self) -> None:
+        """Begin another run of the step: only its own calls are those that it may have to repeat."""
+        self._called.clear()
 
     def over(self, ports: Ports) -> Ports:
         """Return the ports with every call to Azure rate limited."""
@@ -295,8 +300,11 @@ class _Kubernetes:
     azure: Azure
 
     def connect(
-        self, cluster: ClusterId, *, kubeconfig: Callable[[ClusterId], str] | None = None
+        self,
+        cluster: ClusterId,
+        *,
+        known: ApiServer | None = None,
+        kubeconfig: Callable[[ClusterId], str] | None = None,
     ) -> KubernetesApi:
-        return self.inner.connect(
-            cluster, kubeconfig=kubeconfig or (lambda target: self.azure.call(GetKubeconfig(target)))
-        )
+        fetch = kubeconfig or (lambda target: self.azure.call(GetKubeconfig(target)))
+        return self.inner.connect(cluster, known=known, kubeconfig=fetch)

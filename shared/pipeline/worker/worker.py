@@ -41,9 +41,11 @@ from shared.jobs.recipes import Recipe, next_step
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline import outbox
 from shared.pipeline.outbox import postpone_message, send_continuation, send_copy, send_later
+from shared.pipeline.worker.cluster_access import ClusterAccess
 from shared.pipeline.worker.lease_guard import with_lease_guard
 from shared.pipeline.worker.leased_record import LeasedRecord, LeaseLost
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
+from shared.pipeline.worker.stay import Stay
 from shared.pipeline.worker.steps.registry import run_step
 from shared.ports import Ports
 
@@ -128,9 +130,16 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
 
     No step follows that would start after ``last_start``.
     """
-    limiter = RateLimiter(leased.record, ports)
+    limiter, access = RateLimiter(leased.record, ports), ClusterAccess(leased.record)
+    inside = access.over(limiter.over(with_lease_guard(leased, ports)))
+    stay = Stay(leased, ports, access, last_start)
+
+    def run(current: ClusterRecord) -> Outcome:
+        limiter.run_again()
+        return _outcome(current, inside)
+
     try:
-        outcome = _outcome(leased.record, limiter.over(with_lease_guard(leased, ports)))
+        outcome = stay.run(run)
     except LeaseLost as lost:
         log.warning("%s", lost)
         if limiter.wrote:
@@ -145,8 +154,9 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
     if isinstance(outcome, Done) and before.deleting and _is_last_step(before):
         _delete_record(leased, outcome, ports)
         return False
+    entered = replace(before, api_server=access.server_after(outcome))
     after = apply_outcome(
-        before, outcome, now=ports.clock(), jitter=ports.random(), retries=ports.config.retries
+        entered, outcome, now=ports.clock(), jitter=ports.random(), retries=ports.config.retries
     )
     events = list(events_between(before, after, outcome, request_ids=limiter.request_ids))
     seconds = ports.config.lease_seconds if ports.elapsed() <= last_start else 0

@@ -31,6 +31,7 @@ def plane() -> Iterator[KubernetesPlane]:
 def client(plane: KubernetesPlane) -> Iterator[httpx.Client]:
     """A client of the cluster."""
     config = yaml.safe_load(plane.start(CLUSTER, []))
+    plane.set_entra(CLUSTER, on=True)
     cluster = config["clusters"][0]["cluster"]
     pem = base64.b64decode(cluster["certificate-authority-data"]).decode()
     trusted, headers = ssl.create_default_context(cadata=pem), {"Authorization": "Bearer a-token"}

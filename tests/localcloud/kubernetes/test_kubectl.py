@@ -104,6 +104,7 @@ def fixture(running: tuple[KubernetesPlane, Authority, Path]) -> Iterator[Fixtur
     cluster = ClusterId("00000000-0000-0000-0000-000000000001", "rg-fleet", "alpha")
     labels = {"kubernetes.azure.com/mode": "system"}
     plane.start(cluster, [Node("aks-sys-0", "sys", "1.33.4", labels)])
+    plane.set_entra(cluster, on=True)
     yield Fixture(plane, authority, cluster, folder / "alpha.yaml", folder)
     plane.stop(cluster)
 
@@ -228,6 +229,12 @@ def test_only_the_clusters_own_certificate_or_an_accepted_token_gets_in(fixture:
     assert _status(fixture, common=common_name(fixture.cluster)) == 200
     other = ClusterId("00000000-0000-0000-0000-000000000001", "rg-fleet", "beta")
     assert _status(fixture, common=common_name(other)) == 401
+
+
+def test_a_cluster_without_entra_id_accepts_no_token(fixture: Fixture) -> None:
+    fixture.plane.set_entra(fixture.cluster, on=False)
+    assert _status(fixture, token="a-token") == 401
+    assert _status(fixture, common=common_name(fixture.cluster)) == 200
 
 
 def test_kubeconfigs_are_private_and_requests_are_logged_without_secrets(fixture: Fixture) -> None:

@@ -18,7 +18,7 @@ from shared.fleet.kubernetes.flux_readiness import Ready
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
-from tests.support.one_cluster import advice, api, files, pool, ready, record, world
+from tests.support.one_cluster import ENTRA, advice, api, files, pool, ready, record, world
 from tests.support.pipeline_runs import phases, push
 
 NOWHERE = """---
@@ -233,10 +233,10 @@ def test_a_deployment_of_the_components_without_a_namespace_rolls_out_too() -> N
 
 
 def test_a_deployment_that_fails_after_the_installation_is_not_ready() -> None:
-    cloud = ready()
+    cloud = ready(ENTRA)  # so that each wait ends its message
     live = api(cloud).get(ObjectRef("apps/v1", "Deployment", "source-controller", "flux-system"))
     assert live is not None
-    push(cloud, files(pool()))
+    push(cloud, files(pool() + ENTRA))
     cloud.run(until=lambda: record(cloud).job.step.name is Step.VERIFY)
     world(cloud).missing_images.add(live["spec"]["template"]["spec"]["containers"][0]["image"])
     cloud.run(seconds=300)

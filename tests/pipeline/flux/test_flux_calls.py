@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -56,8 +56,8 @@ def counted(cloud: MemoryCloud) -> Iterator[Calls]:
     """Count the calls to the cluster meanwhile."""
     calls, kubernetes = Calls(), cloud.ports.kubernetes
 
-    def connect(cluster: ClusterId, *, kubeconfig: Callable[[ClusterId], str] | None = None) -> KubernetesApi:
-        connected: KubernetesApi = calls.around(kubernetes.connect(cluster, kubeconfig=kubeconfig))
+    def connect(cluster: ClusterId, **how: Any) -> KubernetesApi:
+        connected: KubernetesApi = calls.around(kubernetes.connect(cluster, **how))
         return connected
 
     cloud.with_ports(lambda ports: replace(ports, kubernetes=Around(kubernetes, connect=connect)))

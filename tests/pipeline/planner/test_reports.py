@@ -183,7 +183,7 @@ def test_a_report_does_not_write_the_plan() -> None:
 def test_what_is_reported_on_the_way_leaves_room_for_the_status_that_ends_it(reported: str) -> None:
     cloud = MemoryCloud()
     commit = push(cloud, fleet_files.fleet("one", "two"))
-    cloud.run(10)
+    cloud.run(3)
     (plan_record,) = cloud.state.open_plans()
     cloud.state.save_plan(replace(plan_record, reports=INTERIM, reported=reported))
     written = len(cloud.repository.statuses.history(commit))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from shared.fleet.aks.writes import is_stopped
 from shared.jobs.failures.errors import InvalidManifest, Unavailable
 from shared.jobs.outcomes import Fail, Outcome
-from shared.jobs.recipes import Step
+from shared.jobs.recipes import IN_THE_CLUSTER, Step
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.steps import cluster, delete, flux, maintenance_windows, node_pools
 from shared.pipeline.worker.steps.azure_state import stopped
@@ -31,7 +31,6 @@ _STEPS: dict[Step, Callable[[StepContext], Outcome]] = {
     Step.DELETE_RESOURCE_GROUP: delete.delete_resource_group,
     Step.FINALIZE: delete.finalize,
 }
-_IN_THE_CLUSTER = {Step.ACCESS, Step.FLUX_COMPONENTS, Step.FLUX_SYNC, Step.VERIFY}
 
 
 def _refused(context: StepContext) -> Fail | None:
@@ -52,7 +51,7 @@ def run_step(record: ClusterRecord, ports: Ports) -> Outcome:
     try:
         return _STEPS[step](context)
     except Unavailable:
-        existing = context.azure(GetCluster(context.cluster)) if step in _IN_THE_CLUSTER else None
+        existing = context.azure(GetCluster(context.cluster)) if step in IN_THE_CLUSTER else None
         if existing is not None and is_stopped(existing):
             return stopped(context)
         raise

@@ -1,0 +1,52 @@
+"""How a caller enters a cluster in memory: its address, its certificate authority, and a kind of credential.
+
+The kubeconfigs are JSON, which is YAML too. No key is in them: nobody listens behind the addresses.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from dataclasses import dataclass
+
+import yaml
+
+from shared.fleet.resource_ids import ClusterId
+
+
+@dataclass(frozen=True)
+class Login:
+    """What a caller has; ``token``: a token of Entra ID, not the certificate of a local account."""
+
+    url: str
+    ca: str
+    token: bool = False
+
+
+def login_of(cluster: ClusterId, number: int) -> Login:
+    """Return the login for a cluster, which differs from those of earlier clusters of its name."""
+    return Login(f"https://{cluster.name}-{number}.invalid:443", f"authority {number} of {cluster.name}")
+
+
+def kubeconfig_of(cluster: ClusterId, login: Login) -> str:
+    """Return the kubeconfig for a local account."""
+    name = cluster.name
+    server = {"server": login.url, "certificate-authority-data": b64encode(login.ca.encode()).decode()}
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": name,
+            "contexts": [{"name": name, "context": {"cluster": name, "user": "clusterUser"}}],
+            "clusters": [{"name": name, "cluster": server}],
+            "users": [{"name": "clusterUser", "user": {}}],
+        }
+    )
+
+
+def kubeconfig_login(text: str) -> Login:
+    """Return the login that a kubeconfig describes; with a plugin, the caller has a token."""
+    content = yaml.load(text, Loader=yaml.CSafeLoader)
+    server, user = content["clusters"][0]["cluster"], content["users"][0]["user"]
+    ca = b64decode(server["certificate-authority-data"]).decode()
+    return Login(server["server"], ca, token="exec" in user)

@@ -1,0 +1,45 @@
+"""The Kubernetes port in memory, as production wires it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
+from localcloud.kubernetes.world.logins import Login, kubeconfig_login
+from shared.fleet.kubernetes.api_server import ApiServer
+from shared.fleet.resource_ids import ClusterId
+from shared.jobs.failures.errors import ReconcileError
+from shared.ports import Clock, KubernetesApi
+
+LIFETIME = timedelta(minutes=5)
+
+
+class Connections:
+    """Connections that start with a kubeconfig, or with a known server and a token, and are used again."""
+
+    def __init__(
+        self, inner: KubernetesClusters, kubeconfig: Callable[[ClusterId], str], clock: Clock
+    ) -> None:
+        self._inner, self._kubeconfig, self._clock = inner, kubeconfig, clock
+        self._open: dict[ClusterId, tuple[Login, datetime]] = {}
+
+    def connect(
+        self,
+        cluster: ClusterId,
+        *,
+        known: ApiServer | None = None,
+        kubeconfig: Callable[[ClusterId], str] | None = None,
+    ) -> KubernetesApi:
+        """Return the API of a cluster; raise Azure's error for a cluster that does not exist."""
+        now = self._clock()
+        login, until = self._open.get(cluster, (None, now))
+        if login is None or until <= now:
+            fetch = kubeconfig or self._kubeconfig
+            login = Login(known.url, known.ca, token=True) if known else kubeconfig_login(fetch(cluster))
+            self._open[cluster] = (login, now + LIFETIME)
+        try:
+            return self._inner.enter(cluster, login)
+        except ReconcileError:
+            del self._open[cluster]
+            raise

@@ -1,0 +1,89 @@
+"""A step that waits for Flux stays in its message where leaving would cost a kubeconfig.
+
+AKS gives one kubeconfig a second for each subscription. The client certificate in it is a secret, so it stays
+in the memory of this worker, and after a message another worker would continue. So this worker runs the step
+again by itself, for half a lease at most. Where a token opens the cluster, a wait ends the message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeGuard
+
+from shared.jobs.failures.errors import Retryable
+from shared.jobs.outcomes import Outcome, Wait
+from shared.jobs.recipes import IN_THE_CLUSTER
+from shared.jobs.record import ClusterRecord
+from shared.pipeline.worker.cluster_access import ClusterAccess
+from shared.pipeline.worker.leased_record import LeasedRecord
+from shared.pipeline.worker.rate_limiter import RateLimited
+from shared.ports import Ports
+
+PAUSE = 5.0
+"""The most seconds between two reads of the cluster."""
+SHARE = 0.5
+"""The part of a lease in which a step may begin again; the rest is for what it then does."""
+
+
+class Stay:
+    """The patience of one step of a record; no run of it starts after ``last_start``."""
+
+    def __init__(self, leased: LeasedRecord, ports: Ports, access: ClusterAccess, last_start: float) -> None:
+        self._leased, self._ports, self._access = leased, ports, access
+        self._end = min(last_start, leased.since + SHARE * ports.config.lease_seconds)
+
+    def run(self, step: Callable[[ClusterRecord], Outcome]) -> Outcome:
+        """Run the step, and again while it waits and this worker stays; return its last outcome.
+
+        A wait for one of Azure's limits is no other; raise RateLimited when it would be too long, and
+        LeaseLost when a newer commit was accepted meanwhile.
+        """
+        result = _result(step, self._leased.record)
+        if self._stays(result):
+            with self._ports.stays.place() as free:
+                while free and self._stays(result) and self._may_wait():
+                    self._ports.sleep(self._pause(result))
+                    result = _result(step, _waiting(self._leased.record, result))
+        if isinstance(result, RateLimited):
+            raise result
+        return result
+
+    def _stays(self, result: Outcome | RateLimited) -> TypeGuard[Wait | RateLimited]:
+        flux = self._leased.record.job.step.name in IN_THE_CLUSTER and self._access.with_secret
+        return flux and _passes(result) and self._ports.elapsed() + self._pause(result) <= self._end
+
+    def _may_wait(self) -> bool:
+        """Return whether the state has our lease: others find it while this worker waits."""
+        try:
+            self._leased.secure()
+        except Retryable:
+            return False
+        return True
+
+    def _pause(self, result: Wait | RateLimited) -> float:
+        if isinstance(result, RateLimited):
+            return max(0.0, (result.at - self._ports.clock()).total_seconds())
+        return min(PAUSE, result.seconds)
+
+
+def _result(step: Callable[[ClusterRecord], Outcome], record: ClusterRecord) -> Outcome | RateLimited:
+    try:
+        return step(record)
+    except RateLimited as limited:
+        return limited
+
+
+def _passes(result: Outcome | RateLimited) -> TypeGuard[Wait | RateLimited]:
+    """Return whether a result is a wait that no person has to end."""
+    if isinstance(result, Wait):
+        return not (result.action_required or result.open_ended)
+    return isinstance(result, RateLimited)
+
+
+def _waiting(record: ClusterRecord, result: Wait | RateLimited) -> ClusterRecord:
+    """Return the record whose step knows what it waits on."""
+    if isinstance(result, RateLimited):
+        return record
+    step = replace(record.job.step, waiting_on=result.waiting_on)
+    return replace(record, job=replace(record.job, step=step))
