@@ -66,7 +66,8 @@ class SweepPart(_Wire):
     """What a sweep still looks at: every subscription after ``after``, or one, or some ``clusters`` alone.
 
     ``sweep`` is the id of the sweep. ``absent``: an earlier read of each of the clusters showed none.
-    ``reservations`` are the tokens of Azure's rate limits that are reserved for it, by bucket.
+    ``reservations`` are the tokens of Azure's rate limits that are reserved for it, by bucket. ``early``
+    counts how often it came before them.
     """
 
     sweep: str = ""
@@ -75,6 +76,7 @@ class SweepPart(_Wire):
     clusters: tuple[str, ...] = ()
     absent: bool = False
     reservations: dict[str, tuple[datetime, ...]] = {}
+    early: int = 0
 
 
 class PlanRequest(_Versioned):

@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 
 ATTEMPTS = 4
 """How often a list or a cluster is read when that fails; then the next sweep reads it."""
+EARLY_SECONDS = 5.0
+"""How much longer a part waits that came before its tokens: the clocks of two instances differ by seconds."""
 TOGETHER = 200
 """How many clusters one message names."""
 
@@ -80,9 +82,15 @@ def check(part: SweepPart, attempt: int, end: float, ports: Ports) -> Checked:
 
 
 def postpone(part: SweepPart, limited: RateLimited, limiter: RateLimiter, attempt: int, ports: Ports) -> None:
-    """Ask for a part again at the time for which its tokens are reserved."""
-    reserved = part.model_copy(update={"reservations": dict(limiter.reserved)})
-    seconds = max(0.0, (limited.at - ports.clock()).total_seconds())
+    """Ask for a part again at the time for which its tokens are reserved.
+
+    A part that has waited for that time already came too early by the clock of this instance. It waits longer
+    each time, as another message.
+    """
+    waited = any(limited.at in moments for moments in part.reservations.values())
+    early = part.early + 1 if waited else 0
+    reserved = part.model_copy(update={"reservations": dict(limiter.reserved), "early": early})
+    seconds = max(0.0, (limited.at - ports.clock()).total_seconds()) + EARLY_SECONDS * early
     request_sweep(reserved, ports, after=seconds, attempt=attempt)
 
 

@@ -122,6 +122,22 @@ def test_a_sweep_waits_for_its_tokens_as_a_job_does() -> None:
     assert cloud.state.sweep().listings[0].problem == ""
 
 
+def test_a_sweep_that_comes_before_its_tokens_by_the_clock_of_its_instance_waits_once_more() -> None:
+    cloud = ready()
+    cloud.clock.advance(600)
+    key, now = f"{ONE.subscription}|arm-read", cloud.clock()
+    bucket = cloud.state.bucket(key) or Bucket(now)
+    cloud.state.save_bucket(key, correct(bucket, ARM_READ, now=now, seconds=60))
+    cloud.ports.token_cache.drop(key)
+    request_whole_sweep(cloud.ports)
+    cloud.run(seconds=30, until=lambda: False)
+    assert "waits for Azure's read limit" in cloud.state.sweep().listings[0].problem
+    behind = timedelta(seconds=3)
+    cloud.with_ports(lambda ports: replace(ports, clock=lambda: cloud.clock() - behind))
+    cloud.run(seconds=300)
+    assert cloud.state.sweep().listings[0].problem == ""
+
+
 def test_the_reads_of_missing_clusters_wait_for_their_tokens_too() -> None:
     cloud = ready()
     delete_by_hand(cloud, ONE)
