@@ -172,6 +172,7 @@ def build_app(settings: Settings) -> func.FunctionApp:
         SignIn(settings.sign_in, settings.website_auth_enabled, settings.api_keys),
         webhook_secrets=settings.webhook_secrets,
         sweep_schedule=settings.sweep_schedule,
+        check_schedule=settings.check_schedule,
     )
     for group in settings.apps:
         for blueprint in groups[group]:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import azure.functions as func
 
-from shared.pipeline.outbox import request_whole_sweep
+from shared.pipeline.outbox import request_whole_check, request_whole_sweep
 from shared.pipeline.recovery import missed_work, retention, settings_seen
 from shared.ports import Ports
 
 SWEEP_WITHIN = 600.0
 """Seconds after its time within which a sweep begins: several fleets do not list at the same moment."""
 
+CHECK_WITHIN = 300.0
+"""Seconds after its time within which a check of the clusters begins."""
 
-def blueprint(ports: Ports, *, sweep_schedule: str) -> func.Blueprint:
-    """Return the timers: missed heads, overdue messages, sweeps, and the retention of records.
 
-    The schedule of sweeps is a value, because apps that were deployed before have no setting for it.
+def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func.Blueprint:
+    """Return the timers: missed heads, overdue messages, the retention of records, sweeps, and checks.
+
+    The schedules of the last two are values: apps that were deployed before have no settings for them.
     """
     bp = func.Blueprint()
 
@@ -39,5 +42,10 @@ def blueprint(ports: Ports, *, sweep_schedule: str) -> func.Blueprint:
     @bp.timer_trigger("timer", sweep_schedule, run_on_startup=False, use_monitor=False)
     def sweep(timer: func.TimerRequest) -> None:
         request_whole_sweep(ports, within=SWEEP_WITHIN)
+
+    @bp.function_name("check")
+    @bp.timer_trigger("timer", check_schedule, run_on_startup=False, use_monitor=False)
+    def check(timer: func.TimerRequest) -> None:
+        request_whole_check(ports, within=CHECK_WITHIN)
 
     return bp

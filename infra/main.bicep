@@ -95,6 +95,9 @@ param retentionSchedule string = '0 30 3 * * *'
 @description('When to compare the clusters in Azure with the records: six-field NCRONTAB, UTC. A sweep begins within ten minutes after that.')
 param sweepSchedule string = '0 10 */4 * * *'
 
+@description('When to check the clusters from inside: six-field NCRONTAB, UTC. A check begins within five minutes after that.')
+param checkSchedule string = '0 40 */4 * * *'
+
 @description('Instances of the app with the webhook that are kept warm. With 0 no instance is billed between executions, and a webhook that meets a cold start of over 10 seconds is left to the timer.')
 @minValue(0)
 @maxValue(10)
@@ -291,6 +294,7 @@ module control 'function.bicep' = {
       RESEND_SCHEDULE: resendSchedule
       RETENTION_SCHEDULE: retentionSchedule
       SWEEP_SCHEDULE: sweepSchedule
+      CHECK_SCHEDULE: checkSchedule
     })
   }
 }

@@ -40,6 +40,7 @@ def _limits(text: str) -> str:
 _TEAM = r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_][A-Za-z0-9_-]*"
 _TEAMS = rf"^({_TEAM}(\s*,\s*{_TEAM}){{0,9}})?$"
 SWEEP_SCHEDULE = "0 10 */4 * * *"
+CHECK_SCHEDULE = "0 40 */4 * * *"
 """When sweeps are requested in an app that was deployed without the setting."""
 _API_VERSION = r"^(\d{4}-\d{2}-\d{2}(-preview)?)?$"
 
@@ -107,6 +108,9 @@ class Settings(BaseModel):
     acts_days: Annotated[int, Field(ge=7, le=3650)] = 365
     sweep_schedule: Annotated[str, Field(pattern=r"^\S+( \S+){5}$")] = SWEEP_SCHEDULE
     """NCRONTAB with seconds, in UTC."""
+    check_schedule: Annotated[str, Field(pattern=r"^\S+( \S+){5}$")] = CHECK_SCHEDULE
+    """NCRONTAB with seconds, in UTC."""
+    unhealthy_minutes: Annotated[float, Field(ge=0, le=1440)] = 30
     retry_limits: Annotated[str, AfterValidator(_limits)] = ""
 
     @property
@@ -156,6 +160,7 @@ class Settings(BaseModel):
             acts_days=self.acts_days,
             settings=self.shown,
             previous_repository=self.github_repository_previous,
+            unhealthy_seconds=60 * self.unhealthy_minutes,
             retries=with_limits(self.retry_limits),
         )
 

@@ -53,7 +53,8 @@ def with_added_fields(record: ClusterRecord) -> dict[str, Any]:
 def _condition(stored: dict[str, Any]) -> dict[str, Any]:
     kind = CONDITIONS.get(stored["type"], stored["type"])
     reasons = {"Retained": "Done", **ERRORS}
-    return {**stored, "type": kind, "reason": reasons.get(stored["reason"], stored["reason"])}
+    former_fields = {key: stored[key] for key in ("status", "message", "since")}
+    return {**former_fields, "type": kind, "reason": reasons.get(stored["reason"], stored["reason"])}
 
 
 def _job(job: Job, stored: dict[str, Any]) -> dict[str, Any]:

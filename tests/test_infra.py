@@ -45,6 +45,7 @@ LOCAL_ONLY = {
     "APPROVAL_TEAMS": "off unless set; moreSettings",
     "ACTS_DAYS": "the default is for Azure; moreSettings",
     "EVENTS_KEPT": "the default is for Azure; moreSettings",
+    "UNHEALTHY_MINUTES": "the default is for Azure; moreSettings",
     "RETRY_LIMITS": "the defaults are for Azure; moreSettings",
     "WEBSITE_AUTH_ENABLED": "Functions sets it",
 }

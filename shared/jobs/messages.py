@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationInfo, model_validator
 
 from shared.jobs import stored_forms
 from shared.jobs.record import ClusterRecord
@@ -79,6 +79,20 @@ class SweepPart(_Wire):
     early: int = 0
 
 
+class CheckMessage(_Versioned):
+    """Check how some clusters are inside, or, without ``clusters``, begin a check of the whole fleet.
+
+    ``check`` is the id of the latter, ``attempt`` counts how often the message waited for a token of Azure's
+    limit for credentials. ``again``: an earlier check found the cluster unhealthy, so this one repeats until
+    it is healthy.
+    """
+
+    check: str
+    clusters: tuple[str, ...] = ()
+    again: bool = False
+    attempt: int = 0
+
+
 class PlanRequest(_Versioned):
     """Plan the head of the branch, bring commit statuses up to date (``report``), or plan a ``pull``.
 
@@ -116,6 +130,14 @@ class PlanRequest(_Versioned):
     def next_attempt(self) -> PlanRequest:
         """Return the request with one more failed attempt."""
         return self.model_copy(update={"attempt": self.attempt + 1})
+
+
+_OF_WORKER: TypeAdapter[JobMessage | CheckMessage] = TypeAdapter(JobMessage | CheckMessage)
+
+
+def message_of_worker(body: bytes) -> JobMessage | CheckMessage:
+    """Return a message of the queue ``jobs``; raise ValueError for any other body."""
+    return _OF_WORKER.validate_json(body)
 
 
 def job_message(record: ClusterRecord, at: datetime | None = None) -> JobMessage:

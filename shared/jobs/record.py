@@ -21,12 +21,13 @@ from shared.fleet.aks.removed_keys import keys_to_remove
 from shared.fleet.desired import Desired
 from shared.fleet.kubernetes.api_server import ApiServer
 from shared.jobs import stored_forms
-from shared.jobs.failures.errors import DeadLettered, NoLongerReady, Retryable, classes
+from shared.jobs.failures.errors import DeadLettered, NoLongerReady, Retryable, Unhealthy, classes
 from shared.jobs.job import Contest, Delay, Job, new_job
 from shared.jobs.recipes import CONDITIONS, STEPS, Recipe, Step
 
 _OF_DELETES = frozenset(CONDITIONS[step] for step in STEPS[Recipe.DELETE])
 _FINDINGS = frozenset(kind.__name__ for kind in classes(NoLongerReady))
+_OF_HEALTH = frozenset(kind.__name__ for kind in classes(Unhealthy))
 _TRANSIENT = frozenset(kind.__name__ for kind in (*classes(Retryable), DeadLettered))
 
 
@@ -55,13 +56,19 @@ class ConditionReason(StrEnum):
 
 @dataclass(frozen=True)
 class Condition:
-    """As in Kubernetes; ``since`` is when ``status`` last changed."""
+    """As in Kubernetes: a ``status`` of None is "Unknown", and ``since`` is when it last changed.
+
+    ``observed_generation`` is the generation that it is about, ``verified`` when it was found so at last; 0
+    and None for the conditions of a job's steps.
+    """
 
     type: str
-    status: bool
+    status: bool | None
     reason: str
     message: str
     since: datetime
+    observed_generation: int = 0
+    verified: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -152,7 +159,7 @@ class ClusterRecord:
 
     @property
     def finding(self) -> str:
-        """The class of what a sweep found, "" for nothing; a new job ends it."""
+        """The class of what a sweep or a check found, "" for nothing; a new job ends it."""
         failure = self.job.step.failure
         return failure.kind if self.failed and failure and failure.kind in _FINDINGS else ""
 
@@ -164,6 +171,11 @@ class ClusterRecord:
     def condition(self, kind: str) -> Condition | None:
         """Return a condition by its type."""
         return next((c for c in self.conditions if c.type == kind), None)
+
+
+def of_health(finding: str) -> bool:
+    """Return whether a finding is that of a check inside the cluster, and not of a sweep."""
+    return finding in _OF_HEALTH
 
 
 _STORED = TypeAdapter(ClusterRecord)

@@ -125,6 +125,8 @@ class FleetConfig:
     """How long acts are stored."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """The settings by name as acts may show them; of a secret, a few bits that change with it."""
+    unhealthy_seconds: float = 1800
+    """How long Flux, or a node, may be unhealthy before the cluster is no longer Ready."""
     retries: Policies = field(default_factory=lambda: DEFAULTS)
     """How often, and at what intervals, each class of error is retried."""
 

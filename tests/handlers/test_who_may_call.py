@@ -62,6 +62,7 @@ NOT_CALLABLE = {
     "plan_missed_head": "timerTrigger",
     "resend_overdue": "timerTrigger",
     "sweep": "timerTrigger",
+    "check": "timerTrigger",
     "purge_expired": "timerTrigger",
 }
 """Every other function: whoever starts it needs a right in Azure, on the queue or on the app."""

@@ -30,6 +30,10 @@ class Remedy:
 
 NO_ACTION = "No action needed."
 REPLAY = "`roadstead replay NAME` starts the job again."
+_UNTIL_CHECK = (
+    "Changes nothing. The cluster is Ready again once a check finds it healthy, or once a job has verified"
+    " it, which a commit that changes the cluster or an operator's replay starts."
+)
 _UNTIL_SWEEP = (
     "Changes nothing. The cluster is Ready again once a sweep finds it as it was, or once a job has verified"
     " it, which a commit that changes the cluster or an operator's replay starts."
@@ -178,6 +182,19 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         f"Azure's activity log shows the operation. {REPLAY} `roadstead refresh NAME` compares it again"
         " after a repair by hand.",
         _UNTIL_SWEEP,
+    ),
+    errors.FluxUnhealthy: Remedy(
+        "A check inside a Ready cluster found for longer than `UNHEALTHY_MINUTES` that Flux fails, or"
+        " is not as Roadstead applied it.",
+        f"Correct what the message names, and push. {REPLAY} That also applies again what Roadstead applied."
+        " `roadstead refresh NAME` checks the cluster again.",
+        _UNTIL_CHECK,
+    ),
+    errors.PlatformUnhealthy: Remedy(
+        "A check inside a Ready cluster found nodes that are not ready, for longer than `UNHEALTHY_MINUTES`.",
+        "`kubectl describe node` with the name in the message shows why; AKS repairs most nodes by itself."
+        " `roadstead refresh NAME` checks the cluster again.",
+        _UNTIL_CHECK,
     ),
     errors.ClusterContested: Remedy(
         "A sweep found tags on a cluster that was Ready which are not those of this app: another installation"

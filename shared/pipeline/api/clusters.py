@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from shared.fleet.planning.plan import Item
 from shared.jobs.diagnosis import NewestPlan
+from shared.jobs.health import problem_of
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.api import schema
 from shared.pipeline.api.cluster_list import EVERYTHING, Selection, counts_of, names_of_page
@@ -100,7 +101,7 @@ def cluster_view(record: ClusterRecord, item: Item | None, now: datetime) -> sch
         "name": record.name,
         "phase": record.phase.value,
         "step": job.step.name.value if job.active or job.step.failure else "",
-        "reason": job.reason,
+        "reason": job.reason or problem_of(record),
         "since": iso(job.step.since if job.active else record.updated),
         "actionRequired": job.next_run.action_required,
         "awaitsTakeover": record.contested,

@@ -108,10 +108,12 @@ def condition_of(condition: Condition) -> schema.Condition:
     """Return a condition as Kubernetes writes one."""
     return {
         "type": condition.type,
-        "status": "True" if condition.status else "False",
+        "status": "Unknown" if condition.status is None else str(condition.status),
         "reason": condition.reason,
         "message": condition.message,
         "lastTransitionTime": iso(condition.since),
+        "observedGeneration": condition.observed_generation or None,
+        "verifiedAt": iso(condition.verified),
     }
 
 

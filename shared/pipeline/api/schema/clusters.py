@@ -39,6 +39,8 @@ class Condition(TypedDict):
     reason: str
     message: str
     lastTransitionTime: str | None
+    observedGeneration: int | None
+    verifiedAt: str | None
 
 
 class Event(TypedDict):

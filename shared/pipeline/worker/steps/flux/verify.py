@@ -89,7 +89,7 @@ def _older_commit(context: StepContext, revision: str) -> Wait | None:
     the job if git says so, or if it is the head that the planner planned last: after a forced push it need
     not be a descendant.
     """
-    if not _pulls_the_fleet(context) or _follows(context, revision):
+    if not pulls_the_fleet(context) or _follows(context, revision):
         return None
     wanted = context.record.commit[:8]
     reason = f"Flux: the source is at {revision or 'no revision'}, which does not contain commit {wanted}"
@@ -102,14 +102,14 @@ def _follows(context: StepContext, revision: str) -> bool:
     Where commits come faster than Flux applies them, it never has applied what it fetched last.
     """
     commit, wanted = commit_of(revision), context.record.commit
-    if not commit or not _pulls_the_fleet(context):
+    if not commit or not pulls_the_fleet(context):
         return False
     fleet = context.ports.state.fleet()
     newest = commit in (wanted, fleet.planning or fleet.commit)
     return newest or context.ports.repository.is_descendant(commit, wanted)
 
 
-def _pulls_the_fleet(context: StepContext) -> bool:
+def pulls_the_fleet(context: StepContext) -> bool:
     """Return whether Flux pulls the tracked branch of the fleet repository."""
     config, flux = context.ports.config, context.desired.spec.flux
     name = urlsplit(flux.repository).path.strip("/").removesuffix(".git").lower()
