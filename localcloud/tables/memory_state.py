@@ -32,6 +32,7 @@ class MemoryState(MemoryClusters):
         self._sweep = SweepRecord()
         self._plans: dict[str, PlanRecord] = {}
         self._deliveries: dict[str, datetime] = {}
+        self._announced: dict[str, datetime] = {}
         self._blobs: dict[str, bytes] = {}
         self._fingerprints: dict[str, str] = {}
         self._buckets: dict[str, Bucket] = {}
@@ -194,7 +195,8 @@ class MemoryState(MemoryClusters):
     def prune_deliveries(self, before: datetime) -> int:
         """Remove deliveries that were remembered before a time."""
         with self._lock:
-            return _remove(self._deliveries, lambda _, at: at < before)
+            pushes = _remove(self._announced, lambda _, at: at < before)
+            return pushes + _remove(self._deliveries, lambda _, at: at < before)
 
     def bucket(self, key: str) -> Bucket | None:
         """Return one of Azure's token buckets, or None."""
@@ -261,10 +263,19 @@ class MemoryState(MemoryClusters):
         with self._lock:
             return digest in self._deliveries
 
-    def remember_delivery(self, digest: str, at: datetime) -> None:
-        """Remember a webhook delivery."""
+    def remember_delivery(
+        self, digest: str, at: datetime, *, head: str = "", pushed: datetime | None = None
+    ) -> None:
+        """Remember a webhook delivery, and the head that it announced."""
         with self._lock:
             self._deliveries[digest] = at
+            if head:
+                self._announced[head] = pushed or at
+
+    def announced_at(self, head: str) -> datetime | None:
+        """Return when a head was pushed according to the last delivery that announced it."""
+        with self._lock:
+            return self._announced.get(head)
 
 
 def _millisecond(moment: datetime) -> int:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
 
 from shared.jobs import stored_forms
+from shared.jobs.gaps import FoundBy
 from shared.jobs.record import ClusterRecord
 
 
@@ -79,6 +80,13 @@ class SweepPart(_Wire):
     early: int = 0
 
 
+class Found(_Wire):
+    """What found a head that may be a missed one, and when."""
+
+    by: FoundBy
+    at: datetime
+
+
 class PlanRequest(_Versioned):
     """Plan the head of the branch, bring commit statuses up to date (``report``), or plan a ``pull``.
 
@@ -92,7 +100,7 @@ class PlanRequest(_Versioned):
     that was planned before. ``read_from`` is when the request was sent, by our clock: a read of the branch
     that started since serves it; None for a request that needs a read of its own. ``attempt`` counts the
     failed attempts. ``pull`` and ``head`` are the number of a pull request and its newest commit
-    according to the event.
+    according to the event. ``found`` is what looked for a missed head, None for any other request.
     """
 
     kind: Literal["plan", "report", "review", "pull", "outdated", "sweep"] = "plan"
@@ -107,6 +115,7 @@ class PlanRequest(_Versioned):
     pull: int = 0
     head: str = ""
     sweep: SweepPart | None = None
+    found: Found | None = None
 
     @model_validator(mode="before")
     @classmethod
