@@ -17,7 +17,7 @@ from handlers.routes import Routes
 from handlers.sign_in import SignIn
 from shared.fleet.manifests.base import shown
 from shared.jobs.record import Phase
-from shared.pipeline.api import approval, clusters, dead_letters, plans, refresh, replay, takeover, why
+from shared.pipeline.api import approval, clusters, dead_letters, plans, refresh, replay, sync, takeover, why
 from shared.pipeline.api.access import Caller, Role
 from shared.pipeline.api.audit import MAX_TEXT, Request, audit_view, audited
 from shared.pipeline.api.cluster_list import Selection, Sort
@@ -102,6 +102,11 @@ def _add_clusters(routes: Routes, ports: Ports) -> None:
             return reply(rejected(400, refresh.WRONG_BODY))
         act = Request("refresh", ", ".join(names) or "all", tuple(names), _reason(req))
         return reply(audited(act, caller, ports, lambda: refresh.refresh(names, caller.name, ports)))
+
+    @routes.add("sync", "sync", Role.OPERATOR, method="POST")
+    def sync_now(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        act = Request("sync", ports.config.branch, reason=_reason(req))
+        return reply(audited(act, caller, ports, lambda: sync.sync(caller.name, ports)))
 
     @routes.add("import", "import", Role.OPERATOR)
     def manifest(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:

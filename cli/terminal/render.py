@@ -38,7 +38,7 @@ def fleet(view: schema.Fleet, now: datetime, *, wide: bool = False) -> Renderabl
     """Return the table of all clusters, below what is to be known of the fleet."""
     view = printable(view)
     clusters = view["clusters"]
-    head, rest = _head(view), _rest(view)
+    head, rest = _head(view, now), _rest(view)
     if not clusters:
         return Group(head, *rest)
     return Group(head, *([_Wide(clusters, now)] if wide else _lines(clusters, now)), *rest)
@@ -56,7 +56,7 @@ def _rest(view: schema.Fleet) -> Iterator[Text]:
         yield Text(f"{text}Fewer: --phase, --environment, --location, --prefix.", style="dim")
 
 
-def _head(view: schema.Fleet) -> Text:
+def _head(view: schema.Fleet, now: datetime) -> Text:
     clusters, counts = view["clusters"], view["counts"]
     commit = (view["commit"] or "none yet")[:8]
     phases = counts["phases"] if counts else Counter(cluster["phase"] for cluster in clusters)
@@ -78,10 +78,21 @@ def _head(view: schema.Fleet) -> Text:
         head.append(f"\nnot created, manifest invalid: {names}; see roadstead why NAME", style="yellow")
     if view["sweep"]:
         _sweep(view["sweep"], head)
+    if view["repairedGaps"]["last"]:
+        head.append(
+            f"\n{_gaps(view['repairedGaps']['count'], view['repairedGaps']['last'], now)}", style="dim"
+        )
     if view["deadLetterCount"]:
         letters = many(view["deadLetterCount"], "dead letter")
         head.append(f"\n{letters}; see roadstead dead-letters", style="red")
     return head
+
+
+def _gaps(count: int, last: schema.Gap, now: datetime) -> str:
+    """Return how many commits were planned although their webhooks were lost."""
+    by = "the timer" if last["foundBy"] == "timer" else f"roadstead {last['foundBy']}"
+    found = f"{last['commit'][:8]}, {age(last['foundAt'], now)} ago by {by}"
+    return f"{many(count, 'lost webhook')} repaired, the last one of {found}"
 
 
 def _sweep(sweep: schema.Sweep, head: Text) -> None:

@@ -104,7 +104,7 @@ class FleetRecord:
     """When as many successive reads of the branch are allowed again as after a pause."""
     awaiting_deletion: tuple[str, ...] = ()
     """The clusters that are created again once their deletion has finished."""
-    gaps: Gaps = Gaps()
+    gaps: Gaps = field(default_factory=Gaps)
     """The heads that no webhook had announced."""
     groups_indexed: bool = False
     """Whether every cluster is a member of its resource group, as ``Clusters`` stores them."""

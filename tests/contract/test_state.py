@@ -288,6 +288,19 @@ def test_a_delivery_is_seen_once_it_is_remembered(state: State) -> None:
     assert not state.delivery_seen("other")
 
 
+def test_a_delivery_remembers_when_the_head_that_it_announced_was_pushed(state: State) -> None:
+    head = "c" * 40
+    assert state.announced_at(head) is None
+    state.remember_delivery("digest-1", later(5), head=head, pushed=NOW)
+    assert state.announced_at(head) == NOW
+    state.remember_delivery("digest-2", later(6), head=head)
+    assert state.announced_at(head) == later(6)
+    assert (state.delivery_seen("digest-1"), state.delivery_seen(head)) == (True, False)
+    assert state.announced_at("d" * 40) is None
+    assert state.prune_deliveries(later(7)) == 3
+    assert state.announced_at(head) is None
+
+
 def test_blobs_are_saved_byte_for_byte(state: State) -> None:
     blobs = {"a" * 40: b"", "b" * 40: bytes(range(256)), "c" * 40: b"x" * 60_000}
     assert dict(state.blobs(blobs)) == {}

@@ -36,6 +36,7 @@ ROUTES = {
     "takeover": ("POST", "clusters/{name}/takeover", "Approver"),
     "takeover_repository": ("POST", "takeover", "Approver"),
     "refresh": ("POST", "refresh", "Operator"),
+    "sync": ("POST", "sync", "Operator"),
     "import": ("GET", "import", "Operator"),
     "plans": ("GET", "plans", "Reader"),
     "plan": ("GET", "plans/{commit}", "Reader"),

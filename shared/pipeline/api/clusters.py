@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from shared.fleet.planning.plan import Item
 from shared.jobs.diagnosis import NewestPlan
+from shared.jobs.gaps import Gaps
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.api import schema
 from shared.pipeline.api.cluster_list import EVERYTHING, Selection, counts_of, names_of_page
@@ -63,9 +64,19 @@ def fleet_view(ports: Ports, page: Page = FIRST_PAGE, selection: Selection = EVE
         "needsApprovalCount": len(approvable),
         "counts": None if summaries is None else counts_of(summaries, selection),
         "sweep": None if page.after else sweep_view(ports),
+        "repairedGaps": _repaired(fleet.gaps),
         "clusters": [cluster_view(record, items.get(record.name), ports.clock()) for record in records],
         "next": following,
     }
+
+
+def _repaired(gaps: Gaps) -> schema.Gaps:
+    """Return the heads that no webhook had announced."""
+    last = gaps.last
+    gap: schema.Gap | None = None
+    if last:
+        gap = {"commit": last.commit, "foundAt": iso(last.found), "foundBy": last.by.value}
+    return {"count": gaps.count, "last": gap}
 
 
 def cluster_detail(name: str, ports: Ports) -> schema.Cluster | schema.MissingCluster | None:

@@ -15,6 +15,7 @@ from shared.pipeline.api.schema.acts import (
     RefreshReceipt,
     ReplayReceipt,
     SourceReceipt,
+    SyncReceipt,
     TakeoverReceipt,
 )
 from shared.pipeline.api.schema.clusters import (
@@ -36,6 +37,8 @@ from shared.pipeline.api.schema.fleet import (
     Audit,
     Counts,
     Fleet,
+    Gap,
+    Gaps,
     Orphan,
     Sweep,
     SweepProblem,
@@ -72,6 +75,8 @@ __all__ = [
     "Failure",
     "Fleet",
     "FleetProblem",
+    "Gap",
+    "Gaps",
     "Imported",
     "MissingCluster",
     "Orphan",
@@ -88,6 +93,7 @@ __all__ = [
     "SourceReceipt",
     "Sweep",
     "SweepProblem",
+    "SyncReceipt",
     "TakeoverReceipt",
     "Why",
 ]
