@@ -1,4 +1,4 @@
-"""The webhook deliveries: a row for each body, and one for each head that was announced."""
+"""The webhook deliveries: an entity for each body, and one for each head that was announced."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class DeliveriesTable:
         self, digest: str, at: datetime, *, head: str = "", pushed: datetime | None = None
     ) -> None:
         """Remember a webhook delivery and the head that it announced, in one transaction."""
-        rows = {safe_key(digest): at}
+        moments = {safe_key(digest): at}
         if head:
-            rows[f"{_HEAD}{safe_key(head)}"] = pushed or at
+            moments[f"{_HEAD}{safe_key(head)}"] = pushed or at
         self._storage.upsert_together(
             DELIVERIES,
-            [{"PartitionKey": self._fleet, "RowKey": key, "at": moment} for key, moment in rows.items()],
+            [{"PartitionKey": self._fleet, "RowKey": key, "at": when} for key, when in moments.items()],
         )
 
     def announced_at(self, head: str) -> datetime | None:

@@ -16,7 +16,7 @@ from shared.ports.state import Deliveries
 
 
 def repaired_gaps(request: PlanRequest, head: str, fleet: FleetRecord, deliveries: Deliveries) -> Gaps:
-    """Return the fleet's gaps once ``head`` is planned for a request; reads one row for a missed head."""
+    """Return the fleet's gaps once ``head`` is planned for a request; reads one entity for a missed head."""
     found, before = request.found, fleet.planning or fleet.commit
     if found is None or head == before or not before:
         return fleet.gaps  # the first head of a fleet was pushed before there was anybody to announce it to
