@@ -56,7 +56,7 @@ def request_missing_plan(read: BranchHead, found_by: FoundBy, ports: Ports) -> b
     if head == fleet.planning and known and _makes_progress(fleet, ports.clock()):
         return False
     log.warning("commit %s was not planned, or not to the end; planning it now", head[:8])
-    waits = found_by is FoundBy.TIMER and not (fleet.problem or fleet.waiting or fleet.planning)
+    new = bool(fleet.commit) and not (fleet.problem or fleet.waiting or fleet.planning)
     every = 60 if found_by is FoundBy.TIMER else 1
     slot = int(ports.clock().timestamp() // every)
     # The request announces no commit: this read of GitHub may be as stale as the planner's.
@@ -64,7 +64,7 @@ def request_missing_plan(read: BranchHead, found_by: FoundBy, ports: Ports) -> b
     request = PlanRequest(
         reason="missed head", again=bool(fleet.planning), read_from=ports.clock(), found=found
     )
-    after = WEBHOOK_SECONDS if waits else 0
+    after = WEBHOOK_SECONDS if new and found_by is FoundBy.TIMER else 0
     request_plan(request, message_id=f"missed:{found_by}:{head}:{slot}", ports=ports, after=after)
     return True
 
