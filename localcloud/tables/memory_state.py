@@ -16,6 +16,7 @@ from shared.jobs.rate_limits import Bucket
 from shared.jobs.record import with_etag
 from shared.ports import DeadLetter, FleetRecord, PlanRecord
 from shared.ports.sweeps import SweepRecord
+from shared.ports.timers import TimerRun
 
 _NOT_STORED = ("_lock", "_versions")
 K = TypeVar("K")
@@ -30,6 +31,7 @@ class MemoryState(MemoryClusters):
         self._events: dict[tuple[str, str, int, str], Event] = {}
         self._fleet = FleetRecord()
         self._sweep = SweepRecord()
+        self._timers: dict[str, TimerRun] = {}
         self._plans: dict[str, PlanRecord] = {}
         self._deliveries: dict[str, datetime] = {}
         self._announced: dict[str, datetime] = {}
@@ -108,6 +110,21 @@ class MemoryState(MemoryClusters):
             if record.etag != self._sweep.etag:
                 raise Stale("another writer changed the record")
             self._sweep = replace(record, etag=f"v{next(self._versions)}")
+
+    def timer_runs(self) -> Mapping[str, TimerRun]:
+        """Return what is stored of each timer."""
+        with self._lock:
+            return dict(self._timers)
+
+    def save_timer_run(self, timer: str, at: datetime) -> None:
+        """Write that a timer has run."""
+        with self._lock:
+            self._timers[timer] = TimerRun(at)
+
+    def expect_timers(self, timers: Collection[str], at: datetime) -> None:
+        """Write since when timers are expected of which nothing is stored."""
+        with self._lock:
+            self._timers = {name: TimerRun(at, ran=False) for name in timers} | self._timers
 
     def plan(self, commit: str) -> PlanRecord | None:
         """Return the plan of a commit, or None."""

@@ -18,6 +18,7 @@ from shared.ports.acts import Acts
 from shared.ports.clusters import Clusters
 from shared.ports.repository import BranchHead
 from shared.ports.sweeps import Sweeps
+from shared.ports.timers import Timers
 
 
 @dataclass(frozen=True)
@@ -287,5 +288,7 @@ class DeadLetters(Protocol):
         ...
 
 
-class State(Clusters, Events, Plans, Manifests, Buckets, Deliveries, DeadLetters, Acts, Sweeps, Protocol):
+class State(
+    Clusters, Events, Plans, Manifests, Buckets, Deliveries, DeadLetters, Acts, Sweeps, Timers, Protocol
+):
     """The stored state of one fleet. It never contains a secret."""

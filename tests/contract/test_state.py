@@ -21,6 +21,7 @@ from shared.jobs.record import ClusterRecord, Phase, accept_new
 from shared.jobs.summary import summary_of
 from shared.ports import DeadLetter, FleetRecord, GroupMember, Source, State
 from shared.ports.sweeps import Listing, Orphan, SweepRecord
+from shared.ports.timers import TimerRun
 from tests.support.azurite import KEY, connect, connection_string
 from tests.support.cluster_records import NOW, event, later, plan_record, record
 from tests.support.desired_clusters import desired
@@ -279,6 +280,19 @@ def test_a_token_bucket_is_written_by_compare_and_swap(state: State) -> None:
     with pytest.raises(Stale):
         state.save_bucket("s|arm-read", replace(read, full_at=later(2)))
     assert state.bucket("s|arm-read") == Bucket(moment)
+
+
+def test_the_last_run_of_a_timer_is_kept_and_an_expected_one_until_it_has_run(state: State) -> None:
+    assert state.timer_runs() == {}
+    state.save_timer_run("sweep", NOW)
+    state.expect_timers(["sweep", "resend_overdue"], later(5))
+    expected = TimerRun(later(5), ran=False)
+    assert state.timer_runs() == {"sweep": TimerRun(NOW), "resend_overdue": expected}
+    state.expect_timers(["sweep", "resend_overdue"], later(9))
+    assert state.timer_runs()["resend_overdue"] == expected
+    state.save_timer_run("resend_overdue", later(7))
+    state.save_timer_run("sweep", later(8))
+    assert state.timer_runs() == {"sweep": TimerRun(later(8)), "resend_overdue": TimerRun(later(7))}
 
 
 def test_a_delivery_is_seen_once_it_is_remembered(state: State) -> None:

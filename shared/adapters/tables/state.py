@@ -20,6 +20,7 @@ from shared.adapters.tables.entities import newest_first, packed, safe_key, unpa
 from shared.adapters.tables.plans import PLANS, PlansTable
 from shared.adapters.tables.storage import READERS, TOGETHER, Storage, etag_of
 from shared.adapters.tables.sweeps import SweepsTable
+from shared.adapters.tables.timers import TimersTable
 from shared.jobs import stored_forms
 from shared.jobs.events import Event
 from shared.jobs.rate_limits import Bucket
@@ -45,7 +46,7 @@ _BATCH_BYTES = 2 << 20
 """A transaction holds 100 entities of one partition and 4 MiB; bytes grow by a third in transit."""
 
 
-class TablesState(ClustersTable, PlansTable, ActsTable, DeliveriesTable, SweepsTable):
+class TablesState(ClustersTable, PlansTable, ActsTable, DeliveriesTable, SweepsTable, TimersTable):
     """The State port for one fleet."""
 
     def __init__(self, service: TableServiceClient, fleet: str) -> None:

@@ -43,6 +43,7 @@ from shared.pipeline.api.schema.fleet import (
     Sweep,
     SweepProblem,
 )
+from shared.pipeline.api.schema.health import Health, Readiness, ServiceHealth, TimerHealth
 from shared.pipeline.api.schema.plans import (
     Approval,
     Change,
@@ -77,6 +78,7 @@ __all__ = [
     "FleetProblem",
     "Gap",
     "Gaps",
+    "Health",
     "Imported",
     "MissingCluster",
     "Orphan",
@@ -86,14 +88,17 @@ __all__ = [
     "PlanSummary",
     "Plans",
     "Progress",
+    "Readiness",
     "Recorded",
     "RecordedCluster",
     "RefreshReceipt",
     "ReplayReceipt",
+    "ServiceHealth",
     "SourceReceipt",
     "Sweep",
     "SweepProblem",
     "SyncReceipt",
     "TakeoverReceipt",
+    "TimerHealth",
     "Why",
 ]

@@ -1,0 +1,1 @@
+"""What is lost, late, older or dead, and how the fleet recovers."""
