@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 
 from shared.adapters.tables import TablesState, table_service
+from shared.jobs.acceptance import accept_new
 from shared.jobs.acts import Act
 from shared.jobs.apply_outcome import apply_outcome
 from shared.jobs.failures.errors import ClusterMissing, ReconcileError, Stale, Unavailable
@@ -17,7 +18,7 @@ from shared.jobs.job import Contest, ContestKind, start_step
 from shared.jobs.outcomes import Fail, Wait
 from shared.jobs.rate_limits import Bucket
 from shared.jobs.recipes import Step
-from shared.jobs.record import ClusterRecord, Phase, accept_new
+from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.summary import summary_of
 from shared.ports import DeadLetter, FleetRecord, GroupMember, Source, State
 from shared.ports.sweeps import Listing, Orphan, SweepRecord
