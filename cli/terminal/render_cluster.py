@@ -16,6 +16,8 @@ from shared.jobs.acts import by_whom
 from shared.pipeline.api import schema
 
 ACTS_SHOWN = 3
+STALLED = "Stalled"
+"""The one condition that is good when it is false."""
 
 
 def cluster(
@@ -78,17 +80,18 @@ def _add_fleet_problem(table: Table, view: schema.FleetProblem) -> None:
 
 
 def _conditions(conditions: Sequence[schema.Condition], now: datetime) -> Table:
-    table = Table(box=None, show_header=False, padding=(0, 1))
-    for name in ("type", "status", "age"):
+    table = Table(box=None, padding=(0, 1), header_style="dim")
+    for name in ("TYPE", "STATUS", "SINCE", "VERIFIED"):
         table.add_column(name, no_wrap=True)
-    table.add_column("message", overflow="fold")
+    table.add_column("MESSAGE", overflow="fold")
     for condition in conditions:
         good = condition["status"] == "True"
-        message = condition["message"] or ("" if good else condition["reason"])
+        message = condition["message"] or ("" if condition["reason"] == "Done" else condition["reason"])
         table.add_row(
             condition["type"],
-            Text(condition["status"], style="green" if good else "yellow"),
+            Text(condition["status"], style="green" if good != (condition["type"] == STALLED) else "yellow"),
             age(condition["lastTransitionTime"], now),
+            age(condition["lastVerifiedTime"], now),
             Text(message),
         )
     return table

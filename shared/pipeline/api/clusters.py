@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from shared.fleet.planning.plan import Item
 from shared.jobs.diagnosis import NewestPlan
 from shared.jobs.gaps import Gaps
-from shared.jobs.record import ClusterRecord
+from shared.jobs.record import READY, ClusterRecord
 from shared.pipeline.api import schema
 from shared.pipeline.api.cluster_list import EVERYTHING, Selection, counts_of, names_of_page
 from shared.pipeline.api.parts import (
@@ -25,6 +25,7 @@ from shared.pipeline.api.parts import (
 from shared.pipeline.api.sweep_view import sweep_view
 from shared.pipeline.http_result import unknown_cluster
 from shared.ports import Ports
+from shared.ports.sweeps import SweepRecord
 
 EVENTS_SHOWN = 20
 NOT_CREATED_SHOWN = NEEDS_APPROVAL_SHOWN = 20
@@ -38,7 +39,7 @@ def fleet_view(ports: Ports, page: Page = FIRST_PAGE, selection: Selection = EVE
     The records of the page alone are read as a whole. Its counts need the summaries of all clusters, and so
     does a list of some; a later page of the list of all clusters has no counts.
     """
-    fleet = ports.state.fleet()
+    fleet, sweep = ports.state.fleet(), ports.state.sweep()
     summaries = ports.state.summaries() if not page.after or not selection.everything else None
     if summaries is None or selection.everything:
         records = ports.state.clusters_page(page.after, page.limit)
@@ -63,9 +64,9 @@ def fleet_view(ports: Ports, page: Page = FIRST_PAGE, selection: Selection = EVE
         "needsApproval": approvable[:NEEDS_APPROVAL_SHOWN],
         "needsApprovalCount": len(approvable),
         "counts": None if summaries is None else counts_of(summaries, selection),
-        "sweep": None if page.after else sweep_view(ports),
+        "sweep": None if page.after else sweep_view(sweep),
         "repairedGaps": _repaired(fleet.gaps),
-        "clusters": [cluster_view(record, items.get(record.name), ports.clock()) for record in records],
+        "clusters": [cluster_view(each, items.get(each.name), sweep, ports.clock()) for each in records],
         "next": following,
     }
 
@@ -88,7 +89,8 @@ def cluster_detail(name: str, ports: Ports) -> schema.Cluster | schema.MissingCl
     problem = fleet_problem(fleet)
     if record is not None:
         spec = record.document["spec"]
-        return {**cluster_view(record, item, ports.clock()), **problem, "spec": spec, "events": events}
+        view = cluster_view(record, item, ports.state.sweep(), ports.clock())
+        return {**view, **problem, "spec": spec, "events": events}
     stopped = NewestPlan(fleet.commit, item).stopped
     if not events and stopped is None:
         return None
@@ -104,9 +106,15 @@ def describe_unknown(name: str, ports: Ports) -> str:
     return f"{error}; a newer commit is not planned yet: {not_yet}" if not_yet else error
 
 
-def cluster_view(record: ClusterRecord, item: Item | None, now: datetime) -> schema.ClusterSummary:
-    """Return a cluster as it is now; ``item`` is its part of the newest plan."""
+def cluster_view(
+    record: ClusterRecord, item: Item | None, sweep: SweepRecord, now: datetime
+) -> schema.ClusterSummary:
+    """Return a cluster as it is now; ``item`` is its part of the newest plan.
+
+    A sweep saves nothing of a cluster that is as it was verified: the list of its subscription says when.
+    """
     job, spec = record.job, record.document["spec"]
+    listed = sweep.listed_at(spec["subscriptionId"])
     return {
         "name": record.name,
         "phase": record.phase.value,
@@ -127,7 +135,10 @@ def cluster_view(record: ClusterRecord, item: Item | None, now: datetime) -> sch
         "resourceGroup": spec["resourceGroup"],
         "subscriptionId": spec["subscriptionId"],
         "kubernetesVersion": spec["kubernetesVersion"],
-        "conditions": [condition_of(condition) for condition in record.conditions],
+        "conditions": [
+            condition_of(each, listed if each.type == READY and each.status else None)
+            for each in record.conditions
+        ],
         "createdAt": iso(record.created),
         "updatedAt": iso(record.updated),
     }

@@ -32,13 +32,18 @@ Failure = TypedDict(
 
 
 class Condition(TypedDict):
-    """A condition, as Kubernetes writes one."""
+    """A condition, as Kubernetes writes one; ``lastVerifiedTime`` is when it was found to be so at last.
+
+    It and ``observedGeneration`` are None in a record of the version before.
+    """
 
     type: str
     status: str
     reason: str
     message: str
     lastTransitionTime: str | None
+    lastVerifiedTime: str | None
+    observedGeneration: int | None
 
 
 class Event(TypedDict):
