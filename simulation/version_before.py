@@ -27,6 +27,7 @@ ADDED_FIELDS = (
     "predecessors",
     "group_requested",
     "delete_accepted",
+    "running",
 )
 """What a record of the version before does not have."""
 ADDED_TO_CONDITIONS = ("observed_generation", "verified")

@@ -133,7 +133,8 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
     following = next_step(record.job.recipe, step.name)
     if following is None:
         step = replace(start_step(step.name, now), since=step.since)
-        record = replace(record, observed_generation=record.generation, removed_keys={})
+        running = outcome.running or record.running
+        record = replace(record, observed_generation=record.generation, removed_keys={}, running=running)
         return _ended(_advanced(record, step, NextRun(now, Delay.NONE), Phase.READY, now))
     record = replace(record, creation_requested=record.creation_requested or following is Step.CLUSTER)
     phase = working_phase(record) if record.phase in (Phase.STALLED, Phase.SUSPENDED) else record.phase

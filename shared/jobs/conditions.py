@@ -31,13 +31,14 @@ def with_summary(record: ClusterRecord, now: datetime) -> ClusterRecord:
     """
     job, phase = record.job, record.phase
     stalled, failure = phase in (Phase.STALLED, Phase.FAILED), job.step.failure if record.failed else None
-    set_to = {STALLED: (stalled, failure.kind if failure else phase.value, job.reason if stalled else "")}
+    set_to = {}
     if job.active:
         set_to[READY] = (
             False,
             phase.value,
             job.reason or f"generation {record.generation} is not verified yet",
         )
+    set_to[STALLED] = (stalled, failure.kind if failure else phase.value, job.reason if stalled else "")
     for kind, (status, reason, message) in set_to.items():
         new = Condition(kind, status, reason, message[:MESSAGE_LIMIT], now, record.generation, now)
         record = with_condition(record, new)

@@ -70,6 +70,17 @@ class Condition:
 
 
 @dataclass(frozen=True)
+class Running:
+    """What ran when a cluster was verified last: the version of its control plane, its nodes, and what Flux
+    had applied; "" and 0 for what is not known.
+    """
+
+    kubernetes_version: str = ""
+    nodes: int = 0
+    flux_revision: str = ""
+
+
+@dataclass(frozen=True)
 class ClusterRecord:
     """One cluster of the fleet; ``etag`` is the version that was read, "" for a record not saved yet.
 
@@ -79,6 +90,8 @@ class ClusterRecord:
     accepted the delete of this life of the cluster, so that parts of it may be gone. ``removed_keys`` are the
     labels and taints of each node pool that earlier generations had and that are to be removed from it, until
     the present generation is Ready.
+
+    ``running`` is what the last verification saw, None before that.
 
     ``installation`` is the id of the app's state, "" in a record of a version without one. ``life`` is the
     life of the cluster in Azure where that is not ``uid``. ``api_server`` is where a token of the app opened
@@ -109,6 +122,7 @@ class ClusterRecord:
     overruled: tuple[str, ...] = ()
     predecessors: tuple[str, ...] = ()
     delete_accepted: bool = False
+    running: Running | None = None
     etag: str = field(default="", compare=False)
 
     @property

@@ -283,6 +283,19 @@ def test_a_token_bucket_is_written_by_compare_and_swap(state: State) -> None:
     assert state.bucket("s|arm-read") == Bucket(moment)
 
 
+def test_summaries_have_details_only_where_they_are_asked_for(state: State) -> None:
+    saved = state.save(
+        replace(fresh(), document={**fresh().document, "class": "small", "labels": {"a": "b"}})
+    )
+    (plain,), (detailed,) = state.summaries(), state.summaries(details=True)
+    assert plain == detailed == summary_of(saved)
+    assert plain.details is None
+    assert detailed.details == summary_of(saved).details
+    assert detailed.details is not None
+    assert (detailed.details.cluster_class, detailed.details.labels) == ("small", {"a": "b"})
+    assert detailed.details.conditions == {"Ready": False, "Stalled": False}
+
+
 def test_the_last_run_of_a_timer_is_kept_and_an_expected_one_until_it_has_run(state: State) -> None:
     assert state.timer_runs() == {}
     state.save_timer_run("sweep", NOW)

@@ -49,7 +49,7 @@ def progress_of(plan: Plan, clusters: Mapping[str, ClusterSummary], *, newest: b
     suspensions: list[str] = []
     for item in plan.items:
         record = clusters.get(item.cluster)
-        if _reached(item, record, newest=newest):
+        if reached(item, record, newest=newest):
             ready += 1
             continue
         problem = _problem(item, record)
@@ -89,7 +89,11 @@ def _problem(item: Item, record: ClusterSummary | None) -> str:
     return ""
 
 
-def _reached(item: Item, record: ClusterSummary | None, *, newest: bool) -> bool:
+def reached(item: Item, record: ClusterSummary | None, *, newest: bool) -> bool:
+    """Return whether a cluster is as an item of a plan asks, or as a later plan does.
+
+    ``newest``: no later commit was planned.
+    """
     if item.awaits_deletion and record is not None:
         if record.uid != item.uid:
             return record.observed_generation > 0  # a later commit had it created again

@@ -77,6 +77,9 @@ class ClusterSummary(TypedDict):
     name: str
     phase: str
     step: str
+    stepNumber: int
+    stepCount: int
+    jobStartedAt: str | None
     reason: str
     since: str | None
     actionRequired: str
@@ -89,10 +92,15 @@ class ClusterSummary(TypedDict):
     commit: str
     plan: PlanPart | None
     environment: str
+    clusterClass: str
+    labels: dict[str, str]
     location: str
     resourceGroup: str
     subscriptionId: str
     kubernetesVersion: str
+    runningVersion: str
+    nodes: int
+    fluxRevision: str
     conditions: list[Condition]
     createdAt: str | None
     updatedAt: str | None
