@@ -143,10 +143,11 @@ def build_ports(settings: Settings) -> Ports:
     """Return the production ports; no library is imported and no service is called before its first use."""
     adapters = Adapters(settings)
     repository, azure = on_first_use(adapters.repository), on_first_use(adapters.azure)
+    plans = on_first_use(lambda: adapters.queue("plans"))
     return Ports(
         config=settings.fleet_config,
         state=on_first_use(adapters.state),
-        plans=on_first_use(lambda: adapters.queue("plans")),
+        plans=plans,
         jobs=on_first_use(lambda: adapters.queue("jobs")),
         changes=on_first_use(lambda: adapters.queue("changes")),
         deletes=on_first_use(lambda: adapters.queue("deletes")),
@@ -158,6 +159,7 @@ def build_ports(settings: Settings) -> Ports:
         clock=_now,
         random=random.random,
         unique=lambda: uuid.uuid4().hex[:8],
+        probes={"Service Bus": plans, "Azure credential": azure},
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import azure.functions as func
 
-from handlers import api, dead_letters, github, queues, timers
+from handlers import api, dead_letters, github, health, queues, timers
 from handlers.sign_in import SignIn
 from shared.ports import Ports
 from shared.settings import CHECK_SCHEDULE, SWEEP_SCHEDULE, App
@@ -35,6 +35,7 @@ def blueprints(
             dead_letters.blueprint(ports, "previews"),
             timers.blueprint(ports, sweep_schedule=sweep_schedule, check_schedule=check_schedule),
             api.blueprint(ports, sign_in),
+            health.blueprint(ports, sign_in),
         ),
         App.WORKER: (
             queues.worker(ports),

@@ -10,7 +10,7 @@ import azure.functions as func
 
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import CheckMessage, JobMessage, PlanRequest, message_of_worker
-from shared.pipeline.health.checks import handle as handle_check
+from shared.pipeline.checks.checks import handle as handle_check
 from shared.pipeline.planner.planner import handle as handle_plan_request
 from shared.pipeline.pull_requests.pull_requests import handle as handle_pull_request
 from shared.pipeline.sweep.sweep import handle as handle_sweep

@@ -108,6 +108,9 @@ param alwaysReady int = 0
 @maxValue(1000)
 param maximumInstances int = 40
 
+@description('Ids of action groups that are notified when the app is not ready: it is then asked every quarter of an hour. Empty for no test and no alert.')
+param alertActionGroupIds array = []
+
 @description('Settings of docs/settings.md that have no parameter here, by their names; every app gets them.')
 param moreSettings object = {}
 
@@ -348,6 +351,19 @@ module signIn 'sign_in.bicep' = if (!empty(entraClientId)) {
     appName: control.outputs.name
     clientId: entraClientId
     keysToo: !empty('${apiKeyReader}${apiKeyOperator}${apiKeyApprover}${apiKeyAdmin}')
+  }
+}
+
+module health 'health.bicep' = if (!empty(alertActionGroupIds)) {
+  scope: group
+  name: 'health'
+  params: {
+    unique: unique
+    location: location
+    tags: allTags
+    componentName: monitoring.outputs.componentName
+    hostName: control.outputs.hostName
+    actionGroupIds: alertActionGroupIds
   }
 }
 

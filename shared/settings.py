@@ -39,9 +39,11 @@ def _limits(text: str) -> str:
 
 _TEAM = r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_][A-Za-z0-9_-]*"
 _TEAMS = rf"^({_TEAM}(\s*,\s*{_TEAM}){{0,9}})?$"
+_Schedule = Annotated[str, Field(pattern=r"^(\S+( \S+){5})?$")]
+"""NCRONTAB with seconds, in UTC."""
 SWEEP_SCHEDULE = "0 10 */4 * * *"
 CHECK_SCHEDULE = "0 40 */4 * * *"
-"""When sweeps are requested in an app that was deployed without the setting."""
+"""When sweeps and checks are requested in an app that was deployed without the settings."""
 _API_VERSION = r"^(\d{4}-\d{2}-\d{2}(-preview)?)?$"
 
 
@@ -106,10 +108,11 @@ class Settings(BaseModel):
     approval_teams: Annotated[str, Field(pattern=_TEAMS)] = ""
     """GitHub teams as "owner/slug", separated by commas."""
     acts_days: Annotated[int, Field(ge=7, le=3650)] = 365
-    sweep_schedule: Annotated[str, Field(pattern=r"^\S+( \S+){5}$")] = SWEEP_SCHEDULE
-    """NCRONTAB with seconds, in UTC."""
-    check_schedule: Annotated[str, Field(pattern=r"^\S+( \S+){5}$")] = CHECK_SCHEDULE
-    """NCRONTAB with seconds, in UTC."""
+    plan_schedule: _Schedule = ""
+    resend_schedule: _Schedule = ""
+    retention_schedule: _Schedule = ""
+    sweep_schedule: Annotated[_Schedule, Field(min_length=1)] = SWEEP_SCHEDULE
+    check_schedule: Annotated[_Schedule, Field(min_length=1)] = CHECK_SCHEDULE
     unhealthy_minutes: Annotated[float, Field(ge=0, le=1440)] = 30
     retry_limits: Annotated[str, AfterValidator(_limits)] = ""
 
@@ -162,7 +165,20 @@ class Settings(BaseModel):
             previous_repository=self.github_repository_previous,
             unhealthy_seconds=60 * self.unhealthy_minutes,
             retries=with_limits(self.retry_limits),
+            timers=self.timers,
         )
+
+    @property
+    def timers(self) -> Mapping[str, str]:
+        """The schedules of the timers, by the names of their functions; none in an app without timers."""
+        known = {
+            "plan_missed_head": self.plan_schedule,
+            "resend_overdue": self.resend_schedule,
+            "purge_expired": self.retention_schedule,
+            "sweep": self.sweep_schedule,
+            "check": self.check_schedule,
+        }
+        return known if App.CONTROL in self.apps else {}
 
     @property
     def shown(self) -> Mapping[str, str]:

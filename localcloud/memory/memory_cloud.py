@@ -32,7 +32,7 @@ from localcloud.tables.memory_state import MemoryState
 from shared.jobs.failures.errors import Dependency, ReconcileError
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import CheckMessage, PlanRequest, message_of_worker
-from shared.pipeline.health import checks
+from shared.pipeline.checks import checks
 from shared.pipeline.planner import planner
 from shared.pipeline.pull_requests import pull_requests
 from shared.pipeline.recovery import dead_letters, missed_work

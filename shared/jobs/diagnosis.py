@@ -181,13 +181,11 @@ def _action_while_active(record: ClusterRecord) -> str:
     failure = record.job.step.failure
     rate_limited = record.job.next_run.delay is Delay.RATE_LIMIT
     kind = Throttled.__name__ if rate_limited else failure.kind if failure else ""
-    action = suggested_action(kind, failed=False, deleting=record.deleting)
-    return _action_while_waiting(record) if action in ("", NO_ACTION) else action
-
-
-def _action_while_waiting(record: ClusterRecord) -> str:
-    action, step = record.job.next_run.action_required, record.job.step.name
-    if record.phase is Phase.STALLED:
+    stalled, step = record.phase is Phase.STALLED, record.job.step.name
+    action = suggested_action(kind, failed=False, deleting=record.deleting, stalled=stalled)
+    if action in ("", NO_ACTION):
+        action = record.job.next_run.action_required
+    if stalled:
         late = f"This step takes more than its {deadline(step) / 60:g} minutes."
         return f"{action or _WHERE_TO_LOOK.get(step, _ACTIVITY_LOG)} {late}"
     return action

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationInfo, model_validator
 
 from shared.jobs import stored_forms
+from shared.jobs.gaps import FoundBy
 from shared.jobs.record import ClusterRecord
 
 
@@ -79,6 +80,13 @@ class SweepPart(_Wire):
     early: int = 0
 
 
+class Found(_Wire):
+    """What found a head that may be a missed one, and when."""
+
+    by: FoundBy
+    at: datetime
+
+
 class CheckMessage(_Versioned):
     """Check how some clusters are inside, or, without ``clusters``, begin a check of the whole fleet.
 
@@ -106,7 +114,7 @@ class PlanRequest(_Versioned):
     that was planned before. ``read_from`` is when the request was sent, by our clock: a read of the branch
     that started since serves it; None for a request that needs a read of its own. ``attempt`` counts the
     failed attempts. ``pull`` and ``head`` are the number of a pull request and its newest commit
-    according to the event.
+    according to the event. ``found`` is what looked for a missed head, None for any other request.
     """
 
     kind: Literal["plan", "report", "review", "pull", "outdated", "sweep"] = "plan"
@@ -121,6 +129,7 @@ class PlanRequest(_Versioned):
     pull: int = 0
     head: str = ""
     sweep: SweepPart | None = None
+    found: Found | None = None
 
     @model_validator(mode="before")
     @classmethod

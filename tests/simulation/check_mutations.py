@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shared.jobs.record import ClusterRecord
-from shared.pipeline.health import checks, conclusions, reading
+from shared.pipeline.checks import checks, conclusions, reading
 from shared.pipeline.worker import worker
 from simulation.actors.checks import KIND
 from tests.simulation.mutations import Mutation, mutation

@@ -17,7 +17,9 @@ from shared.jobs.failures.retry import DEFAULTS, Policies, RetryPolicy, policy_f
 class Remedy:
     """Sentences for an operator.
 
-    ``action`` is the suggested one, ``action_on_delete`` that for a cluster in deletion, "" for the same.
+    ``action`` is the suggested one, ``action_on_delete`` that for a cluster in deletion, "" for the same. An
+    action that says that none is needed holds while Roadstead retries in time; ``action_if_it_lasts`` is that
+    for a job which has failed or stalled.
     ``reaction`` is what Roadstead does beyond the retry policy, or, with ``no_policy``, instead of it.
     """
 
@@ -25,6 +27,7 @@ class Remedy:
     action: str
     reaction: str = ""
     action_on_delete: str = ""
+    action_if_it_lasts: str = ""
     no_policy: bool = False
 
 
@@ -44,15 +47,18 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "A service asked for fewer requests (429).",
         f"{NO_ACTION} If it persists, find out what else uses the same subscription or token.",
         "Waits for the service's `Retry-After`, and makes no call of that kind before.",
+        action_if_it_lasts="Find out what else uses the same subscription or token.",
     ),
     errors.Conflict: Remedy(
         "Another operation is in progress on the resource, or somebody changed it a moment ago.",
         f"{NO_ACTION} If it persists, Azure's activity log shows who else changes the resource.",
+        action_if_it_lasts="Azure's activity log shows who else changes the resource: end that.",
     ),
     errors.Stale: Remedy(
         "Roadstead's own record changed between a read and a write: two workers met.",
         NO_ACTION,
         "Reads the record again and continues from there.",
+        action_if_it_lasts="Find the error in the logs by the cluster's name, and report it.",
     ),
     errors.NamespaceTerminating: Remedy(
         "A namespace is being deleted, so Kubernetes refuses new objects in it.",
@@ -71,6 +77,7 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "Azure does not show a cluster or a resource group that may exist, or its version: they appear late.",
         NO_ACTION,
         "Reads once more after 20 s and relies on the second read.",
+        action_if_it_lasts="Azure's activity log shows whether the resource exists.",
         no_policy=True,
     ),
     errors.Interrupted: Remedy(
@@ -83,6 +90,7 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         " This is no quota of the subscription.",
         "No action needed if it can wait; otherwise commit another size, zone or region.",
         "Repeats the same write after a long wait.",
+        action_if_it_lasts="Commit another size, zone or region, or wait until there is room.",
     ),
     errors.Blocked: Remedy(
         "A PodDisruptionBudget, or an admission policy, does not allow the eviction of a pod from a node that"
@@ -98,6 +106,7 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "A job that the state does not know wrote to the cluster: older tables were restored.",
         "No action needed: the head of the branch is planned again, and the job then continues with it.",
         "Writes nothing, and plans the head of the branch again, which starts the job again.",
+        action_if_it_lasts="`roadstead status` shows why the head of the branch is not planned: correct it.",
         no_policy=True,
     ),
     errors.Unexpected: Remedy(
@@ -206,14 +215,16 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
 }
 
 
-def suggested_action(kind: str, *, failed: bool, deleting: bool = False) -> str:
+def suggested_action(kind: str, *, failed: bool, deleting: bool = False, stalled: bool = False) -> str:
     """Return what an operator can do about a class of error, by its stored name; "" for an unknown one.
 
-    A retry continues by itself once its cause has passed; a job that ``failed`` has to be started again.
+    A retry continues by itself once its cause has passed, which is not to be expected of a ``stalled`` one; a
+    job that ``failed`` has to be started again.
     """
     for known, remedy in REMEDIES.items():
         if known.__name__ == kind:
-            action = (deleting and remedy.action_on_delete) or remedy.action
+            lasting = remedy.action_if_it_lasts if failed or stalled else ""
+            action = (deleting and remedy.action_on_delete) or lasting or remedy.action
             return f"{action} {REPLAY}" if failed and issubclass(known, Retryable) else action
     return REPLAY if failed else ""
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from shared.jobs.acceptance import accept_retry
 from shared.jobs.diagnosis import diagnose
 from shared.jobs.events import replayed_event
 from shared.jobs.failures.errors import Stale
 from shared.jobs.health import problem_of
-from shared.jobs.record import accept_retry
 from shared.pipeline.api import schema
 from shared.pipeline.api.approval import operator
 from shared.pipeline.http_result import HttpResult, rejected, unknown_cluster

@@ -1,1 +1,1 @@
-"""Checks inside the clusters that were verified Ready: whether Flux and the nodes are healthy now."""
+"""Whether the app can work: the services that it needs, and the runs of its timers."""

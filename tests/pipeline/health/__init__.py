@@ -1,1 +1,1 @@
-"""Checks inside the clusters."""
+"""The services that answer, and the timers that run."""

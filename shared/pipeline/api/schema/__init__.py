@@ -15,6 +15,7 @@ from shared.pipeline.api.schema.acts import (
     RefreshReceipt,
     ReplayReceipt,
     SourceReceipt,
+    SyncReceipt,
     TakeoverReceipt,
 )
 from shared.pipeline.api.schema.clusters import (
@@ -36,10 +37,13 @@ from shared.pipeline.api.schema.fleet import (
     Audit,
     Counts,
     Fleet,
+    Gap,
+    Gaps,
     Orphan,
     Sweep,
     SweepProblem,
 )
+from shared.pipeline.api.schema.health import Health, Readiness, ServiceHealth, TimerHealth
 from shared.pipeline.api.schema.plans import (
     Approval,
     Change,
@@ -72,6 +76,9 @@ __all__ = [
     "Failure",
     "Fleet",
     "FleetProblem",
+    "Gap",
+    "Gaps",
+    "Health",
     "Imported",
     "MissingCluster",
     "Orphan",
@@ -81,13 +88,17 @@ __all__ = [
     "PlanSummary",
     "Plans",
     "Progress",
+    "Readiness",
     "Recorded",
     "RecordedCluster",
     "RefreshReceipt",
     "ReplayReceipt",
+    "ServiceHealth",
     "SourceReceipt",
     "Sweep",
     "SweepProblem",
+    "SyncReceipt",
     "TakeoverReceipt",
+    "TimerHealth",
     "Why",
 ]

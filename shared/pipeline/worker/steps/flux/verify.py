@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
+from shared.fleet.aks.cluster_body import control_plane
+from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes import flux_objects
 from shared.fleet.kubernetes.flux_readiness import (
     Failed,
@@ -18,8 +20,9 @@ from shared.fleet.kubernetes.flux_readiness import (
 from shared.fleet.kubernetes.rollout import unfinished
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.outcomes import Done, Outcome, Restart, Wait
+from shared.jobs.record import Running
 from shared.pipeline.worker.steps import drain
-from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS
+from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS, profiles_of
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.components import rollout_wait
 from shared.pipeline.worker.steps.flux.sync import request_of
@@ -51,7 +54,15 @@ def verify(context: StepContext) -> Outcome:
     existing = context.azure(GetCluster(context.cluster))
     if existing is None:
         return Restart(f"the cluster {context.record.name} no longer exists in Azure")
-    return drain.behind(context, existing) or Done(f"Flux applied {applied.revision}")
+    pools = profiles_of(existing)
+    running = Running(control_plane(existing), sum(map(_nodes, pools)), applied.revision)
+    return drain.behind(context, existing) or Done(f"Flux applied {applied.revision}", running=running)
+
+
+def _nodes(pool: Json) -> int:
+    """Return how many nodes a pool has; of single machines Azure counts those of each size."""
+    machines = pool.get("virtualMachineNodesStatus") or ()
+    return int(pool.get("count") or 0) or sum(int(each.get("count") or 0) for each in machines)
 
 
 def _readiness(context: StepContext, api: KubernetesApi, ref: ObjectRef) -> Readiness | None:

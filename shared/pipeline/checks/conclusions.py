@@ -16,7 +16,7 @@ from shared.jobs.failures.errors import ReconcileError, Stale
 from shared.jobs.health import HEALTHY, Finding, HealthCondition, checked, faults_of, outcome_of
 from shared.jobs.messages import CheckMessage
 from shared.jobs.record import ClusterRecord
-from shared.pipeline.health.reading import Reading
+from shared.pipeline.checks.reading import Reading
 from shared.pipeline.outbox import request_check_again, request_status_again
 from shared.pipeline.sweep.conclusions import written_beside
 from shared.pipeline.worker.steps.context import StepContext

@@ -16,8 +16,8 @@ from shared.jobs.messages import CheckMessage
 from shared.jobs.outcomes import Done, Retry
 from shared.jobs.rate_limits import AKS_OTHER
 from shared.jobs.record import ClusterRecord, Phase, of_health
-from shared.pipeline.health.conclusions import conclude, findings, unknown
-from shared.pipeline.health.reading import read
+from shared.pipeline.checks.conclusions import conclude, findings, unknown
+from shared.pipeline.checks.reading import read
 from shared.pipeline.outbox import request_checks, request_rest
 from shared.pipeline.sweep.conclusions import is_idle
 from shared.pipeline.worker.cluster_access import ClusterAccess

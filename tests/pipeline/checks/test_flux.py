@@ -157,7 +157,7 @@ def test_the_api_shows_what_is_unknown_and_since_when_something_is_so() -> None:
     shown: Any = cluster_detail("one", cloud.ports)
     (found,) = (each for each in shown["conditions"] if each["type"] == "FluxHealthy")
     assert (found["status"], found["observedGeneration"]) == ("False", 1)
-    assert found["verifiedAt"] == str(iso(condition(record(cloud)).verified))
+    assert found["lastVerifiedTime"] == str(iso(condition(record(cloud)).verified))
     assert shown["reason"].startswith("FluxUnhealthy: the Kustomization flux-system")
     assert advice(cloud).startswith("Correct what the message names")
 
