@@ -27,6 +27,8 @@ ADDED_FIELDS = (
     "predecessors",
     "group_requested",
     "delete_accepted",
+    "verified",
+    "drift",
 )
 """What a record of the version before does not have."""
 

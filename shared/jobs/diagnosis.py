@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from shared.fleet.planning.plan import Item
+from shared.jobs.drift import Drift
 from shared.jobs.failures.errors import Throttled
 from shared.jobs.failures.fleet_problem import FleetProblem
 from shared.jobs.failures.remedies import NO_ACTION, suggested_action
@@ -30,6 +31,9 @@ _WHERE_TO_LOOK = {
     Step.VERIFY: _FLUX,
 }
 """Where an operator can look when a step is stalled; Azure's activity log for all others."""
+_DRIFT = "`roadstead drift NAME` shows both values."
+_WRITTEN = "Put the live value into the manifest, or write git's value with `roadstead replay NAME`."
+_LEFT_ALONE = "No job changes this: put the live value into the manifest, or undo it in Azure."
 CORRECT_FILE = "Correct the file: `roadstead validate` reports every problem with its place."
 
 
@@ -127,7 +131,20 @@ def _of_job(record: ClusterRecord, now: datetime, retries: Policies) -> Diagnosi
     if record.failed:
         return _failed(record)
     activity = f"is idle: generation {record.observed_generation} was verified Ready"
+    if record.drift is not None:
+        return _drifted(record, record.drift, activity)
     return Diagnosis(activity, record.updated, 0, None, _NEXT_COMMIT, None, "")
+
+
+def _drifted(record: ClusterRecord, drift: Drift, activity: str) -> Diagnosis:
+    """Explain a cluster that works and is not as git has it."""
+    since = min(each.since for each in drift.fields)
+    following = f"the next sweep compares it again; {_NEXT_COMMIT}, or a replay, writes the values of git"
+    action = (
+        f"{_DRIFT} {_LEFT_ALONE}" if all(each.left_alone for each in drift.fields) else f"{_DRIFT} {_WRITTEN}"
+    )
+    activity = f"{activity}, and it differs from git in {drift}"
+    return Diagnosis(activity, since, 0, None, following, None, _named(action, record))
 
 
 def _active(record: ClusterRecord, now: datetime, retries: Policies) -> Diagnosis:

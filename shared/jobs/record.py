@@ -21,6 +21,7 @@ from shared.fleet.aks.removed_keys import keys_to_remove
 from shared.fleet.desired import Desired
 from shared.fleet.kubernetes.api_server import ApiServer
 from shared.jobs import stored_forms
+from shared.jobs.drift import Drift, Verified
 from shared.jobs.failures.errors import DeadLettered, NoLongerReady, Retryable, classes
 from shared.jobs.job import Contest, Delay, Job, new_job
 from shared.jobs.recipes import CONDITIONS, STEPS, Recipe, Step
@@ -51,6 +52,7 @@ class ConditionReason(StrEnum):
     STALLED = "Stalled"
     SUSPENDED = "Suspended"
     RESTARTED = "Restarted"
+    DRIFTED = "Drifted"
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,9 @@ class ClusterRecord:
     its Kubernetes API last, None when the next connection needs a kubeconfig. A takeover overrules the
     installations in ``overruled`` until our tags are on the cluster; ``predecessors`` are all that one ever
     overruled.
+
+    ``verified`` is how Azure showed the cluster when it was compared with git last, None before that;
+    ``drift`` are the fields that differed, None for none.
     """
 
     name: str
@@ -104,6 +109,8 @@ class ClusterRecord:
     overruled: tuple[str, ...] = ()
     predecessors: tuple[str, ...] = ()
     delete_accepted: bool = False
+    verified: Verified | None = None
+    drift: Drift | None = None
     etag: str = field(default="", compare=False)
 
     @property

@@ -16,7 +16,8 @@ class ClusterSummary:
     """A cluster in a list of thousands; ``reason`` is that of its job, cut to ``REASON_LIMIT``.
 
     ``lost`` and ``finding`` are those of the record. ``subscription`` and ``resource_group`` are where the
-    cluster lives in Azure, "" in what the version before stored.
+    cluster lives in Azure, "" in what the version before stored. ``digest`` is that of the cluster in Azure
+    in which nothing differs from git, "" for none; ``drifted`` counts the fields that differ.
     """
 
     name: str
@@ -34,6 +35,8 @@ class ClusterSummary:
     resource_group: str = ""
     lost: bool = False
     finding: str = ""
+    digest: str = ""
+    drifted: int = 0
 
 
 def summary_of(record: ClusterRecord) -> ClusterSummary:
@@ -54,4 +57,6 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         resource_group=record.desired.azure_names.resource_group,
         lost=record.lost,
         finding=record.finding,
+        digest=record.verified.digest if record.verified else "",
+        drifted=record.drift.count if record.drift else 0,
     )

@@ -129,6 +129,7 @@ def _cluster(entity: Any) -> ClusterRecord:
 _SUMMARY = (
     *("uid", "phase", "step", "reason", "generation", "observedGeneration", "needsAction", "contested"),
     *("environment", "location", "subscription", "resourceGroup", "lost", "finding"),
+    *("digest", "drifted"),
 )
 
 
@@ -149,6 +150,8 @@ def _summary_columns(record: ClusterRecord) -> dict[str, Any]:
         "resourceGroup": summary.resource_group,
         "lost": summary.lost,
         "finding": summary.finding,
+        "digest": summary.digest,
+        "drifted": summary.drifted,
     }
 
 
@@ -169,4 +172,6 @@ def _summary(entity: Entity) -> ClusterSummary:
         resource_group=entity.get("resourceGroup") or "",
         lost=bool(entity.get("lost")),
         finding=entity.get("finding") or "",
+        digest=entity.get("digest") or "",
+        drifted=entity.get("drifted") or 0,
     )

@@ -100,7 +100,7 @@ def cluster_view(record: ClusterRecord, item: Item | None, now: datetime) -> sch
         "name": record.name,
         "phase": record.phase.value,
         "step": job.step.name.value if job.active or job.step.failure else "",
-        "reason": job.reason,
+        "reason": job.reason or (f"differs from git in {record.drift}" if record.drift else ""),
         "since": iso(job.step.since if job.active else record.updated),
         "actionRequired": job.next_run.action_required,
         "awaitsTakeover": record.contested,

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
+from shared.fleet.drift.differences import drift_of, unmanaged_names
+from shared.fleet.drift.live_digest import live_digest
+from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes import flux_objects
 from shared.fleet.kubernetes.flux_readiness import (
     Failed,
@@ -17,9 +20,10 @@ from shared.fleet.kubernetes.flux_readiness import (
 )
 from shared.fleet.kubernetes.rollout import unfinished
 from shared.fleet.resource_ids import ObjectRef
+from shared.jobs.drift import Verified
 from shared.jobs.outcomes import Done, Outcome, Restart, Wait
 from shared.pipeline.worker.steps import drain
-from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS
+from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS, busy
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.components import rollout_wait
 from shared.pipeline.worker.steps.flux.sync import request_of
@@ -51,7 +55,15 @@ def verify(context: StepContext) -> Outcome:
     existing = context.azure(GetCluster(context.cluster))
     if existing is None:
         return Restart(f"the cluster {context.record.name} no longer exists in Azure")
-    return drain.behind(context, existing) or Done(f"Flux applied {applied.revision}")
+    note = f"Flux applied {applied.revision}"
+    return drain.behind(context, existing) or Done(note, verified=_verified(context, existing))
+
+
+def _verified(context: StepContext, existing: Json) -> Verified:
+    """Return how Azure shows the cluster; one that differs already is compared again by the next sweep."""
+    unmanaged = unmanaged_names(context.desired, context.owner, existing)
+    differs = busy(existing["properties"]) or drift_of(context.desired, context.owner, existing, unmanaged)
+    return Verified("" if differs else live_digest(existing), unmanaged)
 
 
 def _readiness(context: StepContext, api: KubernetesApi, ref: ObjectRef) -> Readiness | None:
