@@ -29,6 +29,7 @@ ADDED_FIELDS = (
     "delete_accepted",
     "verified",
     "drift",
+    "corrections",
 )
 """What a record of the version before does not have."""
 

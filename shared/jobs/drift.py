@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from shared.fleet.drift.differences import Difference
+from shared.fleet.drift.policy import MAX_CORRECTIONS, Decided
+from shared.fleet.manifests.cluster.drift import DriftAction
 
 FIELDS = 25
 """So many fields of a cluster are stored; the others are counted."""
@@ -21,7 +22,8 @@ NAMED = 3
 class DriftedField:
     """A field below ``spec``: its path, both values as JSON ("" for none), and since when a sweep sees that.
 
-    A long value is cut, and then is no JSON. ``left_alone``: no job changes it.
+    A long value is cut, and then is no JSON. ``left_alone``: no job changes it. ``note`` says why it is not
+    corrected although the policy asks for that, or which exemption has ended; "" for nothing.
     """
 
     path: str
@@ -29,6 +31,18 @@ class DriftedField:
     live: str
     since: datetime
     left_alone: bool = False
+    action: DriftAction = DriftAction.REPORT
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Correction:
+    """How often a field was corrected, and when last; ``git`` is the value that was written."""
+
+    path: str
+    git: str
+    times: int
+    at: datetime
 
 
 @dataclass(frozen=True)
@@ -68,20 +82,59 @@ class Verified:
     unmanaged: tuple[str, ...] = ()
 
 
-def drift_from(differences: Sequence[Difference], before: Drift | None, now: datetime) -> Drift | None:
-    """Return what is stored of differences, None for none; a field that differed before keeps its time."""
+def drift_from(decided: Sequence[Decided], before: Drift | None, now: datetime) -> Drift | None:
+    """Return what is stored of differences, None for none; a field that differed before keeps its time.
+
+    Ignored ones are not stored.
+    """
+    shown = [each for each in decided if each.action is not DriftAction.IGNORE]
     since = {each.path: each.since for each in before.fields} if before else {}
     fields = [
         DriftedField(
             each.path,
-            _text(each.git),
-            _text(each.live),
+            value_text(each.difference.git),
+            value_text(each.difference.live),
             since.get(each.path, now),
-            left_alone=each.left_alone,
+            left_alone=each.difference.left_alone,
+            action=each.action,
+            note=each.note,
         )
-        for each in differences[:FIELDS]
+        for each in shown[:FIELDS]
     ]
-    return Drift(fields[0], tuple(fields[1:]), len(differences) - len(fields)) if fields else None
+    return Drift(fields[0], tuple(fields[1:]), len(shown) - len(fields)) if fields else None
+
+
+def only(drift: Drift | None, paths: Collection[str]) -> Drift | None:
+    """Return the part of a drift that is about these fields, None for nothing."""
+    fields = [each for each in drift.fields if each.path in paths] if drift else []
+    return Drift(fields[0], tuple(fields[1:])) if fields else None
+
+
+EXHAUSTED_DAYS = 7
+"""After so many days without a correction, an earlier one no longer counts."""
+
+
+def exhausted(corrections: Sequence[Correction], now: datetime) -> frozenset[str]:
+    """Return the fields that were corrected too often to be corrected again."""
+    return frozenset(
+        each.path for each in corrections if each.times >= MAX_CORRECTIONS and _recent(each, now)
+    )
+
+
+def corrected(
+    corrections: Sequence[Correction], decided: Sequence[Decided], now: datetime
+) -> tuple[Correction, ...]:
+    """Return the corrections with those that begin now."""
+    known = {each.path: each for each in corrections if _recent(each, now)}
+    for each in decided:
+        before, git = known.get(each.path), value_text(each.difference.git)
+        times = before.times if before and before.git == git else 0
+        known[each.path] = Correction(each.path, git, times + 1, now)
+    return tuple(known.values())
+
+
+def _recent(correction: Correction, now: datetime) -> bool:
+    return now - correction.at < timedelta(days=EXHAUSTED_DAYS)
 
 
 def paths_of(drift: Drift | None) -> tuple[str, ...]:
@@ -89,7 +142,8 @@ def paths_of(drift: Drift | None) -> tuple[str, ...]:
     return tuple(each.path for each in drift.fields) if drift else ()
 
 
-def _text(value: Any) -> str:
+def value_text(value: Any) -> str:
+    """Return a value as it is stored: JSON, "" for none, cut if it is long."""
     if value is None:
         return ""
     text = json.dumps(value, ensure_ascii=False, sort_keys=True)

@@ -83,6 +83,11 @@ def drift_event(before: ClusterRecord, after: ClusterRecord) -> Iterator[Event]:
     yield _event(after, "Drifted", f"differs from git in {', '.join(shown)}", warning=True)
 
 
+def correction_event(record: ClusterRecord, what: str) -> Event:
+    """Return the event of a job that a sweep started, because the policy asks for it."""
+    return _event(record, "Correcting", f"the policy asks for it: {what}")
+
+
 def _value(text: str) -> str:
     return text or "nothing"
 

@@ -21,7 +21,7 @@ from shared.fleet.aks.removed_keys import keys_to_remove
 from shared.fleet.desired import Desired
 from shared.fleet.kubernetes.api_server import ApiServer
 from shared.jobs import stored_forms
-from shared.jobs.drift import Drift, Verified
+from shared.jobs.drift import Correction, Drift, Verified
 from shared.jobs.failures.errors import DeadLettered, NoLongerReady, Retryable, classes
 from shared.jobs.job import Contest, Delay, Job, new_job
 from shared.jobs.recipes import CONDITIONS, STEPS, Recipe, Step
@@ -84,7 +84,7 @@ class ClusterRecord:
     overruled.
 
     ``verified`` is how Azure showed the cluster when it was compared with git last, None before that;
-    ``drift`` are the fields that differed, None for none.
+    ``drift`` are the fields that differed, None for none. ``corrections`` are those of this generation.
     """
 
     name: str
@@ -111,6 +111,7 @@ class ClusterRecord:
     delete_accepted: bool = False
     verified: Verified | None = None
     drift: Drift | None = None
+    corrections: tuple[Correction, ...] = ()
     etag: str = field(default="", compare=False)
 
     @property
@@ -166,7 +167,8 @@ class ClusterRecord:
     @cached_property
     def desired(self) -> Desired:
         """The spec that the job brings about."""
-        return Desired.from_document(self.document, self.removed_keys)
+        left = self.job.left if self.job.active else ()
+        return Desired.from_document(self.document, self.removed_keys, left)
 
     def condition(self, kind: str) -> Condition | None:
         """Return a condition by its type."""
@@ -228,6 +230,7 @@ def accept_change(record: ClusterRecord, desired: Desired, *, commit: str, now: 
         job=_following_job(record, Recipe.PROVISION, now),
         commit=commit,
         delete_accepted=False,
+        corrections=(),
         updated=now,
         conditions=tuple(each for each in record.conditions if each.type not in _OF_DELETES),
     )
@@ -245,9 +248,12 @@ def accept_delete(record: ClusterRecord, *, commit: str, now: datetime) -> Clust
     )
 
 
-def accept_retry(record: ClusterRecord, *, now: datetime) -> ClusterRecord:
-    """Return the record with its failed job started again; the spec and its generation stay."""
-    job = new_job(record.job.recipe, sequence=record.job.sequence + 1, now=now)
+def accept_retry(record: ClusterRecord, *, now: datetime, left: tuple[str, ...] = ()) -> ClusterRecord:
+    """Return the record with its job started again; the spec and its generation stay.
+
+    ``left`` are the differences from git that the job leaves as they are.
+    """
+    job = new_job(record.job.recipe, sequence=record.job.sequence + 1, now=now, left=left)
     return replace(record, phase=working_phase(record), job=job, updated=now)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from shared.fleet.aks.change_conditions import Surroundings
-from shared.fleet.aks.comparison import Leaf, overlay
+from shared.fleet.aks.comparison import Leaf, manifest_path, overlay
 from shared.fleet.aks.exclusive_groups import without_rivals
 from shared.fleet.aks.node_pool_body import first_pools, version_of
 from shared.fleet.aks.node_pool_replacement import serving
@@ -50,11 +50,11 @@ def cluster_write(desired: Desired, owner: Owner, existing: Json | None) -> Writ
     properties = at_running_version(existing["properties"], "kubernetesVersion")
     existing = {**existing, "properties": properties}
     wanted = _cluster(desired, owner, existing)
-    in_the_end, changes = overlay(existing, wanted)
+    in_the_end, changes = _overlay(desired, existing, wanted)
     around = Surroundings(properties, in_the_end["properties"])
     refuse_fixed(changes, f"cluster {desired.name}", "", around)
     wanted = first_stage(existing, wanted)
-    body, changes = overlay(existing, wanted)
+    body, changes = _overlay(desired, existing, wanted)
     body["tags"], unmarked = _without_mark(body["tags"])
     if not (changes or unmarked) and not last_write_failed(properties):
         return None
@@ -72,7 +72,12 @@ def _without_mark(tags: Json) -> tuple[dict[str, Any], list[Leaf]]:
 
 def cluster_leaves(desired: Desired, owner: Owner, existing: Json) -> list[Leaf]:
     """Return every field in which a cluster differs from the manifest, by ARM's names, without its pools."""
-    return overlay(existing, _cluster(desired, owner, existing))[1]
+    return _overlay(desired, existing, _cluster(desired, owner, existing))[1]
+
+
+def _overlay(desired: Desired, existing: Json, wanted: Json) -> tuple[dict[str, Any], list[Leaf]]:
+    untyped = desired.spec.azure.properties if desired.spec.azure else {}
+    return overlay(existing, wanted, lambda path: manifest_path(path, untyped) in desired.left)
 
 
 def control_plane(existing: Json) -> str:

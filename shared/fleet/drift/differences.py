@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shared.fleet.aks.cluster_body import cluster_leaves
-from shared.fleet.aks.comparison import Leaf
+from shared.fleet.aks.comparison import Leaf, manifest_path
 from shared.fleet.aks.node_pool_body import pool_leaves, version_of
 from shared.fleet.aks.node_pool_replacement import serving
 from shared.fleet.aks.ownership import Owner
@@ -95,13 +95,13 @@ def _of_cluster(desired: Desired, leaf: Leaf, existing: Json) -> Difference:
         running = running_version(existing["properties"], "kubernetesVersion")
         return Difference("kubernetesVersion", desired.spec.kubernetes_version, running)
     untyped = desired.spec.azure.properties if desired.spec.azure else {}
-    return Difference(_manifest_path(leaf.path, untyped), leaf.new, leaf.old)
+    return Difference(manifest_path(leaf.path, untyped), leaf.new, leaf.old)
 
 
 def _of_pool(pool: NodePool, desired: Desired, owner: Owner, profile: Json) -> Iterator[Difference]:
     at, autoscaled = f"nodePools[{pool.name}]", bool(profile.get("enableAutoScaling"))
     for leaf in pool_leaves(pool, desired, owner, profile):
-        field = f"{at}.{_manifest_path(leaf.path, pool.azure.properties if pool.azure else {})}"
+        field = f"{at}.{manifest_path(leaf.path, pool.azure.properties if pool.azure else {})}"
         if leaf.path == ("nodeLabels",):
             old, new = leaf.old or {}, leaf.new or {}
             for key in (key for key in {**old, **new} if old.get(key) != new.get(key)):
@@ -112,16 +112,6 @@ def _of_pool(pool: NodePool, desired: Desired, owner: Owner, profile: Json) -> I
             yield Difference(field, version_of(pool, desired), running_version(profile, _VERSION))
         elif leaf.path != ("count",) or not autoscaled:
             yield Difference(field, leaf.new, leaf.old)
-
-
-def _manifest_path(path: Sequence[str], untyped: Mapping[str, Any]) -> str:
-    """Return the path of a property in the manifest, which has untyped ones below ``azure.properties``."""
-    below: Any = untyped
-    for key in path:
-        if not isinstance(below, Mapping) or key not in below:
-            return ".".join(path)
-        below = below[key]
-    return ".".join(("azure", "properties", *path))
 
 
 def _removed(desired: Desired, owner: Owner, existing: Json) -> Iterator[Difference]:

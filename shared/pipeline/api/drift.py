@@ -44,4 +44,6 @@ def _field(field: DriftedField) -> schema.DriftedField:
         "live": field.live,
         "since": iso(field.since),
         "leftAlone": field.left_alone,
+        "action": field.action.value,
+        "note": field.note,
     }

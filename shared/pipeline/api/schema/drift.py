@@ -9,6 +9,7 @@ class DriftedField(TypedDict):
     """A field below ``spec``: ``git`` and ``live`` are JSON, "" for no value; a long one is cut.
 
     ``leftAlone``: no job changes it, because git does not name it, or because AKS cannot go back.
+    ``action`` is what the policy does, ``note`` why it is not what the policy asks for; "" for nothing.
     """
 
     path: str
@@ -16,6 +17,8 @@ class DriftedField(TypedDict):
     live: str
     since: str | None
     leftAlone: bool
+    action: str
+    note: str
 
 
 class DriftedCluster(TypedDict):

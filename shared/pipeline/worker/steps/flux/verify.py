@@ -62,7 +62,8 @@ def verify(context: StepContext) -> Outcome:
 def _verified(context: StepContext, existing: Json) -> Verified:
     """Return how Azure shows the cluster; one that differs already is compared again by the next sweep."""
     unmanaged = unmanaged_names(context.desired, context.owner, existing)
-    differs = busy(existing["properties"]) or drift_of(context.desired, context.owner, existing, unmanaged)
+    uncertain = busy(existing["properties"]) or context.desired.left
+    differs = uncertain or drift_of(context.desired, context.owner, existing, unmanaged)
     return Verified("" if differs else live_digest(existing), unmanaged)
 
 
