@@ -15,8 +15,10 @@ from shared.pipeline import outbox
 from shared.pipeline.api.drift import drift_view
 from shared.pipeline.api.parts import FIRST_PAGE
 from shared.pipeline.sweep import conclusions
+from shared.ports.azure import PutCluster, Written
 from tests.support.one_cluster import ONE, cluster, files, pool, pools, ready, record, suspended
 from tests.support.pipeline_runs import accepted, phases, push
+from tests.support.replaced_ports import on_azure
 from tests.support.sweeps import LATER, delete_by_hand, handle, sweep
 
 CORRECT = "  drift: {action: correct}\n"
@@ -260,9 +262,19 @@ def test_a_correction_that_failed_and_is_tried_again_leaves_the_same_fields_alon
     cloud = ready(pool(count=2) + TAGS + corrects("tags.*"))
     cloud.azure.interventions.scale(ONE, "apps", 5)
     tag(cloud, cost="b")
-    cloud.azure.interventions.fail_next("one", "InternalOperationError", "an error of Azure")
+    azure, down = cloud.ports.azure, [True]
+
+    def sometimes(write: PutCluster) -> Written:
+        if down:
+            raise Unavailable("Azure did not answer")
+        return azure.call(write)
+
+    on_azure(cloud, PutCluster, sometimes)
     sweep(cloud)
-    cloud.run(seconds=7200, until=lambda: not record(cloud).job.active)
+    cloud.run(seconds=86400, until=lambda: not record(cloud).job.active)
+    assert record(cloud).retryable_failure
+    down.clear()
     push(cloud, files(pool(count=2) + TAGS + corrects("tags.*")) | {"README.md": b"a commit\n"})
     cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
     assert (cluster(cloud)["tags"]["cost"], pools(cloud)["apps"]["count"]) == ("a", 5)
