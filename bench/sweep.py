@@ -1,8 +1,9 @@
 """What a sweep costs: ``python -m bench.sweep [CLUSTERS [SUBSCRIPTIONS]]``.
 
 A fleet of Ready clusters is swept as it is, after somebody changed a tag of a hundredth of its clusters, and
-after somebody stopped them too. Counted are the calls to Azure next to the lower bound, which is the pages of the
-lists, and the calls to the state. Seconds are of the processor, and megabytes what the process holds at most.
+after somebody stopped them too. Counted are the calls to Azure next to the lower bound, which is the pages of
+the lists, and the calls to the state. Seconds are of the processor, and megabytes what the process holds at
+most.
 """
 
 from __future__ import annotations
