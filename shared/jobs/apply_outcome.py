@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.jobs.conditions import MESSAGE_LIMIT, with_condition, with_in_sync
-from shared.jobs.drift import only
+from shared.jobs.drift import remaining_after
 from shared.jobs.failures.errors import Aborted, Interrupted, NotYetVisible, OutOfCapacity, ReconcileError
 from shared.jobs.failures.retry import DEFAULTS, Policies, policy_for, wait_before_retry
 from shared.jobs.job import Delay, Failure, NextRun, StepState, start_step
@@ -121,10 +121,11 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
     following = next_step(record.job.recipe, step.name)
     if following is None:
         step = replace(start_step(step.name, now), since=step.since)
-        record = replace(record, observed_generation=record.generation, removed_keys={})
         if outcome.verified is not None:
-            remaining = only(record.drift, record.job.left)
+            again = record.observed_generation == record.generation
+            remaining = remaining_after(record.drift, record.job.left, same_generation=again)
             record = with_in_sync(replace(record, verified=outcome.verified), remaining, now)
+        record = replace(record, observed_generation=record.generation, removed_keys={})
         return _ended(_advanced(record, step, NextRun(now, Delay.NONE), Phase.READY, now))
     record = replace(record, creation_requested=record.creation_requested or following is Step.CLUSTER)
     phase = working_phase(record) if record.phase in (Phase.STALLED, Phase.SUSPENDED) else record.phase

@@ -104,9 +104,16 @@ def drift_from(decided: Sequence[Decided], before: Drift | None, now: datetime) 
     return Drift(fields[0], tuple(fields[1:]), len(shown) - len(fields)) if fields else None
 
 
-def only(drift: Drift | None, paths: Collection[str]) -> Drift | None:
-    """Return the part of a drift that is about these fields, None for nothing."""
-    fields = [each for each in drift.fields if each.path in paths] if drift else []
+def remaining_after(drift: Drift | None, left: Collection[str], *, same_generation: bool) -> Drift | None:
+    """Return what of a drift remains after a job that leaves some fields as they are, None for nothing.
+
+    What no job changes remains as well, unless a new generation has accepted it.
+    """
+    fields = [
+        each
+        for each in (drift.fields if drift else ())
+        if each.path in left or (same_generation and each.left_alone)
+    ]
     return Drift(fields[0], tuple(fields[1:])) if fields else None
 
 

@@ -62,7 +62,7 @@ def drifted(operator: Operator, name: str) -> dict[str, tuple[str, str]]:
 
 def in_sync(operator: Operator, name: str) -> str:
     view: dict[str, Any] = operator.api.get(f"clusters/{name}")
-    return next(each["status"] for each in view["conditions"] if each["type"] == "InSync")
+    return next(str(each["status"]) for each in view["conditions"] if each["type"] == "InSync")
 
 
 def apps(azure: httpx.Client, name: str) -> int | None:

@@ -114,6 +114,12 @@ def test_a_pool_that_somebody_adds_is_reported_and_no_replay_removes_it() -> Non
     assert replay("one", "someone", cloud.ports).status == 202
     cloud.run()
     assert "extra" in pools(cloud)
+    assert [*drifted(cloud)] == ["nodePools[extra]"]
+    sweep(cloud)
+    assert [*drifted(cloud)] == ["nodePools[extra]"], "a replay accepts nothing"
+    push(cloud, files("  tags: {cost: a}\n"))
+    cloud.run()
+    assert drifted(cloud) == {}, "a commit accepts what the cluster has"
 
 
 def test_a_tag_that_git_names_and_one_that_it_does_not_name_are_both_reported() -> None:

@@ -107,6 +107,16 @@ def test_only_the_fields_that_the_policy_names_are_written() -> None:
     assert phases(cloud) == {"one": Phase.READY}
 
 
+def test_a_correction_accepts_nothing_that_somebody_added_meanwhile() -> None:
+    cloud = ready(TAGS + CORRECT)
+    tag(cloud, cost="b", own="x")
+    sweep(cloud)
+    assert cluster(cloud)["tags"]["cost"] == "a"
+    for _ in range(2):
+        assert shown(cloud) == {"tags.own": ("report", "not corrected: no job changes it")}
+        sweep(cloud)
+
+
 def test_a_deleted_pool_that_is_only_reported_is_not_created_by_the_correction_of_a_tag() -> None:
     cloud = ready(pool() + TAGS + corrects("tags.*"))
     cloud.azure.delete_pool(ONE, "apps")

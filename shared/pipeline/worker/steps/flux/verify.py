@@ -60,8 +60,16 @@ def verify(context: StepContext) -> Outcome:
 
 
 def _verified(context: StepContext, existing: Json) -> Verified:
-    """Return how Azure shows the cluster; one that differs already is compared again by the next sweep."""
-    unmanaged = unmanaged_names(context.desired, context.owner, existing)
+    """Return how Azure shows the cluster; one that differs already is compared again by the next sweep.
+
+    What it has beyond git counts as of the generation's first verification: a later job of the same
+    generation, such as a correction, accepts nothing that came meanwhile.
+    """
+    before, record = context.record.verified, context.record
+    again = before is not None and record.observed_generation == record.generation
+    unmanaged = (
+        before.unmanaged if before and again else unmanaged_names(context.desired, context.owner, existing)
+    )
     uncertain = busy(existing["properties"]) or context.desired.left
     differs = uncertain or drift_of(context.desired, context.owner, existing, unmanaged)
     return Verified("" if differs else live_digest(existing), unmanaged)
