@@ -122,7 +122,7 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
     if following is None:
         step = replace(start_step(step.name, now), since=step.since)
         if outcome.verified is not None:
-            again = record.observed_generation == record.generation
+            again = record.verified is not None and record.observed_generation == record.generation
             remaining = remaining_after(record.drift, record.job.left, same_generation=again)
             record = with_in_sync(replace(record, verified=outcome.verified), remaining, now)
         record = replace(record, observed_generation=record.generation, removed_keys={})

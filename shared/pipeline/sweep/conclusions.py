@@ -17,7 +17,7 @@ from shared.jobs.apply_comparison import apply_comparison, start_correction
 from shared.jobs.apply_outcome import apply_outcome
 from shared.jobs.drift import Verified, exhausted
 from shared.jobs.events import Event, correction_event, drift_event, events_between
-from shared.jobs.failures.errors import Stale
+from shared.jobs.failures.errors import ClusterMissing, Stale
 from shared.jobs.outcomes import Done, Fail
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.outbox import send_continuation
@@ -93,7 +93,10 @@ def _turned(record: ClusterRecord, found: Found | None, now: datetime) -> tuple[
     after = apply_outcome(record, outcome, now=now, jitter=0)
     if found:
         next_run = replace(after.job.next_run, contest=found.contest)
+        # What the cluster had beyond git is no part of another one in its place.
+        missing = isinstance(found.error, ClusterMissing)
         after = replace(after, job=replace(after.job, next_run=next_run))
+        after = replace(after, verified=None) if missing else after
     log.warning("%s: %s", record.name, found.error if found else "as it was verified again")
     return after, list(events_between(record, after, outcome))
 
