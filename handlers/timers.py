@@ -24,6 +24,7 @@ def blueprint(ports: Ports, *, sweep_schedule: str) -> func.Blueprint:
     def plan_missed_head(timer: func.TimerRequest) -> None:
         settings_seen.record_changed_settings(ports)
         missed_work.plan_missed_head(ports)
+        missed_work.wake_notifier(ports)
 
     @bp.function_name("resend_overdue")
     @bp.timer_trigger("timer", "%RESEND_SCHEDULE%", run_on_startup=False, use_monitor=False)

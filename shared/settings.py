@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError
 
 from shared.fleet.kubernetes.flux_objects import GitCredentials
 from shared.fleet.resolve.work import PLAN_WORK
@@ -108,6 +108,12 @@ class Settings(BaseModel):
     sweep_schedule: Annotated[str, Field(pattern=r"^\S+( \S+){5}$")] = SWEEP_SCHEDULE
     """NCRONTAB with seconds, in UTC."""
     retry_limits: Annotated[str, AfterValidator(_limits)] = ""
+    _notify: Mapping[str, SecretStr] = PrivateAttr(default_factory=dict)
+
+    @property
+    def notify(self) -> Mapping[str, SecretStr]:
+        """The addresses of notifications and their secrets: every setting NOTIFY_<name>, by that name."""
+        return self._notify
 
     @property
     def apps(self) -> Sequence[App]:
@@ -163,6 +169,7 @@ class Settings(BaseModel):
     def shown(self) -> Mapping[str, str]:
         """The settings that are set, by name; of a secret, 24 bits of a hash, which show that it changed."""
         values = {name.upper(): getattr(self, name) for name in type(self).model_fields}
+        values |= {f"NOTIFY_{name}": value for name, value in self.notify.items()}
         return {
             name: _trace(self.roadstead_fleet, name, value) if isinstance(value, SecretStr) else str(value)
             for name, value in values.items()
@@ -173,7 +180,8 @@ class Settings(BaseModel):
     def secrets(self) -> tuple[str, ...]:
         """Every secret value, so that texts can be masked."""
         values = (getattr(self, name) for name in type(self).model_fields)
-        return tuple(value.get_secret_value() for value in values if isinstance(value, SecretStr))
+        own = [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
+        return (*own, *(part for value in self.notify.values() for part in _parts(value.get_secret_value())))
 
 
 RENAMED = {"claim_seconds": "LEASE_SECONDS", "housekeeping_schedule": "RETENTION_SCHEDULE"}
@@ -184,6 +192,15 @@ def _trace(fleet: str, name: str, secret: SecretStr) -> str:
     """Return too few bits of a secret's hash to find it by guessing."""
     digest = hashlib.sha256(f"{fleet}:{name}:{secret.get_secret_value()}".encode()).hexdigest()
     return f"secret {digest[:6]}"
+
+
+def _parts(address: str) -> Iterator[str]:
+    """Yield an address, and the parts of it that a client library may show by themselves."""
+    yield address
+    _, scheme, rest = address.partition("://")
+    if scheme:
+        host, slash, path = rest.partition("/")
+        yield from (part for part in (slash + path, path.partition("?")[0], host.rpartition("@")[0]) if part)
 
 
 def secret_text(secret: SecretStr | None) -> str:
@@ -204,6 +221,11 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         # The values are left out of the message: one of them may be a secret.
         wrong = [f"{'.'.join(map(str, e['loc'])).upper()}: {_expected({**e})}" for e in error.errors()]
         raise SettingsError("wrong settings: " + "; ".join(wrong)) from None
+    settings._notify = {
+        name.removeprefix("notify_").upper(): SecretStr(value)
+        for name, value in given.items()
+        if name.startswith("notify_")
+    }
     _refuse_unresolved(settings)
     _refuse_missing(settings)
     _refuse_shared_keys(settings)

@@ -13,8 +13,10 @@ from shared.jobs.failures.fleet_problem import FleetProblem
 from shared.jobs.messages import Approval
 from shared.jobs.rate_limits import Bucket
 from shared.jobs.review_check import ReviewCheck
+from shared.notices.routes import Route
 from shared.ports.acts import Acts
 from shared.ports.clusters import Clusters
+from shared.ports.notices import Notices
 from shared.ports.repository import BranchHead
 from shared.ports.sweeps import Sweeps
 
@@ -105,6 +107,8 @@ class FleetRecord:
     """The clusters that are created again once their deletion has finished."""
     groups_indexed: bool = False
     """Whether every cluster is a member of its resource group, as ``Clusters`` stores them."""
+    routes: tuple[Route, ...] = ()
+    """Who is notified, as of the last plan with a valid fleet.yaml."""
     etag: str = field(default="", compare=False)
     """The version that was read, "" for a record not saved yet."""
 
@@ -275,5 +279,7 @@ class DeadLetters(Protocol):
         ...
 
 
-class State(Clusters, Events, Plans, Manifests, Buckets, Deliveries, DeadLetters, Acts, Sweeps, Protocol):
+class State(
+    Clusters, Events, Plans, Manifests, Buckets, Deliveries, DeadLetters, Acts, Sweeps, Notices, Protocol
+):
     """The stored state of one fleet. It never contains a secret."""

@@ -12,6 +12,7 @@ from shared.jobs.events import events_between
 from shared.jobs.failures.errors import Stale
 from shared.jobs.outcomes import Done, Fail
 from shared.jobs.record import ClusterRecord, Phase
+from shared.pipeline.facts import store_fact
 from shared.pipeline.sweep.verdicts import verdict
 from shared.pipeline.worker.steps.context import StepContext
 from shared.ports import Ports
@@ -53,6 +54,7 @@ def conclude(record: ClusterRecord, existing: Json | None, ports: Ports) -> bool
         after = replace(after, job=replace(after.job, next_run=next_run))
     log.warning("%s: %s", record.name, found.error if found else "as it was verified again")
     ports.state.append(list(events_between(record, after, outcome)))
+    store_fact(record, after, ports)
     try:
         ports.state.save(after)
     except Stale:
