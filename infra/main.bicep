@@ -105,6 +105,10 @@ param alwaysReady int = 0
 @maxValue(1000)
 param maximumInstances int = 40
 
+@description('The addresses of notifications and their secrets, such as OPS_SLACK.')
+@secure()
+param notificationAddresses object = {}
+
 @description('Settings of docs/settings.md that have no parameter here, by their names; every app gets them.')
 param moreSettings object = {}
 
@@ -117,6 +121,12 @@ var allTags = union(tags, { 'roadstead-fleet': fleet })
 var secret = '@Microsoft.KeyVault(VaultName=${vault.outputs.name};SecretName='
 var unique = uniqueString(subscription().id, resourceGroupName, fleet)
 var appName = '${take('roadstead-${fleet}', 45)}-${take(unique, 6)}'
+// NOTIFY_OPS_SLACK refers to the secret notify-ops-slack.
+var addressSettings = toObject(
+  items(notificationAddresses),
+  address => 'NOTIFY_${address.key}',
+  address => '${secret}notify-${toLower(replace(address.key, '_', '-'))})'
+)
 // What every app reads. The modules of the apps add what only one of them uses.
 var settings = {
   ROADSTEAD_FLEET: fleet
@@ -261,6 +271,7 @@ module vault 'vault.bicep' = {
     apiKeyOperator: apiKeyOperator
     apiKeyApprover: apiKeyApprover
     apiKeyAdmin: apiKeyAdmin
+    notificationAddresses: notificationAddresses
   }
 }
 
@@ -291,7 +302,7 @@ module control 'function.bicep' = {
       RESEND_SCHEDULE: resendSchedule
       RETENTION_SCHEDULE: retentionSchedule
       SWEEP_SCHEDULE: sweepSchedule
-    })
+    }, addressSettings)
   }
 }
 

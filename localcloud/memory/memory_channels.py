@@ -25,5 +25,5 @@ class MemoryChannels:
         self.delivered.setdefault(route.name, []).append(message)
 
     def facts(self, route: str) -> list[str]:
-        """Return the ids of the facts that a route was told, in order."""
+        """Return the ids of the facts that a route got, in order."""
         return [fact for message in self.delivered.get(route, []) for fact in message.facts]

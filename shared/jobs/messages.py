@@ -83,7 +83,7 @@ class PlanRequest(_Versioned):
     """Plan the head of the branch, bring commit statuses up to date (``report``), or plan a ``pull``.
 
     A ``report`` with a ``commit`` has the status of that one written again; ``sweep`` compares the clusters
-    in Azure with the records; ``notify`` tells the routes what they have not been told.
+    in Azure with the records; ``notify`` sends the routes of notifications what is due.
 
     ``outdated`` marks the plans of pull requests as out of date, because the branch moved to ``commit``;
     ``review`` reads the reviews of the pull request that was merged as ``commit``.

@@ -1,1 +1,1 @@
-"""Notifications: facts about clusters and the fleet, who is told of which, and in how many messages. Pure."""
+"""Notifications: facts about clusters and the fleet, who gets which, and in how many messages. Pure."""

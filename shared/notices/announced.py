@@ -1,7 +1,8 @@
-"""What the notifier remembers: the problems that are open, and what each route has not been told yet. Pure.
+"""What the notifier remembers: the problems that are open, and what each route has not received yet. Pure.
 
-A fact is taken once, however often it is read, and stays until every route that takes it was told. So nothing
-is lost while a channel does not answer, and what a crash repeats is at most the last message of a route.
+A fact is taken once, however often it is read, and stays until every route that takes it has received it.
+So nothing is lost while a channel does not answer, and what a crash repeats is at most the last message of a
+route.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ RETRIES = RetryPolicy(30, 1800, None)
 
 @dataclass(frozen=True)
 class Outage:
-    """Why a channel does not deliver: the class of the last error, since when, and how often in a row."""
+    """Why a channel does not deliver: the class of the last error, since when, and after how many attempts."""
 
     kind: str
     message: str
@@ -42,11 +43,11 @@ class Outage:
 
 @dataclass(frozen=True)
 class RouteState:
-    """What a route has not been told, by ids of facts, oldest first.
+    """What a route has not received, by ids of facts, oldest first.
 
-    ``next_at`` is when it is told next at the earliest, None for at once. ``burst`` counts the digests in a
-    row, ``dropped`` the facts that it is told the number of alone, ``sent`` every message. ``issues`` are the
-    open issues of GitHub by group.
+    ``next_at`` is when it gets a message at the earliest, None for at once. ``burst`` counts successive
+    digests, ``dropped`` the facts of which it gets the number alone, ``sent`` every message. ``issues`` are
+    the open issues of GitHub by group.
     """
 
     pending: tuple[str, ...] = ()
@@ -63,8 +64,8 @@ class Announced:
     """The facts that are needed, by id; the open problem of each key; the routes by name.
 
     ``accepted`` are the ids of the stored facts that were taken last and may still be stored, ``confirmed``
-    those of open problems that a later read of the record has shown. ``plan_at`` is when the plan was made
-    whose facts were taken last. ``etag`` is the version that was read, "" for one not saved yet.
+    those of open problems that a later read of the record has shown. ``plan_at`` is the time of the
+    plan whose facts were taken last. ``etag`` is the version that was read, "" for one not saved yet.
     """
 
     facts: Mapping[str, Notice] = field(default_factory=dict)
@@ -77,7 +78,7 @@ class Announced:
 
 
 def take(known: Announced, stored: Sequence[Notice], routes: Sequence[Route], now: datetime) -> Announced:
-    """Take the stored facts that were not taken before, oldest first; forget routes that no longer exist."""
+    """Take the stored facts that were not taken before, oldest first; drop routes that no longer exist."""
     after = replace(
         known, routes={route.name: known.routes.get(route.name, RouteState()) for route in routes}
     )
@@ -141,7 +142,7 @@ def _ended(
 
 
 def _queued(known: Announced, notice: Notice, routes: Iterable[Route], now: datetime) -> Announced:
-    """Return with a fact that each route which takes it has not been told."""
+    """Return with a fact that each route which takes it has not received."""
     takers = {route.name for route in routes if route.takes(notice)}
     states = dict(known.routes)
     for name in takers & states.keys():
@@ -164,7 +165,7 @@ def _first_of_a_digest(state: RouteState, now: datetime) -> RouteState:
 
 
 def _without_unused(known: Announced) -> Announced:
-    """Return without the facts that are neither open nor to be told."""
+    """Return without the facts that are neither open nor due to a route."""
     used = set(known.open.values()).union(*(state.pending for state in known.routes.values()))
     return replace(known, facts={key: fact for key, fact in known.facts.items() if key in used})
 
@@ -193,7 +194,7 @@ def confirm(
 
 
 def due(known: Announced, route: str, now: datetime) -> Sequence[Notice]:
-    """Return what a route is told now, oldest first; nothing before its time.
+    """Return what a route gets now, oldest first; nothing before its time.
 
     The end of a problem waits, but not for long, while others of its group are open.
     """
@@ -211,7 +212,7 @@ def _waits(state: RouteState, now: datetime) -> bool:
 
 
 def next_moment(known: Announced, now: datetime) -> datetime | None:
-    """Return when a route is to be told something next, None when nothing waits."""
+    """Return when a route is to get something next, None when nothing waits."""
     moments = []
     for name, state in known.routes.items():
         at = state.next_at if state.next_at and _waits(state, now) else now
@@ -223,7 +224,7 @@ def next_moment(known: Announced, now: datetime) -> datetime | None:
     return min(moments, default=None)
 
 
-def told(known: Announced, route: str, facts: Iterable[str], now: datetime) -> Announced:
+def delivered(known: Announced, route: str, facts: Iterable[str], now: datetime) -> Announced:
     """Return after a message with some facts was delivered to a route."""
     state, sent = known.routes[route], set(facts)
     after = replace(

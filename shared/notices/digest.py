@@ -1,4 +1,4 @@
-"""What a route is told: facts in groups, and groups in few messages of bounded size. Pure."""
+"""What a route gets: facts in groups, and groups in few messages of bounded size. Pure."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Group:
         what = f"1 {about.one}" if count == 1 else f"{count} {about.many}"
         place = f" in {first.location}" if first.location else ""
         why = f": {first.reason}" if first.reason and not first.over else ""
-        return f"{what} {about.over if first.over else about.begun}{place}{why}"
+        return f"{what} {about.over if first.over else about.begins}{place}{why}"
 
     @property
     def severity(self) -> Severity:
@@ -130,16 +130,16 @@ def messages(
 
 
 def _absorbed(facts: Sequence[Notice]) -> Mapping[str, Sequence[str]]:
-    """Return, by the id of each problem's end, the ids of what it was before that is told with it."""
+    """Return, by the id of each problem's end, the ids of what it was before that is sent with it."""
     ends = {fact.id.removesuffix(":over"): fact.id for fact in facts if fact.over}
     return {ends[fact.id]: (fact.id,) for fact in facts if fact.id in ends}
 
 
 def _groups(facts: Sequence[Notice]) -> Sequence[Group]:
-    told_at_the_end = {each for ids in _absorbed(facts).values() for each in ids}
+    absorbed = {each for ids in _absorbed(facts).values() for each in ids}
     groups: defaultdict[tuple[bool, tuple[str, str, str]], list[Notice]] = defaultdict(list)
     for fact in facts:
-        if fact.id not in told_at_the_end:
+        if fact.id not in absorbed:
             groups[(fact.over, fact.group)].append(fact)
     found = [Group(tuple(group)) for group in groups.values()]
     return sorted(found, key=lambda group: (-group.severity.rank, group.since))

@@ -1,4 +1,4 @@
-"""The kinds of facts that are announced, with the severity and the words of each: the one table of them."""
+"""The kinds of facts that are announced, with the severity and the description of each: their one table."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class About:
-    """The severity of a kind, and its words: what it counts, what happened, and what its end is.
+    """The severity of a kind, and its description: what it counts, what happened, and what its end is.
 
     ``over`` is "" for a fact that has no end. ``meaning`` is its line in docs/notifications.md.
     """
@@ -50,7 +50,7 @@ class About:
     severity: Severity
     one: str
     many: str
-    begun: str
+    begins: str
     over: str
     meaning: str
 

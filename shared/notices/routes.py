@@ -1,4 +1,4 @@
-"""Who is told of which facts."""
+"""Who is notified of which facts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told, and when: no fact is lost, and the messages are bounded however many facts there are."""
+"""What is sent, and when: no fact is lost, and the messages are bounded however many facts there are."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from shared.notices.announced import (
     Announced,
     compare,
     confirm,
+    delivered,
     due,
     failed,
     next_moment,
     take,
-    told,
     unconfirmed,
 )
 from shared.notices.digest import MOST_MESSAGES, Links, Outgoing, messages
@@ -88,7 +88,7 @@ class Driver:
                 )
                 return
             self.sent.append((now, route.name, message))
-            self.known = told(self.known, route.name, message.facts, now)
+            self.known = delivered(self.known, route.name, message.facts, now)
 
     def facts(self) -> Counter[str]:
         return Counter(each for _, _, message in self.sent for each in message.facts)
@@ -174,14 +174,14 @@ def test_a_problem_that_ends_before_it_was_told_is_told_with_its_end() -> None:
 def test_a_stored_fact_that_is_read_again_is_taken_once() -> None:
     stored = [fact("one")]
     known = take(Announced(), stored, ROUTES, T0)
-    known = told(known, "ops", ["failed:one:1"], after(10))
+    known = delivered(known, "ops", ["failed:one:1"], after(10))
     again = take(known, [*stored, fact("two", seconds=11)], ROUTES, after(11))
     assert again.routes["ops"].pending == ("failed:two:1",)
 
 
 def test_a_fact_that_is_stored_again_after_it_was_taken_is_not_told_while_it_lasts() -> None:
     known = take(Announced(), [fact("one")], ROUTES, T0)
-    known = take(told(known, "ops", ["failed:one:1"], after(10)), [], ROUTES, after(20))
+    known = take(delivered(known, "ops", ["failed:one:1"], after(10)), [], ROUTES, after(20))
     again = take(known, [fact("one")], ROUTES, after(30))
     assert again.routes["ops"].pending == ()
 

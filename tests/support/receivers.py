@@ -96,7 +96,7 @@ def mail_server(authority: Authority | None = None) -> Iterator[Mailbox]:
 
 @contextmanager
 def silent_server(*, closes: bool) -> Iterator[str]:
-    """Accept connections over TCP and say nothing, or close each at once; yield an https:// address."""
+    """Accept connections over TCP and never answer, or close each at once; yield an https:// address."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         kept: list[socket.socket] = []
 

@@ -50,9 +50,9 @@ class Route(Manifest):
     events: Annotated[tuple[EventName, ...], Field(min_length=1)] = ()
     """The kinds of facts that are sent, whatever their severity; by default all of the severity."""
     environments: tuple[ObjectName, ...] = ()
-    """The environments whose clusters are told of, and nothing of the fleet as a whole; by default all."""
+    """The environments whose clusters count, and nothing of the fleet as a whole; by default all."""
     labels: Labels = Field(default_factory=dict)
-    """The labels that a cluster must have to be told of, in metadata.labels; by default none."""
+    """The labels that a cluster must have in metadata.labels to count; by default none."""
 
     @model_validator(mode="after")
     def _has_an_address(self) -> Self:

@@ -1,1 +1,1 @@
-"""The notifier: it tells the routes of ``spec.notifications`` what they have not been told."""
+"""The notifier: it notifies the routes of ``spec.notifications``."""

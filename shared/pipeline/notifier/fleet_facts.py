@@ -24,7 +24,7 @@ OTHERS = frozenset({Kind.PLAN, Kind.CREDENTIAL, Kind.SWEEP, Kind.ORPHAN, Kind.DE
 NAMED = 50
 """How many clusters a fact names."""
 OUTAGE = timedelta(minutes=2)
-"""After so long without a delivery the other routes are told of a channel."""
+"""After so long without a delivery the other routes hear of a channel."""
 APPROVE = "`roadstead plans` shows the deletes; `roadstead approve` releases them, a commit takes them back."
 SWEEPS = "`roadstead status` has the reason; the next sweep lists the subscription again."
 ORPHANS = "`roadstead import` makes a manifest of it, or delete it in Azure."

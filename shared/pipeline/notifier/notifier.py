@@ -1,6 +1,6 @@
-"""The notifier: one message after the other, it takes the facts that are stored and tells each route of them.
+"""The notifier takes the facts that are stored and sends each route those that are due.
 
-What it has taken, and what each route has not been told, is one record, written over the version that was
+What it has taken, and what each route has not received, is one record, written over the version that was
 read. So a fact is taken once. A message is delivered before the record says so: after a crash in between, the
 same message, with the same id, is delivered again. A channel that fails is tried again at growing intervals,
 and gets what it missed as a digest. No job waits for any of this.
@@ -38,7 +38,7 @@ LETTERS = 100
 
 
 def handle(request: PlanRequest, ports: Ports) -> None:
-    """Tell the routes what they have not been told; postpone it while the state or a queue does not answer.
+    """Send the routes what is due; postpone it while the state or a queue does not answer.
 
     Raise Retryable when it cannot be postponed, or was too often.
     """
@@ -117,7 +117,7 @@ def _tell(route: Route, known: Announced, end: float, ports: Ports) -> Announced
             known = _deliver(route, message, known, ports)
         except ReconcileError as error:
             return ports.state.save_announced(_failed(route, error, known, ports))
-        known = remembered.told(known, route.name, message.facts, ports.clock())
+        known = remembered.delivered(known, route.name, message.facts, ports.clock())
         known = ports.state.save_announced(known)
     return known
 

@@ -1,4 +1,4 @@
-"""What happens to a fleet is told to its routes, once, and a channel that fails delays nothing else."""
+"""Routes are notified of what happens to a fleet, once, and a channel that fails delays nothing else."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def titles(cloud: MemoryCloud, route: str = "ops") -> list[str]:
 
 
 def kinds(cloud: MemoryCloud, route: str = "ops") -> list[tuple[Kind, str, bool]]:
-    """Return the kind and the subject of every fact that a route was told, and whether it was an end."""
+    """Return the kind and the subject of every fact that a route got, and whether it was an end."""
     return [
         (fact.kind, fact.subject, fact.over)
         for message in cloud.channels.delivered.get(route, [])
