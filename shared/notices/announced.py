@@ -33,7 +33,7 @@ RETRIES = RetryPolicy(30, 1800, None)
 
 @dataclass(frozen=True)
 class Outage:
-    """Why a channel does not deliver: the class of the last error, since when, and after how many attempts."""
+    """Why a channel does not deliver: the class of the last error, since when, and how many attempts."""
 
     kind: str
     message: str
