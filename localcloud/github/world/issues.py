@@ -18,6 +18,10 @@ MAX_TITLE = 256
 MAX_BODY = 65_536
 
 
+class IssueDeleted(Dependency):
+    """An issue that an administrator deleted."""
+
+
 @dataclass(frozen=True)
 class IssueRecord:
     """An issue; ``comments`` are the bodies of its comments, oldest first."""
@@ -39,6 +43,7 @@ class Issues:
     numbers: Iterator[int]
     clock: Clock
     _issues: dict[int, IssueRecord] = field(default_factory=dict)
+    _deleted: set[int] = field(default_factory=set)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def create(self, title: str, body: str, author: str) -> IssueRecord:
@@ -79,10 +84,13 @@ class Issues:
         """Delete an issue, as an administrator does."""
         with self._lock:
             del self._issues[number]
+            self._deleted.add(number)
 
     def _known(self, number: int) -> IssueRecord:
+        if number in self._deleted:
+            raise IssueDeleted("This issue was deleted")
         if number not in self._issues:
-            raise Dependency("This issue was deleted")
+            raise Dependency("Not Found")
         return self._issues[number]
 
 
