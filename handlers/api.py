@@ -17,7 +17,17 @@ from handlers.routes import Routes
 from handlers.sign_in import SignIn
 from shared.fleet.manifests.base import shown
 from shared.jobs.record import Phase
-from shared.pipeline.api import approval, clusters, dead_letters, plans, refresh, replay, takeover, why
+from shared.pipeline.api import (
+    approval,
+    clusters,
+    dead_letters,
+    notify,
+    plans,
+    refresh,
+    replay,
+    takeover,
+    why,
+)
 from shared.pipeline.api.access import Caller, Role
 from shared.pipeline.api.audit import MAX_TEXT, Request, audit_view, audited
 from shared.pipeline.api.cluster_list import Selection, Sort
@@ -45,6 +55,7 @@ def blueprint(ports: Ports, sign_in: SignIn) -> func.Blueprint:
     _add_plans(routes, ports)
     _add_dead_letters(routes, ports)
     _add_audit(routes, ports)
+    _add_notifications(routes, ports)
     return bp
 
 
@@ -177,6 +188,20 @@ def _add_audit(routes: Routes, ports: Ports) -> None:
         return reply(HttpResult(200, audit_view(limit, before, ports)))
 
 
+def _add_notifications(routes: Routes, ports: Ports) -> None:
+    @routes.add("notifications", "notifications", Role.READER)
+    def listed(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        return reply(HttpResult(200, notify.routes_view(ports)))
+
+    @routes.add("notify_test", "notifications/test", Role.OPERATOR, method="POST")
+    def test(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        name = _route_in(req.get_body())
+        if name is None:
+            return reply(rejected(400, notify.WRONG_BODY))
+        act = Request("notify", name, reason=_reason(req))
+        return reply(audited(act, caller, ports, lambda: notify.try_route(name, caller.name, ports)))
+
+
 def _of_cluster(name: str, view: Mapping[str, Any] | None, ports: Ports) -> func.HttpResponse:
     """Reply with the view of a cluster, or with 404 where nothing is known of it."""
     result = HttpResult(200, view) if view else rejected(404, clusters.describe_unknown(name, ports))
@@ -246,6 +271,15 @@ def _refreshed(body: bytes) -> list[str] | None:
         return [] if json.loads(body)["all"] is True else None
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
+
+
+def _route_in(body: bytes) -> str | None:
+    """Return the route that a body names, None when the body has another form."""
+    try:
+        name = json.loads(body)["route"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return name if isinstance(name, str) and name else None
 
 
 def _letters_in(body: bytes) -> set[tuple[str, str]] | None:

@@ -45,6 +45,8 @@ ROUTES = {
     "dead_letters": ("GET", "dead-letters", "Reader"),
     "dismiss": ("POST", "dead-letters/dismiss", "Operator"),
     "audit": ("GET", "audit", "Reader"),
+    "notifications": ("GET", "notifications", "Reader"),
+    "notify_test": ("POST", "notifications/test", "Operator"),
     "github": ("POST", "github", "signature"),
 }
 """Every HTTP function: its method, its route, and who may call it."""

@@ -40,6 +40,7 @@ from shared.pipeline.api.schema.fleet import (
     Sweep,
     SweepProblem,
 )
+from shared.pipeline.api.schema.notifications import Route, RouteReceipt, Routes
 from shared.pipeline.api.schema.plans import (
     Approval,
     Change,
@@ -85,6 +86,9 @@ __all__ = [
     "RecordedCluster",
     "RefreshReceipt",
     "ReplayReceipt",
+    "Route",
+    "RouteReceipt",
+    "Routes",
     "SourceReceipt",
     "Sweep",
     "SweepProblem",
