@@ -68,14 +68,14 @@ class Notice:
 
 
 def end_of(problem: Notice, at: datetime, detail: str = "") -> Notice:
-    """Return the fact that a problem is over."""
+    """Return the fact that a problem is over; without a detail, it has that of the problem."""
     return replace(
         problem,
         id=f"{problem.id}:over",
         at=at,
         since=problem.at,
         over=True,
-        detail=detail,
+        detail=detail or problem.detail,
         action="",
         diff="",
     )

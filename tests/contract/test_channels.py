@@ -38,17 +38,6 @@ KEY = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 LINKS = Links("https://github.com/example/fleet", "https://app.example.com")
 
 
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Authority]:
-    """A certificate authority that the process trusts, as whoever runs the app sets it."""
-    authority, path = Authority(), tmp_path_factory.mktemp("authority") / "ca.pem"
-    authority.write(path)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("REQUESTS_CA_BUNDLE", str(path))
-        patch.setenv("SSL_CERT_FILE", str(path))
-        yield authority
-
-
 @pytest.fixture
 def inbox(authority: Authority) -> Iterator[Inbox]:
     with https_inbox(authority) as inbox:

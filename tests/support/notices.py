@@ -52,3 +52,22 @@ def notifying(files: dict[str, bytes], *routes: str) -> dict[str, bytes]:
     lines = "".join(f"    - {route}\n" for route in routes)
     block = f"  notifications:\n{lines}".encode() if routes else b""
     return {**files, "fleet.yaml": whole[:start] + block + whole[end:]}
+
+
+def storm(events: int, at: datetime) -> list[Notice]:
+    """Return problems of many clusters of two regions, of several kinds and for several reasons."""
+    kinds = (Kind.FAILED, Kind.LOST, Kind.STALLED, Kind.HELD)
+    reasons = ("QuotaExceeded", "OutOfCapacity", "Unavailable")
+    return [
+        Notice(
+            id=f"{kinds[n % 4]}:aks-{n:03d}:1",
+            kind=kinds[n % 4],
+            key=f"cluster:aks-{n:03d}",
+            subject=f"aks-{n:03d}",
+            at=at + timedelta(milliseconds=n),
+            reason=reasons[n % 3],
+            detail=f"the cluster aks-{n:03d}: {reasons[n % 3]}",
+            location=("eastus", "westeurope")[n % 2],
+        )
+        for n in range(events)
+    ]

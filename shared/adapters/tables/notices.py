@@ -9,9 +9,9 @@ from datetime import datetime
 
 from pydantic import TypeAdapter
 
+from shared.adapters.tables.clusters import FLEETS
 from shared.adapters.tables.entities import packed, safe_key, unpacked
 from shared.adapters.tables.storage import Storage, etag_of
-from shared.adapters.tables.sweeps import FLEETS
 from shared.notices.announced import Announced
 from shared.notices.notice import Notice
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 
@@ -15,7 +14,7 @@ from shared.notices.notice import Notice
 from shared.pipeline.notifier.notifier import handle
 from shared.pipeline.recovery.missed_work import wake_notifier
 from tests.support import fleet_files
-from tests.support.notices import notifying
+from tests.support.notices import notifying, storm
 from tests.support.pipeline_runs import push
 
 NOTIFY = PlanRequest(kind="notify")
@@ -69,28 +68,12 @@ def test_a_crash_at_any_call_loses_no_fact_and_repeats_at_most_the_last_message(
     assert cloud.state.notices(10) == []
 
 
-def _storm(cloud: MemoryCloud, events: int) -> None:
-    for n in range(events):
-        kind = (Kind.FAILED, Kind.LOST, Kind.STALLED, Kind.HELD)[n % 4]
-        place = ("eastus", "westeurope")[n % 2]
-        cloud.state.add_notice(
-            Notice(
-                id=f"{kind}:aks-{n:03d}:1",
-                kind=kind,
-                key=f"cluster:aks-{n:03d}",
-                subject=f"aks-{n:03d}",
-                at=cloud.clock() + timedelta(milliseconds=n),
-                reason=("QuotaExceeded", "OutOfCapacity", "Unavailable")[n % 3],
-                location=place,
-            )
-        )
-
-
 def test_a_storm_of_facts_is_a_bounded_number_of_messages_and_none_is_missing() -> None:
     cloud = MemoryCloud()
     push(cloud, fleet("one"))
     cloud.run()
-    _storm(cloud, 500)
+    for notice in storm(500, cloud.clock()):
+        cloud.state.add_notice(notice)
     wake_notifier(cloud.ports)
     cloud.run(110)
     delivered = cloud.channels.delivered["ops"]
