@@ -78,6 +78,8 @@ def _head(view: schema.Fleet) -> Text:
         head.append(f"\nnot created, manifest invalid: {names}; see roadstead why NAME", style="yellow")
     if view["sweep"]:
         _sweep(view["sweep"], head)
+    for each in view["failingChannels"][:PROBLEMS_SHOWN]:
+        head.append(f"\nnotifications to {each['route']} fail: {each['problem']}", style="red")
     if view["deadLetterCount"]:
         letters = many(view["deadLetterCount"], "dead letter")
         head.append(f"\n{letters}; see roadstead dead-letters", style="red")

@@ -42,6 +42,8 @@ def test_a_channel_that_fails_is_shown_with_what_waits_for_it(url: str, cloud: M
     text = " ".join(plain(shown).split())
     assert "1 fact waiting failing for" in text
     assert "Unavailable: the channel answers with the status 500" in text
+    _, shown = on_terminal("status", ROADSTEAD_URL=url)
+    assert "notifications to ops fail: Unavailable: the channel" in " ".join(plain(shown).split())
 
 
 def test_a_route_is_tested_at_once_and_audited(url: str, cloud: MemoryCloud) -> None:

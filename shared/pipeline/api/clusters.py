@@ -9,6 +9,7 @@ from shared.jobs.diagnosis import NewestPlan
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.api import schema
 from shared.pipeline.api.cluster_list import EVERYTHING, Selection, counts_of, names_of_page
+from shared.pipeline.api.notify import failing_channels
 from shared.pipeline.api.parts import (
     FIRST_PAGE,
     Page,
@@ -61,6 +62,7 @@ def fleet_view(ports: Ports, page: Page = FIRST_PAGE, selection: Selection = EVE
         "notCreatedCount": len(missing),
         "needsApproval": approvable[:NEEDS_APPROVAL_SHOWN],
         "needsApprovalCount": len(approvable),
+        "failingChannels": [] if page.after else failing_channels(fleet, ports),
         "counts": None if summaries is None else counts_of(summaries, selection),
         "sweep": None if page.after else sweep_view(ports),
         "clusters": [cluster_view(record, items.get(record.name), ports.clock()) for record in records],

@@ -12,7 +12,7 @@ from shared.pipeline.api.approval import operator
 from shared.pipeline.api.parts import iso
 from shared.pipeline.http_result import HttpResult, rejected
 from shared.pipeline.pull_requests.markdown import fence
-from shared.ports import Ports
+from shared.ports import FleetRecord, Ports
 
 WRONG_BODY = 'the body must be {"route": "name"}'
 
@@ -22,6 +22,20 @@ def routes_view(ports: Ports) -> schema.Routes:
     routes = ports.state.fleet().routes
     states = ports.state.announced().routes if routes else {}
     return {"routes": [_view(route, states.get(route.name, RouteState())) for route in routes]}
+
+
+def failing_channels(fleet: FleetRecord, ports: Ports) -> list[schema.FailingChannel]:
+    """Return the routes that do not deliver; a fleet without routes costs no read."""
+    states = ports.state.announced().routes if fleet.routes else {}
+    return [
+        {
+            "route": name,
+            "problem": f"{state.outage.kind}: {state.outage.message}",
+            "since": iso(state.outage.since),
+        }
+        for name, state in states.items()
+        if state.outage
+    ]
 
 
 def _view(route: Route, state: RouteState) -> schema.Route:

@@ -35,6 +35,7 @@ from shared.pipeline.api.schema.clusters import (
 from shared.pipeline.api.schema.fleet import (
     Audit,
     Counts,
+    FailingChannel,
     Fleet,
     Orphan,
     Sweep,
@@ -70,6 +71,7 @@ __all__ = [
     "DismissReceipt",
     "Event",
     "Events",
+    "FailingChannel",
     "Failure",
     "Fleet",
     "FleetProblem",

@@ -43,6 +43,14 @@ class Sweep(TypedDict):
     orphanCount: int
 
 
+class FailingChannel(TypedDict):
+    """A route of notifications that does not deliver, why, and since when."""
+
+    route: str
+    problem: str
+    since: str | None
+
+
 @final
 class Fleet(FleetProblem):
     """``GET clusters``. ``notCreated`` are the first clusters that the newest plan does not create.
@@ -61,6 +69,7 @@ class Fleet(FleetProblem):
     notCreatedCount: int
     needsApproval: list[str]
     needsApprovalCount: int
+    failingChannels: list[FailingChannel]
     counts: Counts | None
     sweep: Sweep | None
     clusters: list[ClusterSummary]
