@@ -25,6 +25,8 @@ OVER = timedelta(minutes=10)
 """How long the end of a problem waits for the others of its group to end."""
 CONFIRM = timedelta(minutes=2)
 """How long after a problem its cluster's record is read: by then its writer has saved it, or has died."""
+CONFIRM_AGAIN = timedelta(hours=1)
+"""How often it is read again: the fact that ended the problem may be lost with a table."""
 MOST_PENDING = 2000
 """So many facts wait for a route at most; of older ones the next message has the number."""
 RETRIES = RetryPolicy(30, 1800, None)
@@ -64,7 +66,7 @@ class Announced:
     """The facts that are needed, by id; the open problem of each key; the routes by name.
 
     ``accepted`` are the ids of the stored facts that were taken last and may still be stored, ``confirmed``
-    those of open problems that a later read of the record has shown. ``plan_at`` is the time of the
+    has those of open problems, with when a read of the record showed each last. ``plan_at`` is the time of the
     plan whose facts were taken last. ``etag`` is the version that was read, "" for one not saved yet.
     """
 
@@ -72,7 +74,7 @@ class Announced:
     open: Mapping[str, str] = field(default_factory=dict)
     routes: Mapping[str, RouteState] = field(default_factory=dict)
     accepted: tuple[str, ...] = ()
-    confirmed: tuple[str, ...] = ()
+    confirmed: Mapping[str, datetime] = field(default_factory=dict)
     plan_at: datetime | None = None
     etag: str = field(default="", compare=False)
 
@@ -171,9 +173,10 @@ def _without_unused(known: Announced) -> Announced:
 
 
 def unconfirmed(known: Announced, now: datetime) -> Sequence[Notice]:
-    """Return the open problems of clusters that no later read of the record has shown."""
+    """Return the open problems of clusters that no read of the record has shown, or none for an hour."""
     facts = (known.facts[identifier] for identifier in known.open.values())
-    some = (fact for fact in facts if fact.of_cluster and fact.id not in known.confirmed)
+    again = {identifier for identifier, at in known.confirmed.items() if now - at < CONFIRM_AGAIN}
+    some = (fact for fact in facts if fact.of_cluster and fact.id not in again)
     return [fact for fact in some if now - fact.at >= CONFIRM]
 
 
@@ -189,8 +192,9 @@ def confirm(
     for identifier, holds in checked.items():
         if not holds:
             after = _ended(after, known.facts[identifier].key, now, "", routes)
-    still = {*known.confirmed, *(each for each, holds in checked.items() if holds)}
-    return _without_unused(replace(after, confirmed=tuple(sorted(still & set(after.open.values())))))
+    left = {**known.confirmed, **dict.fromkeys(checked, now)}
+    confirmed = {each: left[each] for each in after.open.values() if each in left}
+    return _without_unused(replace(after, confirmed=confirmed))
 
 
 def due(known: Announced, route: str, now: datetime) -> Sequence[Notice]:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from shared.notices.announced import (
     COLLECT,
     CONFIRM,
+    CONFIRM_AGAIN,
     LONGEST,
     MOST_PENDING,
     OVER,
@@ -195,6 +196,7 @@ def test_a_problem_that_the_record_does_not_show_is_over() -> None:
     assert set(checked.open.values()) == {"failed:one:1"}
     assert checked.routes["ops"].pending[-1] == "failed:two:1:over"
     assert unconfirmed(checked, T0 + CONFIRM) == []
+    assert [each.subject for each in unconfirmed(checked, T0 + CONFIRM + CONFIRM_AGAIN)] == ["one"]
 
 
 def test_a_channel_that_fails_is_tried_again_at_growing_intervals_or_when_it_asks_for_it() -> None:
