@@ -66,8 +66,8 @@ class Announced:
     """The facts that are needed, by id; the open problem of each key; the routes by name.
 
     ``accepted`` are the ids of the stored facts that were taken last and may still be stored, ``confirmed``
-    has those of open problems, with when a read of the record showed each last. ``plan_at`` is the time of the
-    plan whose facts were taken last. ``etag`` is the version that was read, "" for one not saved yet.
+    has those of open problems, with when a read of the record showed each last. ``plan_at`` is the time of
+    the plan whose facts were taken last. ``etag`` is the version that was read, "" for one not saved yet.
     """
 
     facts: Mapping[str, Notice] = field(default_factory=dict)

@@ -9,11 +9,13 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import Throttled, Unauthenticated, Unavailable
 from shared.jobs.messages import PlanRequest
 from shared.jobs.record import Phase
+from shared.masking import Masker
 from shared.notices.kinds import Kind
 from shared.notices.notice import Notice
 from shared.pipeline.api.approval import approve
 from shared.pipeline.api.replay import replay
 from shared.pipeline.recovery.missed_work import wake_notifier
+from shared.ports.masked import masked
 from tests.support import fleet_files
 from tests.support.notices import notifying
 from tests.support.one_cluster import ONE
@@ -233,3 +235,29 @@ def test_a_problem_whose_record_another_worker_wrote_is_taken_back() -> None:
     wake_notifier(cloud.ports)
     cloud.run(1200, until=lambda: len(titles(cloud)) > 1)
     assert titles(cloud)[1:] == ["example: 1 cluster no longer failed in eastus"]
+
+
+def test_a_message_is_masked_before_it_leaves_whatever_a_fact_has() -> None:
+    secret = "canary-of-a-secret-51ab"
+    cloud = MemoryCloud()
+    routes = (OPS, "{name: issues, type: github}")
+    cloud.with_ports(lambda ports: masked(ports, Masker([secret])))
+    push(cloud, fleet("one", routes=routes))
+    cloud.run()
+    leaked = Notice(
+        "failed:one:x",
+        Kind.FAILED,
+        "cluster:one",
+        "one",
+        cloud.clock(),
+        detail=f"at {secret}",
+        diff=f"+{secret}",
+    )
+    cloud.state.add_notice(leaked)  # as a version before stored it
+    wake_notifier(cloud.ports)
+    cloud.run(60)
+    (message,) = cloud.channels.delivered["ops"]
+    (issue,) = cloud.repository.pulls.issues.listed()
+    assert "***" in message.text
+    assert "***" in issue.body
+    assert secret not in str(message) + issue.body
