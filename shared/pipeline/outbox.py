@@ -35,6 +35,8 @@ CLOCKS_DIFFER = 5
 sender's clock, the one message comes. An event whose message is a duplicate then never comes after it."""
 REPORT_SECONDS = 5
 """Requests for a report within this many seconds are one message."""
+NOTIFY_SECONDS = 15
+"""Requests for notifications within this many seconds are one message."""
 
 
 def send_continuation(record: ClusterRecord, ports: Ports) -> None:
@@ -173,8 +175,8 @@ def request_report(ports: Ports, *, after: float = 0) -> None:
 
 
 def request_notifications(ports: Ports, *, after: float = 0, attempt: int = 0) -> None:
-    """Ask the notifier to look a few seconds from now, ``after`` seconds at the earliest."""
-    slot, at = _slot(REPORT_SECONDS, after, ports)
+    """Ask the notifier to look some seconds from now, ``after`` seconds at the earliest."""
+    slot, at = _slot(NOTIFY_SECONDS, after, ports)
     request = PlanRequest(kind="notify", reason="notifications", attempt=attempt)
     _send_plan(request, f"notify:{slot}:{attempt}", at + timedelta(seconds=CLOCKS_DIFFER), ports)
 

@@ -82,7 +82,7 @@ def _take(fleet: FleetRecord, ports: Ports) -> tuple[Announced, bool]:
     unsure = remembered.unconfirmed(known, now)
     if unsure:
         known = remembered.confirm(known, _still_so(unsure, ports), fleet.routes, now)
-    if known != before:
+    if known != replace(before, accepted=known.accepted):  # facts that nobody wants are only removed
         known = ports.state.save_announced(known)
     if stored:
         ports.state.remove_notices(stored)
