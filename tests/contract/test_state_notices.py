@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from shared.jobs.failures.errors import Stale
-from shared.notices.announced import Announced, failed, take
+from shared.adapters.tables import TablesState
+from shared.jobs.failures.errors import Stale, TooLarge
+from shared.notices.announced import Announced, failed, smaller, take
 from shared.notices.kinds import Kind, Severity
 from shared.notices.notice import Notice
 from shared.notices.routes import Route, RouteType
@@ -74,6 +76,23 @@ def test_a_fleet_of_which_every_cluster_has_failed_is_remembered(state: State) -
     known = take(Announced(), facts, ROUTES, after(600))
     state.save_announced(known)
     assert len(state.announced().open) == 5000
+
+
+def test_what_is_left_of_an_outage_of_a_large_fleet_fits_an_entity(state: State) -> None:
+    chance = random.Random(1)
+    facts = [
+        replace(fact(f"aks-production-{n:05d}", number=n), detail=f"{chance.getrandbits(1200):x}")
+        for n in range(10_000)
+    ]
+    known = take(Announced(), facts, ROUTES, T0)
+    if isinstance(state, TablesState):
+        with pytest.raises(TooLarge):
+            state.save_announced(known)
+    saved = state.save_announced(smaller(known))
+    assert state.announced() == saved
+    assert len(saved.open) == 10_000
+    route = saved.routes["ops"]
+    assert len(route.pending) + route.dropped == 10_000
 
 
 def test_the_routes_of_a_fleet_are_read_back_as_they_were(state: State) -> None:

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from shared.jobs.failures.errors import ReconcileError, Retryable
+from shared.jobs.failures.errors import ReconcileError, Retryable, TooLarge
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import PlanRequest
 from shared.jobs.record import Phase
@@ -83,7 +83,7 @@ def _take(fleet: FleetRecord, ports: Ports) -> tuple[Announced, bool]:
     if unsure:
         known = remembered.confirm(known, _still_so(unsure, ports), fleet.routes, now)
     if known != replace(before, accepted=known.accepted):  # facts that nobody wants are only removed
-        known = ports.state.save_announced(known)
+        known = _save(known, ports)
     if stored:
         ports.state.remove_notices(stored)
     return known, len(stored) >= AT_ONCE
@@ -116,10 +116,19 @@ def _tell(route: Route, known: Announced, end: float, ports: Ports) -> Announced
         try:
             known = _deliver(route, message, known, ports)
         except ReconcileError as error:
-            return ports.state.save_announced(_failed(route, error, known, ports))
+            return _save(_failed(route, error, known, ports), ports)
         known = remembered.delivered(known, route.name, message.facts, ports.clock())
-        known = ports.state.save_announced(known)
+        known = _save(known, ports)
     return known
+
+
+def _save(known: Announced, ports: Ports) -> Announced:
+    """Save what the notifier remembers; without the reasons where an entity cannot hold it."""
+    try:
+        return ports.state.save_announced(known)
+    except TooLarge:
+        log.warning("what the notifier remembers is too large; the reasons of the facts are left out")
+        return ports.state.save_announced(remembered.smaller(known))
 
 
 def _deliver(route: Route, message: Outgoing, known: Announced, ports: Ports) -> Announced:

@@ -6,10 +6,11 @@ from dataclasses import replace
 from datetime import timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.failures.errors import Throttled, Unauthenticated, Unavailable
+from shared.jobs.failures.errors import Throttled, TooLarge, Unauthenticated, Unavailable
 from shared.jobs.messages import PlanRequest
 from shared.jobs.record import Phase
 from shared.masking import Masker
+from shared.notices.announced import Announced
 from shared.notices.kinds import Kind
 from shared.notices.notice import Notice
 from shared.pipeline.api.approval import approve
@@ -17,7 +18,7 @@ from shared.pipeline.api.replay import replay
 from shared.pipeline.recovery.missed_work import wake_notifier
 from shared.ports.masked import masked
 from tests.support import fleet_files
-from tests.support.notices import notifying
+from tests.support.notices import notifying, storm
 from tests.support.one_cluster import ONE
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around
@@ -261,3 +262,22 @@ def test_a_message_is_masked_before_it_leaves_whatever_a_fact_has() -> None:
     assert "***" in message.text
     assert "***" in issue.body
     assert secret not in str(message) + issue.body
+
+
+def test_facts_that_do_not_fit_an_entity_are_delivered_without_their_reasons() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleet("one"))
+    cloud.run()
+    save = cloud.state.save_announced
+
+    def limited(known: Announced) -> Announced:
+        if any(fact.detail for fact in known.facts.values()):
+            raise TooLarge("the record is too large")
+        return save(known)
+
+    around(cloud, "state", save_announced=limited)
+    for notice in storm(3, cloud.clock()):
+        cloud.state.add_notice(notice)
+    wake_notifier(cloud.ports)
+    cloud.run(60)
+    assert [subject for _, subject, _ in kinds(cloud)] == ["aks-000", "aks-001", "aks-002"]
