@@ -27,6 +27,11 @@ CONFIRM = timedelta(minutes=2)
 """How long after a problem its cluster's record is read: by then its writer has saved it, or has died."""
 CONFIRM_AGAIN = timedelta(hours=1)
 """How often it is read again: the fact that ended the problem may be lost with a table."""
+PASSING: Mapping[Kind, timedelta] = {
+    Kind.PLAN: timedelta(minutes=2),
+    Kind.SWEEP: timedelta(minutes=15),
+}
+"""How long a problem lasts before it is taken, of a kind that Roadstead tries again by itself."""
 MOST_PENDING = 2000
 """So many facts wait for a route at most; of older ones the next message has the number."""
 FEW_PENDING = 500
@@ -68,7 +73,8 @@ class Announced:
     """The facts that are needed, by id; the open problem of each key; the routes by name.
 
     ``accepted`` are the ids of the stored facts that were taken last and may still be stored, ``confirmed``
-    has those of open problems, with when a read of the record showed each last. ``plan_at`` is the time of
+    has those of open problems, with when a read of the record showed each last. ``since`` has when a problem
+    was seen first that may pass by itself, by its key. ``plan_at`` is the time of
     the plan whose facts were taken last. ``etag`` is the version that was read, "" for one not saved yet.
     """
 
@@ -77,6 +83,7 @@ class Announced:
     routes: Mapping[str, RouteState] = field(default_factory=dict)
     accepted: tuple[str, ...] = ()
     confirmed: Mapping[str, datetime] = field(default_factory=dict)
+    since: Mapping[str, datetime] = field(default_factory=dict)
     plan_at: datetime | None = None
     etag: str = field(default="", compare=False)
 
@@ -99,16 +106,24 @@ def compare(
     routes: Sequence[Route],
     now: datetime,
 ) -> Announced:
-    """Take the problems of the fleet that are ``present`` now, and end those of ``kinds`` that are not."""
+    """Take the problems of the fleet that are ``present`` now, and end those of ``kinds`` that are not.
+
+    A problem of a kind that often passes by itself is taken when it has lasted.
+    """
     after = known
     by_key = {notice.key: notice for notice in present}
     for key, identifier in known.open.items():
         if key not in by_key and known.facts[identifier].kind in kinds:
             after = _ended(after, key, now, "", routes)
-    for notice in present:
-        if known.open.get(notice.key) != notice.id:
+    since = {key: at for key, at in known.since.items() if key in by_key}
+    for key, notice in by_key.items():
+        since.setdefault(key, now)
+        lasted = now - since[key] >= PASSING.get(notice.kind, timedelta(0))
+        if known.open.get(key) != notice.id and lasted:
             after = _taken(after, notice, routes, now)
-    return _without_unused(after)
+    passing = (key for key, notice in by_key.items() if notice.kind in PASSING)
+    waiting = {key: since[key] for key in passing if after.open.get(key) != by_key[key].id}
+    return _without_unused(replace(after, since=waiting))
 
 
 def _taken(known: Announced, notice: Notice, routes: Sequence[Route], now: datetime) -> Announced:
@@ -230,7 +245,8 @@ def _waits(state: RouteState, now: datetime) -> bool:
 
 def next_moment(known: Announced, now: datetime) -> datetime | None:
     """Return when a route is to get something next, None when nothing waits."""
-    moments = []
+    moments = [at + min(PASSING.values()) for at in known.since.values()]
+    moments = [max(now + COLLECT, at) for at in moments]
     for name, state in known.routes.items():
         at = state.next_at if state.next_at and _waits(state, now) else now
         if due(known, name, at):

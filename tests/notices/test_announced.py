@@ -18,6 +18,7 @@ from shared.notices.announced import (
     LONGEST,
     MOST_PENDING,
     OVER,
+    PASSING,
     RETRIES,
     Announced,
     compare,
@@ -30,7 +31,7 @@ from shared.notices.announced import (
     unconfirmed,
 )
 from shared.notices.digest import MOST_MESSAGES, Links, Outgoing, messages
-from shared.notices.kinds import Kind
+from shared.notices.kinds import Kind, Severity
 from shared.notices.notice import Notice
 from shared.notices.routes import LIMITS, Route, RouteType
 from tests.support.hypothesis_settings import GENERATED
@@ -173,11 +174,12 @@ def test_a_problem_that_ends_before_it_was_told_is_told_with_its_end() -> None:
 
 
 def test_a_stored_fact_that_is_read_again_is_taken_once() -> None:
-    stored = [fact("one")]
-    known = take(Announced(), stored, ROUTES, T0)
-    known = delivered(known, "ops", ["failed:one:1"], after(10))
-    again = take(known, [*stored, fact("two", seconds=11)], ROUTES, after(11))
-    assert again.routes["ops"].pending == ("failed:two:1",)
+    routes = (Route("ops", RouteType.SLACK, "OPS", Severity.INFO),)
+    stored = [fact("one"), fact("two", Kind.READY)]
+    known = take(Announced(), stored, routes, T0)
+    known = delivered(known, "ops", known.routes["ops"].pending, after(10))
+    again = take(known, [*stored, fact("three", seconds=11)], routes, after(11))
+    assert again.routes["ops"].pending == ("failed:three:1",)
 
 
 def test_a_fact_that_is_stored_again_after_it_was_taken_is_not_told_while_it_lasts() -> None:
@@ -235,17 +237,30 @@ def test_a_time_beyond_every_pause_is_that_of_a_wrong_clock() -> None:
 
 
 def test_problems_of_the_fleet_begin_and_end_with_what_is_present() -> None:
-    problem = Notice(
-        "plan:1", Kind.PLAN, "fleet", "c0ffee", T0, reason="Unavailable", detail="GitHub did not answer"
-    )
-    known = compare(take(Announced(), [], ROUTES, T0), [problem], {Kind.PLAN}, ROUTES, T0)
-    same = compare(known, [problem], {Kind.PLAN}, ROUTES, after(5))
-    assert same.routes["ops"].pending == ("plan:1",)
+    problem = Notice("orphan:1", Kind.ORPHAN, "orphan:1", "ghost", T0, detail="nobody knows it")
+    known = compare(take(Announced(), [], ROUTES, T0), [problem], {Kind.ORPHAN}, ROUTES, T0)
+    same = compare(known, [problem], {Kind.ORPHAN}, ROUTES, after(5))
+    assert same.routes["ops"].pending == ("orphan:1",)
     unread = compare(known, [], {Kind.SWEEP}, ROUTES, after(5))
-    assert set(unread.open.values()) == {"plan:1"}
-    over = compare(known, [], {Kind.PLAN}, ROUTES, after(5))
-    assert over.routes["ops"].pending == ("plan:1", "plan:1:over")
+    assert set(unread.open.values()) == {"orphan:1"}
+    over = compare(known, [], {Kind.ORPHAN}, ROUTES, after(5))
+    assert over.routes["ops"].pending == ("orphan:1", "orphan:1:over")
     assert not over.open
+
+
+def test_a_problem_that_may_pass_by_itself_is_taken_when_it_has_lasted() -> None:
+    problem = Notice("plan:1", Kind.PLAN, "fleet", "c0ffee", T0, reason="Unavailable")
+    lasts = PASSING[Kind.PLAN]
+    known = compare(take(Announced(), [], ROUTES, T0), [problem], {Kind.PLAN}, ROUTES, T0)
+    assert not known.open
+    assert next_moment(known, T0) == T0 + lasts
+    passed = compare(known, [], {Kind.PLAN}, ROUTES, after(30))
+    assert (passed.since, passed.facts) == ({}, {})
+    again = compare(passed, [problem], {Kind.PLAN}, ROUTES, T0 + lasts)
+    assert not again.open
+    lasted = compare(known, [problem], {Kind.PLAN}, ROUTES, T0 + lasts)
+    assert lasted.routes["ops"].pending == ("plan:1",)
+    assert not lasted.since
 
 
 def test_a_route_that_git_no_longer_has_is_forgotten_and_a_new_one_begins_empty() -> None:
