@@ -16,6 +16,8 @@ MOST_MESSAGES = 5
 """So many messages a digest has at most; the facts of further ones wait for the next digest."""
 _REASONS, _COMMITS = 3, 3
 """How many different reasons, and commits, of a group a message shows."""
+_DIFF = 800
+"""Characters of the diff of a fact."""
 _MARGIN = 600
 """Bytes for the title and for what is said of facts that were dropped."""
 
@@ -200,12 +202,17 @@ def text_of(group: Group, links: Links) -> str:
     lines += [f"Why: {reason}" for reason in reasons[:_REASONS]]
     lines += [f"{len(reasons) - _REASONS} more reasons."] if len(reasons) > _REASONS else []
     lines += [f"Next: {action}" for action in group.distinct("action")[:1]]
-    lines += [f"Diff:\n{fact.diff}" for fact in group.facts if fact.diff]
+    lines += [f"Diff:\n{_shortened(fact.diff)}" for fact in group.facts if fact.diff]
     lines.append(f"{'Which' if len(group.facts) > 1 else 'What'}: {', '.join(map(_named, group.facts))}")
     for commit in commits[:_COMMITS]:
         shown = ", ".join(f"{name} {link}" for name, link in links.of(commit).items())
         lines.append(f"Commit {commit[:8]}: {shown}" if shown else f"Commit {commit[:8]}")
     return "\n".join(lines)
+
+
+def _shortened(diff: str) -> str:
+    """Return the beginning of a diff; the plan, or the drift, has the rest."""
+    return diff if len(diff) <= _DIFF else f"{diff[:_DIFF]}\n..."
 
 
 def _named(fact: Notice) -> str:

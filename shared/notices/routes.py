@@ -68,7 +68,7 @@ def routes_of(manifests: Sequence[RouteManifest]) -> tuple[Route, ...]:
 
 LIMITS: Mapping[RouteType, int] = {
     RouteType.SLACK: 12_000,
-    RouteType.TEAMS: 12_000,
+    RouteType.TEAMS: 4_500,
     RouteType.WEBHOOK: 60_000,
     RouteType.EMAIL: 30_000,
     RouteType.APPRISE: 30_000,
@@ -76,6 +76,6 @@ LIMITS: Mapping[RouteType, int] = {
 }
 """The most bytes of a message's text; docs/notifications.md names each vendor's limit and its source.
 
-Slack truncates a text of more than 40,000 characters, and a Teams message may have 28 KB with its JSON, in
-which a character may become two. GitHub takes 65,536 characters.
+Slack truncates a text of more than 40,000 characters. A Teams message may have 28 KB with its JSON, in which
+a character may count as two bytes. GitHub takes 65,536 characters.
 """

@@ -90,10 +90,16 @@ def test_teams_gets_a_card_with_the_text_and_the_links(inbox: Inbox) -> None:
 
 @pytest.mark.parametrize("letter", ["a", '"', "é", "\N{GRINNING FACE}", "\\"])
 def test_a_card_is_never_larger_than_teams_takes(inbox: Inbox, letter: str) -> None:
-    facts = [replace(fact(f"aks-{n}", number=n), detail=letter * 300) for n in range(400)]
+    facts = [
+        replace(
+            fact(f"aks-{n}", number=n, reason=f"Reason{n % 7}", location=f"region{n % 5}"),
+            detail=letter * 300,
+        )
+        for n in range(400)
+    ]
     for sent in messages(facts, fleet="example", limit=LIMITS[RouteType.TEAMS], links=LINKS):
         send(RouteType.TEAMS, inbox.url, sent)
-    assert max(len(body) for _, _, body in inbox.got) <= 28 * 1024
+    assert max(len(body.decode().encode("utf-16-le")) for _, _, body in inbox.got) <= 28 * 1024
 
 
 def test_a_webhook_is_signed_as_standard_webhooks_says(inbox: Inbox) -> None:

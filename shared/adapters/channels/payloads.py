@@ -90,4 +90,4 @@ def _key_of(secret: str) -> bytes:
 
 
 def _json(body: Mapping[str, Any]) -> bytes:
-    return json.dumps(body, ensure_ascii=False).encode(errors="replace")
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")

@@ -21,7 +21,7 @@ OF_PLANS = frozenset({Kind.REFUSED, Kind.INVALID})
 """What the plan of the newest commit says; it is read only when there is a new one."""
 OTHERS = frozenset({Kind.PLAN, Kind.CREDENTIAL, Kind.SWEEP, Kind.ORPHAN, Kind.DEAD_LETTER, Kind.CHANNEL})
 """What is looked at each time."""
-NAMED = 50
+NAMED = 20
 """How many clusters a fact names."""
 OUTAGE = timedelta(minutes=2)
 """After so long without a delivery the other routes hear of a channel."""
