@@ -151,10 +151,11 @@ def build_ports(settings: Settings) -> Ports:
     """Return the production ports; no library is imported and no service is called before its first use."""
     adapters = Adapters(settings)
     repository, azure = on_first_use(adapters.repository), on_first_use(adapters.azure)
+    plans = on_first_use(lambda: adapters.queue("plans"))
     return Ports(
         config=settings.fleet_config,
         state=on_first_use(adapters.state),
-        plans=on_first_use(lambda: adapters.queue("plans")),
+        plans=plans,
         jobs=on_first_use(lambda: adapters.queue("jobs")),
         changes=on_first_use(lambda: adapters.queue("changes")),
         deletes=on_first_use(lambda: adapters.queue("deletes")),
@@ -168,6 +169,7 @@ def build_ports(settings: Settings) -> Ports:
         clock=_now,
         random=random.random,
         unique=lambda: uuid.uuid4().hex[:8],
+        probes={"Service Bus": plans, "Azure credential": azure},
     )
 
 
@@ -182,6 +184,7 @@ def build_app(settings: Settings) -> func.FunctionApp:
         SignIn(settings.sign_in, settings.website_auth_enabled, settings.api_keys),
         webhook_secrets=settings.webhook_secrets,
         sweep_schedule=settings.sweep_schedule,
+        check_schedule=settings.check_schedule,
     )
     for group in settings.apps:
         for blueprint in groups[group]:

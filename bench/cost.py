@@ -19,6 +19,7 @@ from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from localcloud.servicebus.world.broker_values import SessionLock
 from shared.jobs.record import Phase
+from shared.pipeline.health.timers import record_run
 from shared.pipeline.recovery import missed_work
 from shared.ports import FleetConfig, Kubernetes, KubernetesApi, Ports
 from tests.support import fleet_files
@@ -123,6 +124,7 @@ class CountedCloud(MemoryCloud):
         """Return what a run of a timer uses."""
         before = self.usage.plus(Usage())
         function(self.ports)
+        record_run(function.__name__, self.ports)
         self._executed(before)
         return self._since(before)
 

@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from bench.counting import Counted
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.planning.plan import Action, Item, Plan
-from shared.jobs.record import Phase, accept_new
+from shared.jobs.acceptance import accept_new
+from shared.jobs.record import Phase
 from shared.pipeline.api import schema
 from shared.pipeline.api.cluster_list import EVERYTHING, Selection, Sort
 from shared.pipeline.api.clusters import fleet_view

@@ -62,6 +62,7 @@ COMMANDS: Sections = {
         "replay": Entry("cli.commands.replay:replay", "Start failed jobs again."),
         "refresh": Entry("cli.commands.refresh:refresh", "Compare clusters with Azure now."),
         "notify": Entry("cli.commands.notify:notify", "List the routes of notifications, or test one."),
+        "sync": Entry("cli.commands.sync:sync", "Plan a commit now whose webhook was lost."),
     },
 }
 

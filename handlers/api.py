@@ -12,22 +12,13 @@ from typing import Any
 
 import azure.functions as func
 
+from handlers.notifications import add_notifications
 from handlers.reply import html, reply
 from handlers.routes import Routes
 from handlers.sign_in import SignIn
 from shared.fleet.manifests.base import shown
 from shared.jobs.record import Phase
-from shared.pipeline.api import (
-    approval,
-    clusters,
-    dead_letters,
-    notify,
-    plans,
-    refresh,
-    replay,
-    takeover,
-    why,
-)
+from shared.pipeline.api import approval, clusters, dead_letters, plans, refresh, replay, sync, takeover, why
 from shared.pipeline.api.access import Caller, Role
 from shared.pipeline.api.audit import MAX_TEXT, Request, audit_view, audited
 from shared.pipeline.api.cluster_list import Selection, Sort
@@ -41,7 +32,8 @@ EVENTS_PAGE, MAX_EVENTS = 50, 1000
 MAX_PAGE = 500
 WRONG_PAGE = f"limit must be 1 to {MAX_EVENTS}, before a time such as 2026-01-31T12:00:00+00:00"
 WRONG_SELECTION = (
-    f"phase must be some of {', '.join(Phase)}, separated by commas, and sort {' or '.join(Sort)}"
+    f"phase must be some of {', '.join(Phase)}, separated by commas, condition types such as Ready=False, "
+    f"and sort {' or '.join(Sort)}"
 )
 LONGEST_NUMBER = 9
 """Python refuses to parse a number with thousands of digits."""
@@ -55,7 +47,7 @@ def blueprint(ports: Ports, sign_in: SignIn) -> func.Blueprint:
     _add_plans(routes, ports)
     _add_dead_letters(routes, ports)
     _add_audit(routes, ports)
-    _add_notifications(routes, ports)
+    add_notifications(routes, ports, _reason)
     return bp
 
 
@@ -66,7 +58,10 @@ def _add_clusters(routes: Routes, ports: Ports) -> None:
             selection = _selection(req.params)
         except ValueError:
             return reply(rejected(400, WRONG_SELECTION))
-        return _paged(req, lambda page: clusters.fleet_view(ports, page, selection))
+        try:
+            return _paged(req, lambda page: clusters.fleet_view(ports, page, selection))
+        except clusters.UnknownCommit:
+            return reply(rejected(404, _not_planned(selection.commit)))
 
     @routes.add("cluster", "clusters/{name}", Role.READER)
     def cluster(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
@@ -114,6 +109,11 @@ def _add_clusters(routes: Routes, ports: Ports) -> None:
         act = Request("refresh", ", ".join(names) or "all", tuple(names), _reason(req))
         return reply(audited(act, caller, ports, lambda: refresh.refresh(names, caller.name, ports)))
 
+    @routes.add("sync", "sync", Role.OPERATOR, method="POST")
+    def sync_now(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        act = Request("sync", ports.config.branch, reason=_reason(req))
+        return reply(audited(act, caller, ports, lambda: sync.sync(caller.name, ports)))
+
     @routes.add("import", "import", Role.OPERATOR)
     def manifest(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         resource = req.params.get("resource") or ""
@@ -129,8 +129,7 @@ def _add_plans(routes: Routes, ports: Ports) -> None:
     @routes.add("plan", "plans/{commit}", Role.READER)
     def plan(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         commit = req.route_params["commit"]
-        missing = f"the commit {commit[:40]} was not planned (give the full id)"
-        return _paged(req, lambda page: plans.plan_view(commit, ports, page), missing)
+        return _paged(req, lambda page: plans.plan_view(commit, ports, page), _not_planned(commit))
 
     @routes.add("plan_page", "plans/{commit}/page", Role.READER, page=True)
     def page(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
@@ -188,20 +187,6 @@ def _add_audit(routes: Routes, ports: Ports) -> None:
         return reply(HttpResult(200, audit_view(limit, before, ports)))
 
 
-def _add_notifications(routes: Routes, ports: Ports) -> None:
-    @routes.add("notifications", "notifications", Role.READER)
-    def listed(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
-        return reply(HttpResult(200, notify.routes_view(ports)))
-
-    @routes.add("notify_test", "notifications/test", Role.OPERATOR, method="POST")
-    def test(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
-        name = _route_in(req.get_body())
-        if name is None:
-            return reply(rejected(400, notify.WRONG_BODY))
-        act = Request("notify", name, reason=_reason(req))
-        return reply(audited(act, caller, ports, lambda: notify.try_route(name, caller.name, ports)))
-
-
 def _of_cluster(name: str, view: Mapping[str, Any] | None, ports: Ports) -> func.HttpResponse:
     """Reply with the view of a cluster, or with 404 where nothing is known of it."""
     result = HttpResult(200, view) if view else rejected(404, clusters.describe_unknown(name, ports))
@@ -220,15 +205,44 @@ def _paged(
 
 
 def _selection(params: Mapping[str, str]) -> Selection:
-    """Return which clusters are listed; raise ValueError for an unknown phase or order."""
-    phases = (params.get("phase") or "").split(",")
+    """Return which clusters are listed; raise ValueError for an unknown phase, status or order."""
     return Selection(
-        phases=frozenset(Phase(phase) for phase in phases if phase),
+        phases=frozenset(map(Phase, _parts(params, "phase"))),
         environment=params.get("environment") or "",
         location=params.get("location") or "",
         prefix=params.get("prefix") or "",
+        cluster_class=params.get("class") or "",
+        labels=frozenset(_label(each) for each in _parts(params, "label")),
+        conditions=frozenset(_condition(each) for each in _parts(params, "condition")),
+        commit=params.get("commit") or "",
         sort=Sort(params.get("sort") or Sort.NAME),
     )
+
+
+def _parts(params: Mapping[str, str], name: str) -> list[str]:
+    """Return the parts of a parameter that commas separate."""
+    return [part for part in (params.get(name) or "").split(",") if part]
+
+
+def _label(text: str) -> tuple[str, str | None]:
+    """Return the key and the value of ``key=value``, or the key alone with None for any value."""
+    key, given, value = text.partition("=")
+    return key, value if given else None
+
+
+_STATUSES: Mapping[str, bool | None] = {"": True, "True": True, "False": False, "Unknown": None}
+
+
+def _condition(text: str) -> tuple[str, bool | None]:
+    """Return the type and the status of ``Type=False``; ``Type`` alone is true, and None unknown."""
+    kind, given, status = text.partition("=")
+    if not kind or status not in _STATUSES or (given and not status):
+        raise ValueError(text)
+    return kind, _STATUSES[status]
+
+
+def _not_planned(commit: str) -> str:
+    return f"the commit {commit[:40]} was not planned (give the full id)"
 
 
 def _events_page(params: Mapping[str, str]) -> tuple[int, datetime | None]:
@@ -271,15 +285,6 @@ def _refreshed(body: bytes) -> list[str] | None:
         return [] if json.loads(body)["all"] is True else None
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-
-
-def _route_in(body: bytes) -> str | None:
-    """Return the route that a body names, None when the body has another form."""
-    try:
-        name = json.loads(body)["route"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
-    return name if isinstance(name, str) and name else None
 
 
 def _letters_in(body: bytes) -> set[tuple[str, str]] | None:

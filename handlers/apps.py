@@ -11,14 +11,19 @@ from collections.abc import Mapping, Sequence
 
 import azure.functions as func
 
-from handlers import api, dead_letters, github, queues, timers
+from handlers import api, dead_letters, github, health, queues, timers
 from handlers.sign_in import SignIn
 from shared.ports import Ports
-from shared.settings import SWEEP_SCHEDULE, App
+from shared.settings import CHECK_SCHEDULE, SWEEP_SCHEDULE, App
 
 
 def blueprints(
-    ports: Ports, sign_in: SignIn, *, webhook_secrets: Sequence[str], sweep_schedule: str = SWEEP_SCHEDULE
+    ports: Ports,
+    sign_in: SignIn,
+    *,
+    webhook_secrets: Sequence[str],
+    sweep_schedule: str = SWEEP_SCHEDULE,
+    check_schedule: str = CHECK_SCHEDULE,
 ) -> Mapping[App, Sequence[func.Blueprint]]:
     """Return the functions of each app."""
     return {
@@ -28,8 +33,9 @@ def blueprints(
             queues.previewer(ports),
             dead_letters.blueprint(ports, "plans"),
             dead_letters.blueprint(ports, "previews"),
-            timers.blueprint(ports, sweep_schedule=sweep_schedule),
+            timers.blueprint(ports, sweep_schedule=sweep_schedule, check_schedule=check_schedule),
             api.blueprint(ports, sign_in),
+            health.blueprint(ports, sign_in),
         ),
         App.WORKER: (
             queues.worker(ports),

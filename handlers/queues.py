@@ -1,4 +1,4 @@
-"""The Service Bus triggers. A session is a fleet, its reports or sweeps, a pull request, or a cluster.
+"""The Service Bus triggers. A session is a fleet, its reports, sweeps or checks, a pull request or a cluster.
 
 A message that cannot be parsed raises. The host abandons it, and in the end Service Bus dead-letters it. The
 triggers ask for bytes: in a string, the host would replace what is not UTF-8, and might make it readable.
@@ -9,7 +9,8 @@ from __future__ import annotations
 import azure.functions as func
 
 from shared.jobs.job import JobQueue
-from shared.jobs.messages import JobMessage, PlanRequest
+from shared.jobs.messages import CheckMessage, JobMessage, PlanRequest, message_of_worker
+from shared.pipeline.checks.checks import handle as handle_check
 from shared.pipeline.notifier.notifier import handle as handle_notifications
 from shared.pipeline.planner.planner import handle as handle_plan_request
 from shared.pipeline.pull_requests.pull_requests import handle as handle_pull_request
@@ -59,7 +60,7 @@ def previewer(ports: Ports) -> func.Blueprint:
 
 
 def worker(ports: Ports) -> func.Blueprint:
-    """Return the worker, which creates and changes clusters."""
+    """Return the worker, which creates and changes clusters, and checks them from inside."""
     bp = func.Blueprint()
 
     @bp.function_name("worker")
@@ -67,7 +68,11 @@ def worker(ports: Ports) -> func.Blueprint:
         "message", "ServiceBus", "jobs", data_type=func.DataType.BINARY, is_sessions_enabled=True
     )
     def provision(message: func.ServiceBusMessage) -> None:
-        handle_job(JobMessage.model_validate_json(message.get_body()), JobQueue.JOBS, ports)
+        read = message_of_worker(message.get_body())
+        if isinstance(read, CheckMessage):
+            handle_check(read, ports)
+        else:
+            handle_job(read, JobQueue.JOBS, ports)
 
     return bp
 

@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 
 SIGNATURE = "signature"
 """Who signs the body with the secret may call: GitHub."""
+ANYBODY = "anybody"
+"""Nobody is asked who calls: the function shows nothing that is not public."""
 _ACCESS = "roadstead_access"
 
 Handler = Callable[[func.HttpRequest, Caller], func.HttpResponse]
@@ -107,7 +109,7 @@ def _is_json(req: func.HttpRequest) -> bool:
 
 
 def callable_by(who: str, function: Function) -> Function:
-    """Declare who may call an HTTP function: a role, or ``SIGNATURE``."""
+    """Declare who may call an HTTP function: a role, ``SIGNATURE`` or ``ANYBODY``."""
     setattr(function, _ACCESS, who)
     return function
 

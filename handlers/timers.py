@@ -1,21 +1,28 @@
-"""The timers: the safety net for lost webhooks, crashes and lost messages. Their schedules are settings."""
+"""The timers: the safety net for lost webhooks, crashes and lost messages. Their schedules are settings.
+
+Each records that it came to its end, which the health of the app is about.
+"""
 
 from __future__ import annotations
 
 import azure.functions as func
 
-from shared.pipeline.outbox import request_whole_sweep
+from shared.pipeline.health.timers import record_run
+from shared.pipeline.outbox import request_whole_check, request_whole_sweep
 from shared.pipeline.recovery import missed_work, retention, settings_seen
 from shared.ports import Ports
 
 SWEEP_WITHIN = 600.0
 """Seconds after its time within which a sweep begins: several fleets do not list at the same moment."""
 
+CHECK_WITHIN = 300.0
+"""Seconds after its time within which a check of the clusters begins."""
 
-def blueprint(ports: Ports, *, sweep_schedule: str) -> func.Blueprint:
-    """Return the timers: missed heads, overdue messages, sweeps, and the retention of records.
 
-    The schedule of sweeps is a value, because apps that were deployed before have no setting for it.
+def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func.Blueprint:
+    """Return the timers: missed heads, overdue messages, the retention of records, sweeps, and checks.
+
+    The schedules of the last two are values: apps that were deployed before have no settings for them.
     """
     bp = func.Blueprint()
 
@@ -25,20 +32,30 @@ def blueprint(ports: Ports, *, sweep_schedule: str) -> func.Blueprint:
         settings_seen.record_changed_settings(ports)
         missed_work.plan_missed_head(ports)
         missed_work.wake_notifier(ports)
+        record_run("plan_missed_head", ports)
 
     @bp.function_name("resend_overdue")
     @bp.timer_trigger("timer", "%RESEND_SCHEDULE%", run_on_startup=False, use_monitor=False)
     def resend_overdue(timer: func.TimerRequest) -> None:
         missed_work.resend_overdue(ports)
+        record_run("resend_overdue", ports)
 
     @bp.function_name("purge_expired")
     @bp.timer_trigger("timer", "%RETENTION_SCHEDULE%", run_on_startup=False, use_monitor=False)
     def purge_expired(timer: func.TimerRequest) -> None:
         retention.purge_expired(ports)
+        record_run("purge_expired", ports)
 
     @bp.function_name("sweep")
     @bp.timer_trigger("timer", sweep_schedule, run_on_startup=False, use_monitor=False)
     def sweep(timer: func.TimerRequest) -> None:
         request_whole_sweep(ports, within=SWEEP_WITHIN)
+        record_run("sweep", ports)
+
+    @bp.function_name("check")
+    @bp.timer_trigger("timer", check_schedule, run_on_startup=False, use_monitor=False)
+    def check(timer: func.TimerRequest) -> None:
+        request_whole_check(ports, within=CHECK_WITHIN)
+        record_run("check", ports)
 
     return bp

@@ -95,6 +95,9 @@ param retentionSchedule string = '0 30 3 * * *'
 @description('When to compare the clusters in Azure with the records: six-field NCRONTAB, UTC. A sweep begins within ten minutes after that.')
 param sweepSchedule string = '0 10 */4 * * *'
 
+@description('When to check the clusters from inside: six-field NCRONTAB, UTC. A check begins within five minutes after that.')
+param checkSchedule string = '0 40 */4 * * *'
+
 @description('Instances of the app with the webhook that are kept warm. With 0 no instance is billed between executions, and a webhook that meets a cold start of over 10 seconds is left to the timer.')
 @minValue(0)
 @maxValue(10)
@@ -108,6 +111,9 @@ param maximumInstances int = 40
 @description('The addresses of notifications and their secrets, such as OPS_SLACK.')
 @secure()
 param notificationAddresses object = {}
+
+@description('Ids of action groups that are notified when the app is not ready: it is then asked every quarter of an hour. Empty for no test and no alert.')
+param alertActionGroupIds array = []
 
 @description('Settings of docs/settings.md that have no parameter here, by their names; every app gets them.')
 param moreSettings object = {}
@@ -302,6 +308,7 @@ module control 'function.bicep' = {
       RESEND_SCHEDULE: resendSchedule
       RETENTION_SCHEDULE: retentionSchedule
       SWEEP_SCHEDULE: sweepSchedule
+      CHECK_SCHEDULE: checkSchedule
     }, addressSettings)
   }
 }
@@ -355,6 +362,19 @@ module signIn 'sign_in.bicep' = if (!empty(entraClientId)) {
     appName: control.outputs.name
     clientId: entraClientId
     keysToo: !empty('${apiKeyReader}${apiKeyOperator}${apiKeyApprover}${apiKeyAdmin}')
+  }
+}
+
+module health 'health.bicep' = if (!empty(alertActionGroupIds)) {
+  scope: group
+  name: 'health'
+  params: {
+    unique: unique
+    location: location
+    tags: allTags
+    componentName: monitoring.outputs.componentName
+    hostName: control.outputs.hostName
+    actionGroupIds: alertActionGroupIds
   }
 }
 

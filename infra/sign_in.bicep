@@ -21,8 +21,8 @@ resource auth 'Microsoft.Web/sites/config@2024-04-01' = {
       requireAuthentication: !keysToo
       unauthenticatedClientAction: keysToo ? 'AllowAnonymous' : 'RedirectToLoginPage'
       redirectToProvider: 'azureactivedirectory'
-      // GitHub signs its webhooks.
-      excludedPaths: ['/api/github']
+      // GitHub signs its webhooks. A probe has no identity, and learns only whether the app is ready.
+      excludedPaths: ['/api/github', '/api/ready']
     }
     identityProviders: {
       azureActiveDirectory: {

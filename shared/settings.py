@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, 
 from shared.fleet.kubernetes.flux_objects import GitCredentials
 from shared.fleet.resolve.work import PLAN_WORK
 from shared.jobs.failures.retry import with_limits
+from shared.masking import address_parts
 from shared.pipeline.api.access import Role
 from shared.ports import FleetConfig
 
@@ -39,8 +40,11 @@ def _limits(text: str) -> str:
 
 _TEAM = r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_][A-Za-z0-9_-]*"
 _TEAMS = rf"^({_TEAM}(\s*,\s*{_TEAM}){{0,9}})?$"
+_Schedule = Annotated[str, Field(pattern=r"^(\S+( \S+){5})?$")]
+"""NCRONTAB with seconds, in UTC."""
 SWEEP_SCHEDULE = "0 10 */4 * * *"
-"""When sweeps are requested in an app that was deployed without the setting."""
+CHECK_SCHEDULE = "0 40 */4 * * *"
+"""When sweeps and checks are requested in an app that was deployed without the settings."""
 _API_VERSION = r"^(\d{4}-\d{2}-\d{2}(-preview)?)?$"
 
 
@@ -105,8 +109,12 @@ class Settings(BaseModel):
     approval_teams: Annotated[str, Field(pattern=_TEAMS)] = ""
     """GitHub teams as "owner/slug", separated by commas."""
     acts_days: Annotated[int, Field(ge=7, le=3650)] = 365
-    sweep_schedule: Annotated[str, Field(pattern=r"^\S+( \S+){5}$")] = SWEEP_SCHEDULE
-    """NCRONTAB with seconds, in UTC."""
+    plan_schedule: _Schedule = ""
+    resend_schedule: _Schedule = ""
+    retention_schedule: _Schedule = ""
+    sweep_schedule: Annotated[_Schedule, Field(min_length=1)] = SWEEP_SCHEDULE
+    check_schedule: Annotated[_Schedule, Field(min_length=1)] = CHECK_SCHEDULE
+    unhealthy_minutes: Annotated[float, Field(ge=0, le=1440)] = 30
     retry_limits: Annotated[str, AfterValidator(_limits)] = ""
     _notify: Mapping[str, SecretStr] = PrivateAttr(default_factory=dict)
 
@@ -162,8 +170,22 @@ class Settings(BaseModel):
             acts_days=self.acts_days,
             settings=self.shown,
             previous_repository=self.github_repository_previous,
+            unhealthy_seconds=60 * self.unhealthy_minutes,
             retries=with_limits(self.retry_limits),
+            timers=self.timers,
         )
+
+    @property
+    def timers(self) -> Mapping[str, str]:
+        """The schedules of the timers, by the names of their functions; none in an app without timers."""
+        known = {
+            "plan_missed_head": self.plan_schedule,
+            "resend_overdue": self.resend_schedule,
+            "purge_expired": self.retention_schedule,
+            "sweep": self.sweep_schedule,
+            "check": self.check_schedule,
+        }
+        return known if App.CONTROL in self.apps else {}
 
     @property
     def shown(self) -> Mapping[str, str]:
@@ -181,7 +203,10 @@ class Settings(BaseModel):
         """Every secret value, so that texts can be masked."""
         values = (getattr(self, name) for name in type(self).model_fields)
         own = [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
-        return (*own, *(part for value in self.notify.values() for part in _parts(value.get_secret_value())))
+        return (
+            *own,
+            *(part for value in self.notify.values() for part in address_parts(value.get_secret_value())),
+        )
 
 
 RENAMED = {"claim_seconds": "LEASE_SECONDS", "housekeeping_schedule": "RETENTION_SCHEDULE"}
@@ -192,15 +217,6 @@ def _trace(fleet: str, name: str, secret: SecretStr) -> str:
     """Return too few bits of a secret's hash to find it by guessing."""
     digest = hashlib.sha256(f"{fleet}:{name}:{secret.get_secret_value()}".encode()).hexdigest()
     return f"secret {digest[:6]}"
-
-
-def _parts(address: str) -> Iterator[str]:
-    """Yield an address, and the parts of it that a client library may show by themselves."""
-    yield address
-    _, scheme, rest = address.partition("://")
-    if scheme:
-        host, slash, path = rest.partition("/")
-        yield from (part for part in (slash + path, path.partition("?")[0], host.rpartition("@")[0]) if part)
 
 
 def secret_text(secret: SecretStr | None) -> str:
@@ -221,11 +237,8 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         # The values are left out of the message: one of them may be a secret.
         wrong = [f"{'.'.join(map(str, e['loc'])).upper()}: {_expected({**e})}" for e in error.errors()]
         raise SettingsError("wrong settings: " + "; ".join(wrong)) from None
-    settings._notify = {
-        name.removeprefix("notify_").upper(): SecretStr(value)
-        for name, value in given.items()
-        if name.startswith("notify_")
-    }
+    addresses = (name for name in given if name.startswith("notify_"))
+    settings._notify = {name[len("notify_") :].upper(): SecretStr(given[name]) for name in addresses}
     _refuse_unresolved(settings)
     _refuse_missing(settings)
     _refuse_shared_keys(settings)

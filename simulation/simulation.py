@@ -15,7 +15,8 @@ from localcloud.kubernetes.world.controllers import Delays
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from shared.fleet.kubernetes.flux_objects import GitCredentials
 from shared.ports import FleetConfig, Ports
-from simulation.actors import contributors, large_records, reviewers, second_app, sweeps
+from simulation.actors import checks, contributors, large_records, reviewers, second_app, sweeps
+from simulation.actors.checks import Checks
 from simulation.actors.contributors import Contributors
 from simulation.actors.large_records import LargeRecords
 from simulation.actors.reviewers import Reviewers
@@ -111,6 +112,9 @@ def simulate(
     )
 
 
+UNHEALTHY_SECONDS = 60.0
+
+
 class Simulation:
     """Wires everything that one seed decides, and runs it."""
 
@@ -162,6 +166,7 @@ class Simulation:
         self.loop.workers = {cloud: self._workers(cloud, injector) for cloud in clouds}
         everybody = self._operators.values()
         self._sweeps = Sweeps(seed, everybody, self.loop, oracle) if sweeps.KIND in kinds else None
+        self._checks = Checks(seed, everybody, self.loop) if checks.KIND in kinds else None
         self._second = None
         if second_app.KIND in kinds and len(clouds) == 1:
             start = partial(self._start, injector)
@@ -209,7 +214,7 @@ class Simulation:
             passed += chance.choice((1, 10, 30, 90, 300))
             loop.schedule(passed, partial(act, chance.choice([*self._operators.values()])))
             passed = self._schedule_disaster(passed)
-        for actor in (self._contributors, *self._others.values(), self._second, self._sweeps):
+        for actor in (self._contributors, *self._others.values(), self._second, self._sweeps, self._checks):
             if actor is not None:
                 actor.schedule(passed)
         loop.run_until(loop.clock() + timedelta(seconds=passed + 120))
@@ -279,6 +284,9 @@ class Simulation:
             if self._sweeps is not None and attempt == 0:
                 self._sweeps.check()
                 self.injected[sweeps.KIND] += self._sweeps.acts
+            if self._checks is not None and attempt == 0:
+                self._checks.check()
+                self.injected[checks.KIND] += self._checks.acts
             if loop.idle and all(operators.content for operators in everybody):
                 return
             for operators in everybody:
@@ -300,6 +308,7 @@ def _clouds(states: list[ObservedState], chance: random.Random, seed: int) -> li
             handover_clusters=hand_overs[0],
             handover_seconds=hand_overs[1],
             small_change=small_change,
+            unhealthy_seconds=UNHEALTHY_SECONDS,
         )
         cloud = MemoryCloud(
             seed=chance.getrandbits(32),

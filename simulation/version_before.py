@@ -27,8 +27,10 @@ ADDED_FIELDS = (
     "predecessors",
     "group_requested",
     "delete_accepted",
+    "running",
 )
 """What a record of the version before does not have."""
+ADDED_TO_CONDITIONS = ("observed_generation", "verified")
 
 
 def as_before(record: ClusterRecord) -> dict[str, Any]:
@@ -53,7 +55,8 @@ def with_added_fields(record: ClusterRecord) -> dict[str, Any]:
 def _condition(stored: dict[str, Any]) -> dict[str, Any]:
     kind = CONDITIONS.get(stored["type"], stored["type"])
     reasons = {"Retained": "Done", **ERRORS}
-    return {**stored, "type": kind, "reason": reasons.get(stored["reason"], stored["reason"])}
+    kept = {name: value for name, value in stored.items() if name not in ADDED_TO_CONDITIONS}
+    return {**kept, "type": kind, "reason": reasons.get(stored["reason"], stored["reason"])}
 
 
 def _job(job: Job, stored: dict[str, Any]) -> dict[str, Any]:

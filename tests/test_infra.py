@@ -12,6 +12,7 @@ from pathlib import Path
 from azure.identity._constants import DEVELOPER_SIGN_ON_CLIENT_ID
 from cronsim import CronSim
 
+from handlers.routes import who_may_call
 from localcloud.memory import memory_cloud
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.runtime.parts import servicebus_part
@@ -45,6 +46,7 @@ LOCAL_ONLY = {
     "APPROVAL_TEAMS": "off unless set; moreSettings",
     "ACTS_DAYS": "the default is for Azure; moreSettings",
     "EVENTS_KEPT": "the default is for Azure; moreSettings",
+    "UNHEALTHY_MINUTES": "the default is for Azure; moreSettings",
     "RETRY_LIMITS": "the defaults are for Azure; moreSettings",
     "WEBSITE_AUTH_ENABLED": "Functions sets it",
 }
@@ -226,7 +228,7 @@ def test_one_instance_has_a_session_for_every_cluster_that_is_in_a_small_change(
     assert bus["maxConcurrentSessions"] == SMALL_CHANGE
 
 
-def test_the_sign_in_lets_only_the_webhook_pass_without_an_identity() -> None:
+def test_the_sign_in_lets_only_the_webhook_and_the_probe_pass_without_an_identity() -> None:
     sign_in = TEMPLATES["sign_in.bicep"].resource("Microsoft.Web/sites/config").value
     assert sign_in["name"] == "authsettingsV2"
     properties = sign_in["properties"]
@@ -234,7 +236,11 @@ def test_the_sign_in_lets_only_the_webhook_pass_without_an_identity() -> None:
     validation = properties["globalValidation"]
     assert validation["requireAuthentication"] == "!keysToo"
     assert validation["unauthenticatedClientAction"] == "keysToo ? 'AllowAnonymous' : 'RedirectToLoginPage'"
-    assert validation["excludedPaths"] == ["/api/github"]
+    open_to_all = {
+        who_may_call(f.get_user_function()): name for name, f in functions(MemoryCloud().ports).items()
+    }
+    assert {open_to_all["signature"], open_to_all["anybody"]} == {"github", "ready"}
+    assert validation["excludedPaths"] == ["/api/github", "/api/ready"]
     entra = properties["identityProviders"]["azureActiveDirectory"]
     assert entra["validation"] == {"allowedAudiences": ["clientId", "api://${clientId}"]}
     assert entra["registration"]["openIdIssuer"].endswith("/v2.0")
@@ -242,6 +248,17 @@ def test_the_sign_in_lets_only_the_webhook_pass_without_an_identity() -> None:
     assert properties["login"] == {"tokenStore": {"enabled": False}}
     keys = TEMPLATES["main.bicep"].of("module")["signIn"].value["params"]["keysToo"]
     assert keys == "!empty('${apiKeyReader}${apiKeyOperator}${apiKeyApprover}${apiKeyAdmin}')"
+
+
+def test_the_test_of_the_app_asks_what_anybody_may_and_its_alert_is_about_that_test() -> None:
+    template = TEMPLATES["health.bicep"]
+    test = template.resource("Microsoft.Insights/webtests").value["properties"]
+    assert test["Request"]["RequestUrl"] == "https://${hostName}/api/ready"
+    assert test["ValidationRules"]["ExpectedHttpStatusCode"] == 200
+    alert = template.resource("Microsoft.Insights/metricAlerts").value["properties"]
+    assert (alert["criteria"]["webTestId"], alert["scopes"]) == ("test.id", ["test.id", "component.id"])
+    assert alert["criteria"]["failedLocationCount"] < len(template.of("var")["places"].value)
+    assert test["Frequency"] <= 15 * 60 == 60 * int(alert["windowSize"].strip("PTM"))
 
 
 def test_the_app_registration_has_the_roles_of_the_code_for_people_and_for_apps() -> None:

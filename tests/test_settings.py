@@ -76,6 +76,8 @@ def test_every_missing_setting_is_named_at_once(monkeypatch: pytest.MonkeyPatch)
         ("PULL_SECONDS", "7734"),
         ("FORK_SECONDS", "-7734"),
         ("SWEEP_SCHEDULE", "0 7734 * *"),
+        ("CHECK_SCHEDULE", "0 7734 * *"),
+        ("UNHEALTHY_MINUTES", "-7734"),
         ("GITHUB_APP_INSTALLATION_ID", "seven"),
     ],
 )

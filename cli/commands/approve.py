@@ -11,9 +11,10 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from cli.errors import ApiError, CommandError
+from cli.fleet_api.planned_commit import whole_commit
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, Yes, commit_id, connect
+from cli.terminal.cluster_table import indented
 from cli.terminal.output import confirmed, echo
-from cli.terminal.render import indented
 from cli.text import line
 from cli.times import many
 from shared.pipeline.api import schema
@@ -50,12 +51,7 @@ def approve(
 
 def _find(api: Api, commit: str) -> schema.Plan:
     """Return the plan whose commit begins with these characters; raise ApiError for none or several."""
-    found = [plan["commit"] for plan in api.plans()["plans"] if plan["commit"].startswith(commit)]
-    if not found:
-        raise ApiError(f"no commit in roadstead plans begins with {commit[:40]}")
-    if len(found) > 1:
-        raise ApiError(f"several plans begin with {commit[:40]}; give more of the commit")
-    return api.plan(found[0])
+    return api.plan(whole_commit(api, commit))
 
 
 def _needs_approval(plan: schema.Plan) -> Sequence[str]:

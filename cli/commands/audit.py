@@ -19,8 +19,9 @@ from cli.options import (
     before_time,
     connect,
 )
+from cli.terminal.cluster_table import indented
 from cli.terminal.output import Output, OutputOption, show
-from cli.terminal.render import few, indented
+from cli.terminal.render import few
 from cli.text import printable
 from cli.times import age
 from shared.pipeline.api import schema

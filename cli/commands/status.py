@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.errors import ApiError
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, cluster_name, connect
+from cli.fleet_api.planned_commit import whole_commit
+from cli.options import (
+    DEFAULT_TIMEOUT,
+    DEFAULT_URL,
+    KeyFile,
+    Timeout,
+    Url,
+    cluster_name,
+    commit_id,
+    connect,
+)
 from cli.terminal.output import Output, OutputOption, console, show
 
 if TYPE_CHECKING:
@@ -40,6 +50,18 @@ def status(
     prefix: Annotated[
         str, typer.Option("--prefix", metavar="TEXT", help="Only with names that begin so.")
     ] = "",
+    cluster_class: Annotated[str, typer.Option("--class", metavar="NAME", help="Only of this class.")] = "",
+    label: Annotated[
+        str,
+        typer.Option("--label", metavar="LABELS", help="Only with labels, such as team=shop,tier."),
+    ] = "",
+    condition: Annotated[
+        str,
+        typer.Option("--condition", metavar="CONDITIONS", help="Only with conditions, such as Ready=False."),
+    ] = "",
+    commit: Annotated[
+        str, typer.Option("--commit", metavar="COMMIT", help="Only those that have this planned commit.")
+    ] = "",
     sort: Annotated[
         str, typer.Option("--sort", metavar="ORDER", help="name, or phase: what needs attention first.")
     ] = "",
@@ -65,7 +87,7 @@ def status(
     name = cluster_name(name) if name else ""
     filters = {
         **{"phase": phase, "environment": environment, "location": location},
-        **{"prefix": prefix, "sort": sort},
+        **{"prefix": prefix, "class": cluster_class, "label": label, "condition": condition, "sort": sort},
     }
     for_people = output in (Output.TABLE, Output.WIDE)
     whole = everything or not (for_people or limit or after)
@@ -73,6 +95,8 @@ def status(
     def read(api: Api) -> Any:
         if name:
             return api.cluster(name)
+        if commit:
+            filters["commit"] = whole_commit(api, commit_id("--commit", commit))
         return api.fleet(**filters) if whole else api.fleet_page(limit or SHOWN, after, **filters)
 
     with connect(url, key_file, timeout) as api:

@@ -21,8 +21,8 @@ from cli.options import (
     cluster_name,
     connect,
 )
+from cli.terminal.cluster_table import indented
 from cli.terminal.output import confirmed, echo
-from cli.terminal.render import indented
 from cli.text import line
 from shared.pipeline.api import schema
 

@@ -73,6 +73,10 @@ class Api:
         body = {"clusters": list(names)} if names else {"all": True}
         return self._typed(schema.RefreshReceipt, self.post("refresh", {**body, "reason": reason}))
 
+    def sync(self, reason: str = "") -> schema.SyncReceipt:
+        """Have the branch read and its head planned, if it was not planned yet."""
+        return self._typed(schema.SyncReceipt, self.post("sync", {"reason": reason}))
+
     def take_over(self, name: str, reason: str = "") -> schema.TakeoverReceipt:
         """Take a cluster over; raise NotFound, or Refused for one that waits for no takeover."""
         return self._typed(schema.TakeoverReceipt, self.post(f"clusters/{name}/takeover", {"reason": reason}))

@@ -1,9 +1,10 @@
-"""The plan that a commit has to be waited for with: the newest one, once it contains that commit."""
+"""The plan of a commit: the one with its id, or the newest one, once that contains the commit."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cli.errors import ApiError
 from shared.pipeline.api import schema
 
 if TYPE_CHECKING:
@@ -11,6 +12,16 @@ if TYPE_CHECKING:
 
 SURELY_AFTER = 2
 """Plans since the first reading. The head of the first one may have been read before, of the second not."""
+
+
+def whole_commit(api: Api, commit: str) -> str:
+    """Return the planned commit that begins with these characters; raise ApiError for none or several."""
+    found = [plan["commit"] for plan in api.plans()["plans"] if plan["commit"].startswith(commit)]
+    if not found:
+        raise ApiError(f"no commit in roadstead plans begins with {commit[:40]}")
+    if len(found) > 1:
+        raise ApiError(f"several plans begin with {commit[:40]}; give more of the commit")
+    return found[0]
 
 
 class PlannedCommit:

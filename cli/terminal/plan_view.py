@@ -11,7 +11,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from cli.fleet_api.recorded import Against
-from cli.terminal.render import action, few, indented, to_approve
+from cli.terminal.cluster_table import action, indented
+from cli.terminal.render import few, to_approve
 from cli.text import line
 from shared.fleet.aks.field_effects import Effect
 from shared.fleet.planning.plan import Action, Item, Plan

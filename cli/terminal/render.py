@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
-from rich.console import Console, ConsoleOptions, Group, RenderableType
-from rich.padding import Padding
+from rich.console import Group, RenderableType
 from rich.text import Text
 
+from cli.terminal.cluster_table import ClusterTable, indented
 from cli.text import line, printable
 from cli.times import age, many
 from shared.jobs.acts import by_whom
@@ -18,30 +17,17 @@ from shared.pipeline.api import schema
 
 NAMES_SHOWN = 5
 PROBLEMS_SHOWN = 3
-NAME_WIDTH = 30
-"""A longer name has a line of its own, so that the rest fits into 80 columns."""
 BODY_SHOWN = 2000
-_BELOW = 4
-"""Columns by which the lines below a cluster's first line are indented."""
-_HEADS = ("NAME", "PHASE", "STEP", "GEN", "SINCE")
-_WIDE_HEADS = ("LOCATION", "VERSION", "RESOURCE-GROUP", "COMMIT", "MESSAGE")
-_COLOURS = {
-    "Ready": "green",
-    "Failed": "bold red",
-    "Stalled": "red",
-    "Deleting": "magenta",
-    "Deleted": "dim",
-}
 
 
 def fleet(view: schema.Fleet, now: datetime, *, wide: bool = False) -> RenderableType:
     """Return the table of all clusters, below what is to be known of the fleet."""
     view = printable(view)
     clusters = view["clusters"]
-    head, rest = _head(view), _rest(view)
+    head, rest = _head(view, now), _rest(view)
     if not clusters:
         return Group(head, *rest)
-    return Group(head, *([_Wide(clusters, now)] if wide else _lines(clusters, now)), *rest)
+    return Group(head, ClusterTable(clusters, now, wide=wide), *rest)
 
 
 def _rest(view: schema.Fleet) -> Iterator[Text]:
@@ -53,10 +39,10 @@ def _rest(view: schema.Fleet) -> Iterator[Text]:
     if view["next"]:
         of = f" of {matching:,}" if matching is not None else ""
         text = f"{shown:,}{of} clusters shown. More: --after {view['next']}, or --all. "
-        yield Text(f"{text}Fewer: --phase, --environment, --location, --prefix.", style="dim")
+        yield Text(f"{text}Fewer: --phase, --environment, --label, --condition.", style="dim")
 
 
-def _head(view: schema.Fleet) -> Text:
+def _head(view: schema.Fleet, now: datetime) -> Text:
     clusters, counts = view["clusters"], view["counts"]
     commit = (view["commit"] or "none yet")[:8]
     phases = counts["phases"] if counts else Counter(cluster["phase"] for cluster in clusters)
@@ -80,10 +66,21 @@ def _head(view: schema.Fleet) -> Text:
         _sweep(view["sweep"], head)
     for each in view["failingChannels"][:PROBLEMS_SHOWN]:
         head.append(f"\nnotifications to {each['route']} fail: {each['problem']}", style="red")
+    if view["repairedGaps"]["last"]:
+        head.append(
+            f"\n{_gaps(view['repairedGaps']['count'], view['repairedGaps']['last'], now)}", style="dim"
+        )
     if view["deadLetterCount"]:
         letters = many(view["deadLetterCount"], "dead letter")
         head.append(f"\n{letters}; see roadstead dead-letters", style="red")
     return head
+
+
+def _gaps(count: int, last: schema.Gap, now: datetime) -> str:
+    """Return how many commits were planned although their webhooks were lost."""
+    by = "the timer" if last["foundBy"] == "timer" else f"roadstead {last['foundBy']}"
+    found = f"{last['commit'][:8]}, {age(last['foundAt'], now)} ago by {by}"
+    return f"{many(count, 'lost webhook')} repaired, the last one of {found}"
 
 
 def _sweep(sweep: schema.Sweep, head: Text) -> None:
@@ -111,102 +108,6 @@ def few(names: Sequence[str], total: int = 0) -> str:
     rest = max(total, len(names)) - NAMES_SHOWN
     more = f" and {rest} more" if rest > 0 else ""
     return ", ".join(names[:NAMES_SHOWN]) + more
-
-
-def _lines(clusters: Sequence[schema.ClusterSummary], now: datetime) -> Iterator[RenderableType]:
-    """Yield a line for each cluster; what it waits for has its own, so that narrow terminals can show it."""
-    width = min(NAME_WIDTH, max(len("NAME"), *(len(cluster["name"]) for cluster in clusters)))
-
-    def row(name: str, shown: Text, step: str, generation: str, since: str) -> Text:
-        shown.pad_right(max(0, 12 - len(shown)))
-        first = f"{name}\n{'':<{width}}" if len(name) > width else f"{name:<{width}}"
-        return Text.assemble(f"{first}  ", shown, f"  {step:<21}  {generation:>5}  {since:>5}")
-
-    name, phase_, *others = _HEADS
-    head = row(name, Text(phase_), *others)
-    head.stylize("bold")
-    yield head
-    for cluster in clusters:
-        since = age(cluster["since"], now)
-        yield row(cluster["name"], phase(cluster["phase"]), cluster["step"], generations(cluster), since)
-        if cluster["reason"]:
-            yield indented(Text(cluster["reason"], style="dim"), 4)
-        plan = cluster["plan"]
-        if plan and plan["notCarriedOut"]:
-            # Without the remedy: the header says how to approve, and roadstead why says everything.
-            yield indented(Text(f"{action(plan)}: {plan['cause']}", style="yellow"), 4)
-
-
-@dataclass(frozen=True)
-class _Wide:
-    """A table with a line for each cluster; on a narrow terminal, whole columns move to lines below it."""
-
-    clusters: Sequence[schema.ClusterSummary]
-    now: datetime
-
-    def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        """Yield the lines."""
-        rows = [[Text(head) for head in (*_HEADS, *_WIDE_HEADS)], *map(self._row, self.clusters)]
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        for number, row in enumerate(rows):
-            for columns in _columns_by_line(widths, options.max_width):
-                cells = [row[column] for column in columns]
-                for column, cell in zip(columns, cells[:-1], strict=False):
-                    cell.pad_right(widths[column] - len(cell))
-                joined = Text("  ").join(cells)
-                joined.rstrip()
-                joined.style = "bold" if number == 0 else ""
-                if joined:
-                    yield indented(joined, 0 if columns[0] == 0 else _BELOW)
-
-    def _row(self, cluster: schema.ClusterSummary) -> list[Text]:
-        message = "; ".join(filter(None, (cluster["reason"], not_carried_out(cluster["plan"]))))
-        cells = [
-            *(cluster["step"], generations(cluster), age(cluster["since"], self.now)),
-            *(cluster["location"], cluster["kubernetesVersion"], cluster["resourceGroup"]),
-            *(cluster["commit"][:8], message.replace("\n", " ")),
-        ]
-        return [Text(cluster["name"]), phase(cluster["phase"]), *map(Text, cells)]
-
-
-def _columns_by_line(widths: Sequence[int], width: int) -> list[list[int]]:
-    """Return as many columns for each line as fit into a width; a wider column has its own."""
-    by_line: list[list[int]] = []
-    free = 0
-    for column, needed in enumerate(widths):
-        if column == 0 or needed + 2 > free:
-            by_line.append([])
-            free = width + 2 - (_BELOW if column else 0)
-        by_line[-1].append(column)
-        free -= needed + 2
-    return by_line
-
-
-def generations(cluster: schema.ClusterSummary) -> str:
-    """Return the observed generation and the accepted one."""
-    return f"{cluster['observedGeneration']}/{cluster['generation']}"
-
-
-def not_carried_out(plan: schema.PlanPart | None) -> str:
-    """Return what the newest plan does not carry out, and why; "" when it carries out everything."""
-    if plan is None or not plan["notCarriedOut"]:
-        return ""
-    return f"{action(plan)}: {plan['reason']}"
-
-
-def action(plan: schema.PlanPart) -> str:
-    """Return what a plan does to a cluster as people read it."""
-    return "needs approval" if plan["needsApproval"] else plan["action"].replace("-", " ")
-
-
-def phase(name: str) -> Text:
-    """Return a phase in its colour."""
-    return Text(name, style=_COLOURS.get(name, "yellow"))
-
-
-def indented(part: RenderableType, by: int) -> Padding:
-    """Return a part below its line."""
-    return Padding(part, (0, 0, 0, by), expand=False)
 
 
 def plans(found: Sequence[schema.PlanSummary], now: datetime, *, wide: bool = False) -> RenderableType:

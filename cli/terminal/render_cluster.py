@@ -9,13 +9,15 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cli.terminal.render import not_carried_out, phase
+from cli.terminal.cluster_table import not_carried_out, phase, revision
 from cli.text import printable
-from cli.times import age, times, until
+from cli.times import age, many, times, until
 from shared.jobs.acts import by_whom
 from shared.pipeline.api import schema
 
 ACTS_SHOWN = 3
+STALLED = "Stalled"
+"""The one condition that is good when it is false."""
 
 
 def cluster(
@@ -50,11 +52,22 @@ def _add_facts(table: Table, view: schema.Cluster, now: datetime, *, wide: bool)
     table.add_row("generation", Text(f"{view['generation']}, observed {view['observedGeneration']}"))
     table.add_row("commit", Text(view["commit"] if wide else view["commit"][:8]))
     table.add_row("location", Text(f"{view['location']}, {view['resourceGroup']}, {view['subscriptionId']}"))
-    table.add_row("kubernetes", Text(view["kubernetesVersion"]))
+    running = f", runs {view['runningVersion']}" if view["runningVersion"] else ""
+    nodes = f", {many(view['nodes'], 'node')}" if view["nodes"] else ""
+    table.add_row("kubernetes", Text(f"{view['kubernetesVersion']}{running}{nodes}"))
+    if view["environment"] or view["clusterClass"]:
+        of_class = f", class {view['clusterClass']}" if view["clusterClass"] else ""
+        table.add_row("environment", Text(f"{view['environment'] or 'none'}{of_class}"))
+    if view["labels"]:
+        table.add_row("labels", Text(", ".join(f"{key}={text}" for key, text in view["labels"].items())))
+    if view["fluxRevision"]:
+        table.add_row("flux", Text(view["fluxRevision"] if wide else revision(view["fluxRevision"])))
     if not_carried_out(view["plan"]):
         table.add_row("newest plan", Text(not_carried_out(view["plan"]), style="yellow"))
     if view["step"]:
-        table.add_row("step", Text(f"{view['step']}, for {age(view['since'], now)}"))
+        place = f"{view['step']}, {view['stepNumber']} of {view['stepCount']}, for {age(view['since'], now)}"
+        total = f"; the job for {age(view['jobStartedAt'], now)}" if view["nextCheckAt"] else ""
+        table.add_row("step", Text(f"{place}{total}"))
     if view["reason"]:
         table.add_row("reason", Text(view["reason"]))
     if view["nextCheckAt"]:
@@ -78,17 +91,18 @@ def _add_fleet_problem(table: Table, view: schema.FleetProblem) -> None:
 
 
 def _conditions(conditions: Sequence[schema.Condition], now: datetime) -> Table:
-    table = Table(box=None, show_header=False, padding=(0, 1))
-    for name in ("type", "status", "age"):
+    table = Table(box=None, padding=(0, 1), header_style="dim")
+    for name in ("TYPE", "STATUS", "SINCE", "VERIFIED"):
         table.add_column(name, no_wrap=True)
-    table.add_column("message", overflow="fold")
+    table.add_column("MESSAGE", overflow="fold")
     for condition in conditions:
         good = condition["status"] == "True"
-        message = condition["message"] or ("" if good else condition["reason"])
+        message = condition["message"] or ("" if condition["reason"] == "Done" else condition["reason"])
         table.add_row(
             condition["type"],
-            Text(condition["status"], style="green" if good else "yellow"),
+            Text(condition["status"], style="green" if good != (condition["type"] == STALLED) else "yellow"),
             age(condition["lastTransitionTime"], now),
+            age(condition["lastVerifiedTime"], now),
             Text(message),
         )
     return table

@@ -34,7 +34,8 @@ from localcloud.servicebus.world.broker_values import (
 from localcloud.tables.memory_state import MemoryState
 from shared.jobs.failures.errors import Dependency, ReconcileError
 from shared.jobs.job import JobQueue
-from shared.jobs.messages import JobMessage, PlanRequest
+from shared.jobs.messages import CheckMessage, PlanRequest, message_of_worker
+from shared.pipeline.checks import checks
 from shared.pipeline.notifier import notifier
 from shared.pipeline.planner import planner
 from shared.pipeline.pull_requests import pull_requests
@@ -207,7 +208,11 @@ class MemoryCloud:
             elif queue == "previews":
                 pull_requests.handle(PlanRequest.model_validate_json(body), ports)
             else:
-                worker.handle(JobMessage.model_validate_json(body), JobQueue(queue), ports)
+                message = message_of_worker(body)
+                if isinstance(message, CheckMessage):
+                    checks.handle(message, ports)
+                else:
+                    worker.handle(message, JobQueue(queue), ports)
         except Crash:
             return  # the locks stay until they end, as after kill -9
         except (ReconcileError, ValueError):

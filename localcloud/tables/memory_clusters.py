@@ -6,6 +6,7 @@ import itertools
 import threading
 import zlib
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from shared.jobs.failures.errors import Stale, TooLarge
 from shared.jobs.record import ClusterRecord, from_json, to_json, with_etag
@@ -39,9 +40,10 @@ class MemoryClusters:
         with self._lock:
             return [record for _, record in sorted(self._clusters.items())]
 
-    def summaries(self) -> Sequence[ClusterSummary]:
+    def summaries(self, *, details: bool = False) -> Sequence[ClusterSummary]:
         """Return the summaries of the whole fleet, by name."""
-        return [summary_of(record) for record in self.clusters()]
+        found = [summary_of(record) for record in self.clusters()]
+        return found if details else [replace(summary, details=None) for summary in found]
 
     def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRecord]:
         """Return at most ``limit`` records, by name, of those after a name."""

@@ -21,7 +21,7 @@ class MemoryNotices:
 
     def __init__(self) -> None:
         self._notices: dict[tuple[datetime, str], Notice] = {}
-        self._announced = Announced()
+        self._remembered = Announced()
 
     def add_notice(self, notice: Notice) -> None:
         """Save a fact; twice is once."""
@@ -50,12 +50,12 @@ class MemoryNotices:
     def announced(self) -> Announced:
         """Return what the notifier remembers."""
         with self._lock:
-            return self._announced
+            return self._remembered
 
     def save_announced(self, announced: Announced) -> Announced:
         """Write it over its version, and return it as saved; raise Stale."""
         with self._lock:
-            if announced.etag != self._announced.etag:
+            if announced.etag != self._remembered.etag:
                 raise Stale("another writer changed the record")
-            self._announced = replace(announced, etag=f"v{next(self._versions)}")
-            return self._announced
+            self._remembered = replace(announced, etag=f"v{next(self._versions)}")
+            return self._remembered

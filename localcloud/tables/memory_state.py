@@ -17,6 +17,7 @@ from shared.jobs.rate_limits import Bucket
 from shared.jobs.record import with_etag
 from shared.ports import DeadLetter, FleetRecord, PlanRecord
 from shared.ports.sweeps import SweepRecord
+from shared.ports.timers import TimerRun
 
 _NOT_STORED = ("_lock", "_versions")
 K = TypeVar("K")
@@ -32,8 +33,10 @@ class MemoryState(MemoryClusters, MemoryNotices):
         self._events: dict[tuple[str, str, int, str], Event] = {}
         self._fleet = FleetRecord()
         self._sweep = SweepRecord()
+        self._timers: dict[str, TimerRun] = {}
         self._plans: dict[str, PlanRecord] = {}
         self._deliveries: dict[str, datetime] = {}
+        self._announced: dict[str, datetime] = {}
         self._blobs: dict[str, bytes] = {}
         self._fingerprints: dict[str, str] = {}
         self._buckets: dict[str, Bucket] = {}
@@ -55,8 +58,8 @@ class MemoryState(MemoryClusters, MemoryNotices):
                 self._clusters[name] = with_etag(record, f"v{next(self._versions)}")
             self._fleet = replace(self._fleet, etag=self._fleet.etag and f"v{next(self._versions)}")
             self._sweep = replace(self._sweep, etag=self._sweep.etag and f"v{next(self._versions)}")
-            known = self._announced
-            self._announced = replace(known, etag=known.etag and f"v{next(self._versions)}")
+            known = self._remembered
+            self._remembered = replace(known, etag=known.etag and f"v{next(self._versions)}")
 
     def lose(self) -> None:
         """Lose every table."""
@@ -111,6 +114,21 @@ class MemoryState(MemoryClusters, MemoryNotices):
             if record.etag != self._sweep.etag:
                 raise Stale("another writer changed the record")
             self._sweep = replace(record, etag=f"v{next(self._versions)}")
+
+    def timer_runs(self) -> Mapping[str, TimerRun]:
+        """Return what is stored of each timer."""
+        with self._lock:
+            return dict(self._timers)
+
+    def save_timer_run(self, timer: str, at: datetime) -> None:
+        """Write that a timer has run."""
+        with self._lock:
+            self._timers[timer] = TimerRun(at)
+
+    def expect_timers(self, timers: Collection[str], at: datetime) -> None:
+        """Write since when timers are expected of which nothing is stored."""
+        with self._lock:
+            self._timers = {name: TimerRun(at, ran=False) for name in timers} | self._timers
 
     def plan(self, commit: str) -> PlanRecord | None:
         """Return the plan of a commit, or None."""
@@ -198,7 +216,8 @@ class MemoryState(MemoryClusters, MemoryNotices):
     def prune_deliveries(self, before: datetime) -> int:
         """Remove deliveries that were remembered before a time."""
         with self._lock:
-            return _remove(self._deliveries, lambda _, at: at < before)
+            pushes = _remove(self._announced, lambda _, at: at < before)
+            return pushes + _remove(self._deliveries, lambda _, at: at < before)
 
     def bucket(self, key: str) -> Bucket | None:
         """Return one of Azure's token buckets, or None."""
@@ -265,10 +284,19 @@ class MemoryState(MemoryClusters, MemoryNotices):
         with self._lock:
             return digest in self._deliveries
 
-    def remember_delivery(self, digest: str, at: datetime) -> None:
-        """Remember a webhook delivery."""
+    def remember_delivery(
+        self, digest: str, at: datetime, *, head: str = "", pushed: datetime | None = None
+    ) -> None:
+        """Remember a webhook delivery, and the head that it announced."""
         with self._lock:
             self._deliveries[digest] = at
+            if head:
+                self._announced[head] = pushed or at
+
+    def announced_at(self, head: str) -> datetime | None:
+        """Return when a head was pushed according to the last delivery that announced it."""
+        with self._lock:
+            return self._announced.get(head)
 
 
 def _millisecond(moment: datetime) -> int:

@@ -58,6 +58,7 @@ class ArmAzure:
         api_versions: Mapping[str, str] | None = None,
     ) -> None:
         self._credential, self._base_url = credential, base_url.rstrip("/")
+        self._scope = f"{self._base_url}/.default"
         self._api_versions = {name: version for name, version in (api_versions or {}).items() if version}
         self._lock = threading.Lock()
         self._clients: dict[tuple[str, str], Any] = {}
@@ -77,6 +78,15 @@ class ArmAzure:
         except AzureError as error:
             raise Unavailable(f"Azure Resource Manager did not answer: {type(error).__name__}") from error
         return operation.result(answer)
+
+    def probe(self) -> None:
+        """Get a token for Azure Resource Manager; raise Unauthenticated, or Unavailable for no answer."""
+        try:
+            self._credential.get_token(self._scope)
+        except HttpResponseError as error:
+            raise _from_response(error) from error
+        except AzureError as error:
+            raise Unavailable(f"Microsoft Entra did not answer: {type(error).__name__}") from error
 
     def close(self) -> None:
         """Close the connections of all clients."""
@@ -101,7 +111,7 @@ class ArmAzure:
             UserAgentPolicy("roadstead"),
             ProxyPolicy(),
             ContentDecodePolicy(),
-            ARMChallengeAuthenticationPolicy(self._credential, f"{self._base_url}/.default"),
+            ARMChallengeAuthenticationPolicy(self._credential, self._scope),
         ]
         version = self._api_versions.get(service)
         if self._transport is None:  # one for all subscriptions: they are at one address

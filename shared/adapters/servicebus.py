@@ -97,6 +97,14 @@ class ServiceBusQueue:
             except ServiceBusError as error:
                 raise _translated(error, self._name) from error
 
+    def probe(self) -> None:
+        """Open a link of its own, which needs the right to send, and send nothing; raise as ``send``."""
+        try:
+            with self._client.get_queue_sender(self._name) as sender:
+                sender.create_message_batch()
+        except ServiceBusError as error:
+            raise _translated(error, self._name) from error
+
     def close(self) -> None:
         """Close the link; a later send opens a new one."""
         with self._lock:

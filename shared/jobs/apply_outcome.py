@@ -6,12 +6,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from shared.jobs.conditions import MESSAGE_LIMIT, with_condition, with_summary
 from shared.jobs.failures.errors import Aborted, Interrupted, NotYetVisible, OutOfCapacity, ReconcileError
 from shared.jobs.failures.retry import DEFAULTS, Policies, policy_for, wait_before_retry
 from shared.jobs.job import Delay, Failure, NextRun, StepState, start_step
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.jobs.recipes import CONDITIONS, STEPS, Step, deadline, next_step
-from shared.jobs.record import ClusterRecord, Condition, ConditionReason, Phase, working_phase
+from shared.jobs.record import (
+    READY,
+    ClusterRecord,
+    Condition,
+    ConditionReason,
+    Phase,
+    working_phase,
+)
 
 STALLED_WAIT = 300.0
 """Seconds between the reads of a stalled job."""
@@ -26,6 +34,12 @@ def apply_outcome(
     record: ClusterRecord, outcome: Outcome, *, now: datetime, jitter: float, retries: Policies = DEFAULTS
 ) -> ClusterRecord:
     """Return the record after its step ended with ``outcome``; jitter is 0 to 1."""
+    return with_summary(_applied(record, outcome, now, jitter=jitter, retries=retries), now)
+
+
+def _applied(
+    record: ClusterRecord, outcome: Outcome, now: datetime, *, jitter: float, retries: Policies
+) -> ClusterRecord:
     # A recheck does nothing, so the abandoned leases before it still count.
     recheck = isinstance(outcome, Retry) and isinstance(outcome.error, NotYetVisible)
     abandoned = record.job.step.abandoned_leases if recheck else 0
@@ -45,7 +59,7 @@ def apply_outcome(
         case Restart(reason):
             return _restart(record, reason, now)
         case GoToStep(name, reason):
-            record = _with_condition(record, _condition(step, True, ConditionReason.DONE, reason, now))
+            record = with_condition(record, _condition(record, True, ConditionReason.DONE, reason, now))
             return _advanced(
                 record, start_step(name, now), NextRun(now, Delay.NONE, reason), working_phase(record), now
             )
@@ -115,11 +129,12 @@ def _ended(record: ClusterRecord) -> ClusterRecord:
 def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
     step = record.job.step
     reason = ConditionReason.RETAINED if outcome.retained else ConditionReason.DONE
-    record = _with_condition(record, _condition(step, True, reason, outcome.note, now))
+    record = with_condition(record, _condition(record, True, reason, outcome.note, now))
     following = next_step(record.job.recipe, step.name)
     if following is None:
         step = replace(start_step(step.name, now), since=step.since)
-        record = replace(record, observed_generation=record.generation, removed_keys={})
+        running = outcome.running or record.running
+        record = replace(record, observed_generation=record.generation, removed_keys={}, running=running)
         return _ended(_advanced(record, step, NextRun(now, Delay.NONE), Phase.READY, now))
     record = replace(record, creation_requested=record.creation_requested or following is Step.CLUSTER)
     phase = working_phase(record) if record.phase in (Phase.STALLED, Phase.SUSPENDED) else record.phase
@@ -146,7 +161,7 @@ def _wait(record: ClusterRecord, outcome: Wait, now: datetime) -> ClusterRecord:
     else:
         phase, reason = working_phase(record), ConditionReason.WAITING
     seconds = max(outcome.seconds, STALLED_WAIT) if stalled else outcome.seconds
-    record = _with_condition(record, _condition(step, False, reason, outcome.reason, now))
+    record = with_condition(record, _condition(record, False, reason, outcome.reason, now))
     at = now + timedelta(seconds=seconds)
     delay = Delay.RESTORED if outcome.restored else Delay.WAIT
     next_run = NextRun(at, delay, outcome.reason, outcome.action_required, contest=outcome.contest)
@@ -161,8 +176,8 @@ def _restart(record: ClusterRecord, reason: str, now: datetime) -> ClusterRecord
     if record.job.restarts >= MAX_RESTARTS:
         cause = f"{reason}; it vanished {MAX_RESTARTS} times before, and something may remove it each time"
         return _fail(record, Aborted(f"{cause}; Azure's activity log shows who"), now)
-    restarted = _condition(record.job.step, False, ConditionReason.RESTARTED, reason, now)
-    record = replace(_with_condition(record, restarted), api_server=None)
+    restarted = _condition(record, False, ConditionReason.RESTARTED, reason, now)
+    record = replace(with_condition(record, restarted), api_server=None)
     record = replace(record, job=replace(record.job, restarts=record.job.restarts + 1))
     first = start_step(STEPS[record.job.recipe][0], now)
     next_run = NextRun(now + timedelta(seconds=RESTART_WAIT), Delay.WAIT, reason)
@@ -181,7 +196,7 @@ def _retry(
         return _fail(_with_step(record, step), error, now)
     if isinstance(error, Interrupted):
         step = replace(step, last_write=None)
-    record = _with_condition(record, _condition(step, False, error.kind, str(error), now))
+    record = with_condition(record, _condition(record, False, error.kind, str(error), now))
     unlimited = policy_for(type(error), retries).attempts is None
     phase = Phase.STALLED if unlimited and _stalled(step, now) else working_phase(record)
     next_run = NextRun(now + timedelta(seconds=seconds), Delay.RETRY, f"{error.kind}: {error}")
@@ -190,9 +205,9 @@ def _retry(
 
 def _fail(record: ClusterRecord, error: ReconcileError, now: datetime) -> ClusterRecord:
     step = record.job.step
-    failed = _condition(step, False, error.kind, str(error), now)
-    record = _with_condition(record, failed)
-    record = _with_condition(record, replace(failed, type=CONDITIONS[Step.VERIFY]))
+    failed = _condition(record, False, error.kind, str(error), now)
+    record = with_condition(record, failed)
+    record = with_condition(record, replace(failed, type=READY))
     next_run = NextRun(now, Delay.NONE, f"{error.kind}: {error}")
     return _ended(_advanced(record, _failing(step, error, now), next_run, Phase.FAILED, now))
 
@@ -209,16 +224,6 @@ def _with_step(record: ClusterRecord, step: StepState) -> ClusterRecord:
     return replace(record, job=replace(record.job, step=step))
 
 
-def _condition(step: StepState, status: bool, reason: str, message: str, now: datetime) -> Condition:
-    return Condition(CONDITIONS[step.name], status, reason, message[:1000], now)
-
-
-def _with_condition(record: ClusterRecord, new: Condition) -> ClusterRecord:
-    """Return the record with a condition set; its ``since`` changes only when its status does."""
-    before = record.condition(new.type)
-    if before is None:
-        return replace(record, conditions=(*record.conditions, new))
-    if before.status == new.status:
-        new = replace(new, since=before.since)
-    conditions = (new if condition.type == new.type else condition for condition in record.conditions)
-    return replace(record, conditions=tuple(conditions))
+def _condition(record: ClusterRecord, status: bool, reason: str, message: str, now: datetime) -> Condition:
+    kind, generation = CONDITIONS[record.job.step.name], record.generation
+    return Condition(kind, status, reason, message[:MESSAGE_LIMIT], now, generation, now)

@@ -10,9 +10,10 @@ from shared.jobs.failures.errors import Throttled
 from shared.jobs.failures.fleet_problem import FleetProblem
 from shared.jobs.failures.remedies import NO_ACTION, suggested_action
 from shared.jobs.failures.retry import DEFAULTS, Policies
+from shared.jobs.health import error_of, faults_of, unread_of
 from shared.jobs.job import Delay, Failure
 from shared.jobs.recipes import STEPS, Step, deadline
-from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.record import ClusterRecord, Condition, Phase, of_health
 from shared.jobs.review_check import ReviewCheck
 
 LATE = timedelta(seconds=60)
@@ -30,6 +31,7 @@ _WHERE_TO_LOOK = {
     Step.VERIFY: _FLUX,
 }
 """Where an operator can look when a step is stalled; Azure's activity log for all others."""
+_CHECK_AGAIN = "Find out why the cluster cannot be read; `roadstead refresh NAME` checks it again."
 CORRECT_FILE = "Correct the file: `roadstead validate` reports every problem with its place."
 
 
@@ -127,7 +129,23 @@ def _of_job(record: ClusterRecord, now: datetime, retries: Policies) -> Diagnosi
     if record.failed:
         return _failed(record)
     activity = f"is idle: generation {record.observed_generation} was verified Ready"
+    unhealthy = next(faults_of(record), None)
+    if unhealthy is not None:
+        return _unhealthy(record, unhealthy, activity)
+    unread = unread_of(record)
+    if unread is not None:
+        activity = f"{activity}; whether it is healthy is not known: {unread.message}"
+        action = _named(_CHECK_AGAIN, record)
+        return Diagnosis(activity, unread.since, 0, None, "the next check reads it again", None, action)
     return Diagnosis(activity, record.updated, 0, None, _NEXT_COMMIT, None, "")
+
+
+def _unhealthy(record: ClusterRecord, fault: Condition, activity: str) -> Diagnosis:
+    """Explain a cluster that a check found unhealthy, and that still counts as Ready."""
+    activity = f"{activity}; {fault.type} is False: {fault.message}"
+    action = suggested_action(error_of(fault).kind, failed=True)
+    following = "the next check reads it again; if that goes on, the cluster is no longer Ready"
+    return Diagnosis(activity, fault.since, 0, None, following, None, _named(action, record))
 
 
 def _active(record: ClusterRecord, now: datetime, retries: Policies) -> Diagnosis:
@@ -163,13 +181,11 @@ def _action_while_active(record: ClusterRecord) -> str:
     failure = record.job.step.failure
     rate_limited = record.job.next_run.delay is Delay.RATE_LIMIT
     kind = Throttled.__name__ if rate_limited else failure.kind if failure else ""
-    action = suggested_action(kind, failed=False, deleting=record.deleting)
-    return _action_while_waiting(record) if action in ("", NO_ACTION) else action
-
-
-def _action_while_waiting(record: ClusterRecord) -> str:
-    action, step = record.job.next_run.action_required, record.job.step.name
-    if record.phase is Phase.STALLED:
+    stalled, step = record.phase is Phase.STALLED, record.job.step.name
+    action = suggested_action(kind, failed=False, deleting=record.deleting, stalled=stalled)
+    if action in ("", NO_ACTION):
+        action = record.job.next_run.action_required
+    if stalled:
         late = f"This step takes more than its {deadline(step) / 60:g} minutes."
         return f"{action or _WHERE_TO_LOOK.get(step, _ACTIVITY_LOG)} {late}"
     return action
@@ -194,9 +210,10 @@ def _failed(record: ClusterRecord) -> Diagnosis:
 
 
 def _no_longer_ready(record: ClusterRecord, failure: Failure) -> Diagnosis:
-    """Explain what a sweep found at an idle cluster."""
+    """Explain what a sweep or a check found at an idle cluster."""
     activity = f"is not Ready any more: {failure.message}"
-    following = f"the next sweep compares it again; {_NEXT_COMMIT}, or a replay, starts a job"
+    again = "check reads" if of_health(record.finding) else "sweep compares"
+    following = f"the next {again} it again; {_NEXT_COMMIT}, or a replay, starts a job"
     return Diagnosis(
         activity, failure.since, 0, failure, following, None, _named(_action_after_failure(record), record)
     )

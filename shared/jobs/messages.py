@@ -9,9 +9,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationInfo, model_validator
 
 from shared.jobs import stored_forms
+from shared.jobs.gaps import FoundBy
 from shared.jobs.record import ClusterRecord
 
 
@@ -79,6 +80,27 @@ class SweepPart(_Wire):
     early: int = 0
 
 
+class Found(_Wire):
+    """What found a head that may be a missed one, and when."""
+
+    by: FoundBy
+    at: datetime
+
+
+class CheckMessage(_Versioned):
+    """Check how some clusters are inside, or, without ``clusters``, begin a check of the whole fleet.
+
+    ``check`` is the id of the latter, ``attempt`` counts how often the message waited for a token of Azure's
+    limit for credentials. ``again``: an earlier check found the cluster unhealthy, so this one repeats until
+    it is healthy.
+    """
+
+    check: str
+    clusters: tuple[str, ...] = ()
+    again: bool = False
+    attempt: int = 0
+
+
 class PlanRequest(_Versioned):
     """Plan the head of the branch, bring commit statuses up to date (``report``), or plan a ``pull``.
 
@@ -92,7 +114,7 @@ class PlanRequest(_Versioned):
     that was planned before. ``read_from`` is when the request was sent, by our clock: a read of the branch
     that started since serves it; None for a request that needs a read of its own. ``attempt`` counts the
     failed attempts. ``pull`` and ``head`` are the number of a pull request and its newest commit
-    according to the event.
+    according to the event. ``found`` is what looked for a missed head, None for any other request.
     """
 
     kind: Literal["plan", "report", "review", "pull", "outdated", "sweep", "notify"] = "plan"
@@ -107,6 +129,7 @@ class PlanRequest(_Versioned):
     pull: int = 0
     head: str = ""
     sweep: SweepPart | None = None
+    found: Found | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -116,6 +139,14 @@ class PlanRequest(_Versioned):
     def next_attempt(self) -> PlanRequest:
         """Return the request with one more failed attempt."""
         return self.model_copy(update={"attempt": self.attempt + 1})
+
+
+_OF_WORKER: TypeAdapter[JobMessage | CheckMessage] = TypeAdapter(JobMessage | CheckMessage)
+
+
+def message_of_worker(body: bytes) -> JobMessage | CheckMessage:
+    """Return a message of the queue ``jobs``; raise ValueError for any other body."""
+    return _OF_WORKER.validate_json(body)
 
 
 def job_message(record: ClusterRecord, at: datetime | None = None) -> JobMessage:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from shared.jobs.failures.errors import ReconcileError
 from shared.jobs.job import AcceptedWrite, Contest, WaitingOn
 from shared.jobs.recipes import Step
+from shared.jobs.record import Running
 
 
 @dataclass(frozen=True)
@@ -14,12 +15,13 @@ class Done:
     """The step has reached its state; ``note`` describes what it did, "" for nothing.
 
     ``retained``: the step of a deletion left its resource in Azure, and ``note`` says why. ``life`` is the
-    life of the cluster as its tag says it, "" for that of the record.
+    life of the cluster as its tag says it, "" for that of the record. ``running`` is what a verification saw.
     """
 
     note: str = ""
     retained: bool = False
     life: str = ""
+    running: Running | None = None
 
 
 @dataclass(frozen=True)

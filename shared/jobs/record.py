@@ -17,16 +17,16 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from shared.fleet.aks.removed_keys import keys_to_remove
 from shared.fleet.desired import Desired
 from shared.fleet.kubernetes.api_server import ApiServer
 from shared.jobs import stored_forms
-from shared.jobs.failures.errors import DeadLettered, NoLongerReady, Retryable, classes
-from shared.jobs.job import Contest, Delay, Job, new_job
-from shared.jobs.recipes import CONDITIONS, STEPS, Recipe, Step
+from shared.jobs.failures.errors import DeadLettered, NoLongerReady, Retryable, Unhealthy, classes
+from shared.jobs.job import Delay, Job
+from shared.jobs.recipes import CONDITIONS, Recipe, Step
 
-_OF_DELETES = frozenset(CONDITIONS[step] for step in STEPS[Recipe.DELETE])
+READY = CONDITIONS[Step.VERIFY]
 _FINDINGS = frozenset(kind.__name__ for kind in classes(NoLongerReady))
+_OF_HEALTH = frozenset(kind.__name__ for kind in classes(Unhealthy))
 _TRANSIENT = frozenset(kind.__name__ for kind in (*classes(Retryable), DeadLettered))
 
 
@@ -55,13 +55,30 @@ class ConditionReason(StrEnum):
 
 @dataclass(frozen=True)
 class Condition:
-    """As in Kubernetes; ``since`` is when ``status`` last changed."""
+    """As in Kubernetes: a ``status`` of None is "Unknown", and ``since`` is when it last changed.
+
+    ``observed_generation`` is the generation that it is about, ``verified`` when it was found so at last; 0
+    and None in a record of the version before.
+    """
 
     type: str
-    status: bool
+    status: bool | None
     reason: str
     message: str
     since: datetime
+    observed_generation: int = 0
+    verified: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Running:
+    """What ran when a cluster was verified last: the version of its control plane, its nodes, and what Flux
+    had applied; "" and 0 for what is not known.
+    """
+
+    kubernetes_version: str = ""
+    nodes: int = 0
+    flux_revision: str = ""
 
 
 @dataclass(frozen=True)
@@ -74,6 +91,8 @@ class ClusterRecord:
     accepted the delete of this life of the cluster, so that parts of it may be gone. ``removed_keys`` are the
     labels and taints of each node pool that earlier generations had and that are to be removed from it, until
     the present generation is Ready.
+
+    ``running`` is what the last verification saw, None before that.
 
     ``installation`` is the id of the app's state, "" in a record of a version without one. ``life`` is the
     life of the cluster in Azure where that is not ``uid``. ``api_server`` is where a token of the app opened
@@ -104,6 +123,7 @@ class ClusterRecord:
     overruled: tuple[str, ...] = ()
     predecessors: tuple[str, ...] = ()
     delete_accepted: bool = False
+    running: Running | None = None
     etag: str = field(default="", compare=False)
 
     @property
@@ -147,12 +167,12 @@ class ClusterRecord:
     @property
     def lost(self) -> bool:
         """Whether the generation that was verified Ready has stopped being so, and is not verified again."""
-        ready = self.condition(CONDITIONS[Step.VERIFY])
+        ready = self.condition(READY)
         return self.observed_generation == self.generation and ready is not None and not ready.status
 
     @property
     def finding(self) -> str:
-        """The class of what a sweep found, "" for nothing; a new job ends it."""
+        """The class of what a sweep or a check found, "" for nothing; a new job ends it."""
         failure = self.job.step.failure
         return failure.kind if self.failed and failure and failure.kind in _FINDINGS else ""
 
@@ -164,6 +184,11 @@ class ClusterRecord:
     def condition(self, kind: str) -> Condition | None:
         """Return a condition by its type."""
         return next((c for c in self.conditions if c.type == kind), None)
+
+
+def of_health(finding: str) -> bool:
+    """Return whether a finding is that of a check inside the cluster, and not of a sweep."""
+    return finding in _OF_HEALTH
 
 
 _STORED = TypeAdapter(ClusterRecord)
@@ -186,80 +211,6 @@ def from_json(text: str, etag: str) -> ClusterRecord:
 def with_etag(record: ClusterRecord, etag: str) -> ClusterRecord:
     """Return the record as the version that was saved."""
     return replace(record, etag=etag)
-
-
-def accept_new(desired: Desired, *, uid: str, commit: str, now: datetime) -> ClusterRecord:
-    """Return the record of a cluster that is new in git."""
-    return ClusterRecord(
-        name=desired.name,
-        uid=uid,
-        document=desired.document(),
-        digest=desired.digest,
-        generation=1,
-        observed_generation=0,
-        phase=Phase.PROVISIONING,
-        job=new_job(Recipe.PROVISION, sequence=1, now=now),
-        commit=commit,
-        created=now,
-        updated=now,
-    )
-
-
-def accept_change(record: ClusterRecord, desired: Desired, *, commit: str, now: datetime) -> ClusterRecord:
-    """Return the record with a new spec; a step that runs now keeps its lease until it has ended.
-
-    A tombstone is taken back, which requires a restorable record.
-    """
-    document = desired.document()
-    return replace(
-        record,
-        document=document,
-        removed_keys=keys_to_remove(record.document, document, record.removed_keys),
-        digest=desired.digest,
-        generation=record.generation + 1,
-        phase=Phase.UPDATING if record.observed_generation else Phase.PROVISIONING,
-        job=_following_job(record, Recipe.PROVISION, now),
-        commit=commit,
-        delete_accepted=False,
-        updated=now,
-        conditions=tuple(each for each in record.conditions if each.type not in _OF_DELETES),
-    )
-
-
-def accept_delete(record: ClusterRecord, *, commit: str, now: datetime) -> ClusterRecord:
-    """Return the record with its tombstone: from now on nothing is created for it."""
-    return replace(
-        record,
-        generation=record.generation + 1,
-        phase=Phase.DELETING,
-        job=_following_job(record, Recipe.DELETE, now),
-        commit=commit,
-        updated=now,
-    )
-
-
-def accept_retry(record: ClusterRecord, *, now: datetime) -> ClusterRecord:
-    """Return the record with its failed job started again; the spec and its generation stay."""
-    job = new_job(record.job.recipe, sequence=record.job.sequence + 1, now=now)
-    return replace(record, phase=working_phase(record), job=job, updated=now)
-
-
-def accept_takeover(record: ClusterRecord, contest: Contest, *, now: datetime) -> ClusterRecord:
-    """Return the record whose job starts again and overrules what an operator decided."""
-    return replace(
-        record,
-        overruled=contest.installations,
-        predecessors=tuple(dict.fromkeys((*record.predecessors, *contest.installations))),
-        life=contest.life or record.life,
-        delete_accepted=record.delete_accepted and not contest.life,
-        phase=working_phase(record),
-        job=_following_job(record, record.job.recipe, now),
-        updated=now,
-    )
-
-
-def _following_job(record: ClusterRecord, recipe: Recipe, now: datetime) -> Job:
-    return new_job(recipe, sequence=record.job.sequence + 1, now=now, lease=record.job.lease)
 
 
 def working_phase(record: ClusterRecord) -> Phase:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase
@@ -12,11 +13,21 @@ REASON_LIMIT = 500
 
 
 @dataclass(frozen=True)
+class SummaryDetails:
+    """What only some lists select by: the class, the labels, and each condition's status by its type."""
+
+    cluster_class: str
+    labels: Mapping[str, str]
+    conditions: Mapping[str, bool | None]
+
+
+@dataclass(frozen=True)
 class ClusterSummary:
     """A cluster in a list of thousands; ``reason`` is that of its job, cut to ``REASON_LIMIT``.
 
     ``lost`` and ``finding`` are those of the record. ``subscription`` and ``resource_group`` are where the
-    cluster lives in Azure, "" in what the version before stored.
+    cluster lives in Azure, "" in what the version before stored. ``details`` are None where they were not
+    asked for, and in what the version before stored.
     """
 
     name: str
@@ -34,6 +45,7 @@ class ClusterSummary:
     resource_group: str = ""
     lost: bool = False
     finding: str = ""
+    details: SummaryDetails | None = field(default=None, compare=False)
 
 
 def summary_of(record: ClusterRecord) -> ClusterSummary:
@@ -54,4 +66,9 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         resource_group=record.desired.azure_names.resource_group,
         lost=record.lost,
         finding=record.finding,
+        details=SummaryDetails(
+            cluster_class=record.desired.cluster_class,
+            labels=record.desired.labels,
+            conditions={each.type: each.status for each in record.conditions},
+        ),
     )

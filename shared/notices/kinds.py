@@ -64,7 +64,7 @@ KINDS: Mapping[Kind, About] = {
     Kind.LOST: About(
         Severity.CRITICAL,
         *(_C, _CS, "no longer as verified", "as verified again"),
-        "A sweep found a cluster missing, stopped, failed or contested that was Ready.",
+        "A cluster that was Ready is missing, stopped, failed, contested or unhealthy.",
     ),
     Kind.STALLED: About(
         Severity.WARNING, _C, _CS, "stalled", "no longer stalled", "A step makes no progress in its time."

@@ -18,7 +18,14 @@ from datetime import datetime, timedelta
 from shared.fleet.desired import digest_of
 from shared.jobs.failures.errors import ReconcileError
 from shared.jobs.job import JobQueue
-from shared.jobs.messages import JobMessage, PlanRequest, SweepPart, continuation_id, job_message
+from shared.jobs.messages import (
+    CheckMessage,
+    JobMessage,
+    PlanRequest,
+    SweepPart,
+    continuation_id,
+    job_message,
+)
 from shared.jobs.record import ClusterRecord
 from shared.ports import FleetRecord, Message, Ports, Queue
 
@@ -33,6 +40,10 @@ PREVIEW_SECONDS = 10
 CLOCKS_DIFFER = 5
 """By how many seconds the clocks of two instances may differ: that much later than the last event, by the
 sender's clock, the one message comes. An event whose message is a duplicate then never comes after it."""
+CHECKED_TOGETHER = 20
+"""How many clusters one message of a check names."""
+CHECK_SESSIONS = 8
+"""In how many sessions the messages of a check are, so how many clusters are checked at a time."""
 REPORT_SECONDS = 5
 """Requests for a report within this many seconds are one message."""
 NOTIFY_SECONDS = 15
@@ -206,6 +217,43 @@ def request_whole_sweep(ports: Ports, *, within: float = 0) -> None:
     """Ask for a sweep at a random moment within so many seconds; one request a minute gets through."""
     minute, seconds = int(ports.clock().timestamp() // 60), within * ports.random() if within else 0
     request_sweep(SweepPart(sweep=str(minute)), ports, after=seconds)
+
+
+def request_whole_check(ports: Ports, *, within: float = 0) -> None:
+    """Ask that all clusters are checked at a random moment within so many seconds; once a minute at most."""
+    minute, seconds = int(ports.clock().timestamp() // 60), within * ports.random() if within else 0
+    _send_checks([CheckMessage(check=str(minute))], ports, seconds)
+
+
+def request_checks(names: Sequence[str], check: str, ports: Ports) -> None:
+    """Ask that these clusters are checked; ``check`` is the id of what asks for it."""
+    parts = (
+        tuple(names[first : first + CHECKED_TOGETHER]) for first in range(0, len(names), CHECKED_TOGETHER)
+    )
+    _send_checks([CheckMessage(check=check, clusters=part) for part in parts], ports)
+
+
+def request_check_again(name: str, checked: CheckMessage, ports: Ports, *, after: float) -> None:
+    """Ask that a cluster is checked again, so many seconds from now; once for each check of it."""
+    again = CheckMessage(check=digest_of([checked.check, name]), clusters=(name,), again=True)
+    _send_checks([again], ports, after)
+
+
+def request_rest(rest: CheckMessage, ports: Ports, after: float = 0) -> None:
+    """Ask that another message continues a check, so many seconds from now."""
+    _send_checks([rest], ports, after)
+
+
+def _send_checks(checks: Sequence[CheckMessage], ports: Ports, after: float = 0) -> None:
+    """Send checks to the queue of the worker, which alone may enter clusters, in sessions of their own."""
+    at = ports.clock() + timedelta(seconds=after) if after else None
+    messages = []
+    for check in checks:
+        digest = digest_of(check.model_dump(mode="json"))
+        session = f"{ports.config.fleet}:checks:{int(digest[:8], 16) % CHECK_SESSIONS}"
+        messages.append(Message(session, f"check:{check.check}:{digest}", check.model_dump_json(), at))
+    if messages:
+        ports.jobs.send(*messages)
 
 
 def _slot(seconds: int, after: float, ports: Ports) -> tuple[int, datetime]:

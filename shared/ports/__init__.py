@@ -20,6 +20,7 @@ from shared.ports.azure import Azure
 from shared.ports.clusters import GroupMember
 from shared.ports.kubernetes import Kubernetes, KubernetesApi
 from shared.ports.notices import Channels, Issues
+from shared.ports.probe import Probe
 from shared.ports.queue import Message, Queue
 from shared.ports.repository import (
     Annotation,
@@ -68,6 +69,7 @@ __all__ = [
     "Message",
     "PlanRecord",
     "Ports",
+    "Probe",
     "Pull",
     "PullAuthors",
     "PullRequests",
@@ -128,6 +130,10 @@ class FleetConfig:
     """How long acts are stored."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """The settings by name as acts may show them; of a secret, a few bits that change with it."""
+    timers: Mapping[str, str] = field(default_factory=dict)
+    """The schedules of the timers, as NCRONTAB in UTC, by the names of their functions."""
+    unhealthy_seconds: float = 1800
+    """How long Flux, or a node, may be unhealthy before the cluster is no longer Ready."""
     retries: Policies = field(default_factory=lambda: DEFAULTS)
     """How often, and at what intervals, each class of error is retried."""
 
@@ -142,7 +148,7 @@ class Ports:
     from Azure's token buckets in advance. ``elapsed`` returns seconds since some moment, and measures ages:
     somebody may set the clock meanwhile. ``sleep`` waits so many seconds, less than one between two tries of
     a write; for the rest a step sends a message. ``together`` does the same work for several values at a
-    time.
+    time. ``probes`` are the services without a read of our own that shows whether they answer, by name.
     """
 
     config: FleetConfig
@@ -166,3 +172,4 @@ class Ports:
     elapsed: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     together: Together = in_threads
+    probes: Mapping[str, Probe] = field(default_factory=dict)

@@ -32,8 +32,11 @@ class Clusters(Protocol):
         """Return the records of the whole fleet, by name."""
         ...
 
-    def summaries(self) -> Sequence[ClusterSummary]:
-        """Return the summaries of the whole fleet, by name; this reads no record as a whole."""
+    def summaries(self, *, details: bool = False) -> Sequence[ClusterSummary]:
+        """Return the summaries of the whole fleet, by name; this reads no record as a whole.
+
+        Only with ``details`` they have any; one that the version before saved has none.
+        """
         ...
 
     def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRecord]:

@@ -40,6 +40,7 @@ def masked(ports: Ports, mask: Mask) -> Ports:
         name: _Masked(getattr(ports, name), mask, texts=name in _PUBLISHING)
         for name in (*_PUBLISHING, *_OTHERS)
     }
+    wrapped["probes"] = {name: _Masked(probe, mask, texts=False) for name, probe in ports.probes.items()}
     return replace(ports, **wrapped)
 
 

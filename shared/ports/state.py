@@ -10,6 +10,7 @@ from typing import Protocol
 from shared.fleet.planning.plan import Plan
 from shared.jobs.events import Event
 from shared.jobs.failures.fleet_problem import FleetProblem
+from shared.jobs.gaps import Gaps
 from shared.jobs.messages import Approval
 from shared.jobs.rate_limits import Bucket
 from shared.jobs.review_check import ReviewCheck
@@ -19,6 +20,7 @@ from shared.ports.clusters import Clusters
 from shared.ports.notices import Notices
 from shared.ports.repository import BranchHead
 from shared.ports.sweeps import Sweeps
+from shared.ports.timers import Timers
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,8 @@ class FleetRecord:
     """When as many successive reads of the branch are allowed again as after a pause."""
     awaiting_deletion: tuple[str, ...] = ()
     """The clusters that are created again once their deletion has finished."""
+    gaps: Gaps = field(default_factory=Gaps)
+    """The heads that no webhook had announced."""
     groups_indexed: bool = False
     """Whether every cluster is a member of its resource group, as ``Clusters`` stores them."""
     routes: tuple[Route, ...] = ()
@@ -246,8 +250,17 @@ class Deliveries(Protocol):
         """Return whether a webhook delivery was queued before."""
         ...
 
-    def remember_delivery(self, digest: str, at: datetime) -> None:
-        """Remember a webhook delivery; twice is once."""
+    def remember_delivery(
+        self, digest: str, at: datetime, *, head: str = "", pushed: datetime | None = None
+    ) -> None:
+        """Remember a webhook delivery, and the ``head`` that it announced; twice is once.
+
+        ``pushed`` is when the head was pushed, by GitHub's clock; ``at`` stands in for a delivery without it.
+        """
+        ...
+
+    def announced_at(self, head: str) -> datetime | None:
+        """Return when a head was pushed according to the last delivery that announced it, None for none."""
         ...
 
     def prune_deliveries(self, before: datetime) -> int:
@@ -279,7 +292,9 @@ class DeadLetters(Protocol):
         ...
 
 
-class State(
-    Clusters, Events, Plans, Manifests, Buckets, Deliveries, DeadLetters, Acts, Sweeps, Notices, Protocol
-):
+class _Rest(Acts, Sweeps, Timers, Notices, Protocol):
+    """What has a module of its own."""
+
+
+class State(Clusters, Events, Plans, Manifests, Buckets, Deliveries, DeadLetters, _Rest, Protocol):
     """The stored state of one fleet. It never contains a secret."""

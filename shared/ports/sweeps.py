@@ -46,6 +46,10 @@ class SweepRecord:
     listings: tuple[Listing, ...] = ()
     etag: str = field(default="", compare=False)
 
+    def listed_at(self, subscription: str) -> datetime | None:
+        """Return when the clusters of a subscription were listed last, None for never."""
+        return next((each.at for each in self.listings if each.subscription == subscription), None)
+
 
 class Sweeps(Protocol):
     """The sweeps of the fleet."""

@@ -9,7 +9,7 @@ from typing import Any
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from shared.fleet.json_tree import Json
-from shared.jobs.record import ClusterRecord
+from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.api import schema
 from shared.pipeline.api.clusters import cluster_detail
 from shared.pipeline.api.why import why_view
@@ -45,6 +45,7 @@ class ShownClusters:
             self._absent(cloud, name, detail["phase"])
             return
         self._explained(cloud, record, why)
+        self._conditions(cloud, record)
         if "spec" in detail:
             self._spec(cloud, record, detail)
         if self._loop.calm_seconds > CALM_SECONDS and record.job.active:
@@ -91,6 +92,14 @@ class ShownClusters:
             raise untrue(cloud, f"{name} is shown as {phase}, and {fleet.commit[:8]} asks for it")
         if asked is not None and not valid and phase == schema.DELETED:
             raise untrue(cloud, f"{name} is shown as deleted only, and {fleet.commit[:8]} has it, invalid")
+
+    def _conditions(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
+        """Check that the conditions of the whole cluster say what its phase says."""
+        shown = {each.type: each.status for each in record.conditions}
+        ready = record.phase is Phase.READY and not record.job.active
+        stuck = record.phase in (Phase.STALLED, Phase.FAILED)
+        if shown.get("Ready", ready) != ready or shown.get("Stalled", stuck) != stuck:
+            raise untrue(cloud, f"{record.name} is {record.phase}, and its conditions are {shown}")
 
     def _explained(self, cloud: MemoryCloud, record: ClusterRecord, why: schema.Why) -> None:
         """Check that every wait has a reason, and somebody or a time that ends it."""

@@ -21,6 +21,7 @@ from shared.ports import BranchHead
 from tests.support import fleet_files
 from tests.support.one_cluster import ENTRA
 from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import ready as ready_fleet
 from tests.support.replaced_ports import around
 from tests.support.roadstead_command import on_terminal, plain, roadstead
 from tests.support.served_api import served
@@ -194,6 +195,43 @@ def test_a_wide_table_breaks_between_columns_and_in_no_id(cloud: MemoryCloud, wi
     for cluster in view["clusters"]:
         assert {cluster["name"], cluster["commit"][:8], cluster["resourceGroup"]} <= values
     assert (len(lines) == 2 + len(view["clusters"])) == (width == 300)
+
+
+def test_clusters_are_listed_by_condition_class_label_and_commit(url: str, cloud: MemoryCloud) -> None:
+    commit = cloud.state.fleet().commit[:8]
+
+    def shown(*filters: str) -> list[str]:
+        listed = roadstead("status", "-o", "name", *filters, ROADSTEAD_URL=url)
+        assert listed.returncode == 0, listed.stderr
+        return listed.stdout.split()
+
+    everything = [f"cluster/{record.name}" for record in cloud.state.clusters()]
+    assert shown("--condition", "Ready=False") == everything
+    assert shown("--condition", "Stalled") == ["cluster/three"]
+    assert shown("--commit", commit) == shown("--label", "team") == shown("--class", "small") == []
+    unknown = roadstead("status", "--commit", "0badcafe", ROADSTEAD_URL=url)
+    assert (unknown.returncode, unknown.stderr) == (
+        1,
+        "roadstead: no commit in roadstead plans begins with 0badcafe\n",
+    )
+
+
+def test_a_wider_terminal_shows_more_columns_of_the_fleet_and_none_that_is_empty() -> None:
+    cloud = ready_fleet("one", "a-cluster-with-a-name-of-forty-two-letters")
+    view = fleet_view(cloud.ports)
+
+    def heads(width: int) -> list[str]:
+        console = Console(width=width, record=True, force_terminal=True, file=io.StringIO())
+        console.print(render.fleet(view, cloud.clock()))
+        lines = console.export_text().splitlines()
+        assert max(map(len, lines)) <= width
+        return lines[1].split()
+
+    narrow, usual, large = heads(80), heads(120), heads(200)
+    assert narrow[:5] == ["NAME", "PHASE", "STEP", "GEN", "SINCE"]
+    assert len(narrow) < len(usual) == len(large)
+    assert (large[: len(usual)], usual[: len(narrow)]) == (usual, narrow)
+    assert large[5:] == ["VERSION", "RUNNING", "NODES", "LOCATION", "FLUX"]
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from azure.core.credentials import AccessToken
+from azure.core.exceptions import ClientAuthenticationError
 
 from localcloud.azure.wire.arm_server import ArmServer
 from localcloud.azure.world.azure_world import AzureWorld
@@ -14,7 +16,7 @@ from localcloud.common.clock import ManualClock
 from localcloud.common.control_plane import NullPlane
 from localcloud.common.front_door import Fault
 from shared.adapters.arm import ArmAzure
-from shared.jobs.failures.errors import ReconcileError
+from shared.jobs.failures.errors import ReconcileError, Unauthenticated
 from shared.ports.azure import PutPool
 from tests.support.azure_ports import CLUSTER, StaticCredential, pool
 
@@ -60,3 +62,18 @@ def test_a_refusal_has_the_class_of_its_cause(
         azure.close()
     assert (refused.value.kind, refused.value.code) == (kind, error["code"])
     assert str(refused.value) == error["message"]
+
+
+class NoCredential:
+    """A credential of an app without an identity."""
+
+    def get_token(self, *scopes: str, **_: Any) -> AccessToken:
+        assert scopes == ("https://management.azure.com/.default",)
+        raise ClientAuthenticationError("no identity is assigned\nand more")
+
+
+def test_a_probe_gets_a_token_and_names_a_missing_identity() -> None:
+    ArmAzure(StaticCredential()).probe()
+    with pytest.raises(Unauthenticated) as refused:
+        ArmAzure(NoCredential()).probe()
+    assert str(refused.value) == "There is no credential for Azure: no identity is assigned"

@@ -187,6 +187,23 @@ def test_a_client_reconnects_to_a_service_that_has_restarted() -> None:
     gc.collect()  # the client leaves the socket of a connection that was cut off to the collector
 
 
+def test_a_probe_opens_a_link_and_sends_nothing() -> None:
+    broker = Broker(QUEUES, ManualClock())
+    with (
+        ServiceBusServer(broker) as server,
+        service_bus_client(connection_string=server.connection_string) as client,
+    ):
+        ServiceBusQueue(client, "jobs").probe()
+        with pytest.raises(Dependency):
+            ServiceBusQueue(client, "nowhere").probe()
+    assert not broker.peek("jobs")
+    with (
+        service_bus_client(connection_string=server.connection_string) as client,
+        pytest.raises(Unavailable),
+    ):
+        ServiceBusQueue(client, "jobs").probe()
+
+
 def test_a_wrong_key_is_no_credential_and_does_not_show_in_the_error() -> None:
     broker = Broker(QUEUES, ManualClock())
     with (

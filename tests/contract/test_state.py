@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 
 from shared.adapters.tables import TablesState, table_service
+from shared.jobs.acceptance import accept_new
 from shared.jobs.acts import Act
 from shared.jobs.apply_outcome import apply_outcome
 from shared.jobs.failures.errors import ClusterMissing, ReconcileError, Stale, Unavailable
@@ -17,10 +18,11 @@ from shared.jobs.job import Contest, ContestKind, start_step
 from shared.jobs.outcomes import Fail, Wait
 from shared.jobs.rate_limits import Bucket
 from shared.jobs.recipes import Step
-from shared.jobs.record import ClusterRecord, Phase, accept_new
+from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.summary import summary_of
 from shared.ports import DeadLetter, FleetRecord, GroupMember, Source, State
 from shared.ports.sweeps import Listing, Orphan, SweepRecord
+from shared.ports.timers import TimerRun
 from tests.support.azurite import KEY, connect, connection_string
 from tests.support.cluster_records import NOW, event, later, plan_record, record
 from tests.support.desired_clusters import desired
@@ -281,11 +283,50 @@ def test_a_token_bucket_is_written_by_compare_and_swap(state: State) -> None:
     assert state.bucket("s|arm-read") == Bucket(moment)
 
 
+def test_summaries_have_details_only_where_they_are_asked_for(state: State) -> None:
+    saved = state.save(
+        replace(fresh(), document={**fresh().document, "class": "small", "labels": {"a": "b"}})
+    )
+    (plain,), (detailed,) = state.summaries(), state.summaries(details=True)
+    assert plain == detailed == summary_of(saved)
+    assert plain.details is None
+    assert detailed.details == summary_of(saved).details
+    assert detailed.details is not None
+    assert (detailed.details.cluster_class, detailed.details.labels) == ("small", {"a": "b"})
+    assert detailed.details.conditions == {"Ready": False, "Stalled": False}
+
+
+def test_the_last_run_of_a_timer_is_kept_and_an_expected_one_until_it_has_run(state: State) -> None:
+    assert state.timer_runs() == {}
+    state.save_timer_run("sweep", NOW)
+    state.expect_timers(["sweep", "resend_overdue"], later(5))
+    expected = TimerRun(later(5), ran=False)
+    assert state.timer_runs() == {"sweep": TimerRun(NOW), "resend_overdue": expected}
+    state.expect_timers(["sweep", "resend_overdue"], later(9))
+    assert state.timer_runs()["resend_overdue"] == expected
+    state.save_timer_run("resend_overdue", later(7))
+    state.save_timer_run("sweep", later(8))
+    assert state.timer_runs() == {"sweep": TimerRun(later(8)), "resend_overdue": TimerRun(later(7))}
+
+
 def test_a_delivery_is_seen_once_it_is_remembered(state: State) -> None:
     state.remember_delivery("2f1c/?#\\id", NOW)
     state.remember_delivery("2f1c/?#\\id", NOW)
     assert state.delivery_seen("2f1c/?#\\id")
     assert not state.delivery_seen("other")
+
+
+def test_a_delivery_remembers_when_the_head_that_it_announced_was_pushed(state: State) -> None:
+    head = "c" * 40
+    assert state.announced_at(head) is None
+    state.remember_delivery("digest-1", later(5), head=head, pushed=NOW)
+    assert state.announced_at(head) == NOW
+    state.remember_delivery("digest-2", later(6), head=head)
+    assert state.announced_at(head) == later(6)
+    assert (state.delivery_seen("digest-1"), state.delivery_seen(head)) == (True, False)
+    assert state.announced_at("d" * 40) is None
+    assert state.prune_deliveries(later(7)) == 3
+    assert state.announced_at(head) is None
 
 
 def test_blobs_are_saved_byte_for_byte(state: State) -> None:

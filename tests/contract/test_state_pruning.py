@@ -12,7 +12,7 @@ from azure.data.tables import TableServiceClient
 
 from bench.counting import Call, Watched
 from shared.adapters.tables import TABLES, TablesState
-from shared.adapters.tables.state import DELIVERIES
+from shared.adapters.tables.deliveries import DELIVERIES
 from shared.adapters.tables.storage import Storage
 from shared.ports import DeadLetter, State
 from tests.support.azurite import connect

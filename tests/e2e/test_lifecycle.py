@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
-from localcloud.common.clock import system_clock
 from localcloud.runtime.options import Options
-from shared.adapters.kubernetes import KubernetesConnections
 from shared.adapters.servicebus import ServiceBusQueue, service_bus_client
-from shared.fleet.resource_ids import ClusterId
-from shared.ports import KubernetesApi, Message
+from shared.ports import Message
 from tests.support import fleet_files
 from tests.support.arm_client import SUBSCRIPTION, arm, path
 from tests.support.fleet_operator import Operator
+from tests.support.inside_clusters import kubernetes
 from tests.support.local_cloud_start import Start
 from tests.support.roadstead_command import roadstead
 from tests.support.workloads import budget, run_blocked_pod
@@ -59,15 +57,6 @@ def pools(operator: Operator, name: str) -> dict[str, Mapping[str, Any]]:
     with arm(operator) as client:
         found = client.get(path(name)).json()["properties"]["agentPoolProfiles"]
     return {profile["name"]: profile for profile in found}
-
-
-@contextmanager
-def kubernetes(operator: Operator, name: str) -> Iterator[KubernetesApi]:
-    """Yield the Kubernetes API of a cluster, entered with the kubeconfig that the local cloud writes."""
-    text = (operator.cloud.state / "kubeconfigs" / f"{name}.yaml").read_text()
-    connections = KubernetesConnections(lambda _: text, aad_token=None, clock=system_clock)
-    with closing(connections):
-        yield connections.connect(ClusterId(SUBSCRIPTION, f"rg-{name}", name))
 
 
 def test_a_cluster_with_three_pools_is_upgraded_by_two_minors_under_faults(start: Start) -> None:

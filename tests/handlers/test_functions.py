@@ -18,7 +18,7 @@ from handlers import dead_letters
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.masking import Masker
 from shared.ports.masked import masked
-from shared.settings import SWEEP_SCHEDULE
+from shared.settings import CHECK_SCHEDULE, SWEEP_SCHEDULE
 from tests.support import fleet_files
 from tests.support.function_calls import call, functions
 from tests.support.pipeline_runs import push
@@ -57,6 +57,7 @@ def test_the_queues_have_sessions_and_the_schedules_are_settings() -> None:
     assert triggers["purge_expired"]["schedule"] == "%RETENTION_SCHEDULE%"
     assert triggers["resend_overdue"]["schedule"] == "%RESEND_SCHEDULE%"
     assert triggers["sweep"]["schedule"] == SWEEP_SCHEDULE, "also where an older deployment has no setting"
+    assert triggers["check"]["schedule"] == CHECK_SCHEDULE
 
 
 @pytest.mark.parametrize("body", [b"", b"\xff\xfe", b"{}", b'{"schema_version": 99}'])

@@ -36,6 +36,7 @@ ROUTES = {
     "takeover": ("POST", "clusters/{name}/takeover", "Approver"),
     "takeover_repository": ("POST", "takeover", "Approver"),
     "refresh": ("POST", "refresh", "Operator"),
+    "sync": ("POST", "sync", "Operator"),
     "import": ("GET", "import", "Operator"),
     "plans": ("GET", "plans", "Reader"),
     "plan": ("GET", "plans/{commit}", "Reader"),
@@ -47,6 +48,8 @@ ROUTES = {
     "audit": ("GET", "audit", "Reader"),
     "notifications": ("GET", "notifications", "Reader"),
     "notify_test": ("POST", "notifications/test", "Operator"),
+    "health": ("GET", "health", "Reader"),
+    "ready": ("GET", "ready", "anybody"),
     "github": ("POST", "github", "signature"),
 }
 """Every HTTP function: its method, its route, and who may call it."""
@@ -64,6 +67,7 @@ NOT_CALLABLE = {
     "plan_missed_head": "timerTrigger",
     "resend_overdue": "timerTrigger",
     "sweep": "timerTrigger",
+    "check": "timerTrigger",
     "purge_expired": "timerTrigger",
 }
 """Every other function: whoever starts it needs a right in Azure, on the queue or on the app."""
@@ -137,7 +141,7 @@ def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
-API_ROUTES = sorted(ROUTES.keys() - {"github"})
+API_ROUTES = sorted(ROUTES.keys() - {"github", "ready"})
 
 
 @pytest.mark.parametrize("function", API_ROUTES)
@@ -231,6 +235,14 @@ def test_a_form_of_another_site_acts_for_nobody(url: str, content: str) -> None:
 def test_no_header_is_believed_while_the_platform_does_not_verify_it() -> None:
     with served(MemoryCloud().ports) as url:
         assert ask(url, "clusters", {"X-MS-CLIENT-PRINCIPAL": principal()}) == 401
+
+
+def test_anybody_may_ask_whether_the_app_is_ready_and_learns_nothing_else(
+    url: str, identity: IdentityServer
+) -> None:
+    for headers in ({}, *worthless(identity).values()):
+        reply = httpx.get(f"{url}/api/ready", headers=dict(headers), trust_env=False)
+        assert reply.json().keys() == {"live", "ready"}
 
 
 def test_the_webhook_takes_a_signature_and_no_role(url: str, identity: IdentityServer) -> None:

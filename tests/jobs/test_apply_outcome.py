@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.jobs.acceptance import accept_change
 from shared.jobs.apply_outcome import apply_outcome, release
 from shared.jobs.events import events_between
 from shared.jobs.failures import errors
@@ -27,7 +28,7 @@ from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.job import AcceptedWrite, Lease, WaitingOn, WaitKind, WriteKind, start_step
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Retry, Wait
 from shared.jobs.recipes import STEPS, Recipe, Step, deadline
-from shared.jobs.record import Phase, accept_change, from_json, to_json
+from shared.jobs.record import Phase, from_json, to_json
 from tests.support.cluster_records import NOW, later, record
 from tests.support.desired_clusters import desired
 

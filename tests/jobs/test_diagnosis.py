@@ -9,14 +9,23 @@ import pytest
 
 from shared.jobs.apply_outcome import apply_outcome
 from shared.jobs.diagnosis import Diagnosis, diagnose
-from shared.jobs.failures.errors import NotYetVisible, QuotaExceeded, Unavailable, classes
+from shared.jobs.failures.errors import (
+    NotYetVisible,
+    QuotaExceeded,
+    ReconcileError,
+    Retryable,
+    Unavailable,
+    classes,
+)
 from shared.jobs.failures.remedies import REMEDIES
+from shared.jobs.failures.retry import RetryPolicy
 from shared.jobs.job import Lease
 from shared.jobs.outcomes import Fail, Retry, Wait
 from shared.jobs.recipes import STEPS, Recipe, Step, deadline
 from shared.jobs.record import ClusterRecord, Phase
 from tests.support.cluster_records import NOW, later, record
 
+FOREVER = {ReconcileError: RetryPolicy(5, 60, None)}
 ALL = len(STEPS[Recipe.PROVISION])
 
 
@@ -111,6 +120,39 @@ def test_a_stalled_job_shows_its_deadline_and_where_to_look(step: Step, action: 
 def test_a_ready_cluster_does_nothing() -> None:
     ready = replace(record(active=False), phase=Phase.READY, observed_generation=1)
     assert explained(ready).activity == "is idle: generation 1 was verified Ready"
+
+
+@pytest.mark.parametrize("recipe", list(Recipe))
+@pytest.mark.parametrize("kind", list(classes()), ids=lambda kind: kind.__name__)
+def test_a_job_that_does_not_continue_by_itself_never_says_that_no_action_is_needed(
+    kind: type[ReconcileError], recipe: Recipe
+) -> None:
+    for step in STEPS[recipe]:
+        began = record(step=step, recipe=recipe)
+        failed = apply_outcome(began, Fail(kind("an error")), now=NOW, jitter=0)
+        late = replace(
+            began, job=replace(began.job, step=replace(began.job.step, last_progress=later(-7200)))
+        )
+        stalled = apply_outcome(late, Retry(kind("an error")), now=NOW, jitter=0, retries=FOREVER)
+        assert (failed.phase, stalled.phase) == (Phase.FAILED, Phase.STALLED)
+        for stuck in (failed, stalled):
+            action = explained(stuck).suggested_action
+            assert action
+            assert "no action" not in action.lower()
+        assert "`roadstead replay one`" in explained(failed).suggested_action or not issubclass(
+            kind, Retryable
+        )
+        assert "more than its" in explained(stalled).suggested_action
+
+
+@pytest.mark.parametrize("step", list(Step))
+def test_a_wait_that_only_a_person_ends_says_what_to_do_in_every_step_and_phase(step: Step) -> None:
+    recipe = Recipe.PROVISION if step in STEPS[Recipe.PROVISION] else Recipe.DELETE
+    for seconds, suspended in ((0.0, False), (0.0, True), (7200.0, False)):
+        begun = record(step=step, recipe=recipe, last_progress=later(-seconds))
+        wait = Wait(20, "the cluster is stopped", action_required="Start it.", suspended=suspended)
+        waiting = apply_outcome(begun, wait, now=NOW, jitter=0)
+        assert explained(waiting).suggested_action.startswith("Start it.")
 
 
 def test_a_stalled_step_that_reads_once_more_still_names_where_to_look() -> None:

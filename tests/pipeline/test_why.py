@@ -8,10 +8,10 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
+from shared.jobs.acceptance import accept_retry
 from shared.jobs.apply_outcome import apply_outcome, postpone
 from shared.jobs.failures.errors import Throttled, Unauthenticated
 from shared.jobs.outcomes import Retry
-from shared.jobs.record import accept_retry
 from shared.pipeline.api.clusters import cluster_detail, fleet_view
 from shared.pipeline.api.why import why_view
 from shared.ports.azure import PutCluster

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.simulation.check_mutations import CHECK_MUTATIONS
 from tests.simulation.contest_mutations import CONTEST_MUTATIONS
 from tests.simulation.disaster_mutations import DISASTER_MUTATIONS
 from tests.simulation.fault_mutations import FAULT_MUTATIONS
@@ -25,4 +26,5 @@ ALL = (
     *PULL_REQUEST_MUTATIONS,
     *CONTEST_MUTATIONS,
     *SWEEP_MUTATIONS,
+    *CHECK_MUTATIONS,
 )

@@ -13,8 +13,8 @@ from localcloud.azure.world.arm_resources import Condition
 from localcloud.tables.memory_state import MemoryState
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.planning import make_plan as decision
+from shared.jobs import acceptance
 from shared.jobs import lease as leases
-from shared.jobs import record as records
 from shared.jobs.lease import Resend, Superseded
 from shared.jobs.record import ClusterRecord
 from shared.pipeline import outbox
@@ -62,7 +62,7 @@ def a_cluster_that_is_being_deleted_takes_a_new_spec(patch: pytest.MonkeyPatch) 
 
 
 def a_newer_spec_continues_at_the_step_of_the_older_one(patch: pytest.MonkeyPatch) -> None:
-    accept = records.accept_change
+    accept = acceptance.accept_change
 
     def change(record: ClusterRecord, *args: Any, **rest: Any) -> ClusterRecord:
         after = accept(record, *args, **rest)

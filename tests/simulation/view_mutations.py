@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -53,9 +54,9 @@ def a_suspension_asks_nobody_to_act(patch: pytest.MonkeyPatch) -> None:
 def the_command_does_not_print_what_waits(patch: pytest.MonkeyPatch) -> None:
     original = render._head
 
-    def head(view: schema.Fleet) -> Any:
+    def head(view: schema.Fleet, now: datetime) -> Any:
         view["waiting"] = ""
-        return original(view)
+        return original(view, now)
 
     patch.setattr(render, "_head", head)
 

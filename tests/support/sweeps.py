@@ -37,7 +37,7 @@ def delete_by_hand(cloud: MemoryCloud, cluster: ClusterId) -> None:
     cloud.azure.complete_due()
 
 
-def ready_condition(record: ClusterRecord) -> tuple[bool, str]:
+def ready_condition(record: ClusterRecord) -> tuple[bool | None, str]:
     """Return the status and the reason of the condition Ready."""
     condition = record.condition("Ready")
     assert condition is not None

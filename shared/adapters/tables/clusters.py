@@ -7,12 +7,14 @@ from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from shared.adapters.tables.entities import packed, safe_key, unpacked
 from shared.adapters.tables.storage import READERS, TOGETHER, Entity, Storage, etag_of
 from shared.jobs import record as records
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase
-from shared.jobs.summary import ClusterSummary, summary_of
+from shared.jobs.summary import ClusterSummary, SummaryDetails, summary_of
 from shared.ports import GroupMember
 
 CLUSTERS = "roadsteadclusters"
@@ -34,9 +36,10 @@ class ClustersTable:
         """Return the records of the whole fleet, by name."""
         return [_cluster(entity) for entity in self._storage.query(CLUSTERS, "PartitionKey eq @key")]
 
-    def summaries(self) -> Sequence[ClusterSummary]:
+    def summaries(self, *, details: bool = False) -> Sequence[ClusterSummary]:
         """Return the summaries of the whole fleet, by name; from whole records after an upgrade."""
-        entities = list(self._storage.keys(CLUSTERS, "PartitionKey eq @key", *_SUMMARY))
+        columns = (*_SUMMARY, "details") if details else _SUMMARY
+        entities = list(self._storage.keys(CLUSTERS, "PartitionKey eq @key", *columns))
         if any(entity.get("uid") is None for entity in entities):
             return [summary_of(record) for record in self.clusters()]
         return [_summary(entity) for entity in entities]
@@ -122,6 +125,9 @@ class ClustersTable:
         return f"leaving|{self._fleet}|{safe_key(group)}"
 
 
+_DETAILS: TypeAdapter[SummaryDetails | None] = TypeAdapter(SummaryDetails | None)
+
+
 def _cluster(entity: Any) -> ClusterRecord:
     return records.from_json(unpacked(entity), etag_of(entity))
 
@@ -149,6 +155,7 @@ def _summary_columns(record: ClusterRecord) -> dict[str, Any]:
         "resourceGroup": summary.resource_group,
         "lost": summary.lost,
         "finding": summary.finding,
+        "details": _DETAILS.dump_json(summary.details).decode(),
     }
 
 
@@ -169,4 +176,5 @@ def _summary(entity: Entity) -> ClusterSummary:
         resource_group=entity.get("resourceGroup") or "",
         lost=bool(entity.get("lost")),
         finding=entity.get("finding") or "",
+        details=_DETAILS.validate_json(entity.get("details") or "null"),
     )

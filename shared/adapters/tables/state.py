@@ -15,19 +15,20 @@ from pydantic import TypeAdapter
 
 from shared.adapters.tables.acts import ACTS, ActsTable
 from shared.adapters.tables.clusters import CLUSTERS, FLEETS, ClustersTable
+from shared.adapters.tables.deliveries import DELIVERIES, DeliveriesTable
 from shared.adapters.tables.entities import newest_first, packed, safe_key, unpacked
 from shared.adapters.tables.notices import NoticesTable
 from shared.adapters.tables.plans import PLANS, PlansTable
 from shared.adapters.tables.storage import READERS, TOGETHER, Storage, etag_of
 from shared.adapters.tables.sweeps import SweepsTable
+from shared.adapters.tables.timers import TimersTable
 from shared.jobs import stored_forms
 from shared.jobs.events import Event
 from shared.jobs.rate_limits import Bucket
 from shared.ports import DeadLetter, FleetRecord
 
-EVENTS, DELIVERIES, BLOBS, DEAD_LETTERS, BUCKETS, *_ = TABLES = (
+EVENTS, BLOBS, DEAD_LETTERS, BUCKETS, *_ = TABLES = (
     "roadsteadevents",
-    "roadsteaddeliveries",
     "roadsteadblobs",
     "roadsteaddeadletters",
     "roadsteadbuckets",
@@ -35,6 +36,7 @@ EVENTS, DELIVERIES, BLOBS, DEAD_LETTERS, BUCKETS, *_ = TABLES = (
     CLUSTERS,
     FLEETS,
     ACTS,
+    DELIVERIES,
 )
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 _DEAD_LETTER: TypeAdapter[DeadLetter] = TypeAdapter(DeadLetter)
@@ -45,7 +47,9 @@ _BATCH_BYTES = 2 << 20
 """A transaction holds 100 entities of one partition and 4 MiB; bytes grow by a third in transit."""
 
 
-class TablesState(ClustersTable, PlansTable, ActsTable, SweepsTable, NoticesTable):
+class TablesState(
+    ClustersTable, PlansTable, ActsTable, DeliveriesTable, SweepsTable, TimersTable, NoticesTable
+):
     """The State port for one fleet."""
 
     def __init__(self, service: TableServiceClient, fleet: str) -> None:
@@ -152,11 +156,6 @@ class TablesState(ClustersTable, PlansTable, ActsTable, SweepsTable, NoticesTabl
         keys = self._storage.keys(DEAD_LETTERS, "PartitionKey eq @key and at lt @before", before=before)
         return self._storage.remove(DEAD_LETTERS, keys)
 
-    def prune_deliveries(self, before: datetime) -> int:
-        """Remove deliveries that were remembered before a time."""
-        keys = self._storage.keys(DELIVERIES, "PartitionKey eq @key and at lt @before", before=before)
-        return self._storage.remove(DELIVERIES, keys)
-
     def bucket(self, key: str) -> Bucket | None:
         """Return one of Azure's token buckets, or None."""
         entity = self._storage.get(BUCKETS, self._fleet, key)
@@ -188,14 +187,6 @@ class TablesState(ClustersTable, PlansTable, ActsTable, SweepsTable, NoticesTabl
     def count_dead_letters(self) -> int:
         """Return how many dead letters are saved."""
         return sum(1 for _ in self._storage.keys(DEAD_LETTERS, "PartitionKey eq @key"))
-
-    def delivery_seen(self, digest: str) -> bool:
-        """Return whether a webhook delivery was queued before."""
-        return self._storage.get(DELIVERIES, self._fleet, safe_key(digest)) is not None
-
-    def remember_delivery(self, digest: str, at: datetime) -> None:
-        """Remember a webhook delivery."""
-        self._storage.upsert(DELIVERIES, {"PartitionKey": self._fleet, "RowKey": safe_key(digest), "at": at})
 
 
 def _event_key(event: Event) -> str:

@@ -67,16 +67,27 @@ def readiness(live: Json, request: str) -> Readiness:
     handled = status.get("lastHandledReconcileAt")
     if not handled or handled not in (request, annotation):
         return Progressing("Flux has not seen the request to reconcile it yet")
-    ready = next((c for c in status.get("conditions") or () if c.get("type") == "Ready"), None)
+    ready = ready_condition(live)
     if ready is None or ready.get("observedGeneration", 0) < metadata.get("generation", 0):
         return Progressing("Flux has not reconciled its newest version yet")
     reason = str(ready.get("reason", ""))
-    message = _OF_SECRET.sub(r"\1", str(ready.get("message", "")))[:_SHOWN]
+    message = message_of(ready)
     if ready.get("status") == "False":
         return Failed(reason, message)
     if ready.get("status") != "True":
         return Progressing(f"{reason}: {message}")
     return Ready(_revision(status))
+
+
+def ready_condition(live: Json) -> Json | None:
+    """Return the condition Ready of an object, None while it has none."""
+    conditions = (live.get("status") or {}).get("conditions") or ()
+    return next((each for each in conditions if each.get("type") == "Ready"), None)
+
+
+def message_of(condition: Json) -> str:
+    """Return the message of a condition as it may be shown: short, and without the data of a Secret."""
+    return _OF_SECRET.sub(r"\1", str(condition.get("message", "")))[:_SHOWN]
 
 
 def _revision(status: Json) -> str:

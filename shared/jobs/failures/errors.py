@@ -22,6 +22,7 @@
         ├── QuotaExceeded, OutOfAddresses, InvalidManifest, TooLarge, Immutable, Aborted, Locked,
         │   OtherRepository, NotOwned, Withheld, DeadLettered
         └── NoLongerReady        ClusterMissing, ClusterStopped, ClusterFailed, ClusterContested: from a sweep
+            └── Unhealthy        FluxUnhealthy, PlatformUnhealthy: from a check inside the cluster
 
 Adapters raise these and nothing else; ``str(error)`` is safe to show: it never holds a secret.
 """
@@ -177,6 +178,18 @@ class ClusterFailed(NoLongerReady):
     """The last operation on the cluster, or on a node pool, failed in Azure, and no job started it."""
 
 
+class Unhealthy(NoLongerReady):
+    """What a check inside a cluster has found for longer than ``UNHEALTHY_MINUTES``."""
+
+
+class FluxUnhealthy(Unhealthy):
+    """Flux on the cluster has failed, or is not as Roadstead applied it."""
+
+
+class PlatformUnhealthy(Unhealthy):
+    """Nodes of the cluster are not ready."""
+
+
 class ClusterContested(NoLongerReady):
     """The tags of the cluster name another installation, another life or another owner."""
 
@@ -184,7 +197,7 @@ class ClusterContested(NoLongerReady):
 def classes(kind: type[ReconcileError] = ReconcileError) -> Iterator[type[ReconcileError]]:
     """Yield every class of error of a kind that a job can meet, in the order of this file."""
     for subclass in kind.__subclasses__():
-        if subclass not in (Retryable, Terminal, NoLongerReady):
+        if subclass not in (Retryable, Terminal, NoLongerReady, Unhealthy):
             yield subclass
         yield from classes(subclass)
 

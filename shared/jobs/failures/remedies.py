@@ -17,7 +17,9 @@ from shared.jobs.failures.retry import DEFAULTS, Policies, RetryPolicy, policy_f
 class Remedy:
     """Sentences for an operator.
 
-    ``action`` is the suggested one, ``action_on_delete`` that for a cluster in deletion, "" for the same.
+    ``action`` is the suggested one, ``action_on_delete`` that for a cluster in deletion, "" for the same. An
+    action that says that none is needed holds while Roadstead retries in time; ``action_if_it_lasts`` is that
+    for a job which has failed or stalled.
     ``reaction`` is what Roadstead does beyond the retry policy, or, with ``no_policy``, instead of it.
     """
 
@@ -25,11 +27,16 @@ class Remedy:
     action: str
     reaction: str = ""
     action_on_delete: str = ""
+    action_if_it_lasts: str = ""
     no_policy: bool = False
 
 
 NO_ACTION = "No action needed."
 REPLAY = "`roadstead replay NAME` starts the job again."
+_UNTIL_CHECK = (
+    "Changes nothing. The cluster is Ready again once a check finds it healthy, or once a job has verified"
+    " it, which a commit that changes the cluster or an operator's replay starts."
+)
 _UNTIL_SWEEP = (
     "Changes nothing. The cluster is Ready again once a sweep finds it as it was, or once a job has verified"
     " it, which a commit that changes the cluster or an operator's replay starts."
@@ -40,15 +47,18 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "A service asked for fewer requests (429).",
         f"{NO_ACTION} If it persists, find out what else uses the same subscription or token.",
         "Waits for the service's `Retry-After`, and makes no call of that kind before.",
+        action_if_it_lasts="Find out what else uses the same subscription or token.",
     ),
     errors.Conflict: Remedy(
         "Another operation is in progress on the resource, or somebody changed it a moment ago.",
         f"{NO_ACTION} If it persists, Azure's activity log shows who else changes the resource.",
+        action_if_it_lasts="Azure's activity log shows who else changes the resource: end that.",
     ),
     errors.Stale: Remedy(
         "Roadstead's own record changed between a read and a write: two workers met.",
         NO_ACTION,
         "Reads the record again and continues from there.",
+        action_if_it_lasts="Find the error in the logs by the cluster's name, and report it.",
     ),
     errors.NamespaceTerminating: Remedy(
         "A namespace is being deleted, so Kubernetes refuses new objects in it.",
@@ -67,6 +77,7 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "Azure does not show a cluster or a resource group that may exist, or its version: they appear late.",
         NO_ACTION,
         "Reads once more after 20 s and relies on the second read.",
+        action_if_it_lasts="Azure's activity log shows whether the resource exists.",
         no_policy=True,
     ),
     errors.Interrupted: Remedy(
@@ -79,6 +90,7 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         " This is no quota of the subscription.",
         "No action needed if it can wait; otherwise commit another size, zone or region.",
         "Repeats the same write after a long wait.",
+        action_if_it_lasts="Commit another size, zone or region, or wait until there is room.",
     ),
     errors.Blocked: Remedy(
         "A PodDisruptionBudget, or an admission policy, does not allow the eviction of a pod from a node that"
@@ -94,6 +106,7 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "A job that the state does not know wrote to the cluster: older tables were restored.",
         "No action needed: the head of the branch is planned again, and the job then continues with it.",
         "Writes nothing, and plans the head of the branch again, which starts the job again.",
+        action_if_it_lasts="`roadstead status` shows why the head of the branch is not planned: correct it.",
         no_policy=True,
     ),
     errors.Unexpected: Remedy(
@@ -179,6 +192,19 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         " after a repair by hand.",
         _UNTIL_SWEEP,
     ),
+    errors.FluxUnhealthy: Remedy(
+        "A check inside a Ready cluster found for longer than `UNHEALTHY_MINUTES` that Flux fails, or"
+        " is not as Roadstead applied it.",
+        f"Correct what the message names, and push. {REPLAY} That also applies again what Roadstead applied."
+        " `roadstead refresh NAME` checks the cluster again.",
+        _UNTIL_CHECK,
+    ),
+    errors.PlatformUnhealthy: Remedy(
+        "A check inside a Ready cluster found nodes that are not ready, for longer than `UNHEALTHY_MINUTES`.",
+        "`kubectl describe node` with the name in the message shows why; AKS repairs most nodes by itself."
+        " `roadstead refresh NAME` checks the cluster again.",
+        _UNTIL_CHECK,
+    ),
     errors.ClusterContested: Remedy(
         "A sweep found tags on a cluster that was Ready which are not those of this app: another installation"
         " or fleet may manage it, or another cluster of that name has its place.",
@@ -189,14 +215,16 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
 }
 
 
-def suggested_action(kind: str, *, failed: bool, deleting: bool = False) -> str:
+def suggested_action(kind: str, *, failed: bool, deleting: bool = False, stalled: bool = False) -> str:
     """Return what an operator can do about a class of error, by its stored name; "" for an unknown one.
 
-    A retry continues by itself once its cause has passed; a job that ``failed`` has to be started again.
+    A retry continues by itself once its cause has passed, which is not to be expected of a ``stalled`` one; a
+    job that ``failed`` has to be started again.
     """
     for known, remedy in REMEDIES.items():
         if known.__name__ == kind:
-            action = (deleting and remedy.action_on_delete) or remedy.action
+            lasting = remedy.action_if_it_lasts if failed or stalled else ""
+            action = (deleting and remedy.action_on_delete) or lasting or remedy.action
             return f"{action} {REPLAY}" if failed and issubclass(known, Retryable) else action
     return REPLAY if failed else ""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from shared.jobs.record import Phase
-from shared.jobs.summary import ClusterSummary
+from shared.jobs.summary import ClusterSummary, SummaryDetails
 from shared.pipeline.api import schema
 from shared.pipeline.api.parts import Page
 
@@ -29,12 +29,21 @@ _ATTENTION = (
 
 @dataclass(frozen=True)
 class Selection:
-    """The filters of a list, each "" or empty for none, and its order."""
+    """The filters of a list, each "" or empty for none, and its order.
+
+    ``labels`` are keys with their values, None for any; ``conditions`` types with their status. ``commit`` is
+    one that a cluster has, ``names`` the clusters that have it, None as long as nobody has looked.
+    """
 
     phases: frozenset[Phase] = frozenset()
     environment: str = ""
     location: str = ""
     prefix: str = ""
+    cluster_class: str = ""
+    labels: frozenset[tuple[str, str | None]] = frozenset()
+    conditions: frozenset[tuple[str, bool | None]] = frozenset()
+    commit: str = ""
+    names: frozenset[str] | None = None
     sort: Sort = Sort.NAME
 
     @property
@@ -42,13 +51,35 @@ class Selection:
         """Whether the list has every cluster, by name."""
         return self == Selection()
 
+    @property
+    def needs_details(self) -> bool:
+        """Whether the filters are about what summaries have only if it is asked for."""
+        return bool(self.labels or self.conditions or self.cluster_class)
+
     def matches(self, summary: ClusterSummary) -> bool:
         """Return whether a cluster is in the list."""
+        named = self.names is None or summary.name in self.names
         return (
-            (not self.phases or summary.phase in self.phases)
-            and self.environment in ("", summary.environment)
-            and self.location in ("", summary.location)
-            and summary.name.startswith(self.prefix)
+            named
+            and self._matches_details(summary.details)
+            and (
+                (not self.phases or summary.phase in self.phases)
+                and self.environment in ("", summary.environment)
+                and self.location in ("", summary.location)
+                and summary.name.startswith(self.prefix)
+            )
+        )
+
+    def _matches_details(self, details: SummaryDetails | None) -> bool:
+        if not self.needs_details:
+            return True
+        if details is None:
+            return False
+        labels, conditions = details.labels, details.conditions
+        return (
+            self.cluster_class in ("", details.cluster_class)
+            and all(key in labels and value in (None, labels[key]) for key, value in self.labels)
+            and all(kind in conditions and conditions[kind] is status for kind, status in self.conditions)
         )
 
     def key(self, summary: ClusterSummary) -> str:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.fleet.planning.plan import Item
 from shared.jobs.diagnosis import NewestPlan
-from shared.jobs.record import ClusterRecord
+from shared.jobs.gaps import Gaps
+from shared.jobs.health import problem_of
+from shared.jobs.recipes import STEPS
+from shared.jobs.record import READY, ClusterRecord, Running
+from shared.jobs.summary import ClusterSummary, summary_of
 from shared.pipeline.api import schema
 from shared.pipeline.api.cluster_list import EVERYTHING, Selection, counts_of, names_of_page
 from shared.pipeline.api.notify import failing_channels
@@ -24,7 +30,9 @@ from shared.pipeline.api.parts import (
 )
 from shared.pipeline.api.sweep_view import sweep_view
 from shared.pipeline.http_result import unknown_cluster
-from shared.ports import Ports
+from shared.pipeline.planner.commit_status import reached
+from shared.ports import FleetRecord, Ports
+from shared.ports.sweeps import SweepRecord
 
 EVENTS_SHOWN = 20
 NOT_CREATED_SHOWN = NEEDS_APPROVAL_SHOWN = 20
@@ -33,13 +41,16 @@ SAME_MOMENT = 100
 
 
 def fleet_view(ports: Ports, page: Page = FIRST_PAGE, selection: Selection = EVERYTHING) -> schema.Fleet:
-    """Return the fleet: what was planned last, and a page of its clusters.
+    """Return the fleet: what was planned last, and a page of its clusters; raise UnknownCommit.
 
     The records of the page alone are read as a whole. Its counts need the summaries of all clusters, and so
     does a list of some; a later page of the list of all clusters has no counts.
     """
-    fleet = ports.state.fleet()
-    summaries = ports.state.summaries() if not page.after or not selection.everything else None
+    fleet, sweep = ports.state.fleet(), ports.state.sweep()
+    summaries = None
+    if not page.after or not selection.everything:
+        summaries = _summaries(selection, ports)
+        selection = _with_names(selection, summaries, fleet, ports)
     if summaries is None or selection.everything:
         records = ports.state.clusters_page(page.after, page.limit)
         following = page.next([record.name for record in records])
@@ -64,10 +75,49 @@ def fleet_view(ports: Ports, page: Page = FIRST_PAGE, selection: Selection = EVE
         "needsApprovalCount": len(approvable),
         "failingChannels": [] if page.after else failing_channels(fleet, ports),
         "counts": None if summaries is None else counts_of(summaries, selection),
-        "sweep": None if page.after else sweep_view(ports),
-        "clusters": [cluster_view(record, items.get(record.name), ports.clock()) for record in records],
+        "sweep": None if page.after else sweep_view(sweep),
+        "repairedGaps": _repaired(fleet.gaps),
+        "clusters": [cluster_view(each, items.get(each.name), sweep, ports.clock()) for each in records],
         "next": following,
     }
+
+
+class UnknownCommit(LookupError):
+    """A commit by which clusters were to be selected was not planned."""
+
+
+def _summaries(selection: Selection, ports: Ports) -> Sequence[ClusterSummary]:
+    """Return the summaries with what a selection needs, from the records where they lack that."""
+    summaries = ports.state.summaries(details=selection.needs_details)
+    lacking = [each.name for each in summaries if each.details is None] if selection.needs_details else []
+    if not lacking:
+        return summaries
+    found = {record.name: summary_of(record) for record in ports.state.clusters_named(lacking)}
+    return [found.get(each.name, each) for each in summaries]
+
+
+def _with_names(
+    selection: Selection, summaries: Sequence[ClusterSummary], fleet: FleetRecord, ports: Ports
+) -> Selection:
+    """Return the selection with the clusters that have its commit: as its plan asks, or newer."""
+    if not selection.commit:
+        return selection
+    plan_record = ports.state.plan(selection.commit)
+    if plan_record is None:
+        raise UnknownCommit(selection.commit)
+    items, newest = items_of(plan_record), selection.commit == fleet.commit
+    has = (each for each in summaries if each.name in items)
+    names = frozenset(each.name for each in has if reached(items[each.name], each, newest=newest))
+    return replace(selection, names=names)
+
+
+def _repaired(gaps: Gaps) -> schema.Gaps:
+    """Return the heads that no webhook had announced."""
+    last = gaps.last
+    gap: schema.Gap | None = None
+    if last:
+        gap = {"commit": last.commit, "foundAt": iso(last.found), "foundBy": last.by.value}
+    return {"count": gaps.count, "last": gap}
 
 
 def cluster_detail(name: str, ports: Ports) -> schema.Cluster | schema.MissingCluster | None:
@@ -79,7 +129,8 @@ def cluster_detail(name: str, ports: Ports) -> schema.Cluster | schema.MissingCl
     problem = fleet_problem(fleet)
     if record is not None:
         spec = record.document["spec"]
-        return {**cluster_view(record, item, ports.clock()), **problem, "spec": spec, "events": events}
+        view = cluster_view(record, item, ports.state.sweep(), ports.clock())
+        return {**view, **problem, "spec": spec, "events": events}
     stopped = NewestPlan(fleet.commit, item).stopped
     if not events and stopped is None:
         return None
@@ -95,14 +146,24 @@ def describe_unknown(name: str, ports: Ports) -> str:
     return f"{error}; a newer commit is not planned yet: {not_yet}" if not_yet else error
 
 
-def cluster_view(record: ClusterRecord, item: Item | None, now: datetime) -> schema.ClusterSummary:
-    """Return a cluster as it is now; ``item`` is its part of the newest plan."""
+def cluster_view(
+    record: ClusterRecord, item: Item | None, sweep: SweepRecord, now: datetime
+) -> schema.ClusterSummary:
+    """Return a cluster as it is now; ``item`` is its part of the newest plan.
+
+    A sweep saves nothing of a cluster that is as it was verified: the list of its subscription says when.
+    """
     job, spec = record.job, record.document["spec"]
+    listed = sweep.listed_at(spec["subscriptionId"])
+    steps, running = STEPS[job.recipe], record.running or Running()
     return {
         "name": record.name,
         "phase": record.phase.value,
         "step": job.step.name.value if job.active or job.step.failure else "",
-        "reason": job.reason,
+        "stepNumber": steps.index(job.step.name) + 1,
+        "stepCount": len(steps),
+        "jobStartedAt": iso(job.started),
+        "reason": job.reason or problem_of(record),
         "since": iso(job.step.since if job.active else record.updated),
         "actionRequired": job.next_run.action_required,
         "awaitsTakeover": record.contested,
@@ -114,11 +175,19 @@ def cluster_view(record: ClusterRecord, item: Item | None, now: datetime) -> sch
         "commit": record.commit,
         "plan": plan_part(item) if item else None,
         "environment": record.desired.environment,
+        "clusterClass": record.desired.cluster_class,
+        "labels": dict(record.desired.labels),
         "location": spec["location"],
         "resourceGroup": spec["resourceGroup"],
         "subscriptionId": spec["subscriptionId"],
         "kubernetesVersion": spec["kubernetesVersion"],
-        "conditions": [condition_of(condition) for condition in record.conditions],
+        "runningVersion": running.kubernetes_version,
+        "nodes": running.nodes,
+        "fluxRevision": running.flux_revision,
+        "conditions": [
+            condition_of(each, listed if each.type == READY and each.status else None)
+            for each in record.conditions
+        ],
         "createdAt": iso(record.created),
         "updatedAt": iso(record.updated),
     }

@@ -104,14 +104,17 @@ def failure_of(record: ClusterRecord) -> schema.Failure | None:
     }
 
 
-def condition_of(condition: Condition) -> schema.Condition:
-    """Return a condition as Kubernetes writes one."""
+def condition_of(condition: Condition, listed: datetime | None = None) -> schema.Condition:
+    """Return a condition as Kubernetes writes one; ``listed`` is when a sweep confirmed it, if one has."""
+    verified = max(filter(None, (condition.verified, listed)), default=None)
     return {
         "type": condition.type,
-        "status": "True" if condition.status else "False",
+        "status": "Unknown" if condition.status is None else str(condition.status),
         "reason": condition.reason,
         "message": condition.message,
         "lastTransitionTime": iso(condition.since),
+        "lastVerifiedTime": iso(verified),
+        "observedGeneration": condition.observed_generation or None,
     }
 
 

@@ -1,4 +1,4 @@
-"""Refreshes: an operator has clusters, or all of them, compared with Azure now instead of with the timer."""
+"""Refreshes: an operator has clusters compared with Azure, and checked from inside, now instead of later."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from shared.jobs.messages import SweepPart
 from shared.pipeline.api import schema
 from shared.pipeline.api.approval import operator
 from shared.pipeline.http_result import HttpResult, rejected, unknown_cluster
-from shared.pipeline.outbox import request_sweep, request_whole_sweep
+from shared.pipeline.outbox import request_checks, request_sweep, request_whole_check, request_whole_sweep
 from shared.pipeline.sweep.conclusions import is_idle
 from shared.ports import Ports
 
@@ -32,7 +32,9 @@ def refresh(names: Sequence[str], actor: str, ports: Ports) -> HttpResult:
             )
     if names:
         request_sweep(SweepPart(sweep=ports.unique(), clusters=tuple(names)), ports)
+        request_checks(names, ports.unique(), ports)
     else:
         request_whole_sweep(ports)
+        request_whole_check(ports)
     receipt: schema.RefreshReceipt = {"clusters": list(names), "all": not names, "by": operator(actor)}
     return HttpResult(202, receipt)

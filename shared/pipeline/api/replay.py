@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from shared.jobs.acceptance import accept_retry
 from shared.jobs.diagnosis import diagnose
 from shared.jobs.events import replayed_event
 from shared.jobs.failures.errors import Stale
-from shared.jobs.record import accept_retry
+from shared.jobs.health import problem_of
 from shared.pipeline.api import schema
 from shared.pipeline.api.approval import operator
 from shared.pipeline.http_result import HttpResult, rejected, unknown_cluster
@@ -14,12 +15,12 @@ from shared.ports import Ports
 
 
 def replay(name: str, actor: str, ports: Ports, reason: str = "") -> HttpResult:
-    """Start the failed job of a cluster again; a job that has not failed is left alone."""
+    """Start the job of a cluster again that has failed, or of a cluster that is unhealthy inside."""
     while True:
         record = ports.state.cluster(name)
         if record is None:
             return rejected(404, unknown_cluster(name, ports.config.fleet))
-        if not record.failed:
+        if not record.failed and (record.job.active or not problem_of(record)):
             activity = diagnose(record, now=ports.clock(), retries=ports.config.retries).activity
             return rejected(409, f"{name} has not failed: it {activity}")
         try:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from shared.pipeline.api import schema
 from shared.pipeline.api.parts import iso
-from shared.ports import Ports
+from shared.ports.sweeps import SweepRecord
 
 SHOWN = 20
 
 
-def sweep_view(ports: Ports) -> schema.Sweep:
+def sweep_view(record: SweepRecord) -> schema.Sweep:
     """Return when the fleet was swept, which lists concluded nothing, and the orphans."""
-    record = ports.state.sweep()
     problems = [each for each in record.listings if each.problem]
     orphans = [orphan for each in record.listings for orphan in each.orphans]
     return {

@@ -65,7 +65,12 @@ def _queued(delivery: Pushed | PullChanged | Reviewed, ports: Ports) -> HttpResu
         commit = delivery.commit
     # After the request: a crash before this line causes a second, harmless plan, and loses no push.
     try:
-        ports.state.remember_delivery(delivery.digest, ports.clock())
+        if isinstance(delivery, Pushed):
+            ports.state.remember_delivery(
+                delivery.digest, ports.clock(), head=delivery.commit, pushed=delivery.at
+            )
+        else:
+            ports.state.remember_delivery(delivery.digest, ports.clock())
     except Retryable as error:
         log.warning("a delivery is queued and not remembered: %s: %s", error.kind, error)
     return HttpResult(202, {"queued": "plan", "commit": commit, "delivery": delivery.delivery})

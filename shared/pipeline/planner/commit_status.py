@@ -19,7 +19,8 @@ CONTEXT = "roadstead"
 class Progress:
     """How far a plan is, counted over its clusters; ``first_problem`` is a sentence for an operator.
 
-    ``waits`` are clusters that continue once an operator acts; ``first_wait`` describes the first one.
+    ``waits`` are clusters that continue once an operator acts; ``first_wait`` describes the first one, and
+    ``first_suspension`` the first cluster that is suspended.
     """
 
     total: int
@@ -29,6 +30,7 @@ class Progress:
     suspended: int = 0
     first_wait: str = ""
     waits: int = 0
+    first_suspension: str = ""
 
     @property
     def settled(self) -> bool:
@@ -41,16 +43,18 @@ def progress_of(plan: Plan, clusters: Mapping[str, ClusterSummary], *, newest: b
 
     ``newest``: no later commit was planned, so none can have removed a cluster that does not exist.
     """
-    ready = failed = suspended = 0
+    ready = failed = 0
     problems: list[str] = []
     waits: list[str] = []
+    suspensions: list[str] = []
     for item in plan.items:
         record = clusters.get(item.cluster)
-        if _reached(item, record, newest=newest):
+        if reached(item, record, newest=newest):
             ready += 1
             continue
         problem = _problem(item, record)
-        suspended += record is not None and record.phase is Phase.SUSPENDED and not problem
+        if record is not None and record.phase is Phase.SUSPENDED and not problem:
+            suspensions.append(f"{item.cluster}: {record.reason}")
         if record is not None and record.needs_action and not problem:
             waits.append(f"{item.cluster}: {record.reason}")
         if record is None and item.awaits_deletion and not newest:
@@ -62,8 +66,19 @@ def progress_of(plan: Plan, clusters: Mapping[str, ClusterSummary], *, newest: b
         problems.append(plan.problems[0])
     if plan.fleet_file_problem:
         problems.insert(0, plan.fleet_file_problem)
-    first_problem, first_wait = (texts[0] if texts else "" for texts in (problems, waits))
-    return Progress(len(plan.items), ready, failed, first_problem, suspended, first_wait, len(waits))
+    first_problem, first_wait, first_suspension = (
+        texts[0] if texts else "" for texts in (problems, waits, suspensions)
+    )
+    return Progress(
+        total=len(plan.items),
+        ready=ready,
+        failed=failed,
+        first_problem=first_problem,
+        suspended=len(suspensions),
+        first_wait=first_wait,
+        waits=len(waits),
+        first_suspension=first_suspension,
+    )
 
 
 def _problem(item: Item, record: ClusterSummary | None) -> str:
@@ -74,7 +89,11 @@ def _problem(item: Item, record: ClusterSummary | None) -> str:
     return ""
 
 
-def _reached(item: Item, record: ClusterSummary | None, *, newest: bool) -> bool:
+def reached(item: Item, record: ClusterSummary | None, *, newest: bool) -> bool:
+    """Return whether a cluster is as an item of a plan asks, or as a later plan does.
+
+    ``newest``: no later commit was planned.
+    """
     if item.awaits_deletion and record is not None:
         if record.uid != item.uid:
             return record.observed_generation > 0  # a later commit had it created again
@@ -110,6 +129,11 @@ def status_of(plan: Plan, progress: Progress, *, link: str, superseded_by: str =
         return CommitStatus(
             "error", status_line(f"superseded by {superseded_by[:8]}: {description}"), CONTEXT, link
         )
+    if progress.suspended and progress.ready + progress.suspended >= progress.total:
+        # No progress until a date, or a commit: neither pending, nor success, nor a failure of a cluster.
+        in_sync = f"{progress.ready} of {progress.total} clusters in sync"
+        ended = f"suspended: {in_sync}; {progress.first_suspension}"
+        return CommitStatus("error", status_line(ended), CONTEXT, link)
     return CommitStatus("pending", status_line(description), CONTEXT, link)
 
 

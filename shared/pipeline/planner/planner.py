@@ -36,6 +36,7 @@ from shared.pipeline.planner.branch_head import (
 from shared.pipeline.planner.branch_reads import next_read_at, serving_read, with_read
 from shared.pipeline.planner.group_index import index_groups
 from shared.pipeline.planner.handover import begun, hand_over, may_be_saved, small_changes, supersede
+from shared.pipeline.planner.missed_heads import repaired_gaps
 from shared.pipeline.planner.plan_problems import report_failed_plan, report_outage, report_unreadable
 from shared.pipeline.planner.reporter import report, report_again
 from shared.pipeline.planner.team_reviews import approved_request
@@ -156,6 +157,7 @@ def _plan(request: PlanRequest, read: BranchHead, fleet: FleetRecord, ports: Por
     try:
         planning = replace(fleet, planning=head, head_read_at=read.at, waiting="")
         planning = replace(planning, handover=begun(head, fleet, ports.clock()))
+        planning = replace(planning, gaps=repaired_gaps(request, head, fleet, ports.state))
         started = ports.state.save_fleet(replace(planning, installation=fleet.installation or ports.unique()))
         saved_by_another = may_be_saved(fleet, ports)
         supersede(saved_by_another, ports)
@@ -168,7 +170,7 @@ def _plan(request: PlanRequest, read: BranchHead, fleet: FleetRecord, ports: Por
             # Nothing has changed: an incomplete read decides nothing.
             failed = BranchRead(None, fleet.last_read.started) if fleet.last_read else None
             as_before = replace(started, planning=fleet.planning, handover=fleet.handover)
-            as_before = replace(as_before, head_read_at=fleet.head_read_at)
+            as_before = replace(as_before, head_read_at=fleet.head_read_at, gaps=fleet.gaps)
             report_unreadable(request, error, replace(as_before, last_read=failed), ports)
             return
         inputs = PlanInputs(desired, records, known)

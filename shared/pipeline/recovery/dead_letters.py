@@ -9,7 +9,7 @@ only when the state does not answer: then the message stays in its queue.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -19,7 +19,7 @@ from shared.jobs.failures.errors import DeadLettered, Retryable, Stale
 from shared.jobs.failures.fleet_problem import Failed, FleetProblem
 from shared.jobs.job import JobQueue
 from shared.jobs.lease import names_moment
-from shared.jobs.messages import JobMessage, PlanRequest
+from shared.jobs.messages import CheckMessage, JobMessage, PlanRequest, message_of_worker
 from shared.jobs.outcomes import Fail
 from shared.jobs.record import ClusterRecord
 from shared.pipeline import outbox
@@ -72,6 +72,8 @@ def _handle(received: ReceivedDeadLetter, ports: Ports) -> bool:
     if isinstance(message, JobMessage):
         _fail_job(message, received, ports)
         return True
+    if isinstance(message, CheckMessage):
+        return True  # the next check reads the same clusters
     if isinstance(message, PlanRequest):
         _record_problem(message, received, ports)
         return message.kind in ("plan", "report", "sweep", "notify") and message.approval is None
@@ -79,15 +81,14 @@ def _handle(received: ReceivedDeadLetter, ports: Ports) -> bool:
     return False
 
 
-def _parsed(received: ReceivedDeadLetter) -> JobMessage | PlanRequest | None:
+def _parsed(received: ReceivedDeadLetter) -> JobMessage | CheckMessage | PlanRequest | None:
     """Return the message of a queue, None when its body is not one."""
-    kinds: Mapping[str, type[JobMessage] | type[PlanRequest]] = {
-        **dict.fromkeys(JobQueue, JobMessage),
-        **dict.fromkeys(("plans", "previews"), PlanRequest),
+    read: Mapping[str, Callable[[bytes], JobMessage | CheckMessage | PlanRequest]] = {
+        **dict.fromkeys(JobQueue, message_of_worker),
+        **dict.fromkeys(("plans", "previews"), PlanRequest.model_validate_json),
     }
-    kind = kinds.get(received.queue)
     try:
-        return kind.model_validate_json(received.body) if kind else None
+        return read[received.queue](received.body) if received.queue in read else None
     except ValueError:
         return None
 

@@ -9,36 +9,46 @@ from datetime import datetime, timedelta
 
 from shared.jobs.failures.errors import ReconcileError, Stale
 from shared.jobs.failures.fleet_problem import Failed, FleetProblem
+from shared.jobs.gaps import FoundBy
 from shared.jobs.job import JobQueue
 from shared.jobs.lease import overdue, served_until
-from shared.jobs.messages import PlanRequest
+from shared.jobs.messages import Found, PlanRequest
 from shared.pipeline import outbox
 from shared.pipeline.outbox import request_notifications, request_plan, send_overdue
 from shared.pipeline.repository.branch_source import is_own
-from shared.ports import FleetRecord, PlanRecord, Ports
+from shared.ports import BranchHead, FleetRecord, PlanRecord, Ports
 
 log = logging.getLogger(__name__)
 
 STANDS_STILL = timedelta(minutes=2)
 """A plan without progress for so long is planned again by a timer; a part of a hand-over takes seconds."""
 
+WEBHOOK_SECONDS = 15.0
+"""How long the timer waits for the webhook of a head that it is the first to see: it comes within seconds."""
+
 UNREAD_REVIEWS = timedelta(hours=1)
 """How long after a failed attempt the reviews of a plan are read again."""
 
 
 def plan_missed_head(ports: Ports) -> bool:
-    """Queue a plan when the head is not what was planned last, or a plan failed, waits or was not finished.
-
-    Leaves a plan of the head alone that makes progress.
-    Takes one read of the branch on GitHub and one of a record. The id of the request changes every minute,
-    so that a request that had no effect can be repeated. A read that fails becomes the fleet's problem, which
-    the next plan clears.
+    """Queue a plan of a head that needs one. A read that fails becomes the fleet's problem, which the next
+    plan clears.
     """
     try:
         read = ports.repository.read_head(ports.config.branch)
     except ReconcileError as error:
         _report_unreadable(error, ports)
         return False
+    return request_missing_plan(read, FoundBy.TIMER, ports)
+
+
+def request_missing_plan(read: BranchHead, found_by: FoundBy, ports: Ports) -> bool:
+    """Queue a plan when the head is not what was planned last, or a plan failed, waits or was not finished.
+
+    Leaves a plan of the head alone that makes progress. Takes one read of a record. The id of the request
+    changes every minute, so that a request that had no effect can be repeated; that of an operator changes
+    every second. The timer lets the webhook of a head come first that was pushed a moment ago.
+    """
     fleet = ports.state.fleet()
     head, known = read.commit, is_own(read, fleet, ports)
     if head == fleet.commit and known and not (fleet.problem or fleet.waiting or fleet.planning):
@@ -46,10 +56,16 @@ def plan_missed_head(ports: Ports) -> bool:
     if head == fleet.planning and known and _makes_progress(fleet, ports.clock()):
         return False
     log.warning("commit %s was not planned, or not to the end; planning it now", head[:8])
-    minute = int(ports.clock().timestamp() // 60)
+    new = bool(fleet.commit) and not (fleet.problem or fleet.waiting or fleet.planning)
+    every = 60 if found_by is FoundBy.TIMER else 1
+    slot = int(ports.clock().timestamp() // every)
     # The request announces no commit: this read of GitHub may be as stale as the planner's.
-    request = PlanRequest(reason="missed head", again=bool(fleet.planning), read_from=ports.clock())
-    request_plan(request, message_id=f"missed:{head}:{minute}", ports=ports)
+    found = Found(by=found_by, at=ports.clock())
+    request = PlanRequest(
+        reason="missed head", again=bool(fleet.planning), read_from=ports.clock(), found=found
+    )
+    after = WEBHOOK_SECONDS if new and found_by is FoundBy.TIMER else 0
+    request_plan(request, message_id=f"missed:{found_by}:{head}:{slot}", ports=ports, after=after)
     return True
 
 

@@ -9,7 +9,8 @@ from shared.ports import Ports
 def record_changed_settings(ports: Ports) -> bool:
     """Save an act for the settings that differ from those seen last; return whether there was one.
 
-    Takes one read. The first settings of a fleet are no change.
+    Takes one read. The first settings of a fleet are no change. From the first time on every timer is
+    expected to run, also one that never has.
     """
     now, before = dict(ports.config.settings), dict(ports.state.settings_seen())
     changes = changed_settings(before, now)
@@ -25,5 +26,6 @@ def record_changed_settings(ports: Ports) -> bool:
             result="seen",
         )
         ports.state.save_act(act)
+    ports.state.expect_timers(ports.config.timers.keys(), ports.clock())
     ports.state.save_settings_seen(now)
     return True

@@ -13,7 +13,7 @@ from shared.jobs.failures.errors import Stale
 from shared.jobs.outcomes import Done, Fail
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.facts import store_fact
-from shared.pipeline.sweep.verdicts import verdict
+from shared.pipeline.sweep.verdicts import finding_of_sweep, verdict
 from shared.pipeline.worker.steps.context import StepContext
 from shared.ports import Ports
 
@@ -45,7 +45,7 @@ def conclude(record: ClusterRecord, existing: Json | None, ports: Ports) -> bool
     A record that somebody else writes meanwhile is left to them, and to the next sweep.
     """
     found = verdict(existing, StepContext.of(record, ports).owner)
-    if (found.error.kind if found else "") == record.finding:
+    if (found.error.kind if found else "") == finding_of_sweep(record.finding):
         return False
     outcome = Fail(found.error) if found else Done("a sweep found the cluster as it was verified")
     after = apply_outcome(record, outcome, now=ports.clock(), jitter=0)
@@ -58,6 +58,18 @@ def conclude(record: ClusterRecord, existing: Json | None, ports: Ports) -> bool
     try:
         ports.state.save(after)
     except Stale:
-        log.info("%s: its record was written meanwhile", record.name)
-        return False
+        current = written_beside(record, ports)
+        return current is not None and conclude(current, existing, ports)
     return True
+
+
+def written_beside(record: ClusterRecord, ports: Ports) -> ClusterRecord | None:
+    """Return what somebody wrote over a record, None unless its job is the same as before.
+
+    A sweep and a check may end at one moment: neither loses what the other one found.
+    """
+    current = ports.state.cluster(record.name)
+    same = current is not None and (current.uid, current.job) == (record.uid, record.job)
+    if not same:
+        log.info("%s: its record was written meanwhile", record.name)
+    return current if same else None

@@ -17,6 +17,7 @@ from shared.jobs.failures.errors import (
     NoLongerReady,
 )
 from shared.jobs.job import Contest, ContestKind
+from shared.jobs.record import of_health
 from shared.jobs.summary import ClusterSummary
 from shared.pipeline.worker.steps.azure_state import FAILED_STATES, provisioning_error, state_of
 from shared.ports import FleetConfig
@@ -83,7 +84,12 @@ def _failed(existing: Json, owner: Owner) -> ClusterFailed | None:
 def is_suspect(summary: ClusterSummary, existing: Json | None, owner: Owner) -> bool:
     """Return whether Azure seems to show something else of an idle cluster than its record says."""
     found = verdict(existing, owner)
-    return (found.error.kind if found else "") != summary.finding
+    return (found.error.kind if found else "") != finding_of_sweep(summary.finding)
+
+
+def finding_of_sweep(finding: str) -> str:
+    """Return the finding of a record as far as sweeps decide it: that of a check ends with a check."""
+    return "" if of_health(finding) else finding
 
 
 def owner_of(summary: ClusterSummary, installation: str, config: FleetConfig) -> Owner:

@@ -120,6 +120,12 @@ class RateLimiter:
             self._correct(error, limits, subscription)
             raise
 
+    def has_spare(self, limit: Limit, subscription: str) -> bool:
+        """Return whether half of a limit is unused now: what is not urgent leaves the rest to others."""
+        now = self._ports.clock()
+        bucket = self._ports.state.bucket(_key(limit.common, subscription)) or Bucket(now)
+        return bucket.full_at <= now + limit.common.usable // 2 * limit.common.interval
+
     @property
     def reserved(self) -> Mapping[str, tuple[datetime, ...]]:
         """The reservations that the step has not used, as a record stores them."""

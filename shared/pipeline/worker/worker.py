@@ -23,6 +23,7 @@ from dataclasses import replace
 from shared.jobs.apply_outcome import apply_outcome, postpone, release
 from shared.jobs.events import events_between, rate_limited_event, superseded_event
 from shared.jobs.failures.errors import ReconcileError, Retryable, Stale, Unexpected
+from shared.jobs.health import problem_of
 from shared.jobs.job import JobQueue
 from shared.jobs.lease import (
     MAX_ABANDONED_LEASES,
@@ -179,6 +180,8 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
         send_continuation(leased.record, ports)
     if changed or not after.job.active:
         outbox.request_report(ports)
+    if not after.job.active and problem_of(after):  # what a check found before may be over
+        outbox.request_checks([after.name], str(after.job.sequence), ports)
     return following is not None
 
 

@@ -3,66 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import Any
 
 from localcloud.kubernetes.world.kinds import BUILT_IN
 from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.inventory import INVENTORY
-from shared.fleet.resource_ids import ClusterId, ObjectRef
+from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.record import Phase
-from shared.ports import KubernetesApi
+from tests.support.calls_inside import Calls, counted
 from tests.support.flux_components import RECEIVER, brought, definition, fleet, installed, named
 from tests.support.one_cluster import live, world
 from tests.support.pipeline_runs import phases, push
-from tests.support.replaced_ports import Around
 
 EXTRA = tuple(named("ConfigMap", f"map-{number}", data={"a": "b"}) for number in range(20))
 CONTROLLERS = ["source-controller", "kustomize-controller"]
 """The Deployments of the example: the API server stores their CPU of "1000m" as "1"."""
-
-
-@dataclass
-class Calls:
-    """What a cluster was asked."""
-
-    read: list[ObjectRef] = field(default_factory=list)
-    listed: list[str] = field(default_factory=list)
-    applied: list[str] = field(default_factory=list)
-    tried: list[str] = field(default_factory=list)
-
-    def around(self, api: KubernetesApi) -> Any:
-        def get(ref: ObjectRef) -> Json | None:
-            self.read.append(ref)
-            return api.get(ref)
-
-        def listed(api_version: str, kind: str, **selectors: str) -> object:
-            self.listed.append(kind)
-            return api.list(api_version, kind, **selectors)
-
-        def apply(manifest: Json, *, dry_run: bool = False) -> Json:
-            (self.tried if dry_run else self.applied).append(manifest["metadata"]["name"])
-            return api.apply(manifest, dry_run=dry_run)
-
-        return Around(api, get=get, list=listed, apply=apply)
-
-
-@contextmanager
-def counted(cloud: MemoryCloud) -> Iterator[Calls]:
-    """Count the calls to the cluster meanwhile."""
-    calls, kubernetes = Calls(), cloud.ports.kubernetes
-
-    def connect(cluster: ClusterId, **how: Any) -> KubernetesApi:
-        connected: KubernetesApi = calls.around(kubernetes.connect(cluster, **how))
-        return connected
-
-    cloud.with_ports(lambda ports: replace(ports, kubernetes=Around(kubernetes, connect=connect)))
-    yield calls
-    cloud.with_ports(lambda ports: replace(ports, kubernetes=kubernetes))
 
 
 def first_install(*more: Json) -> Calls:

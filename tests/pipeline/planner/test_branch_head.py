@@ -195,6 +195,7 @@ def test_a_commit_newer_than_the_last_plan_needs_no_confirmation() -> None:
     cloud.clock.advance(LAG.total_seconds() + 3)
     commit = cloud.repository.push(fleet_files.fleet("one") | {"README.md": b"its webhook is lost"})
     assert missed_work.plan_missed_head(cloud.ports)
+    cloud.clock.advance(missed_work.WEBHOOK_SECONDS)
     while cloud.step():  # the plan, and the notifications
         pass
     assert cloud.state.fleet().commit == commit

@@ -11,7 +11,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.jobs.record import Phase
-from shared.pipeline.planner.commit_status import progress_of
+from shared.pipeline.planner.commit_status import Progress, progress_of, status_of
 from shared.pipeline.planner.reporter import OPEN_PLANS
 from shared.pipeline.recovery import missed_work
 from tests.support import fleet_files
@@ -49,9 +49,39 @@ def test_a_superseded_commit_ends_when_a_later_one_suspends_its_cluster() -> Non
     files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=3, extra=_suspended(cloud))
     newest = push(cloud, files)
     cloud.run(1800)
-    assert status(cloud, newest) == ("pending", "0 of 1 clusters in sync, 1 suspended (1 update)")
+    state, description = status(cloud, newest)
+    assert (state, description[:48]) == ("error", "suspended: 0 of 1 clusters in sync; one: suspend")
     expected = f"superseded by {newest[:8]}: 0 of 1 clusters in sync, 1 suspended (1 update)"
     assert status(cloud, superseded) == ("error", expected)
+
+
+@pytest.mark.parametrize(
+    ("progress", "state"),
+    [
+        (Progress(3, 1, 0, "", suspended=1), "pending"),
+        (Progress(3, 1, 0, "", suspended=1, first_wait="three: is stopped", waits=1), "pending"),
+        (Progress(3, 1, 1, "three: Failed", suspended=1), "failure"),
+        (Progress(3, 1, 0, "", suspended=2), "error"),
+        (Progress(0, 0, 0, ""), "success"),
+    ],
+)
+def test_a_commit_ends_as_suspended_once_nothing_else_is_left_to_do(progress: Progress, state: str) -> None:
+    shown = status_of(Plan("c" * 40), progress, link="")
+    assert (shown.state, shown.description.startswith("suspended: ")) == (state, state == "error")
+
+
+def test_a_commit_with_a_suspended_cluster_ends_as_suspended_and_succeeds_after_that() -> None:
+    cloud = ready("one", "two")
+    files = fleet_files.fleet("one", "two")
+    files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", extra=_suspended(cloud))
+    files["clusters/two/cluster.yaml"] = fleet_files.cluster("two", count=3)
+    commit = push(cloud, files)
+    cloud.run(1800, until=lambda: False)
+    state, description = status(cloud, commit)
+    assert (state, description[:40]) == ("error", "suspended: 1 of 2 clusters in sync; one:")
+    resumed = push(cloud, files | {"clusters/one/cluster.yaml": fleet_files.cluster("one")})
+    cloud.run()
+    assert status(cloud, resumed)[0] == "success"
 
 
 def test_a_superseded_commit_is_a_success_once_its_clusters_are_in_sync() -> None:

@@ -10,7 +10,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action
-from shared.jobs.record import accept_new
+from shared.jobs.acceptance import accept_new
 from shared.pipeline.api.plans import plan_view
 from shared.pipeline.api.why import why_view
 from shared.pipeline.outbox import send_continuation

@@ -220,7 +220,7 @@ def test_a_recorded_delivery_under_new_ids_queues_nothing_and_is_stored_once() -
     first = read(body)
     assert accept(first, cloud.ports).status == 202
     stored: list[str] = []
-    around(cloud, "state", remember_delivery=lambda digest, _: stored.append(digest))
+    around(cloud, "state", remember_delivery=lambda digest, *_, **__: stored.append(digest))
     for number in range(20):
         replayed = read(body, X_GitHub_Delivery=f"forged-{number}")
         assert accept(replayed, cloud.ports).status == 200

@@ -15,6 +15,7 @@ from shared.pipeline.api.schema.acts import (
     RefreshReceipt,
     ReplayReceipt,
     SourceReceipt,
+    SyncReceipt,
     TakeoverReceipt,
 )
 from shared.pipeline.api.schema.clusters import (
@@ -37,10 +38,13 @@ from shared.pipeline.api.schema.fleet import (
     Counts,
     FailingChannel,
     Fleet,
+    Gap,
+    Gaps,
     Orphan,
     Sweep,
     SweepProblem,
 )
+from shared.pipeline.api.schema.health import Health, Readiness, ServiceHealth, TimerHealth
 from shared.pipeline.api.schema.notifications import Route, RouteReceipt, Routes
 from shared.pipeline.api.schema.plans import (
     Approval,
@@ -75,6 +79,9 @@ __all__ = [
     "Failure",
     "Fleet",
     "FleetProblem",
+    "Gap",
+    "Gaps",
+    "Health",
     "Imported",
     "MissingCluster",
     "Orphan",
@@ -84,6 +91,7 @@ __all__ = [
     "PlanSummary",
     "Plans",
     "Progress",
+    "Readiness",
     "Recorded",
     "RecordedCluster",
     "RefreshReceipt",
@@ -91,9 +99,12 @@ __all__ = [
     "Route",
     "RouteReceipt",
     "Routes",
+    "ServiceHealth",
     "SourceReceipt",
     "Sweep",
     "SweepProblem",
+    "SyncReceipt",
     "TakeoverReceipt",
+    "TimerHealth",
     "Why",
 ]

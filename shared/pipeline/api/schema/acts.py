@@ -24,6 +24,15 @@ class RefreshReceipt(TypedDict):
 
 
 @final
+class SyncReceipt(TypedDict):
+    """``POST sync``: the head of the branch, and whether a plan of it was queued."""
+
+    commit: str
+    queued: bool
+    by: str
+
+
+@final
 class TakeoverReceipt(TypedDict):
     """``POST clusters/NAME/takeover``: the installations that the takeover overrules, by id."""
 

@@ -32,13 +32,18 @@ Failure = TypedDict(
 
 
 class Condition(TypedDict):
-    """A condition, as Kubernetes writes one."""
+    """A condition, as Kubernetes writes one; ``lastVerifiedTime`` is when it was found to be so at last.
+
+    It and ``observedGeneration`` are None in a record of the version before.
+    """
 
     type: str
     status: str
     reason: str
     message: str
     lastTransitionTime: str | None
+    lastVerifiedTime: str | None
+    observedGeneration: int | None
 
 
 class Event(TypedDict):
@@ -72,6 +77,9 @@ class ClusterSummary(TypedDict):
     name: str
     phase: str
     step: str
+    stepNumber: int
+    stepCount: int
+    jobStartedAt: str | None
     reason: str
     since: str | None
     actionRequired: str
@@ -84,10 +92,15 @@ class ClusterSummary(TypedDict):
     commit: str
     plan: PlanPart | None
     environment: str
+    clusterClass: str
+    labels: dict[str, str]
     location: str
     resourceGroup: str
     subscriptionId: str
     kubernetesVersion: str
+    runningVersion: str
+    nodes: int
+    fluxRevision: str
     conditions: list[Condition]
     createdAt: str | None
     updatedAt: str | None

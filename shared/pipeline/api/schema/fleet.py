@@ -51,6 +51,21 @@ class FailingChannel(TypedDict):
     since: str | None
 
 
+class Gap(TypedDict):
+    """A head that no webhook had announced; ``foundBy`` is ``timer``, or ``sync`` for an operator."""
+
+    commit: str
+    foundAt: str | None
+    foundBy: str
+
+
+class Gaps(TypedDict):
+    """How many such heads were planned so far, and the last one."""
+
+    count: int
+    last: Gap | None
+
+
 @final
 class Fleet(FleetProblem):
     """``GET clusters``. ``notCreated`` are the first clusters that the newest plan does not create.
@@ -72,6 +87,7 @@ class Fleet(FleetProblem):
     failingChannels: list[FailingChannel]
     counts: Counts | None
     sweep: Sweep | None
+    repairedGaps: Gaps
     clusters: list[ClusterSummary]
     next: str | None
 

@@ -56,9 +56,14 @@ def apply_over(live: Json | None, manifest: Json, api: KubernetesApi, *, entirel
     ours = transferred(live, entirely=entirely)
     if ours is not None:
         api.replace(ours)
-    elif is_applied(manifest, live) and (
-        is_held(manifest, live) or same(live, api.apply(manifest, dry_run=True))
-    ):
+    elif is_as_applied(live, manifest, api):
         return Applied()
     after = api.apply(manifest)
     return Applied(1, tuple(f"{ref_of(manifest)}: {fields}" for fields in lost_fields(live, after)))
+
+
+def is_as_applied(live: Json, manifest: Json, api: KubernetesApi) -> bool:
+    """Return whether an apply would change nothing: a dry run shows what the object itself does not."""
+    if not is_applied(manifest, live):
+        return False
+    return is_held(manifest, live) or same(live, api.apply(manifest, dry_run=True))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
+from shared.fleet.aks.cluster_body import control_plane
+from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes import flux_objects
 from shared.fleet.kubernetes.flux_readiness import (
     Failed,
@@ -18,8 +20,9 @@ from shared.fleet.kubernetes.flux_readiness import (
 from shared.fleet.kubernetes.rollout import unfinished
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.outcomes import Done, Outcome, Restart, Wait
+from shared.jobs.record import Running
 from shared.pipeline.worker.steps import drain
-from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS
+from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS, profiles_of
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.components import rollout_wait
 from shared.pipeline.worker.steps.flux.sync import request_of
@@ -51,7 +54,15 @@ def verify(context: StepContext) -> Outcome:
     existing = context.azure(GetCluster(context.cluster))
     if existing is None:
         return Restart(f"the cluster {context.record.name} no longer exists in Azure")
-    return drain.behind(context, existing) or Done(f"Flux applied {applied.revision}")
+    pools = profiles_of(existing)
+    running = Running(control_plane(existing), sum(map(_nodes, pools)), applied.revision)
+    return drain.behind(context, existing) or Done(f"Flux applied {applied.revision}", running=running)
+
+
+def _nodes(pool: Json) -> int:
+    """Return how many nodes a pool has; of single machines Azure counts those of each size."""
+    machines = pool.get("virtualMachineNodesStatus") or ()
+    return int(pool.get("count") or 0) or sum(int(each.get("count") or 0) for each in machines)
 
 
 def _readiness(context: StepContext, api: KubernetesApi, ref: ObjectRef) -> Readiness | None:
@@ -89,7 +100,7 @@ def _older_commit(context: StepContext, revision: str) -> Wait | None:
     the job if git says so, or if it is the head that the planner planned last: after a forced push it need
     not be a descendant.
     """
-    if not _pulls_the_fleet(context) or _follows(context, revision):
+    if not pulls_the_fleet(context) or _follows(context, revision):
         return None
     wanted = context.record.commit[:8]
     reason = f"Flux: the source is at {revision or 'no revision'}, which does not contain commit {wanted}"
@@ -102,14 +113,14 @@ def _follows(context: StepContext, revision: str) -> bool:
     Where commits come faster than Flux applies them, it never has applied what it fetched last.
     """
     commit, wanted = commit_of(revision), context.record.commit
-    if not commit or not _pulls_the_fleet(context):
+    if not commit or not pulls_the_fleet(context):
         return False
     fleet = context.ports.state.fleet()
     newest = commit in (wanted, fleet.planning or fleet.commit)
     return newest or context.ports.repository.is_descendant(commit, wanted)
 
 
-def _pulls_the_fleet(context: StepContext) -> bool:
+def pulls_the_fleet(context: StepContext) -> bool:
     """Return whether Flux pulls the tracked branch of the fleet repository."""
     config, flux = context.ports.config, context.desired.spec.flux
     name = urlsplit(flux.repository).path.strip("/").removesuffix(".git").lower()

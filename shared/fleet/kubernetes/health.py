@@ -1,0 +1,153 @@
+"""What is wrong on a running cluster, as its objects show it. Pure.
+
+Flux writes its results as conditions of its objects (fluxcd.io/flux/components, "Status" of each kind), and
+the node controller the condition ``Ready`` of a node (kubernetes.io/docs/reference/node/node-status). What is
+at work is no fault before ``PATIENCE`` has passed: a new node takes minutes, and so does a large release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.flux_objects import KUSTOMIZATION, SOURCE, ref_of
+from shared.fleet.kubernetes.flux_readiness import message_of, ready_condition
+from shared.fleet.kubernetes.rollout import unfinished
+from shared.fleet.resource_ids import ObjectRef
+
+PATIENCE = timedelta(minutes=10)
+FLUX_KINDS = ("GitRepository", "OCIRepository", "Kustomization", "HelmRelease")
+"""The kinds of Flux whose objects say whether a cluster follows its sources, sources first."""
+_DEFINITION = "CustomResourceDefinition"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An object that is not as it should be: why in one word, and a sentence without its subject.
+
+    ``revision`` is what Flux tried to apply, "" where no new revision failed; ``path`` is where that has the
+    manifests, "" for the root and where it is unknown.
+    """
+
+    ref: ObjectRef
+    reason: str
+    message: str
+    revision: str = ""
+    path: str = ""
+
+    def __str__(self) -> str:
+        return f"the {self.ref}: {self.message}"
+
+
+def kinds_of_flux(components: Sequence[Json]) -> Iterator[tuple[str, str]]:
+    """Yield the apiVersion and kind of ``FLUX_KINDS`` that the components define, in their order."""
+    defined: Mapping[str, Json] = {
+        one["spec"]["names"]["kind"]: one["spec"] for one in components if one["kind"] == _DEFINITION
+    }
+    for kind in FLUX_KINDS:
+        if kind in defined:
+            spec = defined[kind]
+            stored = next(version["name"] for version in spec["versions"] if version.get("storage"))
+            yield f"{spec['group']}/{stored}", kind
+
+
+def missing(ref: ObjectRef) -> Fault:
+    """Return the fault of an object that Roadstead applied and the cluster lacks."""
+    return Fault(ref, "ObjectMissing", "Roadstead applied it, and it no longer exists")
+
+
+def changed(ref: ObjectRef, what: str = "") -> Fault:
+    """Return the fault of an object that is not as Roadstead applied it."""
+    return Fault(ref, "ObjectChanged", f"somebody changed what Roadstead applied{what and f': {what}'}")
+
+
+def sync_faults(wanted: Sequence[Json], live: Mapping[ObjectRef, Json]) -> Iterator[Fault]:
+    """Yield what is wrong with the sync objects: each selects what the manifest asks for, and runs."""
+    for manifest in wanted:
+        ref = ref_of(manifest)
+        spec = (live.get(ref) or {}).get("spec") or {}
+        if ref not in live:
+            yield missing(ref)
+            continue
+        others = [f"spec.{key}" for key, value in manifest["spec"].items() if spec.get(key) != value]
+        if others:
+            yield changed(ref, ", ".join(others))
+        if spec.get("suspend"):
+            yield Fault(ref, "Suspended", "somebody suspended it, so the cluster does not follow git")
+
+
+def deployment_faults(deployments: Sequence[Json], now: datetime) -> Iterator[Fault]:
+    """Yield the Deployments of Flux that do not run their newest version."""
+    settled = [one for one in deployments if now - _changed_at(one) > PATIENCE]
+    named = {one["metadata"]["name"]: ref_of(one) for one in settled}
+    for rollout in unfinished(settled):
+        yield Fault(named[rollout.name], "NotRunning", rollout.message)
+
+
+def flux_faults(objects: Sequence[Json], now: datetime) -> Iterator[Fault]:
+    """Yield the objects of Flux that failed, or that take too long; what somebody suspended is at rest."""
+    for live in objects:
+        if (live.get("spec") or {}).get("suspend"):
+            continue
+        fault = _flux_fault(live, now)
+        if fault is not None:
+            yield fault
+
+
+def _flux_fault(live: Json, now: datetime) -> Fault | None:
+    ref, ready = ref_of(live), ready_condition(live)
+    if ready is None or ready.get("observedGeneration", 0) < live["metadata"].get("generation", 0):
+        if now - _changed_at(live) <= PATIENCE:
+            return None
+        return Fault(ref, "NotReconciled", f"Flux has not reconciled it since {_changed_at(live):%H:%M} UTC")
+    if ready.get("status") == "True":
+        return None
+    reason = str(ready.get("reason") or "Failed")
+    if ready.get("status") == "False":
+        status, spec = live.get("status") or {}, live.get("spec") or {}
+        tried, applied = status.get("lastAttemptedRevision"), status.get("lastAppliedRevision")
+        revision = str(tried) if tried and tried != applied else ""
+        return Fault(ref, reason, f"{reason}: {message_of(ready)}", revision, str(spec.get("path") or ""))
+    since = _time(ready.get("lastTransitionTime"))
+    if now - since <= PATIENCE:
+        return None
+    return Fault(ref, reason, f"{reason} since {since:%H:%M} UTC: {message_of(ready)}")
+
+
+def node_faults(nodes: Sequence[Json], now: datetime) -> Iterator[Fault]:
+    """Yield the nodes that are not ready."""
+    for node in nodes:
+        ready = ready_condition(node)
+        since = _time((ready or {}).get("lastTransitionTime") or node["metadata"].get("creationTimestamp"))
+        if (ready or {}).get("status") == "True" or now - since <= PATIENCE:
+            continue
+        why = f": {message_of(ready)}" if ready and ready.get("message") else ""
+        message = f"not ready since {since:%Y-%m-%d %H:%M} UTC{why}"
+        yield Fault(ref_of(node), "NodeNotReady", message)
+
+
+def in_order(faults: Sequence[Fault]) -> list[Fault]:
+    """Return the faults with likely causes first: what Roadstead applied, then sources, then the rest."""
+    order = {kind: number for number, kind in enumerate(FLUX_KINDS)}
+    first = (SOURCE, KUSTOMIZATION)
+    return sorted(
+        faults, key=lambda fault: (order.get(fault.ref.kind, -1), fault.ref not in first, str(fault.ref))
+    )
+
+
+def _changed_at(live: Json) -> datetime:
+    """Return when somebody wrote an object last, and not only its status."""
+    metadata = live["metadata"]
+    written = [
+        entry["time"]
+        for entry in metadata.get("managedFields") or ()
+        if entry.get("time") and not entry.get("subresource")
+    ]
+    return max(map(_time, written), default=_time(metadata.get("creationTimestamp")))
+
+
+def _time(text: object) -> datetime:
+    """Return a time of Kubernetes; long ago without one."""
+    return datetime.fromisoformat(str(text)) if text else datetime(1970, 1, 1, tzinfo=UTC)

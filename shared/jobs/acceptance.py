@@ -1,0 +1,93 @@
+"""What an accepted commit, a replay or a takeover makes of a cluster's record: a new job."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from shared.fleet.aks.removed_keys import keys_to_remove
+from shared.fleet.desired import Desired
+from shared.jobs.conditions import with_summary
+from shared.jobs.job import Contest, Job, new_job
+from shared.jobs.recipes import CONDITIONS, STEPS, Recipe
+from shared.jobs.record import ClusterRecord, Phase, working_phase
+
+_OF_DELETES = frozenset(CONDITIONS[step] for step in STEPS[Recipe.DELETE])
+
+
+def accept_new(desired: Desired, *, uid: str, commit: str, now: datetime) -> ClusterRecord:
+    """Return the record of a cluster that is new in git."""
+    record = ClusterRecord(
+        name=desired.name,
+        uid=uid,
+        document=desired.document(),
+        digest=desired.digest,
+        generation=1,
+        observed_generation=0,
+        phase=Phase.PROVISIONING,
+        job=new_job(Recipe.PROVISION, sequence=1, now=now),
+        commit=commit,
+        created=now,
+        updated=now,
+    )
+    return with_summary(record, now)
+
+
+def accept_change(record: ClusterRecord, desired: Desired, *, commit: str, now: datetime) -> ClusterRecord:
+    """Return the record with a new spec; a step that runs now keeps its lease until it has ended.
+
+    A tombstone is taken back, which requires a restorable record.
+    """
+    document = desired.document()
+    changed = replace(
+        record,
+        document=document,
+        removed_keys=keys_to_remove(record.document, document, record.removed_keys),
+        digest=desired.digest,
+        generation=record.generation + 1,
+        phase=Phase.UPDATING if record.observed_generation else Phase.PROVISIONING,
+        job=_following_job(record, Recipe.PROVISION, now),
+        commit=commit,
+        delete_accepted=False,
+        updated=now,
+        conditions=tuple(each for each in record.conditions if each.type not in _OF_DELETES),
+    )
+    return with_summary(changed, now)
+
+
+def accept_delete(record: ClusterRecord, *, commit: str, now: datetime) -> ClusterRecord:
+    """Return the record with its tombstone: from now on nothing is created for it."""
+    tombstone = replace(
+        record,
+        generation=record.generation + 1,
+        phase=Phase.DELETING,
+        job=_following_job(record, Recipe.DELETE, now),
+        commit=commit,
+        updated=now,
+    )
+    return with_summary(tombstone, now)
+
+
+def accept_retry(record: ClusterRecord, *, now: datetime) -> ClusterRecord:
+    """Return the record with its failed job started again; the spec and its generation stay."""
+    job = new_job(record.job.recipe, sequence=record.job.sequence + 1, now=now)
+    return with_summary(replace(record, phase=working_phase(record), job=job, updated=now), now)
+
+
+def accept_takeover(record: ClusterRecord, contest: Contest, *, now: datetime) -> ClusterRecord:
+    """Return the record whose job starts again and overrules what an operator decided."""
+    taken = replace(
+        record,
+        overruled=contest.installations,
+        predecessors=tuple(dict.fromkeys((*record.predecessors, *contest.installations))),
+        life=contest.life or record.life,
+        delete_accepted=record.delete_accepted and not contest.life,
+        phase=working_phase(record),
+        job=_following_job(record, record.job.recipe, now),
+        updated=now,
+    )
+    return with_summary(taken, now)
+
+
+def _following_job(record: ClusterRecord, recipe: Recipe, now: datetime) -> Job:
+    return new_job(recipe, sequence=record.job.sequence + 1, now=now, lease=record.job.lease)

@@ -1,0 +1,45 @@
+"""How conditions are set, and those that say how the cluster as a whole does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from shared.jobs.record import READY, ClusterRecord, Condition, Phase
+
+STALLED = "Stalled"
+"""With ``READY``, a condition of the whole cluster; every other one is that of a step."""
+MESSAGE_LIMIT = 1000
+
+
+def with_condition(record: ClusterRecord, new: Condition) -> ClusterRecord:
+    """Return the record with a condition set; its ``since`` changes only when its status does."""
+    before = record.condition(new.type)
+    if before is None:
+        return replace(record, conditions=(*record.conditions, new))
+    if before.status == new.status:
+        new = replace(new, since=before.since)
+    conditions = (new if condition.type == new.type else condition for condition in record.conditions)
+    return replace(record, conditions=tuple(conditions))
+
+
+def with_summary(record: ClusterRecord, now: datetime) -> ClusterRecord:
+    """Return the record with its conditions Ready and Stalled, as its phase and job say.
+
+    A verification or a sweep makes it Ready, a failure not Ready, and so does a job that runs. It is stalled
+    when the job makes no progress: by itself it may never do so again.
+    """
+    job, phase = record.job, record.phase
+    stalled, failure = phase in (Phase.STALLED, Phase.FAILED), job.step.failure if record.failed else None
+    set_to = {}
+    if job.active:
+        set_to[READY] = (
+            False,
+            phase.value,
+            job.reason or f"generation {record.generation} is not verified yet",
+        )
+    set_to[STALLED] = (stalled, failure.kind if failure else phase.value, job.reason if stalled else "")
+    for kind, (status, reason, message) in set_to.items():
+        new = Condition(kind, status, reason, message[:MESSAGE_LIMIT], now, record.generation, now)
+        record = with_condition(record, new)
+    return record

@@ -1,0 +1,93 @@
+"""What checks inside a cluster say of it: two conditions, and when they end its being Ready. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from shared.jobs.conditions import with_condition
+from shared.jobs.failures.errors import FluxUnhealthy, PlatformUnhealthy, Unhealthy
+from shared.jobs.outcomes import Done, Fail, Outcome
+from shared.jobs.record import ClusterRecord, Condition, of_health
+
+HEALTHY = "Healthy"
+
+
+class HealthCondition(StrEnum):
+    """The conditions; the commit status names the first one that is false."""
+
+    FLUX = "FluxHealthy"
+    PLATFORM = "PlatformHealthy"
+
+
+_ERRORS: dict[HealthCondition, type[Unhealthy]] = {
+    HealthCondition.FLUX: FluxUnhealthy,
+    HealthCondition.PLATFORM: PlatformUnhealthy,
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check says of one condition; ``status`` is None where nothing could be read."""
+
+    kind: HealthCondition
+    status: bool | None
+    reason: str
+    message: str
+
+
+def checked(record: ClusterRecord, findings: Iterable[Finding], now: datetime) -> ClusterRecord:
+    """Return the record with the conditions that a check found."""
+    for found in findings:
+        message, generation = found.message[:1000], record.observed_generation
+        record = with_condition(
+            record, Condition(found.kind, found.status, found.reason, message, now, generation, now)
+        )
+    return record
+
+
+def outcome_of(record: ClusterRecord, now: datetime, patience: timedelta) -> Outcome | None:
+    """Return how the conditions end, or renew, that a record is Ready; None when they do neither.
+
+    A cluster is no longer Ready once a condition has been false for so long. It is Ready again when no
+    condition is false or unknown. What a sweep found is left to the sweep.
+    """
+    if record.finding and not of_health(record.finding):
+        return None
+    conditions = [record.condition(kind) for kind in HealthCondition]
+    for condition in conditions:
+        if condition and condition.status is False and now - condition.since >= patience:
+            error = error_of(condition)
+            failure = record.job.step.failure
+            same = record.finding == error.kind and failure is not None and failure.message == str(error)
+            return None if same else Fail(error)
+    if record.finding and all(one is not None and one.status for one in conditions):
+        return Done("Flux and the nodes are healthy again")
+    return None
+
+
+def error_of(condition: Condition) -> Unhealthy:
+    """Return the error of a condition of health that is false."""
+    return _ERRORS[HealthCondition(condition.type)](condition.message)
+
+
+def problem_of(record: ClusterRecord) -> str:
+    """Return why a cluster is Ready and not healthy as a sentence, "" where it is, or is not known."""
+    fault = next(faults_of(record), None)
+    return f"{error_of(fault).kind}: {fault.message}" if fault else ""
+
+
+def unread_of(record: ClusterRecord) -> Condition | None:
+    """Return a condition of health that is unknown because the cluster could not be read, None for none."""
+    found = (record.condition(kind) for kind in HealthCondition)
+    return next((each for each in found if each is not None and each.status is None), None)
+
+
+def faults_of(record: ClusterRecord) -> Iterator[Condition]:
+    """Yield the conditions of health that are false."""
+    for kind in HealthCondition:
+        condition = record.condition(kind)
+        if condition is not None and condition.status is False:
+            yield condition

@@ -1,0 +1,40 @@
+"""The health of the app."""
+
+from __future__ import annotations
+
+from typing import TypedDict, final
+
+
+class ServiceHealth(TypedDict):
+    """A service that the app needs; ``problem`` is what is wrong with it, "" for nothing."""
+
+    name: str
+    ok: bool
+    problem: str
+
+
+class TimerHealth(ServiceHealth):
+    """A timer: when it ran last, and when the run after that is or was due."""
+
+    schedule: str
+    lastRunAt: str | None
+    dueAt: str | None
+
+
+@final
+class Readiness(TypedDict):
+    """``GET ready``: what anybody may know."""
+
+    live: bool
+    ready: bool
+
+
+@final
+class Health(TypedDict):
+    """``GET health``: the services and timers as of ``checkedAt``."""
+
+    live: bool
+    ready: bool
+    checkedAt: str | None
+    services: list[ServiceHealth]
+    timers: list[TimerHealth]

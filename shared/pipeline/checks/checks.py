@@ -1,0 +1,96 @@
+"""The check of a fleet's clusters from inside: messages of some clusters each, in the queue of the worker.
+
+The timer asks for a check. Its first message reads the summaries of all clusters, and sends messages that
+name those that are Ready. They share some sessions, so a large fleet takes few of the workers' sessions. A
+cluster whose API server is known costs no call to Azure. Any other one costs a kubeconfig: while fewer than
+half of the tokens for that are left, the jobs have them, and the check waits.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from shared.fleet.kubernetes.flux_objects import ComponentsError
+from shared.jobs.failures.errors import ReconcileError, Retryable, Unexpected
+from shared.jobs.messages import CheckMessage
+from shared.jobs.outcomes import Done, Retry
+from shared.jobs.rate_limits import AKS_OTHER
+from shared.jobs.record import ClusterRecord, Phase, of_health
+from shared.pipeline.checks.conclusions import conclude, findings, unknown
+from shared.pipeline.checks.reading import read
+from shared.pipeline.outbox import request_checks, request_rest
+from shared.pipeline.sweep.conclusions import is_idle
+from shared.pipeline.worker.cluster_access import ClusterAccess
+from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
+from shared.pipeline.worker.steps.context import StepContext
+from shared.ports import Ports
+
+log = logging.getLogger(__name__)
+
+CHECK_SECONDS = 120.0
+"""After so many seconds another message continues: less than half of ``functionTimeout``."""
+WAIT_SECONDS = 60.0
+"""How long a check waits for tokens."""
+MOST_WAITS = 30
+"""How often; then the next check reads the clusters that are left."""
+
+
+def handle(message: CheckMessage, ports: Ports) -> None:
+    """Check some clusters, or have all of them checked; postpone that while the state does not answer.
+
+    Raise Retryable when it cannot be postponed, or was too often: the timer begins another check.
+    """
+    try:
+        _handle(message, ports)
+    except Retryable as error:
+        if message.attempt >= MOST_WAITS:
+            raise
+        log.warning("a check is postponed: %s: %s", error.kind, error)
+        request_rest(message.model_copy(update={"attempt": message.attempt + 1}), ports, WAIT_SECONDS)
+
+
+def _handle(message: CheckMessage, ports: Ports) -> None:
+    if not message.clusters:
+        names = [each.name for each in ports.state.summaries() if each.finding or each.phase is Phase.READY]
+        request_checks(names, message.check, ports)
+        return
+    end, limiter = ports.elapsed() + CHECK_SECONDS, RateLimiter(None, ports)
+    for position, name in enumerate(message.clusters):
+        rest = message.model_copy(update={"clusters": message.clusters[position:]})
+        if position and ports.elapsed() > end:
+            request_rest(rest, ports)
+            return
+        record = ports.state.cluster(name)
+        if record is None or not is_idle(record):
+            continue
+        if not _affordable(record, limiter):
+            if message.attempt < MOST_WAITS:
+                request_rest(rest.model_copy(update={"attempt": message.attempt + 1}), ports, WAIT_SECONDS)
+            return
+        _check(record, message, limiter, ports)
+
+
+def _affordable(record: ClusterRecord, limiter: RateLimiter) -> bool:
+    return record.api_server is not None or limiter.has_spare(AKS_OTHER, record.desired.id.subscription)
+
+
+def _check(record: ClusterRecord, message: CheckMessage, limiter: RateLimiter, ports: Ports) -> None:
+    """Read one cluster, and save what is so of it."""
+    if record.finding and not of_health(record.finding):
+        why = f"a sweep found {record.finding}: {record.job.reason}"
+        conclude(record, unknown(why), record.api_server, message, ports)
+        return
+    access = ClusterAccess(record)
+    try:
+        reading = read(StepContext.of(record, access.over(limiter.over(ports))))
+    except RateLimited as limited:
+        log.info("%s is left to the next check: %s", record.name, limited)
+        return
+    except (ReconcileError, ComponentsError) as error:
+        log.warning("%s cannot be read: %s", record.name, error)
+        failed = error if isinstance(error, Retryable) else Unexpected(str(error))
+        server = access.server_after(Retry(failed))
+        conclude(record, unknown(f"{type(error).__name__}: {error}"), server, message, ports)
+        return
+    server = access.server_after(Done())
+    conclude(record, findings(reading, record, ports), server, message, ports)

@@ -1,0 +1,106 @@
+"""What a check concludes of one cluster, saved in its record: conditions, and whether it is still Ready."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from shared.fleet.kubernetes.api_server import ApiServer
+from shared.fleet.kubernetes.flux_readiness import commit_of
+from shared.fleet.kubernetes.health import Fault
+from shared.jobs.apply_outcome import apply_outcome
+from shared.jobs.events import events_between
+from shared.jobs.failures.errors import ReconcileError, Stale
+from shared.jobs.health import HEALTHY, Finding, HealthCondition, checked, faults_of, outcome_of
+from shared.jobs.messages import CheckMessage
+from shared.jobs.record import ClusterRecord
+from shared.pipeline.checks.reading import Reading
+from shared.pipeline.facts import store_fact
+from shared.pipeline.outbox import request_check_again, request_status_again
+from shared.pipeline.sweep.conclusions import written_beside
+from shared.pipeline.worker.steps.context import StepContext
+from shared.pipeline.worker.steps.flux.verify import pulls_the_fleet
+from shared.ports import Ports
+
+log = logging.getLogger(__name__)
+
+AGAIN_SECONDS = 300.0
+"""An unhealthy cluster is checked again after the patience that the settings allow it, and no sooner."""
+CLOCKS_DIFFER = 5.0
+
+
+def unknown(why: str) -> Sequence[Finding]:
+    """Return what is so of a cluster that could not be read."""
+    return [Finding(kind, None, "NotRead", why) for kind in HealthCondition]
+
+
+def findings(reading: Reading, record: ClusterRecord, ports: Ports) -> Sequence[Finding]:
+    """Return what a reading says of each condition."""
+    healthy = f"Flux runs as it was applied, and none of its {reading.objects} objects has failed"
+    nodes = f"{reading.nodes} of {reading.nodes} nodes are ready"
+    return [
+        _finding(HealthCondition.FLUX, reading.flux, healthy, record, ports),
+        _finding(HealthCondition.PLATFORM, reading.platform, nodes, record, ports),
+    ]
+
+
+def _finding(
+    kind: HealthCondition, faults: Sequence[Fault], healthy: str, record: ClusterRecord, ports: Ports
+) -> Finding:
+    if not faults:
+        return Finding(kind, True, HEALTHY, healthy)
+    more = f"; and {len(faults) - 1} more" if len(faults) > 1 else ""
+    return Finding(kind, False, faults[0].reason, f"{faults[0]}{_cause(faults[0], record, ports)}{more}")
+
+
+def _cause(fault: Fault, record: ClusterRecord, ports: Ports) -> str:
+    """Return the commit that Flux cannot apply, and who wrote it where that is a commit of the fleet."""
+    commit = commit_of(fault.revision)
+    if not commit:
+        return ""
+    by = ""
+    if pulls_the_fleet(StepContext.of(record, ports)):
+        try:
+            authors = ports.repository.authors(commit, fault.path.removeprefix("./"))
+        except ReconcileError as error:
+            log.info("who changed %s is not known: %s: %s", fault.path, error.kind, error)
+            authors = frozenset()
+        by = f"; {fault.path} was changed last by {' and '.join(sorted(authors))}" if authors else ""
+    return f" (since commit {commit[:8]}{by})"
+
+
+def conclude(
+    record: ClusterRecord,
+    found: Sequence[Finding],
+    server: ApiServer | None,
+    message: CheckMessage,
+    ports: Ports,
+) -> None:
+    """Save what a check found; a record that somebody else writes meanwhile is left to the next check.
+
+    The report is requested first, so that a crash cannot lose it. A cluster that has just become unhealthy is
+    checked again when it would no longer be Ready, and from then on until it is healthy.
+    """
+    now, patience = ports.clock(), timedelta(seconds=ports.config.unhealthy_seconds)
+    after = checked(replace(record, api_server=server), found, now)
+    outcome = outcome_of(after, now, patience)
+    events = []
+    if outcome is not None:
+        concluded = apply_outcome(after, outcome, now=now, jitter=0)
+        events = list(events_between(after, concluded, outcome))
+        after = concluded
+        request_status_again(ports.state.fleet().commit, ports)
+    if any(message.again or each.since == now for each in faults_of(after)):
+        seconds = max(AGAIN_SECONDS, ports.config.unhealthy_seconds) + CLOCKS_DIFFER
+        request_check_again(record.name, message, ports, after=seconds)
+    if events:
+        ports.state.append(events)
+        store_fact(record, after, ports)
+    try:
+        ports.state.save(after)
+    except Stale:
+        current = written_beside(record, ports)
+        if current is not None:
+            conclude(current, found, server, message, ports)

@@ -1,0 +1,1 @@
+"""Whether the app can work: the services that it needs, and the runs of its timers."""

@@ -1,0 +1,148 @@
+"""The health of the app: every service answers, and every timer runs at its times.
+
+A reading asks all services at once, waits for a few seconds at most, and serves all callers of some seconds,
+so that probing costs little. A service that does not answer is not asked a second time before the first call
+has ended.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from datetime import datetime
+from threading import Lock
+from typing import Any
+
+from shared.jobs.failures.errors import ReconcileError
+from shared.pipeline.api import schema
+from shared.pipeline.api.parts import iso
+from shared.pipeline.health.timers import TimerState, timer_state
+from shared.pipeline.http_result import HttpResult
+from shared.ports import Ports
+
+log = logging.getLogger(__name__)
+
+ANSWER_SECONDS = 3.0
+"""How long the services have to answer, all together."""
+REUSED_SECONDS = 15.0
+"""For how long a reading serves callers: at most four calls a minute to each service from an instance."""
+TABLES, GITHUB = "Table Storage", "GitHub"
+
+
+@dataclass(frozen=True)
+class ServiceState:
+    """A service that the app needs, and what is wrong with it, "" for nothing."""
+
+    name: str
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was found at a time."""
+
+    at: datetime
+    services: Sequence[ServiceState]
+    timers: Sequence[TimerState]
+
+    @property
+    def problems(self) -> Mapping[str, str]:
+        """What is wrong, by the name of the service or timer."""
+        services = {each.name: each.problem for each in self.services if each.problem}
+        return services | {each.name: each.problem for each in self.timers if each.problem}
+
+    @property
+    def ready(self) -> bool:
+        """Whether every service answers and no timer is late."""
+        return not self.problems
+
+
+class Health:
+    """Reads the health of one instance of the app; safe to share between threads."""
+
+    def __init__(self, ports: Ports, *, answer_seconds: float = ANSWER_SECONDS) -> None:
+        self._ports, self._answer_seconds = ports, answer_seconds
+        self._lock = Lock()
+        self._executor: ThreadPoolExecutor | None = None
+        self._calls: dict[str, Future[Any]] = {}
+        self._last: tuple[float, Reading] | None = None
+
+    def read(self) -> Reading:
+        """Return the last reading, or a new one if that is too old; never raises."""
+        with self._lock:
+            elapsed = self._ports.elapsed()
+            if self._last is None or elapsed - self._last[0] >= REUSED_SECONDS:
+                self._last = elapsed, self._new_reading()
+            return self._last[1]
+
+    def _new_reading(self) -> Reading:
+        ports = self._ports
+        probes: dict[str, Callable[[], Any]] = {
+            TABLES: ports.state.timer_runs,
+            GITHUB: lambda: ports.repository.read_head(ports.config.branch),
+            **{name: probe.probe for name, probe in ports.probes.items()},
+        }
+        answers, problems = self._ask(probes)
+        now, runs = ports.clock(), answers.get(TABLES)
+        services = [ServiceState(name, problems.get(name, "")) for name in probes]
+        timers = [
+            timer_state(name, schedule, runs.get(name), now)
+            if runs is not None
+            else TimerState(name, schedule, None, None, f"not known, because {TABLES} does not answer")
+            for name, schedule in ports.config.timers.items()
+        ]
+        return Reading(now, services, timers)
+
+    def _ask(self, probes: Mapping[str, Callable[[], Any]]) -> tuple[dict[str, Any], dict[str, str]]:
+        """Return the answers and the problems of the services, each by name."""
+        executor = self._executor = self._executor or ThreadPoolExecutor(len(probes), "health")
+        for name, probe in probes.items():
+            if name not in self._calls:
+                self._calls[name] = executor.submit(probe)
+        ended, _ = wait(self._calls.values(), timeout=self._answer_seconds)
+        answers, problems = {}, {}
+        for name, call in list(self._calls.items()):
+            if call not in ended:
+                problems[name] = f"no answer within {self._answer_seconds:g} s"
+                continue
+            del self._calls[name]
+            try:
+                answers[name] = call.result()
+            except ReconcileError as error:
+                problems[name] = f"{error.kind}: {error}"
+            except Exception as error:
+                log.exception("%s: the check has failed", name)
+                problems[name] = f"the check has failed: {type(error).__name__}"
+        return answers, problems
+
+
+def health_view(reading: Reading) -> HttpResult:
+    """Return all that was found, with the status 503 for an app that is not ready."""
+    body: schema.Health = {
+        "live": True,
+        "ready": reading.ready,
+        "checkedAt": iso(reading.at),
+        "services": [
+            {"name": each.name, "ok": not each.problem, "problem": each.problem} for each in reading.services
+        ],
+        "timers": [
+            {
+                "name": each.name,
+                "ok": not each.problem,
+                "problem": each.problem,
+                "schedule": each.schedule,
+                "lastRunAt": iso(each.last),
+                "dueAt": iso(each.due),
+            }
+            for each in reading.timers
+        ],
+    }
+    return HttpResult(200 if reading.ready else 503, body)
+
+
+def ready_view(reading: Reading) -> HttpResult:
+    """Return for anybody whether the app is ready, and nothing that only its operators should know."""
+    body: schema.Readiness = {"live": True, "ready": reading.ready}
+    return HttpResult(200 if reading.ready else 503, body)

@@ -1,0 +1,47 @@
+"""The health of the app, over the wire: every service answers, and then one does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+
+from localcloud.runtime.options import Options
+from tests.support import fleet_files
+from tests.support.fleet_operator import Operator
+from tests.support.local_cloud_start import Start
+
+OFTEN = "* * * * * *"
+
+
+def health(operator: Operator) -> dict[str, Any]:
+    """Return the whole health, whatever its status."""
+    body: dict[str, Any] = operator.api._client.get(f"{operator.api.url}/api/health").json()
+    return body
+
+
+def problems(operator: Operator) -> dict[str, str]:
+    found = health(operator)
+    return {each["name"]: each["problem"] for each in found["services"] + found["timers"] if not each["ok"]}
+
+
+def test_an_app_is_ready_until_github_fails_and_again_when_it_answers(start: Start) -> None:
+    timers = {"RETENTION_SCHEDULE": OFTEN, "SWEEP_SCHEDULE": OFTEN}
+    operator = start(Options(create_seconds=1, plan_schedule=OFTEN, resend_schedule=OFTEN, extra=timers))
+    operator.push(fleet_files.fleet("one"))
+    operator.wait(lambda: health(operator)["ready"], "the app is ready")
+    found = health(operator)
+    names = [each["name"] for each in found["services"]]
+    assert names == ["Table Storage", "GitHub", "Service Bus", "Azure credential"]
+    assert {each["name"]: each["schedule"] for each in found["timers"]} == dict.fromkeys(
+        ("plan_missed_head", "resend_overdue", "purge_expired", "sweep"), OFTEN
+    )
+    probe = httpx.get(f"{operator.api.url}/api/ready", trust_env=False)
+    assert (probe.status_code, probe.json()) == (200, {"live": True, "ready": True})
+    github = operator.cloud.urls.github
+    operator.faults(github, [{"match": "^GET .*/git/", "status": 502, "times": None}])
+    operator.wait(lambda: "GitHub" in problems(operator), "GitHub fails")
+    assert problems(operator)["GitHub"].startswith("Unavailable")
+    assert httpx.get(f"{operator.api.url}/api/ready", trust_env=False).status_code == 503
+    operator.faults(github, [])
+    operator.wait(lambda: health(operator)["ready"], "the app is ready again")

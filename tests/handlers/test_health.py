@@ -1,0 +1,92 @@
+"""``GET /api/health`` and ``GET /api/ready``, and the timers that they are about."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import azure.functions as func
+import pytest
+
+from localcloud.functions.timer_triggers import tick
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.failures.errors import Unavailable
+from shared.ports import FleetConfig
+from shared.settings import load_settings
+from tests.support import fleet_files
+from tests.support.function_calls import ADMIN, functions
+from tests.support.pipeline_runs import push
+from tests.support.replaced_ports import around
+
+TIMERS = ("check", "plan_missed_head", "purge_expired", "resend_overdue", "sweep")
+EVERY_MINUTE = dict.fromkeys(TIMERS, "0 * * * * *")
+
+
+def fresh() -> MemoryCloud:
+    cloud = MemoryCloud(config=FleetConfig("example", "example/fleet", timers=EVERY_MINUTE))
+    push(cloud, fleet_files.fleet("one"))
+    return cloud
+
+
+def ask(cloud: MemoryCloud, function: str, headers: dict[str, str] | None = None) -> tuple[int, Any]:
+    request = func.HttpRequest("GET", f"/api/{function}", body=b"", headers=headers or {})
+    reply = functions(cloud.ports)[function].get_user_function()(request)
+    return reply.status_code, json.loads(reply.get_body())
+
+
+def test_an_app_is_ready_once_every_timer_has_run_and_not_before() -> None:
+    cloud = fresh()
+    assert ask(cloud, "ready") == (503, {"live": True, "ready": False})
+    found = functions(cloud.ports)
+    for name in TIMERS:
+        found[name].get_user_function()(tick(past_due=False))
+    assert ask(cloud, "ready") == (200, {"live": True, "ready": True})
+    status, health = ask(cloud, "health", ADMIN)
+    assert (status, health["live"], health["ready"]) == (200, True, True)
+    assert {each["name"]: each["lastRunAt"] for each in health["timers"]} == dict.fromkeys(
+        TIMERS, cloud.clock().isoformat(timespec="seconds")
+    )
+    assert all(each["ok"] and each["dueAt"] and each["schedule"] for each in health["timers"])
+
+
+def test_a_timer_that_fails_has_not_run() -> None:
+    cloud = fresh()
+
+    def away(*_: object) -> object:
+        raise Unavailable("the tables are away")
+
+    around(cloud, "state", active_clusters=away)
+    timer = functions(cloud.ports)["resend_overdue"].get_user_function()
+    with pytest.raises(Unavailable):
+        timer(tick(past_due=False))
+    assert cloud.state.timer_runs() == {}
+
+
+def test_nobody_learns_more_than_that_the_app_is_not_ready() -> None:
+    cloud = fresh()
+
+    def away(*_: object) -> object:
+        raise Unavailable("fleet.table.core.windows.net does not answer")
+
+    around(cloud, "state", timer_runs=away)
+    assert ask(cloud, "ready") == (503, {"live": True, "ready": False})
+    assert ask(cloud, "health")[0] == 401
+    status, health = ask(cloud, "health", ADMIN)
+    assert (status, health["services"][0]["ok"]) == (503, False)
+    assert "does not answer" in health["services"][0]["problem"]
+
+
+def test_the_app_of_the_timers_knows_their_schedules_and_no_other_app_does() -> None:
+    base = {
+        **{"ROADSTEAD_FLEET": "example", "GITHUB_REPOSITORY": "example/fleet", "GITHUB_TOKEN": "t"},
+        **{
+            "ServiceBus": "Endpoint=sb://x",
+            "TABLES_CONNECTION_STRING": "x",
+            "PLAN_SCHEDULE": "0 */5 * * * *",
+        },
+    }
+    whole = load_settings(base).fleet_config.timers
+    assert set(whole) == set(TIMERS)
+    assert whole["plan_missed_head"] == "0 */5 * * * *"
+    assert load_settings({**base, "ROADSTEAD_APP": "worker"}).fleet_config.timers == {}
+    assert set(functions(fresh().ports)) >= set(whole)

@@ -1,0 +1,1 @@
+"""Checks inside the clusters."""

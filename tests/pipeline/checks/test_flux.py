@@ -1,0 +1,177 @@
+"""Flux that breaks after its cluster was verified: a check reports it, and takes it back when it is over."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.kubernetes.flux_objects import KUSTOMIZATION, NAMESPACE, SOURCE
+from shared.fleet.resource_ids import ObjectRef
+from shared.jobs.record import Phase
+from shared.pipeline.api.clusters import cluster_detail
+from shared.pipeline.api.parts import iso
+from shared.pipeline.api.replay import replay
+from shared.pipeline.api.why import why_view
+from tests.support.checks import check, condition, pass_time
+from tests.support.one_cluster import advice, api, files, ready, record
+from tests.support.pipeline_runs import phases, push, status
+from tests.support.sweeps import ready_condition, sweep
+
+BROKEN = {"platform/broken.yaml": b"kind: [unfinished"}
+AUTHOR = "operator@example.invalid"
+CONTROLLER = ObjectRef("apps/v1", "Deployment", "source-controller", NAMESPACE)
+
+
+def state_of_commit(cloud: MemoryCloud) -> tuple[str, str]:
+    return status(cloud, cloud.repository.head("main"))
+
+
+def broken_by_a_commit() -> tuple[MemoryCloud, str]:
+    """Return a cloud in which a commit broke what Flux applies, after a check found that."""
+    cloud = ready()
+    check(cloud)
+    assert condition(record(cloud)).status is True
+    commit = push(cloud, files() | BROKEN)
+    cloud.run()
+    check(cloud)
+    return cloud, commit
+
+
+def test_a_commit_that_breaks_flux_is_named_with_who_changed_the_path() -> None:
+    cloud, commit = broken_by_a_commit()
+    found = condition(record(cloud))
+    assert (found.status, found.reason) == (False, "BuildFailed")
+    assert found.message.startswith("the Kustomization flux-system in flux-system: BuildFailed: ")
+    assert f"(since commit {commit[:8]}; ./platform was changed last by {AUTHOR})" in found.message
+    assert found.observed_generation == 1
+
+
+def test_flux_may_be_broken_for_a_while_before_the_cluster_is_no_longer_ready() -> None:
+    cloud, _ = broken_by_a_commit()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert state_of_commit(cloud)[0] == "success"
+    shown = why_view("one", cloud.ports)
+    assert shown is not None
+    assert "FluxHealthy is False: the Kustomization flux-system" in shown["doing"]
+    assert "Correct what the message names" in shown["suggestedAction"]
+    cloud.run(seconds=cloud.ports.config.unhealthy_seconds + 60, until=lambda: record(cloud).failed)
+    cloud.run(seconds=60)
+    assert ready_condition(record(cloud)) == (False, "FluxUnhealthy")
+    state, description = state_of_commit(cloud)
+    assert (state, "the Kustomization flux-system" in description) == ("failure", True)
+
+
+def test_a_commit_that_repairs_flux_makes_the_cluster_ready_again_without_a_job() -> None:
+    cloud, _ = broken_by_a_commit()
+    pass_time(cloud, 1800)
+    check(cloud)
+    assert record(cloud).finding == "FluxUnhealthy"
+    started = record(cloud).job.started
+    push(cloud, files())
+    cloud.run()
+    check(cloud)
+    assert (phases(cloud), record(cloud).finding) == ({"one": Phase.READY}, "")
+    assert (condition(record(cloud)).status, ready_condition(record(cloud))) == (True, (True, "Done"))
+    assert state_of_commit(cloud)[0] == "success"
+    assert record(cloud).job.started == started
+
+
+def test_an_unhealthy_cluster_is_checked_until_it_is_healthy_without_the_timer() -> None:
+    cloud, _ = broken_by_a_commit()
+    cloud.run(seconds=7200, until=lambda: record(cloud).failed)
+    push(cloud, files())
+    cloud.run(seconds=7200)
+    assert (phases(cloud), condition(record(cloud)).status) == ({"one": Phase.READY}, True)
+    assert cloud.idle(), "and then no longer"
+
+
+def delete_flux(cloud: MemoryCloud) -> None:
+    """Delete Flux from the cluster as ``flux uninstall`` does: what runs, then its definitions."""
+    for name in ("source-controller", "kustomize-controller"):
+        api(cloud).delete(api(cloud).get(replace(CONTROLLER, name=name)) or {})
+    for one in api(cloud).list("apiextensions.k8s.io/v1", "CustomResourceDefinition"):
+        api(cloud).delete(one)
+
+
+def test_flux_that_somebody_deleted_is_found_and_a_replay_installs_it_again() -> None:
+    cloud = ready()
+    delete_flux(cloud)
+    check(cloud)
+    found = condition(record(cloud))
+    assert (found.status, found.reason) == (False, "ObjectMissing")
+    assert "Roadstead applied it, and it no longer exists; and " in found.message
+    assert replay("one", "an operator", cloud.ports).status == 202
+    cloud.run()  # a job that ends has the cluster checked again
+    assert (phases(cloud), condition(record(cloud)).status) == ({"one": Phase.READY}, True)
+
+
+def test_an_object_that_somebody_changed_is_named_with_its_fields() -> None:
+    cloud = ready()
+    live = api(cloud).get(SOURCE)
+    assert live is not None
+    api(cloud).replace({**live, "spec": {**live["spec"], "url": "https://github.com/example/other"}})
+    check(cloud)
+    messages = condition(record(cloud)).message
+    assert "somebody changed what Roadstead applied: spec.url" in messages
+
+
+def test_a_controller_that_somebody_scaled_is_not_as_it_was_applied() -> None:
+    cloud = ready()
+    live = api(cloud).get(CONTROLLER)
+    assert live is not None
+    api(cloud).replace({**live, "spec": {**live["spec"], "replicas": 0}})
+    check(cloud)
+    assert condition(record(cloud)).message == (
+        "the Deployment source-controller in flux-system: somebody changed what Roadstead applied"
+    )
+
+
+def test_flux_that_somebody_suspended_does_not_follow_git() -> None:
+    cloud = ready()
+    live = api(cloud).get(KUSTOMIZATION)
+    assert live is not None
+    api(cloud).replace({**live, "spec": {**live["spec"], "suspend": True}})
+    check(cloud)
+    assert condition(record(cloud)).reason == "Suspended"
+
+
+def test_a_sweep_leaves_what_a_check_found_and_a_check_what_a_sweep_found() -> None:
+    cloud, _ = broken_by_a_commit()
+    pass_time(cloud, 1800)
+    check(cloud)
+    sweep(cloud)
+    assert record(cloud).finding == "FluxUnhealthy"
+    cloud.azure.interventions.stop(record(cloud).desired.id)
+    sweep(cloud)
+    assert record(cloud).finding == "ClusterStopped"
+    check(cloud)
+    found = condition(record(cloud))
+    assert (found.status, found.reason) == (None, "NotRead")
+    assert "a sweep found ClusterStopped" in found.message
+    assert record(cloud).finding == "ClusterStopped"
+
+
+def test_the_api_shows_what_is_unknown_and_since_when_something_is_so() -> None:
+    cloud, _ = broken_by_a_commit()
+    shown: Any = cluster_detail("one", cloud.ports)
+    (found,) = (each for each in shown["conditions"] if each["type"] == "FluxHealthy")
+    assert (found["status"], found["observedGeneration"]) == ("False", 1)
+    assert found["lastVerifiedTime"] == str(iso(condition(record(cloud)).verified))
+    assert shown["reason"].startswith("FluxUnhealthy: the Kustomization flux-system")
+    assert advice(cloud).startswith("Correct what the message names")
+
+
+def test_the_objects_of_teams_count_too() -> None:
+    cloud = ready()
+    api(cloud).apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
+    live = api(cloud).get(KUSTOMIZATION)
+    assert live is not None
+    metadata = {"name": "shop", "namespace": "shop"}
+    source = {"kind": "GitRepository", "name": "shop"}
+    identity = {"apiVersion": KUSTOMIZATION.api_version, "kind": KUSTOMIZATION.kind, "metadata": metadata}
+    api(cloud).apply({**identity, "spec": {**live["spec"], "sourceRef": source}})
+    check(cloud)
+    found = condition(record(cloud))
+    assert (found.status, found.reason) == (False, "ArtifactFailed")
+    assert found.message.startswith("the Kustomization shop in shop: ArtifactFailed: ")

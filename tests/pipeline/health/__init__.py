@@ -1,0 +1,1 @@
+"""The services that answer, and the timers that run."""

@@ -1,0 +1,132 @@
+"""What a reading of the health says, and what it costs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from threading import Event
+
+import pytest
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.failures.errors import Unauthenticated, Unavailable
+from shared.pipeline.health.health import REUSED_SECONDS, Health, health_view, ready_view
+from shared.ports import FleetConfig, Ports
+from tests.support import fleet_files
+from tests.support.pipeline_runs import push
+from tests.support.replaced_ports import around
+
+CONFIG = FleetConfig("example", "example/fleet", timers={"sweep": "0 10 */4 * * *"})
+
+
+class Answering:
+    """A service whose answer a test decides."""
+
+    def __init__(self, answer: Callable[[], None] = lambda: None) -> None:
+        self.answer, self.calls = answer, 0
+
+    def probe(self) -> None:
+        self.calls += 1
+        self.answer()
+
+
+@pytest.fixture
+def cloud() -> MemoryCloud:
+    cloud = MemoryCloud(config=CONFIG)
+    push(cloud, fleet_files.fleet("one"))
+    cloud.state.save_timer_run("sweep", cloud.clock())
+    return cloud
+
+
+def with_bus(cloud: MemoryCloud, bus: Answering) -> Ports:
+    return replace(cloud.ports, probes={"Service Bus": bus})
+
+
+def refuse(error: Exception) -> Callable[..., None]:
+    def answer(*_: object) -> None:
+        raise error
+
+    return answer
+
+
+def test_an_app_whose_services_answer_and_whose_timers_run_is_ready(cloud: MemoryCloud) -> None:
+    reading = Health(with_bus(cloud, Answering())).read()
+    assert reading.ready
+    assert [each.name for each in reading.services] == ["Table Storage", "GitHub", "Service Bus"]
+    assert [each.name for each in reading.timers] == ["sweep"]
+    assert health_view(reading).status == ready_view(reading).status == 200
+
+
+@pytest.mark.parametrize(
+    ("error", "problem"),
+    [
+        (Unauthenticated("the token has expired"), "Unauthenticated: the token has expired"),
+        (RuntimeError("the secret is hunter2"), "the check has failed: RuntimeError"),
+    ],
+)
+def test_a_service_that_fails_is_named_with_its_error(
+    cloud: MemoryCloud, error: Exception, problem: str
+) -> None:
+    reading = Health(with_bus(cloud, Answering(refuse(error)))).read()
+    assert reading.problems == {"Service Bus": problem}
+    assert health_view(reading).status == ready_view(reading).status == 503
+    assert ready_view(reading).body == {"live": True, "ready": False}
+
+
+def test_a_repository_that_cannot_be_read_and_tables_that_are_away_are_named(cloud: MemoryCloud) -> None:
+    around(cloud, "repository", read_head=refuse(Unavailable("GitHub answered 502")))
+    around(cloud, "state", timer_runs=refuse(Unavailable("no answer")))
+    assert Health(cloud.ports).read().problems == {
+        "GitHub": "Unavailable: GitHub answered 502",
+        "Table Storage": "Unavailable: no answer",
+        "sweep": "not known, because Table Storage does not answer",
+    }
+
+
+def test_a_late_timer_makes_the_app_not_ready(cloud: MemoryCloud) -> None:
+    cloud.clock.advance(4 * 3600 + 16 * 60)
+    reading = Health(cloud.ports).read()
+    assert (reading.ready, list(reading.problems)) == (False, ["sweep"])
+
+
+def test_a_service_that_hangs_delays_nobody_and_is_asked_once(cloud: MemoryCloud) -> None:
+    end, bus = Event(), Answering()
+
+    def hang() -> None:
+        end.wait()
+
+    bus.answer = hang
+    health = Health(with_bus(cloud, bus), answer_seconds=0.05)
+    for _ in range(3):
+        assert health.read().problems == {"Service Bus": "no answer within 0.05 s"}
+        cloud.clock.advance(REUSED_SECONDS)
+    assert bus.calls == 1
+    end.set()
+    bus.answer = lambda: None
+    ready = False
+    for _ in range(100):
+        cloud.clock.advance(REUSED_SECONDS)
+        ready = ready or health.read().ready
+    assert ready
+
+
+def test_a_flood_of_probes_calls_each_service_once_in_a_quarter_of_a_minute(cloud: MemoryCloud) -> None:
+    calls, bus = Counter[str](), Answering()
+    runs, head = cloud.state.timer_runs, cloud.repository.read_head
+
+    def timer_runs() -> object:
+        calls["tables"] += 1
+        return runs()
+
+    def read_head(branch: str) -> object:
+        calls["github"] += 1
+        return head(branch)
+
+    around(cloud, "state", timer_runs=timer_runs)
+    around(cloud, "repository", read_head=read_head)
+    health = Health(with_bus(cloud, bus))
+    for _ in range(60):
+        health.read()
+        cloud.clock.advance(1)
+    assert (calls, bus.calls) == ({"tables": 4, "github": 4}, 4)

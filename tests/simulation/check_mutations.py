@@ -1,0 +1,54 @@
+"""Mutations of checks: what a check finds is not seen, not concluded, not shown, or never taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from shared.jobs.record import ClusterRecord
+from shared.pipeline.checks import checks, conclusions, reading
+from shared.pipeline.worker import worker
+from simulation.actors.checks import KIND
+from tests.simulation.mutations import Mutation, mutation
+
+
+def a_check_looks_at_no_component(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(reading, "_component_faults", lambda *_: [])
+
+
+def an_unhealthy_cluster_stays_ready(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(conclusions, "outcome_of", lambda *_: None)
+
+
+def a_cluster_that_turns_unhealthy_is_not_checked_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(conclusions, "request_check_again", lambda *_, **__: None)
+
+
+def the_commit_of_an_unhealthy_cluster_is_not_reported(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(conclusions, "request_status_again", lambda *_: None)
+
+
+def what_a_check_found_is_never_taken_back(patch: pytest.MonkeyPatch) -> None:
+    original = conclusions.conclude
+
+    def conclude(record: ClusterRecord, found: Any, *given: Any) -> None:
+        if all(each.status is False for each in found[:1]):
+            original(record, found, *given)
+
+    patch.setattr(checks, "conclude", conclude)
+    patch.setattr(worker, "problem_of", lambda _: "")
+
+
+def _mutation(remove: Callable[[pytest.MonkeyPatch], None]) -> Mutation:
+    return mutation(remove, KIND, "stale health", "lost work", "open status")
+
+
+CHECK_MUTATIONS = (
+    _mutation(a_check_looks_at_no_component),
+    _mutation(an_unhealthy_cluster_stays_ready),
+    _mutation(a_cluster_that_turns_unhealthy_is_not_checked_again),
+    _mutation(the_commit_of_an_unhealthy_cluster_is_not_reported),
+    _mutation(what_a_check_found_is_never_taken_back),
+)

@@ -1,0 +1,31 @@
+"""Checks of a cloud in memory from inside its clusters, and what people do in them by hand."""
+
+from __future__ import annotations
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.health import HealthCondition
+from shared.jobs.record import ClusterRecord, Condition
+from shared.pipeline.outbox import request_whole_check
+
+FLUX_INTERVALS = 700.0
+"""Seconds after which Flux has fetched and applied what git has: more than its interval of ten minutes."""
+
+
+def pass_time(cloud: MemoryCloud, seconds: float = FLUX_INTERVALS) -> None:
+    """Let Flux and the nodes go on, and deliver the messages that are due meanwhile."""
+    cloud.sleep(seconds / 2)
+    cloud.sleep(seconds / 2)
+
+
+def check(cloud: MemoryCloud) -> None:
+    """Let a check of the fleet run to its end, some minutes later."""
+    pass_time(cloud)
+    request_whole_check(cloud.ports)
+    cloud.run(seconds=30)
+
+
+def condition(record: ClusterRecord, kind: HealthCondition = HealthCondition.FLUX) -> Condition:
+    """Return a condition of health."""
+    found = record.condition(kind)
+    assert found is not None
+    return found

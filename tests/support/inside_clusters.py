@@ -1,0 +1,32 @@
+"""Clusters of a local cloud from inside, over their API servers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+from localcloud.common.clock import system_clock
+from shared.adapters.kubernetes import KubernetesConnections
+from shared.fleet.kubernetes.flux_readiness import REQUESTED_AT
+from shared.fleet.resource_ids import ClusterId, ObjectRef
+from shared.ports import KubernetesApi
+from tests.support.arm_client import SUBSCRIPTION
+from tests.support.fleet_operator import Operator
+
+
+@contextmanager
+def kubernetes(operator: Operator, name: str) -> Iterator[KubernetesApi]:
+    """Yield the Kubernetes API of a cluster, entered with the kubeconfig that the local cloud writes."""
+    text = (operator.cloud.state / "kubeconfigs" / f"{name}.yaml").read_text()
+    connections = KubernetesConnections(lambda _: text, aad_token=None, clock=system_clock)
+    with closing(connections):
+        yield connections.connect(ClusterId(SUBSCRIPTION, f"rg-{name}", name))
+
+
+def reconcile_now(api: KubernetesApi, *refs: ObjectRef) -> None:
+    """Ask Flux to reconcile these objects now, as ``flux reconcile`` does."""
+    for ref in refs:
+        live = api.get(ref)
+        assert live is not None
+        annotations = {**(live["metadata"].get("annotations") or {}), REQUESTED_AT: str(system_clock())}
+        api.replace({**live, "metadata": {**live["metadata"], "annotations": annotations}})
