@@ -1,8 +1,9 @@
 """What a sweep costs: ``python -m bench.sweep [CLUSTERS [SUBSCRIPTIONS]]``.
 
-A fleet of Ready clusters is swept as it is, and again after a hundredth of its clusters was stopped by hand.
-Counted are the calls to Azure next to the lower bound, which is the pages of the lists, and the calls to the
-state. Seconds are of the processor, and megabytes what the process holds at most.
+A fleet of Ready clusters is swept as it is, after somebody changed a tag of a hundredth of its clusters, and
+after somebody stopped them too. Counted are the calls to Azure next to the lower bound, which is the pages of
+the lists, and the calls to the state. Seconds are of the processor, and megabytes what the process holds at
+most.
 """
 
 from __future__ import annotations
@@ -18,24 +19,27 @@ from bench.counting import Call, Counted, Watched
 from localcloud.azure.world.arm_resources import Cluster
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.drift.live_digest import live_digest
 from shared.fleet.resource_ids import ClusterId
+from shared.jobs.drift import Verified
 from shared.pipeline.outbox import request_whole_sweep
 from tests.support.one_cluster import ONE, ready, record
 
 LATER = 600.0
 EVERY = 100
-"""Of so many clusters one is stopped by hand."""
+"""Of so many clusters one is changed by hand."""
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """The calls to Azure, the pages that there are, the calls to the state, messages and findings."""
+    """The calls to Azure, the pages that there are, the calls to the state, messages, findings and drift."""
 
     azure: Counter[str]
     pages: int
     calls: Counter[str]
     messages: int
     found: int
+    drifted: int
     seconds: float
 
 
@@ -51,11 +55,12 @@ def fleet_of(clusters: int, subscriptions: int) -> MemoryCloud:
         cluster = ClusterId(subscription, f"rg-{name}", name)
         spec = template.document["spec"] | {"subscriptionId": subscription, "resourceGroup": f"rg-{name}"}
         document = {**template.document, "name": name, "spec": spec}
-        cloud.state.save(replace(template, name=name, document=document, etag=""))
         tags = {**live.document["tags"], "roadstead-cluster": name}
         shown: dict[str, Any] = {**live.document, "id": cluster.resource, "name": name, "tags": tags}
         shown["properties"] = dict(live.properties)
         engine.clusters[key_of(cluster)] = Cluster(cluster, shown, live.pools)
+        verified = Verified(live_digest(cloud.azure.get_cluster(cluster)))
+        cloud.state.save(replace(template, name=name, document=document, verified=verified, etag=""))
     return cloud
 
 
@@ -79,9 +84,19 @@ def measure(cloud: MemoryCloud) -> Sweep:
         messages += cloud.step()
         if not cloud.broker.counts("plans").active:
             cloud.clock.advance(30)
-    found = sum(bool(summary.finding) for summary in cloud.state.summaries())
+    summaries = cloud.state.summaries()
+    found = sum(bool(summary.finding) for summary in summaries)
+    drifted = sum(bool(summary.drifted) for summary in summaries)
     pages = sum(-(-number // size) for number in counted.values())
-    return Sweep(calls, pages, state.calls, messages, found, time.process_time() - began)
+    return Sweep(calls, pages, state.calls, messages, found, drifted, time.process_time() - began)
+
+
+def tag_some(cloud: MemoryCloud) -> int:
+    """Add a tag to one of a hundred clusters by hand; return how many."""
+    some = [*cloud.azure.engine.clusters.values()][::EVERY]
+    for cluster in some:
+        cluster.document["tags"] = {**cluster.document["tags"], "by-hand": "x"}
+    return len(some)
 
 
 def stop_some(cloud: MemoryCloud) -> int:
@@ -93,19 +108,22 @@ def stop_some(cloud: MemoryCloud) -> int:
 
 
 def main() -> None:
-    """Measure a fleet as it is, and with one of a hundred clusters stopped."""
+    """Measure a fleet as it is, and with one of a hundred clusters changed."""
     given = [int(each) for each in sys.argv[1:]]
     clusters, subscriptions = [*given, *(10_000, 250)[len(given) :]]
     cloud = fleet_of(clusters, subscriptions)
-    for what in ("as it is", "with one of a hundred stopped"):
+    changes = {"as it is": None, "with drift of one of a hundred": tag_some, "and those stopped": stop_some}
+    for what, change in changes.items():
+        if change is not None:
+            change(cloud)
         sweep = measure(cloud)
         azure = ", ".join(f"{name} {number}" for name, number in sorted(sweep.azure.items()))
         state = ", ".join(f"{name} {number}" for name, number in sorted(sweep.calls.items()))
         megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f"{clusters} clusters in {subscriptions} subscriptions, {what}: {sweep.found} found")
+        print(f"{clusters} clusters in {subscriptions} subscriptions, {what}:")
+        print(f"  {sweep.found} found, {sweep.drifted} differ from git")
         print(f"  calls to Azure: {azure}; pages of the lists: {sweep.pages}; messages: {sweep.messages}")
         print(f"  calls to the state: {state}; {sweep.seconds:.1f} s, {megabytes:.0f} MB")
-        stop_some(cloud)
 
 
 if __name__ == "__main__":

@@ -50,6 +50,7 @@ COMMANDS: Sections = {
         "status": Entry("cli.commands.status:status", "Show the fleet, or one cluster in detail."),
         "wait": Entry("cli.commands.wait:wait", "Wait until clusters are ready or deleted."),
         "why": Entry("cli.commands.why:why", "Explain what a cluster waits for, and what to do."),
+        "drift": Entry("cli.commands.drift:drift", "Show what differs between git and Azure."),
         "events": Entry("cli.commands.events:events", "List the events of a cluster."),
         "plans": Entry("cli.commands.plans:plans", "List the newest plans."),
         "audit": Entry("cli.commands.audit:audit", "List who did what."),

@@ -18,7 +18,18 @@ from handlers.routes import Routes
 from handlers.sign_in import SignIn
 from shared.fleet.manifests.base import shown
 from shared.jobs.record import Phase
-from shared.pipeline.api import approval, clusters, dead_letters, plans, refresh, replay, sync, takeover, why
+from shared.pipeline.api import (
+    approval,
+    clusters,
+    dead_letters,
+    drift,
+    plans,
+    refresh,
+    replay,
+    sync,
+    takeover,
+    why,
+)
 from shared.pipeline.api.access import Caller, Role
 from shared.pipeline.api.audit import MAX_TEXT, Request, audit_view, audited
 from shared.pipeline.api.cluster_list import Selection, Sort
@@ -81,6 +92,13 @@ def _add_clusters(routes: Routes, ports: Ports) -> None:
     def explain(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         name = req.route_params["name"]
         return _of_cluster(name, why.why_view(name, ports), ports)
+
+    @routes.add("drift", "drift", Role.READER)
+    def drifted(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        name = req.params.get("cluster")
+        if name:
+            return _of_cluster(name, drift.drift_of_cluster(name, ports), ports)
+        return _paged(req, lambda page: drift.drift_view(ports, page))
 
     @routes.add("replay", "clusters/{name}/replay", Role.OPERATOR, method="POST")
     def replay_job(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:

@@ -22,6 +22,13 @@ NEWEST_IMAGE = "202511.01.0"
 """The date of the newest node image of the local Azure."""
 
 
+CORRECTED, EXEMPT = ("b", "c"), ("c",)
+"""The clusters whose policies correct drift, and those of them whose tag cost is exempt from that."""
+_EXEMPTION = (
+    "{name: cost, fields: [tags.cost], action: ignore, owner: a, reason: an audit, expires: 2999-12-31}"
+)
+
+
 @dataclass(frozen=True)
 class Pool:
     """A node pool of a manifest."""
@@ -148,6 +155,9 @@ spec:
         text += f"  maintenanceWindows: [{{name: {WINDOW}, maintenanceWindow: {_window(cluster.window)}}}]\n"
     if cluster.newest_image:
         text += f'  minNodeImageVersion: "{NEWEST_IMAGE}"\n'
+    if cluster.name in CORRECTED:
+        rules = f", rules: [{_EXEMPTION}]" if cluster.name in EXEMPT else ""
+        text += f"  drift: {{action: correct{rules}}}\n"
     if cluster.suspended:
         text += f'  suspend: {{owner: somebody, reason: an audit, until: "{cluster.suspended}"}}\n'
     return text.encode()

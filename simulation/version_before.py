@@ -28,6 +28,9 @@ ADDED_FIELDS = (
     "group_requested",
     "delete_accepted",
     "running",
+    "verified",
+    "drift",
+    "corrections",
 )
 """What a record of the version before does not have."""
 ADDED_TO_CONDITIONS = ("observed_generation", "verified")

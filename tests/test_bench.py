@@ -20,7 +20,7 @@ from bench.operations import measure as measure_operations
 from bench.oversize import oversized
 from bench.rollout import CREATION, Work, lower_bound, roll_out
 from bench.start import APP, EMPTY, libraries, measure, size_of
-from bench.sweep import fleet_of, stop_some
+from bench.sweep import fleet_of, stop_some, tag_some
 from bench.sweep import measure as measure_sweep
 from localcloud.runtime.options import ROOT
 from shared.fleet.resolve.problems import number_of
@@ -57,10 +57,16 @@ def test_a_sweep_makes_no_call_but_those_of_the_lists_and_reads_only_records_tha
     first = measure_sweep(cloud)
     assert (first.azure, first.found) == ({"list_clusters": first.pages}, 0)
     assert first.calls["cluster"] + first.calls["clusters"] + first.calls["clusters_named"] == 0
-    stopped = stop_some(cloud)
+    tagged = tag_some(cloud)
     second = measure_sweep(cloud)
-    assert (second.azure, second.found) == ({"list_clusters": first.pages}, stopped)
-    assert (second.calls["cluster"], second.calls["save"]) == (stopped, stopped)
+    assert (second.azure, second.found, second.drifted) == ({"list_clusters": first.pages}, 0, tagged)
+    assert (second.calls["cluster"], second.calls["save"]) == (tagged, tagged)
+    again = measure_sweep(cloud)
+    assert (again.calls["cluster"], again.calls["save"]) == (tagged, 0)
+    stopped = stop_some(cloud)
+    third = measure_sweep(cloud)
+    assert (third.azure, third.found) == ({"list_clusters": first.pages}, stopped)
+    assert (third.calls["cluster"], third.calls["save"]) == (stopped, stopped)
 
 
 def test_a_hand_over_in_parts_takes_less_time_and_its_messages_end_long_before_the_time_limit() -> None:

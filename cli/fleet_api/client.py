@@ -59,6 +59,12 @@ class Api:
         older = f"&before={quote(before, safe='')}" if before else ""
         return self._typed(schema.Events, self.get(f"clusters/{name}/events?limit={limit}{older}"))
 
+    def drift(self, name: str = "") -> schema.Drift:
+        """Return the clusters that differ from git, or one of them; raise NotFound."""
+        if name:
+            return self._typed(schema.Drift, self.get(f"drift?cluster={quote(name, safe='')}"))
+        return self._typed(schema.Drift, self.whole("drift", "clusters"))
+
     def audit(self, *, limit: int, before: str = "") -> schema.Audit:
         """Return the newest acts, before a time."""
         older = f"&before={quote(before, safe='')}" if before else ""

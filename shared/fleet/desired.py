@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -30,8 +30,8 @@ class Desired:
 
     ``environment`` and ``cluster_class`` are "" where it has none; ``labels`` are those of its metadata.
     ``adopt`` is its annotation of that name: "", "when-equal" or "with-differences". ``removed_keys`` has, by
-    node pool, the labels and taints to remove; it is not part of the stored form. Clusters with the same
-    stored form are equal.
+    node pool, the labels and taints to remove, and ``left`` the differences that a job leaves as they are, by
+    their paths; neither is part of the stored form. Clusters with the same stored form are equal.
     """
 
     name: str
@@ -42,6 +42,7 @@ class Desired:
     labels: Mapping[str, str] = field(default_factory=dict)
     adopt: str = ""
     removed_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    left: Collection[str] = ()
 
     @property
     def id(self) -> ClusterId:
@@ -79,10 +80,13 @@ class Desired:
 
     @classmethod
     def from_document(
-        cls, document: Mapping[str, Any], removed_keys: Mapping[str, tuple[str, ...]] | None = None
+        cls,
+        document: Mapping[str, Any],
+        removed_keys: Mapping[str, tuple[str, ...]] | None = None,
+        left: Collection[str] = (),
     ) -> Desired:
         """Read the stored form; ``spec`` is validated by the current rules only when it is read."""
-        return Stored(document, removed_keys=removed_keys)
+        return Stored(document, removed_keys=removed_keys, left=left)
 
     @property
     def digest(self) -> str:
@@ -108,6 +112,7 @@ class Stored(Desired):
         document: Mapping[str, Any],
         digest: str = "",
         removed_keys: Mapping[str, tuple[str, ...]] | None = None,
+        left: Collection[str] = (),
     ) -> None:
         # Not through the fields of the class: it is frozen, and the spec is validated later.
         self.__dict__.update(
@@ -118,6 +123,7 @@ class Stored(Desired):
             labels=document.get("labels", {}),
             adopt=document.get("adopt", ""),
             removed_keys=removed_keys or {},
+            left=frozenset(left),
             _document=document,
             _digest=digest,
         )

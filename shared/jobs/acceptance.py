@@ -49,6 +49,7 @@ def accept_change(record: ClusterRecord, desired: Desired, *, commit: str, now: 
         job=_following_job(record, Recipe.PROVISION, now),
         commit=commit,
         delete_accepted=False,
+        corrections=(),
         updated=now,
         conditions=tuple(each for each in record.conditions if each.type not in _OF_DELETES),
     )
@@ -68,9 +69,12 @@ def accept_delete(record: ClusterRecord, *, commit: str, now: datetime) -> Clust
     return with_summary(tombstone, now)
 
 
-def accept_retry(record: ClusterRecord, *, now: datetime) -> ClusterRecord:
-    """Return the record with its failed job started again; the spec and its generation stay."""
-    job = new_job(record.job.recipe, sequence=record.job.sequence + 1, now=now)
+def accept_retry(record: ClusterRecord, *, now: datetime, left: tuple[str, ...] = ()) -> ClusterRecord:
+    """Return the record with its job started again; the spec and its generation stay.
+
+    ``left`` are the differences from git that the job leaves as they are.
+    """
+    job = new_job(record.job.recipe, sequence=record.job.sequence + 1, now=now, left=left)
     return with_summary(replace(record, phase=working_phase(record), job=job, updated=now), now)
 
 

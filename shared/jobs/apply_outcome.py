@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from shared.jobs.conditions import MESSAGE_LIMIT, with_condition, with_summary
+from shared.jobs.conditions import MESSAGE_LIMIT, with_condition, with_in_sync, with_summary
+from shared.jobs.drift import remaining_after
 from shared.jobs.failures.errors import Aborted, Interrupted, NotYetVisible, OutOfCapacity, ReconcileError
 from shared.jobs.failures.retry import DEFAULTS, Policies, policy_for, wait_before_retry
 from shared.jobs.job import Delay, Failure, NextRun, StepState, start_step
@@ -133,6 +134,10 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
     following = next_step(record.job.recipe, step.name)
     if following is None:
         step = replace(start_step(step.name, now), since=step.since)
+        if outcome.verified is not None:
+            again = record.verified is not None and record.observed_generation == record.generation
+            remaining = remaining_after(record.drift, record.job.left, same_generation=again)
+            record = with_in_sync(replace(record, verified=outcome.verified), remaining, now)
         running = outcome.running or record.running
         record = replace(record, observed_generation=record.generation, removed_keys={}, running=running)
         return _ended(_advanced(record, step, NextRun(now, Delay.NONE), Phase.READY, now))

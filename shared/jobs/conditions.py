@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from shared.jobs.record import READY, ClusterRecord, Condition, Phase
+from shared.jobs.drift import Drift
+from shared.jobs.record import READY, ClusterRecord, Condition, ConditionReason, Phase
 
 STALLED = "Stalled"
-"""With ``READY``, a condition of the whole cluster; every other one is that of a step."""
+"""With ``READY``, a condition of the whole cluster."""
+IN_SYNC = "InSync"
+"""The condition of the comparison with git. ``Ready`` is another one: a cluster that differs still works."""
 MESSAGE_LIMIT = 1000
 
 
@@ -43,3 +46,13 @@ def with_summary(record: ClusterRecord, now: datetime) -> ClusterRecord:
         new = Condition(kind, status, reason, message[:MESSAGE_LIMIT], now, record.generation, now)
         record = with_condition(record, new)
     return record
+
+
+def with_in_sync(record: ClusterRecord, drift: Drift | None, now: datetime) -> ClusterRecord:
+    """Return the record of a cluster with this drift, None for none; the same record if that is no news."""
+    reason = ConditionReason.DRIFTED if drift else ConditionReason.DONE
+    message = f"differs from git in {drift}"[:MESSAGE_LIMIT] if drift else ""
+    new = Condition(IN_SYNC, drift is None, reason, message, now, record.generation, now)
+    before, changed = record.condition(IN_SYNC), replace(record, drift=drift)
+    same = before is not None and replace(new, since=before.since, verified=before.verified) == before
+    return changed if same else with_condition(changed, new)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from shared.fleet.planning.plan import Item
+from shared.jobs.drift import Drift
 from shared.jobs.failures.errors import Throttled
 from shared.jobs.failures.fleet_problem import FleetProblem
 from shared.jobs.failures.remedies import NO_ACTION, suggested_action
@@ -32,6 +33,9 @@ _WHERE_TO_LOOK = {
 }
 """Where an operator can look when a step is stalled; Azure's activity log for all others."""
 _CHECK_AGAIN = "Find out why the cluster cannot be read; `roadstead refresh NAME` checks it again."
+_DRIFT = "`roadstead drift NAME` shows both values."
+_WRITTEN = "Put the live value into the manifest, or write git's value with `roadstead replay NAME`."
+_LEFT_ALONE = "No job changes this: put the live value into the manifest, or undo it in Azure."
 CORRECT_FILE = "Correct the file: `roadstead validate` reports every problem with its place."
 
 
@@ -129,10 +133,11 @@ def _of_job(record: ClusterRecord, now: datetime, retries: Policies) -> Diagnosi
     if record.failed:
         return _failed(record)
     activity = f"is idle: generation {record.observed_generation} was verified Ready"
-    unhealthy = next(faults_of(record), None)
+    unhealthy, unread = next(faults_of(record), None), unread_of(record)
     if unhealthy is not None:
         return _unhealthy(record, unhealthy, activity)
-    unread = unread_of(record)
+    if record.drift is not None:
+        return _drifted(record, record.drift, activity)
     if unread is not None:
         activity = f"{activity}; whether it is healthy is not known: {unread.message}"
         action = _named(_CHECK_AGAIN, record)
@@ -146,6 +151,17 @@ def _unhealthy(record: ClusterRecord, fault: Condition, activity: str) -> Diagno
     action = suggested_action(error_of(fault).kind, failed=True)
     following = "the next check reads it again; if that goes on, the cluster is no longer Ready"
     return Diagnosis(activity, fault.since, 0, None, following, None, _named(action, record))
+
+
+def _drifted(record: ClusterRecord, drift: Drift, activity: str) -> Diagnosis:
+    """Explain a cluster that works and is not as git has it."""
+    since = min(each.since for each in drift.fields)
+    following = f"the next sweep compares it again; {_NEXT_COMMIT}, or a replay, writes the values of git"
+    action = (
+        f"{_DRIFT} {_LEFT_ALONE}" if all(each.left_alone for each in drift.fields) else f"{_DRIFT} {_WRITTEN}"
+    )
+    activity = f"{activity}, and it differs from git in {drift}"
+    return Diagnosis(activity, since, 0, None, following, None, _named(action, record))
 
 
 def _active(record: ClusterRecord, now: datetime, retries: Policies) -> Diagnosis:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shared.jobs.acts import by_whom
+from shared.jobs.drift import paths_of
 from shared.jobs.job import Contest
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.jobs.record import ClusterRecord, Phase
@@ -67,6 +68,28 @@ def rate_limited_event(
 def superseded_event(record: ClusterRecord, reason: str, request_ids: Sequence[str], now: datetime) -> Event:
     """Return the event of a step that was superseded after it had written something."""
     return _of_step(_event(replace(record, updated=now), "Superseded", reason), record, request_ids)
+
+
+def drift_event(before: ClusterRecord, after: ClusterRecord) -> Iterator[Event]:
+    """Yield the event of drift that a comparison found, or no longer finds; none while it stays the same."""
+    if paths_of(before.drift) == paths_of(after.drift):
+        return
+    if after.drift is None:
+        yield _event(after, "InSync", "a sweep found the cluster as git has it")
+        return
+    shown = (
+        f"{each.path} ({_value(each.git)} in git, {_value(each.live)} live)" for each in after.drift.fields
+    )
+    yield _event(after, "Drifted", f"differs from git in {', '.join(shown)}", warning=True)
+
+
+def correction_event(record: ClusterRecord, what: str) -> Event:
+    """Return the event of a job that a sweep started, because the policy asks for it."""
+    return _event(record, "Correcting", f"the policy asks for it: {what}")
+
+
+def _value(text: str) -> str:
+    return text or "nothing"
 
 
 def events_between(

@@ -184,6 +184,7 @@ class Job:
     restarts: int = 0
     lease: Lease | None = None
     small_change: bool = False
+    left: tuple[str, ...] = ()
 
     @property
     def queue(self) -> JobQueue:
@@ -219,8 +220,16 @@ def start_step(step: Step, now: datetime) -> StepState:
     return StepState(step, since=now, last_progress=now)
 
 
-def new_job(recipe: Recipe, *, sequence: int, now: datetime, lease: Lease | None = None) -> Job:
+def new_job(
+    recipe: Recipe, *, sequence: int, now: datetime, lease: Lease | None = None, left: tuple[str, ...] = ()
+) -> Job:
     """Return a job at the start of its recipe, due at once; ``lease`` is that of a step that still runs."""
     return Job(
-        recipe, sequence, now, start_step(STEPS[recipe][0], now), NextRun(now, Delay.NONE), lease=lease
+        recipe,
+        sequence,
+        now,
+        start_step(STEPS[recipe][0], now),
+        NextRun(now, Delay.NONE),
+        lease=lease,
+        left=left,
     )

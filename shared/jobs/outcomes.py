@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from shared.jobs.drift import Verified
 from shared.jobs.failures.errors import ReconcileError
 from shared.jobs.job import AcceptedWrite, Contest, WaitingOn
 from shared.jobs.recipes import Step
@@ -16,12 +17,15 @@ class Done:
 
     ``retained``: the step of a deletion left its resource in Azure, and ``note`` says why. ``life`` is the
     life of the cluster as its tag says it, "" for that of the record. ``running`` is what a verification saw.
+    ``verified`` is how Azure shows the cluster after the last step of a job, None where no step has compared
+    it.
     """
 
     note: str = ""
     retained: bool = False
     life: str = ""
     running: Running | None = None
+    verified: Verified | None = None
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 from shared.fleet.desired import Desired
 from shared.fleet.kubernetes.api_server import ApiServer
 from shared.jobs import stored_forms
+from shared.jobs.drift import Correction, Drift, Verified
 from shared.jobs.failures.errors import DeadLettered, NoLongerReady, Retryable, Unhealthy, classes
 from shared.jobs.job import Delay, Job
 from shared.jobs.recipes import CONDITIONS, Recipe, Step
@@ -51,6 +52,7 @@ class ConditionReason(StrEnum):
     STALLED = "Stalled"
     SUSPENDED = "Suspended"
     RESTARTED = "Restarted"
+    DRIFTED = "Drifted"
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,9 @@ class ClusterRecord:
     its Kubernetes API last, None when the next connection needs a kubeconfig. A takeover overrules the
     installations in ``overruled`` until our tags are on the cluster; ``predecessors`` are all that one ever
     overruled.
+
+    ``verified`` is how Azure showed the cluster when it was compared with git last, None before that;
+    ``drift`` are the fields that differed, None for none. ``corrections`` are those of this generation.
     """
 
     name: str
@@ -124,6 +129,9 @@ class ClusterRecord:
     predecessors: tuple[str, ...] = ()
     delete_accepted: bool = False
     running: Running | None = None
+    verified: Verified | None = None
+    drift: Drift | None = None
+    corrections: tuple[Correction, ...] = ()
     etag: str = field(default="", compare=False)
 
     @property
@@ -179,7 +187,8 @@ class ClusterRecord:
     @cached_property
     def desired(self) -> Desired:
         """The spec that the job brings about."""
-        return Desired.from_document(self.document, self.removed_keys)
+        left = self.job.left if self.job.active else ()
+        return Desired.from_document(self.document, self.removed_keys, left)
 
     def condition(self, kind: str) -> Condition | None:
         """Return a condition by its type."""

@@ -26,8 +26,9 @@ class ClusterSummary:
     """A cluster in a list of thousands; ``reason`` is that of its job, cut to ``REASON_LIMIT``.
 
     ``lost`` and ``finding`` are those of the record. ``subscription`` and ``resource_group`` are where the
-    cluster lives in Azure, "" in what the version before stored. ``details`` are None where they were not
-    asked for, and in what the version before stored.
+    cluster lives in Azure, "" in what the version before stored. ``digest`` is that of the cluster in Azure
+    in which nothing differs from git, "" for none; ``drifted`` counts the fields that differ. ``details`` are
+    None where they were not asked for, and in what the version before stored.
     """
 
     name: str
@@ -46,6 +47,8 @@ class ClusterSummary:
     lost: bool = False
     finding: str = ""
     details: SummaryDetails | None = field(default=None, compare=False)
+    digest: str = ""
+    drifted: int = 0
 
 
 def summary_of(record: ClusterRecord) -> ClusterSummary:
@@ -71,4 +74,6 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
             labels=record.desired.labels,
             conditions={each.type: each.status for each in record.conditions},
         ),
+        digest=record.verified.digest if record.verified else "",
+        drifted=record.drift.count if record.drift else 0,
     )

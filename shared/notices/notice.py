@@ -93,7 +93,8 @@ def notice_between(
         same = trouble == _trouble(before)
         return None if same else _problem(trouble, after, retries)
     if not after.job.active and after.phase is Phase.READY:
-        return _fact(Kind.READY, after)
+        was_ready = not before.job.active and before.phase is Phase.READY
+        return None if was_ready else _fact(Kind.READY, after)
     was = _trouble(before)
     return replace(_fact(was[0], after), over=True) if was and before.job.active else None
 

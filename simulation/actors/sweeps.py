@@ -15,6 +15,7 @@ from shared.fleet.aks.writes import is_stopped
 from shared.jobs.failures.errors import ClusterMissing, ClusterStopped
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.outbox import request_whole_sweep
+from simulation.actors.drift import Drift
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
 from simulation.oracle import Oracle, is_going
@@ -62,9 +63,7 @@ class Sweeps:
     def check(self) -> None:
         """Let people act once more, sweep, and check what the records say."""
         self._act()
-        self._loop.run_until(self._loop.clock() + SETTLED)
-        self._sweep()
-        self._loop.run_until(self._loop.clock() + SWEEP, done=lambda: self._loop.idle)
+        self._sweep_to_its_end()
         for cloud in self._loop.clouds:
             for record in cloud.state.clusters():
                 self._says_what_is_so(cloud, record)
@@ -72,6 +71,14 @@ class Sweeps:
                 other.repository is cloud.repository for other in self._loop.clouds if other is not cloud
             ):
                 self._status_is_so(cloud)
+        drift = Drift(self._chance, self._loop, self._oracle, self._sweep_to_its_end)
+        drift.check()
+        self.acts += drift.acts
+
+    def _sweep_to_its_end(self) -> None:
+        self._loop.run_until(self._loop.clock() + SETTLED)
+        self._sweep()
+        self._loop.run_until(self._loop.clock() + SWEEP, done=lambda: self._loop.idle)
 
     def _status_is_so(self, cloud: MemoryCloud) -> None:
         """Check the status of the newest commit: no success while a cluster is not as it was verified."""

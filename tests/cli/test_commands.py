@@ -28,11 +28,13 @@ PAGE = (ROOT / "docs" / "commands.md").read_text()
 LISTS = {
     "roadstead status": [],
     "roadstead why": ["one"],
+    "roadstead drift": [],
     "roadstead events": ["one"],
     "roadstead plans": [],
     "roadstead audit": [],
     "roadstead contexts": [],
     "roadstead dead-letters": [],
+    "roadstead notify": [],
     "roadstead plan": ["fleet", "--empty"],
     "roadstead validate": ["fleet"],
     "roadstead explain": ["one", "fleet"],

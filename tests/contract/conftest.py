@@ -101,7 +101,7 @@ def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Authority]:
+def trusted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Authority]:
     """A certificate authority that the process trusts, as whoever runs the app sets it."""
     authority, path = Authority(), tmp_path_factory.mktemp("authority") / "ca.pem"
     authority.write(path)

@@ -39,8 +39,8 @@ LINKS = Links("https://github.com/example/fleet", "https://app.example.com")
 
 
 @pytest.fixture
-def inbox(authority: Authority) -> Iterator[Inbox]:
-    with https_inbox(authority) as inbox:
+def inbox(trusted: Authority) -> Iterator[Inbox]:
+    with https_inbox(trusted) as inbox:
         yield inbox
 
 
@@ -146,8 +146,8 @@ def test_a_refusal_becomes_an_error_of_its_class(
     )
 
 
-def test_a_redirect_is_not_followed(inbox: Inbox, authority: Authority) -> None:
-    with https_inbox(authority) as other:
+def test_a_redirect_is_not_followed(inbox: Inbox, trusted: Authority) -> None:
+    with https_inbox(trusted) as other:
         inbox.default = (307, {"Location": f"{other.url}/elsewhere"}, "")
         with pytest.raises(Unexpected, match="redirect is not followed"):
             send(RouteType.SLACK, inbox.url)
@@ -165,12 +165,12 @@ def test_a_receiver_that_hangs_or_closes_is_unavailable(
 
 
 def test_a_certificate_that_nobody_vouches_for_is_refused(
-    authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trusted: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stranger = tmp_path / "other.pem"
     Authority().write(stranger)
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(stranger))
-    with https_inbox(authority) as inbox, pytest.raises(Unavailable, match="SSLError"):
+    with https_inbox(trusted) as inbox, pytest.raises(Unavailable, match="SSLError"):
         send(RouteType.SLACK, f"{inbox.url}/services/{TOKEN}")
 
 
@@ -215,8 +215,8 @@ def _login(box: Mailbox, password: str) -> str:
     return f"mailtos://mailer:{password}@127.0.0.1:{box.port}/?{options}"
 
 
-def test_mail_over_tls_needs_the_password(authority: Authority) -> None:
-    with mail_server(authority) as box:
+def test_mail_over_tls_needs_the_password(trusted: Authority) -> None:
+    with mail_server(trusted) as box:
         send(RouteType.EMAIL, _login(box, "mail-pass-9d41c7"))
         assert len(box.got) == 1
         with pytest.raises(Unavailable):
@@ -252,12 +252,12 @@ def test_any_service_of_apprise_is_reached_by_its_address(inbox: Inbox) -> None:
 
 
 def test_no_error_and_no_line_of_the_log_has_an_address_or_a_secret(
-    inbox: Inbox, authority: Authority, caplog: pytest.LogCaptureFixture
+    inbox: Inbox, trusted: Authority, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     texts = []
     inbox.default = (500, {}, f"bad path /services/{TOKEN}")
-    with mail_server(authority) as box, silent_server(closes=True) as broken:
+    with mail_server(trusted) as box, silent_server(closes=True) as broken:
         send(RouteType.EMAIL, _login(box, "mail-pass-9d41c7"))
         for kind, address in (
             (RouteType.SLACK, f"{inbox.url}/services/{TOKEN}"),

@@ -24,9 +24,9 @@ function_app.build_ports(load_settings()).channels.send(route, message)
 """
 
 
-def test_the_app_sends_to_the_address_in_its_settings(authority: Authority) -> None:
+def test_the_app_sends_to_the_address_in_its_settings(trusted: Authority) -> None:
     values = json.loads((ROOT / "local.settings.example.json").read_text())["Values"]
-    with https_inbox(authority) as inbox:
+    with https_inbox(trusted) as inbox:
         environment = {**values, **os.environ, "NOTIFY_OPS": f"{inbox.url}/services/T0/B0/x"}
         subprocess.run([sys.executable, "-c", SENDS], check=True, timeout=60, cwd=ROOT, env=environment)
         ((path, _, body),) = inbox.got

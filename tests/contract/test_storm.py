@@ -36,10 +36,10 @@ def missing(text: str) -> list[str]:
     return [name for name in NAMES if f"{name} " not in text]
 
 
-def test_a_storm_of_500_events_is_few_messages_that_lose_no_fact(authority: Authority) -> None:
+def test_a_storm_of_500_events_is_few_messages_that_lose_no_fact(trusted: Authority) -> None:
     assert EVENTS <= MOST_PENDING
     cloud = MemoryCloud()
-    with https_inbox(authority) as slack, https_inbox(authority) as hook, mail_server() as mail:
+    with https_inbox(trusted) as slack, https_inbox(trusted) as hook, mail_server() as mail:
         addresses = {
             "SLACK": f"{slack.url}/services/T0/B0/secret",
             "HOOK": hook.url,

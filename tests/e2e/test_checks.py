@@ -11,7 +11,7 @@ from shared.fleet.resource_ids import ObjectRef
 from shared.ports import KubernetesApi
 from tests.support import fleet_files
 from tests.support.fleet_operator import Operator
-from tests.support.inside_clusters import kubernetes, reconcile_now
+from tests.support.inside_clusters import kubernetes, over_newest, reconcile_now
 from tests.support.local_cloud_start import Start
 
 AT_ONCE = Options(create_seconds=1, lock_seconds=5, extra={"POLL_SECONDS": "0.5", "UNHEALTHY_MINUTES": "0"})
@@ -62,7 +62,7 @@ def test_flux_that_a_commit_breaks_or_somebody_deletes_is_shown_until_it_is_repa
         wait_for_flux(operator, api, "True")
         check(operator, "True")
         operator.wait_for_status(commit, "success")
-        api.delete(api.get(CONTROLLER) or {})
+        over_newest(api, CONTROLLER, api.delete)
         assert "the Deployment kustomize-controller in flux-system" in check(operator, "False")["message"]
         operator.wait_for_status(commit, "failure")
         operator.api.replay("one")

@@ -26,7 +26,7 @@ def problems(operator: Operator) -> dict[str, str]:
 
 
 def test_an_app_is_ready_until_github_fails_and_again_when_it_answers(start: Start) -> None:
-    timers = {"RETENTION_SCHEDULE": OFTEN, "SWEEP_SCHEDULE": OFTEN}
+    timers = dict.fromkeys(("RETENTION_SCHEDULE", "SWEEP_SCHEDULE", "CHECK_SCHEDULE"), OFTEN)
     operator = start(Options(create_seconds=1, plan_schedule=OFTEN, resend_schedule=OFTEN, extra=timers))
     operator.push(fleet_files.fleet("one"))
     operator.wait(lambda: health(operator)["ready"], "the app is ready")
@@ -34,7 +34,7 @@ def test_an_app_is_ready_until_github_fails_and_again_when_it_answers(start: Sta
     names = [each["name"] for each in found["services"]]
     assert names == ["Table Storage", "GitHub", "Service Bus", "Azure credential"]
     assert {each["name"]: each["schedule"] for each in found["timers"]} == dict.fromkeys(
-        ("plan_missed_head", "resend_overdue", "purge_expired", "sweep"), OFTEN
+        ("plan_missed_head", "resend_overdue", "purge_expired", "sweep", "check"), OFTEN
     )
     probe = httpx.get(f"{operator.api.url}/api/ready", trust_env=False)
     assert (probe.status_code, probe.json()) == (200, {"live": True, "ready": True})

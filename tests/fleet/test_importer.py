@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given, reject
 
-from shared.fleet.aks.cluster_body import all_differences
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.desired import Desired
+from shared.fleet.drift.differences import differences_of
 from shared.fleet.importing.importer import Imported, NotImportable, document, imported
 from shared.fleet.importing.minimal_manifest import minimal_spec
 from shared.fleet.manifests.kinds import Cluster
@@ -63,7 +63,7 @@ def test_an_imported_manifest_equals_what_azure_has(spec: dict[str, Any]) -> Non
     live = existing(spec)
     found = imported(ID, OWNER, live, {})
     for manifest in (found.spec, found.short):
-        assert all_differences(as_desired(found.name, manifest), OWNER, live) == []
+        assert differences_of(as_desired(found.name, manifest), OWNER, live) == []
     assert found.differences == ()
     pools = live["properties"]["agentPoolProfiles"]
     fixed = [pool for pool in pools if not pool.get("enableAutoScaling")]
@@ -81,7 +81,7 @@ def test_a_windows_pool_inherits_nothing_from_a_layer_that_requests_nothing() ->
     found = imported(ID, OWNER, live, {})
     own = minimal_spec(found.spec, found.short, layer)
     merged = without_nulls(merge(node_of(layer), node_of(own))).plain()
-    assert all_differences(as_desired(found.name, merged), OWNER, live) == []
+    assert differences_of(as_desired(found.name, merged), OWNER, live) == []
 
 
 @GENERATED
@@ -94,7 +94,7 @@ def test_over_any_layers_the_minimal_manifest_equals_what_azure_has(
     base = {key: value for key, value in other.items() if key not in ("azure", "subscriptionId")}
     own = minimal_spec(found.spec, found.short, base)
     merged = without_nulls(merge(node_of(base), node_of(own))).plain()
-    assert all_differences(as_desired(found.name, merged), OWNER, live) == []
+    assert differences_of(as_desired(found.name, merged), OWNER, live) == []
     below = LayersBelow([node_of(base)])
     assert not unmatched_removals(node_of(own), below, ("spec",), node_of({"spec": own}))
 

@@ -54,7 +54,7 @@ def test_all_pages_together_have_every_cluster_once(
 
 
 @pytest.mark.parametrize("limit", ["0", "501", "-1", "x", "1e3"])
-@pytest.mark.parametrize("function", ["clusters", "recorded", "plan"])
+@pytest.mark.parametrize("function", ["clusters", "recorded", "plan", "drift"])
 def test_the_size_of_a_page_is_limited(cloud: MemoryCloud, function: str, limit: str) -> None:
     answer = call(cloud, function, {"commit": cloud.state.fleet().commit}, limit=limit)
     assert answer == (400, {"error": "limit must be 1 to 500"})

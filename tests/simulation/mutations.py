@@ -166,7 +166,7 @@ def a_suspension_is_ignored(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_cluster_is_adopted_with_differences(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(cluster, "all_differences", lambda *_: [])
+    patch.setattr(cluster, "differences_of", lambda *_: [])
 
 
 @dataclass(frozen=True)

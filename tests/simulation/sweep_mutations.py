@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from importlib import import_module
 from typing import Any
 
 import pytest
 
+from shared.fleet.drift import policy
+from shared.fleet.manifests.cluster.drift import DriftAction
+from shared.jobs import apply_comparison
+from shared.jobs.acceptance import accept_retry
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.sweep import clusters, conclusions, lists, verdicts
 from simulation.actors.sweeps import KIND
@@ -38,6 +45,51 @@ def a_lost_cluster_counts_as_in_sync(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ClusterRecord, "lost", property(lambda _: False))
 
 
+def drift_is_not_compared(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(conclusions, "drift_of", lambda *_: [])
+
+
+def a_digest_says_nothing(patch: pytest.MonkeyPatch) -> None:
+    verify = import_module(
+        "shared.pipeline.worker.steps.flux.verify"
+    )  # the package has a function of its name
+    for module in (verdicts, conclusions, verify):
+        patch.setattr(module, "live_digest", lambda _: "same")
+
+
+def drift_is_never_taken_back(patch: pytest.MonkeyPatch) -> None:
+    original = apply_comparison.apply_comparison
+
+    def kept(record: ClusterRecord, decided: Any, *given: Any, **named: Any) -> ClusterRecord:
+        after = original(record, decided, *given, **named)
+        return after if after.drift else replace(after, drift=record.drift)
+
+    patch.setattr(conclusions, "apply_comparison", kept)
+
+
+def a_policy_corrects_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(conclusions, "start_correction", lambda record, *_, **__: record)
+
+
+def every_policy_corrects_everything(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(policy, "_careful", lambda _: DriftAction.CORRECT)
+
+
+def a_correction_writes_the_other_differences_too(patch: pytest.MonkeyPatch) -> None:
+    def whole(record: ClusterRecord, *, now: datetime, **_: Any) -> ClusterRecord:
+        return accept_retry(record, now=now)
+
+    patch.setattr(apply_comparison, "accept_retry", whole)
+
+
+def a_correction_is_repeated_indefinitely(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(conclusions, "exhausted", lambda *_: frozenset())
+
+
+def _drift(remove: Callable[[pytest.MonkeyPatch], None]) -> Mutation:
+    return mutation(remove, KIND, "drift")
+
+
 def _mutation(remove: Callable[[pytest.MonkeyPatch], None]) -> Mutation:
     return mutation(remove, KIND, "stale ready")
 
@@ -48,4 +100,11 @@ SWEEP_MUTATIONS = (
     _mutation(what_a_sweep_found_is_never_taken_back),
     _mutation(a_stopped_cluster_is_no_finding),
     _mutation(a_lost_cluster_counts_as_in_sync),
+    _drift(drift_is_not_compared),
+    _drift(a_digest_says_nothing),
+    _drift(drift_is_never_taken_back),
+    _drift(a_policy_corrects_nothing),
+    _drift(every_policy_corrects_everything),
+    _drift(a_correction_writes_the_other_differences_too),
+    _drift(a_correction_is_repeated_indefinitely),
 )

@@ -32,7 +32,7 @@ def what_a_plan_does_not_carry_out_is_not_shown(patch: pytest.MonkeyPatch) -> No
 
 
 def every_cluster_of_a_plan_counts_as_in_sync(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(commit_status, "_reached", lambda *_, **__: True)
+    patch.setattr(commit_status, "reached", lambda *_, **__: True)
 
 
 def a_wait_has_no_reason(patch: pytest.MonkeyPatch) -> None:

@@ -47,14 +47,14 @@ class Operator:
         self.wait(lambda: self.status(commit).startswith(state), f"{commit[:8]} is {state}", seconds=seconds)
         return self.status(commit)
 
-    def wait(self, holds: Callable[[], bool], what: str, *, seconds: float = 60) -> None:
+    def wait(self, holds: Callable[[], bool], what: str, *, seconds: float = 60, every: float = 0.1) -> None:
         """Wait until a condition holds, or fail with the state of the fleet."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.cloud.check()
             if holds():
                 return
-            time.sleep(0.1)
+            time.sleep(every)
         raise AssertionError(f"not within {seconds:.0f} s: {what}; the fleet: {self.api.get('clusters')}")
 
     def plan(self, commit: str) -> dict[str, Any] | None:

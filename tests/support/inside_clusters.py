@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
 from localcloud.common.clock import system_clock
 from shared.adapters.kubernetes import KubernetesConnections
+from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux_readiness import REQUESTED_AT
 from shared.fleet.resource_ids import ClusterId, ObjectRef
+from shared.jobs.failures.errors import Conflict
 from shared.ports import KubernetesApi
 from tests.support.arm_client import SUBSCRIPTION
 from tests.support.fleet_operator import Operator
@@ -26,7 +28,22 @@ def kubernetes(operator: Operator, name: str) -> Iterator[KubernetesApi]:
 def reconcile_now(api: KubernetesApi, *refs: ObjectRef) -> None:
     """Ask Flux to reconcile these objects now, as ``flux reconcile`` does."""
     for ref in refs:
+        requested = str(system_clock())
+
+        def request(live: Json, requested: str = requested) -> None:
+            annotations = {**(live["metadata"].get("annotations") or {}), REQUESTED_AT: requested}
+            api.replace({**live, "metadata": {**live["metadata"], "annotations": annotations}})
+
+        over_newest(api, ref, request)
+
+
+def over_newest(api: KubernetesApi, ref: ObjectRef, write: Callable[[Json], None]) -> None:
+    """Write over the newest version of an object: a controller may write its status at the same moment."""
+    while True:
         live = api.get(ref)
         assert live is not None
-        annotations = {**(live["metadata"].get("annotations") or {}), REQUESTED_AT: str(system_clock())}
-        api.replace({**live, "metadata": {**live["metadata"], "annotations": annotations}})
+        try:
+            write(live)
+        except Conflict:
+            continue
+        return

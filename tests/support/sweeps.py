@@ -37,6 +37,29 @@ def delete_by_hand(cloud: MemoryCloud, cluster: ClusterId) -> None:
     cloud.azure.complete_due()
 
 
+def tag_by_hand(cloud: MemoryCloud, cluster: ClusterId, **tags: str) -> None:
+    """Set tags of a cluster as the portal does, and let that end."""
+    live = cloud.azure.peek(cluster)
+    assert live is not None
+    cloud.azure.patch_cluster(cluster, {"tags": {**live["tags"], **tags}})
+    cloud.clock.advance(60)
+    cloud.azure.complete_due()
+
+
+def change_pool_by_hand(cloud: MemoryCloud, cluster: ClusterId, name: str, **change: Any) -> None:
+    """Change properties of a node pool as the portal does, and let that end."""
+    pool = cloud.azure.get_pool(cluster, name)["properties"]
+    kept = {key: pool[key] for key in ("vmSize", "mode", "type", "osType", "tags", "count") if key in pool}
+    cloud.azure.put_pool(cluster, name, {"properties": {**kept, **change}})
+    cloud.clock.advance(LATER)
+    cloud.azure.complete_due()
+
+
+def drifted(record: ClusterRecord) -> dict[str, tuple[str, str]]:
+    """Return the fields in which a cluster differs from git, with both values as JSON."""
+    return {each.path: (each.git, each.live) for each in record.drift.fields} if record.drift else {}
+
+
 def ready_condition(record: ClusterRecord) -> tuple[bool | None, str]:
     """Return the status and the reason of the condition Ready."""
     condition = record.condition("Ready")

@@ -135,6 +135,7 @@ def _cluster(entity: Any) -> ClusterRecord:
 _SUMMARY = (
     *("uid", "phase", "step", "reason", "generation", "observedGeneration", "needsAction", "contested"),
     *("environment", "location", "subscription", "resourceGroup", "lost", "finding"),
+    *("digest", "drifted"),
 )
 
 
@@ -156,6 +157,8 @@ def _summary_columns(record: ClusterRecord) -> dict[str, Any]:
         "lost": summary.lost,
         "finding": summary.finding,
         "details": _DETAILS.dump_json(summary.details).decode(),
+        "digest": summary.digest,
+        "drifted": summary.drifted,
     }
 
 
@@ -177,4 +180,6 @@ def _summary(entity: Entity) -> ClusterSummary:
         lost=bool(entity.get("lost")),
         finding=entity.get("finding") or "",
         details=_DETAILS.validate_json(entity.get("details") or "null"),
+        digest=entity.get("digest") or "",
+        drifted=entity.get("drifted") or 0,
     )

@@ -8,14 +8,13 @@ does. Kubernetes versions are never downgraded.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from shared.fleet.aks.change_conditions import Surroundings
-from shared.fleet.aks.comparison import Leaf, overlay
+from shared.fleet.aks.comparison import Leaf, manifest_path, overlay
 from shared.fleet.aks.exclusive_groups import without_rivals
-from shared.fleet.aks.node_pool_body import first_pools, pool_difference, version_of
+from shared.fleet.aks.node_pool_body import first_pools, version_of
 from shared.fleet.aks.node_pool_replacement import serving
 from shared.fleet.aks.ownership import CONTEST_TAG, Owner
 from shared.fleet.aks.read_only import writable_cluster
@@ -51,11 +50,11 @@ def cluster_write(desired: Desired, owner: Owner, existing: Json | None) -> Writ
     properties = at_running_version(existing["properties"], "kubernetesVersion")
     existing = {**existing, "properties": properties}
     wanted = _cluster(desired, owner, existing)
-    in_the_end, changes = overlay(existing, wanted)
+    in_the_end, changes = _overlay(desired, existing, wanted)
     around = Surroundings(properties, in_the_end["properties"])
     refuse_fixed(changes, f"cluster {desired.name}", "", around)
     wanted = first_stage(existing, wanted)
-    body, changes = overlay(existing, wanted)
+    body, changes = _overlay(desired, existing, wanted)
     body["tags"], unmarked = _without_mark(body["tags"])
     if not (changes or unmarked) and not last_write_failed(properties):
         return None
@@ -71,33 +70,14 @@ def _without_mark(tags: Json) -> tuple[dict[str, Any], list[Leaf]]:
     return rest, [Leaf(("tags", key), value, None) for key, value in marks.items()]
 
 
-def difference(desired: Desired, owner: Owner, existing: Json) -> tuple[str, ...]:
-    """Return the fields of the cluster that a PUT would write, by ARM's names."""
-    return tuple(str(leaf) for leaf in overlay(existing, _cluster(desired, owner, existing))[1])
+def cluster_leaves(desired: Desired, owner: Owner, existing: Json) -> list[Leaf]:
+    """Return every field in which a cluster differs from the manifest, by ARM's names, without its pools."""
+    return _overlay(desired, existing, _cluster(desired, owner, existing))[1]
 
 
-def all_differences(desired: Desired, owner: Owner, existing: Json) -> list[str]:
-    """Return every field in which a cluster and its pools differ from the manifest; our tags do not count.
-
-    Operators see these before an adoption and as drift. Pools that the manifest does not have are omitted.
-    """
-    differing = list(difference(desired, owner, existing))
-    mine = serving(_profiles(existing), owner)
-    for pool in desired.spec.node_pools:
-        if pool.name not in mine:
-            differing.append(f"nodePools[{pool.name}] is missing")
-        for profile in mine.get(pool.name, ()):
-            differing += [
-                f"nodePools[{pool.name}].{path}" for path in pool_difference(pool, desired, owner, profile)
-            ]
-    return [path for path in differing if not _OWN_TAG.search(path)]
-
-
-def removed_pools(desired: Desired, owner: Owner, existing: Json) -> list[str]:
-    """Return the names in Azure of our pools that the manifest no longer has."""
-    wanted = {pool.name for pool in desired.spec.node_pools}
-    mine = [profile for profile in _profiles(existing) if owner.owns(profile)]
-    return [str(profile["name"]) for profile in mine if owner.pool_of(profile) not in wanted]
+def _overlay(desired: Desired, existing: Json, wanted: Json) -> tuple[dict[str, Any], list[Leaf]]:
+    untyped = desired.spec.azure.properties if desired.spec.azure else {}
+    return overlay(existing, wanted, lambda path: manifest_path(path, untyped) in desired.left)
 
 
 def control_plane(existing: Json) -> str:
@@ -166,9 +146,6 @@ def _pool_versions(desired: Desired, owner: Owner, existing: Json) -> dict[str, 
 
 def _profiles(existing: Json) -> Sequence[Json]:
     return existing["properties"].get("agentPoolProfiles") or ()
-
-
-_OWN_TAG = re.compile(r"(^|\.)tags\.roadstead-[a-z]+\Z")
 
 
 def _new_cluster(desired: Desired, owner: Owner) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,13 +64,30 @@ ABSENT: Mapping[str, Any] = {
 """What an absent value means in ARM; for any other field it equals false, "" and an empty list."""
 
 
-def overlay(existing: Json, wanted: Json) -> tuple[dict[str, Any], list[Leaf]]:
-    """Return ``existing`` with ``wanted`` merged over it, and the leaves that this changes."""
+def overlay(
+    existing: Json, wanted: Json, left: Callable[[Path], bool] = lambda _: False
+) -> tuple[dict[str, Any], list[Leaf]]:
+    """Return ``existing`` with ``wanted`` merged over it, and the leaves that this changes.
+
+    ``left`` says which leaves stay as they exist, by their paths.
+    """
     body, changes = dict(existing), []
     for path, old, new in _differing(existing, wanted, ()):
-        _put(body, path, new)
-        changes.append(Leaf(_below_properties(path), old, new))
+        leaf = Leaf(_below_properties(path), old, new)
+        if not left(leaf.path):
+            _put(body, path, new)
+            changes.append(leaf)
     return body, changes
+
+
+def manifest_path(path: Path, untyped: Mapping[str, Any]) -> str:
+    """Return the path of a leaf in the manifest, which has untyped ones below ``azure.properties``."""
+    below: Any = untyped
+    for key in path:
+        if not isinstance(below, Mapping) or key not in below:
+            return ".".join(path)
+        below = below[key]
+    return ".".join(("azure", "properties", *path))
 
 
 def _differing(existing: Any, wanted: Json, path: Path) -> Iterator[tuple[Path, Any, Any]]:

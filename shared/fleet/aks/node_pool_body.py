@@ -10,7 +10,7 @@ from typing import Any
 
 from shared.fleet.aks.change_conditions import Surroundings
 from shared.fleet.aks.change_effects import effect_of
-from shared.fleet.aks.comparison import Leaf, overlay
+from shared.fleet.aks.comparison import Leaf, manifest_path, overlay
 from shared.fleet.aks.field_effects import Effect
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.aks.read_only import writable_pool
@@ -45,9 +45,9 @@ def pool_write(
     existing = at_running_version(existing, "orchestratorVersion")
     wanted = _wanted(pool, desired, owner, existing, control_plane)
     power = {"powerState": wanted.pop("powerState")} if "powerState" in wanted else {}
-    body, changes = overlay(existing, wanted)
+    body, changes = _overlay(pool, desired, existing, wanted)
     refuse_fixed(changes, f"node pool {pool.name}", "nodePools[].", Surroundings(pool=existing))
-    switch = overlay(existing, power)[1]
+    switch = _overlay(pool, desired, existing, power)[1]
     if switch and (not pool.stopped or not (changes or last_write_failed(existing))):
         return Write({"properties": {**_sized(pool, existing, existing), **power}}, tuple(switch))
     if not changes and not last_write_failed(existing):
@@ -142,7 +142,18 @@ def pool_leaves(
     pool: NodePool, desired: Desired, owner: Owner, existing: Json, *, control_plane: str = ""
 ) -> list[Leaf]:
     """Return every field in which a node pool differs from the manifest, by ARM's names."""
-    return overlay(existing, _wanted(pool, desired, owner, existing, control_plane))[1]
+    return _overlay(pool, desired, existing, _wanted(pool, desired, owner, existing, control_plane))[1]
+
+
+def _overlay(
+    pool: NodePool, desired: Desired, existing: Json, wanted: Json
+) -> tuple[dict[str, Any], list[Leaf]]:
+    untyped = pool.azure.properties if pool.azure else {}
+    return overlay(existing, wanted, lambda path: _path(pool, manifest_path(path, untyped)) in desired.left)
+
+
+def _path(pool: NodePool, field: str) -> str:
+    return f"nodePools[{pool.name}].{field}"
 
 
 def pool_difference(pool: NodePool, desired: Desired, owner: Owner, existing: Json) -> tuple[str, ...]:
@@ -205,7 +216,11 @@ def _wanted(
     Labels and taints that git no longer has are removed; others that git does not have stay.
     """
     properties = _properties(pool, owner, str(existing["name"]))
-    own_labels = properties.get("nodeLabels") or {}
+    own_labels = {
+        key: value
+        for key, value in (properties.get("nodeLabels") or {}).items()
+        if _path(pool, f"nodeLabels.{key}") not in desired.left
+    }
     removed = desired.removed_keys.get(pool.name, ())
     labels = (existing.get("nodeLabels") or {}).items()
     properties["nodeLabels"] = {**{key: value for key, value in labels if key not in removed}, **own_labels}

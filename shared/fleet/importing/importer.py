@@ -12,12 +12,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from shared.fleet.aks.cluster_body import all_differences
 from shared.fleet.aks.node_pool_body import SIZES_OF_A_SCALE_SET
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.aks.upgrades import minor
 from shared.fleet.aks.writes import is_stopped, pool_is_stopped, running_version
 from shared.fleet.desired import Desired
+from shared.fleet.drift.differences import differences_of
 from shared.fleet.importing.arm_to_spec import Parts, empty, first_message
 from shared.fleet.importing.defaults import DEFAULTS, POOL_DEFAULTS, shortened, without_defaults
 from shared.fleet.json_tree import Json
@@ -214,8 +214,8 @@ def _checked(
         _desired(name, brief)
     except ValidationError:
         brief = spec
-    differing = all_differences(_desired(name, brief), owner, existing)
-    return Imported(name, spec, brief, tuple(left), tuple(differing))
+    differing = differences_of(_desired(name, brief), owner, existing)
+    return Imported(name, spec, brief, tuple(left), tuple(map(str, differing)))
 
 
 def _desired(name: str, spec: Mapping[str, Any]) -> Desired:

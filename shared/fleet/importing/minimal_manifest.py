@@ -10,7 +10,7 @@ from shared.fleet.json_tree import Json, Path, children, is_named_list
 from shared.fleet.kubernetes_versions import numbers
 from shared.fleet.yaml_tree.merging import REMOVED
 
-OURS = ("flux", "deletionProtection", "suspend", "minNodeImageVersion")
+OURS = ("flux", "deletionProtection", "suspend", "minNodeImageVersion", "drift")
 """Fields that Azure does not know: the cluster inherits them from its layers."""
 
 

@@ -20,7 +20,8 @@ from shared.fleet.planning.plan import Action, Item
 _POOL = re.compile(r"spec\.nodePools\[([^\]]*)\](.*)\Z", re.DOTALL)
 _NOT_AZURE = (
     *("components", "environment", "class", "labels", "spec.class", "spec.environment"),
-    *("spec.flux", "spec.deletionProtection", "spec.suspend", "spec.minNodeImageVersion", "adopt"),
+    *("spec.flux", "spec.deletionProtection", "spec.suspend", "spec.minNodeImageVersion", "spec.drift"),
+    "adopt",
 )
 
 

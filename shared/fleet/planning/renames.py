@@ -16,7 +16,7 @@ from shared.fleet.planning.holds import Hold, HoldKind
 
 _MAY_DIFFER = (
     *("resourceGroup", "nodeResourceGroup", "tags", "kubernetesVersion", "maintenanceWindows"),
-    *("deletionProtection", "suspend"),
+    *("deletionProtection", "suspend", "drift"),
 )
 _AZURE_NAMES = ("dnsPrefix", "fqdnSubdomain", "nodeResourceGroup")
 

@@ -163,7 +163,7 @@ def cluster_view(
         "stepNumber": steps.index(job.step.name) + 1,
         "stepCount": len(steps),
         "jobStartedAt": iso(job.started),
-        "reason": job.reason or problem_of(record),
+        "reason": job.reason or problem_of(record) or _difference(record),
         "since": iso(job.step.since if job.active else record.updated),
         "actionRequired": job.next_run.action_required,
         "awaitsTakeover": record.contested,
@@ -210,3 +210,7 @@ def events_view(name: str, limit: int, before: datetime | None, ports: Ports) ->
         events += [event for event in same_moment if event.at >= since and event not in events]
         next_before = last.isoformat()
     return {"name": name, "events": [event_of(event) for event in events], "next": next_before}
+
+
+def _difference(record: ClusterRecord) -> str:
+    return f"differs from git in {record.drift}" if record.drift else ""

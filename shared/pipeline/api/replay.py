@@ -1,4 +1,7 @@
-"""Replays: an operator starts a failed job again. The record decides; compare-and-swap saves it."""
+"""Replays: an operator starts a job again that failed, or whose result somebody changed in Azure.
+
+The record decides; compare-and-swap saves it.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,13 @@ from shared.ports import Ports
 
 
 def replay(name: str, actor: str, ports: Ports, reason: str = "") -> HttpResult:
-    """Start the job of a cluster again that has failed, or of a cluster that is unhealthy inside."""
+    """Start the job of a cluster again that has failed, is unhealthy inside, or differs from git."""
     while True:
         record = ports.state.cluster(name)
         if record is None:
             return rejected(404, unknown_cluster(name, ports.config.fleet))
-        if not record.failed and (record.job.active or not problem_of(record)):
+        idle_problem = not record.job.active and (problem_of(record) or record.drift is not None)
+        if not record.failed and not idle_problem:
             activity = diagnose(record, now=ports.clock(), retries=ports.config.retries).activity
             return rejected(409, f"{name} has not failed: it {activity}")
         try:

@@ -230,7 +230,7 @@ def _accepted(
     if record is None:
         return accept_new(desired, uid=item.uid, commit=commit, now=now) if desired else None
     if item.action is Action.RETRY:
-        return accept_retry(record, now=now)
+        return accept_retry(record, now=now, left=record.job.left)
     if item.action is Action.DELETE:
         return accept_delete(record, commit=commit, now=now)
     return accept_change(record, desired, commit=commit, now=now) if desired else None

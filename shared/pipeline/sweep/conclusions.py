@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from shared.fleet.aks.ownership import Owner
+from shared.fleet.drift.differences import Difference, drift_of, unmanaged_names
+from shared.fleet.drift.live_digest import live_digest
+from shared.fleet.drift.policy import Decided, decide
 from shared.fleet.json_tree import Json
+from shared.fleet.manifests.cluster.drift import DriftAction
+from shared.jobs.apply_comparison import apply_comparison, start_correction
 from shared.jobs.apply_outcome import apply_outcome
-from shared.jobs.events import events_between
-from shared.jobs.failures.errors import Stale
+from shared.jobs.drift import Verified, exhausted
+from shared.jobs.events import Event, correction_event, drift_event, events_between
+from shared.jobs.failures.errors import ClusterMissing, Stale
 from shared.jobs.outcomes import Done, Fail
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.facts import store_fact
-from shared.pipeline.sweep.verdicts import finding_of_sweep, verdict
+from shared.pipeline.outbox import send_continuation
+from shared.pipeline.sweep.verdicts import Found, finding_of_sweep, verdict
+from shared.pipeline.worker.steps.azure_state import busy
 from shared.pipeline.worker.steps.context import StepContext
 from shared.ports import Ports
 
 log = logging.getLogger(__name__)
 
+MISSING = "the cluster"
+MISSING_CLUSTER = Difference(MISSING, "exists", None)
+"""A whole cluster that differs, as it is counted among the corrections."""
 SETTLED = timedelta(minutes=2)
 """How long before a list a record must have been written: Azure may list a cluster as it was a moment ago."""
 
@@ -31,7 +44,7 @@ def is_idle(record: ClusterRecord) -> bool:
 def conclude_from_list(name: str, existing: Json, listed_at: datetime, ports: Ports) -> bool:
     """Conclude what a list shows of a cluster, unless its record was written at about that time.
 
-    Return whether the record changed.
+    Return whether the cluster is not Ready any more, or is so again.
     """
     record = ports.state.cluster(name)
     if record is None or not is_idle(record) or record.updated >= listed_at - SETTLED:
@@ -40,27 +53,41 @@ def conclude_from_list(name: str, existing: Json, listed_at: datetime, ports: Po
 
 
 def conclude(record: ClusterRecord, existing: Json | None, ports: Ports) -> bool:
-    """Save what Azure shows of an idle cluster, if its record says something else; return whether it did.
+    """Save what Azure shows of an idle cluster, if its record says something else, and start a correction.
 
-    A record that somebody else writes meanwhile is left to them, and to the next sweep.
+    Return whether the cluster is not Ready any more, or is so again. A record that somebody else writes
+    meanwhile is left to them, and to the next sweep.
     """
-    found = verdict(existing, StepContext.of(record, ports).owner)
-    if (found.error.kind if found else "") == finding_of_sweep(record.finding):
+    owner, now = StepContext.of(record, ports).owner, ports.clock()
+    found, after, events = verdict(existing, owner), record, list[Event]()
+    turned = (found.error.kind if found else "") != finding_of_sweep(record.finding)
+    if turned:
+        after, events = _turned(record, found, now)
+    if found is None and existing is not None:
+        decided = _decided(after, existing, owner, now)
+        compared = _compared(after, decided, existing, owner, now)
+        events += drift_event(after, compared)
+        after = start_correction(compared, decided or (), now=now)
+        if after is not compared:
+            fields = [each.path for each in decided or () if each.action is DriftAction.CORRECT]
+            events.append(correction_event(after, f"a job writes git's {', '.join(fields)}"))
+    elif existing is None:
+        after = _recreated(after, now)
+        if after.job.active:
+            events.append(correction_event(after, "a job creates the cluster again"))
+    if after == record:
         return False
-    outcome = Fail(found.error) if found else Done("a sweep found the cluster as it was verified")
-    after = apply_outcome(record, outcome, now=ports.clock(), jitter=0)
-    if found:
-        next_run = replace(after.job.next_run, contest=found.contest)
-        after = replace(after, job=replace(after.job, next_run=next_run))
-    log.warning("%s: %s", record.name, found.error if found else "as it was verified again")
-    ports.state.append(list(events_between(record, after, outcome)))
-    store_fact(record, after, ports)
+    ports.state.append(events)
+    if turned:
+        store_fact(record, after, ports)
     try:
-        ports.state.save(after)
+        saved = ports.state.save(after)
     except Stale:
         current = written_beside(record, ports)
         return current is not None and conclude(current, existing, ports)
-    return True
+    if saved.job.active:
+        send_continuation(saved, ports)
+    return turned
 
 
 def written_beside(record: ClusterRecord, ports: Ports) -> ClusterRecord | None:
@@ -73,3 +100,54 @@ def written_beside(record: ClusterRecord, ports: Ports) -> ClusterRecord | None:
     if not same:
         log.info("%s: its record was written meanwhile", record.name)
     return current if same else None
+
+
+def _turned(record: ClusterRecord, found: Found | None, now: datetime) -> tuple[ClusterRecord, list[Event]]:
+    """Return the record of a cluster that is not Ready any more, or is so again, and the events."""
+    outcome = Fail(found.error) if found else Done("a sweep found the cluster as it was verified")
+    after = apply_outcome(record, outcome, now=now, jitter=0)
+    if found:
+        next_run = replace(after.job.next_run, contest=found.contest)
+        # What the cluster had beyond git is no part of another one in its place.
+        missing = isinstance(found.error, ClusterMissing)
+        after = replace(after, job=replace(after.job, next_run=next_run))
+        after = replace(after, verified=None) if missing else after
+    log.warning("%s: %s", record.name, found.error if found else "as it was verified again")
+    return after, list(events_between(record, after, outcome))
+
+
+def _decided(record: ClusterRecord, existing: Json, owner: Owner, now: datetime) -> Sequence[Decided] | None:
+    """Return what differs and what happens to it; None for a cluster that is left to the next sweep.
+
+    That is one on which an operation runs, and one whose manifest this version refuses.
+    """
+    desired, before = record.desired, record.verified
+    if busy(existing["properties"]) or desired.problem:
+        return None
+    differences = drift_of(desired, owner, existing, before.unmanaged if before else None)
+    often = exhausted(record.corrections, now)
+    return decide(differences, desired.spec.drift, existing, exhausted=often, now=now)
+
+
+def _compared(
+    record: ClusterRecord, decided: Sequence[Decided] | None, existing: Json, owner: Owner, now: datetime
+) -> ClusterRecord:
+    if decided is None:
+        return record
+    before = record.verified
+    unmanaged = before.unmanaged if before else unmanaged_names(record.desired, owner, existing)
+    return apply_comparison(
+        record, decided, Verified("" if decided else live_digest(existing), unmanaged), now=now
+    )
+
+
+def _recreated(record: ClusterRecord, now: datetime) -> ClusterRecord:
+    """Return the record of a cluster that does not exist, with the job that the policy may ask for."""
+    policy = None if record.desired.problem else record.desired.spec.drift
+    if (
+        policy is None
+        or policy.missing_cluster != "recreate"
+        or MISSING in exhausted(record.corrections, now)
+    ):
+        return record
+    return start_correction(record, [Decided(MISSING_CLUSTER, DriftAction.CORRECT)], now=now)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from shared.fleet.aks.ownership import CLUSTER_TAG, INSTALLATION_TAG, LIFE_TAG, Installation, Owner, tag
 from shared.fleet.aks.writes import is_stopped
+from shared.fleet.drift.live_digest import live_digest
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import (
@@ -19,7 +20,7 @@ from shared.jobs.failures.errors import (
 from shared.jobs.job import Contest, ContestKind
 from shared.jobs.record import of_health
 from shared.jobs.summary import ClusterSummary
-from shared.pipeline.worker.steps.azure_state import FAILED_STATES, provisioning_error, state_of
+from shared.pipeline.worker.steps.azure_state import FAILED_STATES, busy, provisioning_error, state_of
 from shared.ports import FleetConfig
 
 
@@ -82,9 +83,14 @@ def _failed(existing: Json, owner: Owner) -> ClusterFailed | None:
 
 
 def is_suspect(summary: ClusterSummary, existing: Json | None, owner: Owner) -> bool:
-    """Return whether Azure seems to show something else of an idle cluster than its record says."""
+    """Return whether Azure seems to show something else of an idle cluster than its record says.
+
+    A cluster that differs from git always does: its record knows since when, and what is done about it.
+    """
     found = verdict(existing, owner)
-    return (found.error.kind if found else "") != finding_of_sweep(summary.finding)
+    if found or finding_of_sweep(summary.finding) or existing is None:
+        return (found.error.kind if found else "") != finding_of_sweep(summary.finding)
+    return not busy(existing["properties"]) and live_digest(existing) != summary.digest
 
 
 def finding_of_sweep(finding: str) -> str:

@@ -38,6 +38,7 @@ from shared.fleet.manifests.cluster.addons import (
     WorkloadAutoScalerProfile,
 )
 from shared.fleet.manifests.cluster.autoscaler import AutoScalerProfile
+from shared.fleet.manifests.cluster.drift import DriftPolicy
 from shared.fleet.manifests.cluster.identity import Identity, IdentityProfile
 from shared.fleet.manifests.cluster.maintenance import MaintenanceConfiguration
 from shared.fleet.manifests.cluster.monitoring import AzureMonitorProfile, MetricsProfile
@@ -211,6 +212,7 @@ class ClusterSpec(ClusterProperties):
     suspend: Suspension | None = None
     min_node_image_version: ImageVersion | None = None
     """The oldest image of Linux nodes that is accepted."""
+    drift: DriftPolicy | None = None
 
     @field_validator("node_pools")
     @classmethod

@@ -16,6 +16,7 @@ from shared.fleet.manifests.cluster.network import NetworkProfile
 from shared.fleet.manifests.cluster.spec import ClusterSpec
 from shared.fleet.resolve.problems import Path
 from shared.fleet.resolve.rules.aks_rules import broken_rules
+from shared.fleet.resolve.rules.drift_rules import unknown_fields
 
 Finding = tuple[Path, str]
 """A path in a cluster's spec, and a message."""
@@ -32,6 +33,7 @@ def findings(spec: ClusterSpec) -> Iterator[Finding]:
     """Yield the violations in a spec whose fields are all valid by themselves."""
     yield from _of_network(spec.network_profile or NetworkProfile())
     yield from broken_rules(spec)
+    yield from unknown_fields(spec.drift)
     for pool in spec.node_pools:
         for field, values in (
             ("availabilityZones", pool.availability_zones),

@@ -33,6 +33,7 @@ from shared.pipeline.api.schema.clusters import (
     PlanPart,
     Why,
 )
+from shared.pipeline.api.schema.drift import Drift, DriftedCluster, DriftedField
 from shared.pipeline.api.schema.fleet import (
     Audit,
     Counts,
@@ -73,6 +74,9 @@ __all__ = [
     "DeadLetter",
     "DeadLetters",
     "DismissReceipt",
+    "Drift",
+    "DriftedCluster",
+    "DriftedField",
     "Event",
     "Events",
     "FailingChannel",

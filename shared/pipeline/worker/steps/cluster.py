@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shared.fleet.aks.cluster_body import (
-    all_differences,
     cluster_write,
     control_plane,
     group_body,
@@ -21,6 +20,7 @@ from shared.fleet.aks.ownership import LIFE_TAG, tag
 from shared.fleet.aks.upgrades import next_version, not_offered, offered_upgrades, offered_versions
 from shared.fleet.aks.writes import ImmutableChange, Write
 from shared.fleet.desired import Desired
+from shared.fleet.drift.differences import differences_of
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes_versions import POOL_LAG
 from shared.fleet.resource_ids import RegionId
@@ -152,7 +152,7 @@ def _observed(context: StepContext, existing: Json) -> Outcome | None:
     """Return the wait of a cluster that differs before its adoption, None when it may be taken over."""
     if context.desired.adopt == "with-differences":
         return _impossible_upgrade(context, existing)
-    differences = all_differences(context.desired, context.owner, existing)
+    differences = [*map(str, differences_of(context.desired, context.owner, existing))]
     differences += [f"maintenanceWindows[{name}]" for name in differing_windows(context)]
     differences += other_source(context)
     if not differences:

@@ -73,7 +73,12 @@ def ensure_node_pools(context: StepContext) -> Outcome:
     if hindrance:
         return hindrance
     pools = serving(profiles_of(existing), owner)
-    stages = [(pool, _stage(context, existing, pool, pools.get(pool.name, ()))) for pool in wanted]
+    left = context.desired.left
+    stages = [
+        (pool, _stage(context, existing, pool, pools.get(pool.name, ())))
+        for pool in wanted
+        if pool.name in pools or f"nodePools[{pool.name}]" not in left
+    ]
     for pool, stage in sorted(stages, key=_order):
         outcome = _advanced(context, existing, pool, stage)
         if outcome:
@@ -81,7 +86,7 @@ def ensure_node_pools(context: StepContext) -> Outcome:
     used = [profile for pool in wanted for profile in pools.get(pool.name, ())]
     unwanted = [profile for profile in profiles_of(existing) if profile not in used]
     for profile in unwanted:
-        if owner.owns(profile):
+        if owner.owns(profile) and f"nodePools[{profile['name']}]" not in left:
             return _removed(context, profile, drain_minutes(profile))
     return _next_hop(context, existing) or Done("; ".join(_notes(context, existing, unwanted)))
 
@@ -242,7 +247,8 @@ def _delete(context: StepContext, profile: Json) -> Outcome:
 def _image(context: StepContext, profile: Json) -> Outcome | None:
     """Bring a pool to the newest node image when its own is older than the manifest allows."""
     oldest, image = context.desired.spec.min_node_image_version, str(profile.get("nodeImageVersion") or "")
-    if not oldest or not image_older(image, oldest):
+    path = f"nodePools[{context.owner.pool_of(profile)}].minNodeImageVersion"
+    if not oldest or not image_older(image, oldest) or path in context.desired.left:
         return None
     name = str(profile["name"])
     upgrade = AcceptedWrite(WriteKind.UPGRADE_NODE_IMAGE, name, image)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from shared.fleet.aks.cluster_body import all_differences, removed_pools
 from shared.fleet.aks.writes import is_stopped
+from shared.fleet.drift.differences import drift_of
 from shared.jobs.failures.errors import ReconcileError
 from shared.jobs.outcomes import Wait
 from shared.pipeline.worker.steps.context import StepContext
@@ -46,11 +46,9 @@ def _drift(context: StepContext) -> str:
         return f"what differs could not be read: {error.kind}: {error}"
     if existing is None:
         return "the cluster does not exist"
-    differences = all_differences(desired, owner, existing)
-    differences += [f"maintenanceWindows[{name}]" for name in windows]
-    differences += [
-        f"nodePools[{name}] is not in the manifest" for name in removed_pools(desired, owner, existing)
-    ]
+    verified = context.record.verified
+    found = drift_of(desired, owner, existing, verified.unmanaged if verified else None)
+    differences = [*map(str, found), *(f"maintenanceWindows[{name}]" for name in windows)]
     differences += ["powerState (it is stopped)"] if is_stopped(existing) else []
     more = f" and {len(differences) - SHOWN} more" if len(differences) > SHOWN else ""
     return f"it differs in {', '.join(differences[:SHOWN])}{more}" if differences else "nothing differs"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from shared.fleet.aks.cluster_body import control_plane
+from shared.fleet.drift.differences import drift_of, unmanaged_names
+from shared.fleet.drift.live_digest import live_digest
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes import flux_objects
 from shared.fleet.kubernetes.flux_readiness import (
@@ -19,10 +21,11 @@ from shared.fleet.kubernetes.flux_readiness import (
 )
 from shared.fleet.kubernetes.rollout import unfinished
 from shared.fleet.resource_ids import ObjectRef
+from shared.jobs.drift import Verified
 from shared.jobs.outcomes import Done, Outcome, Restart, Wait
 from shared.jobs.record import Running
 from shared.pipeline.worker.steps import drain
-from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS, profiles_of
+from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS, busy, profiles_of
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.components import rollout_wait
 from shared.pipeline.worker.steps.flux.sync import request_of
@@ -56,13 +59,32 @@ def verify(context: StepContext) -> Outcome:
         return Restart(f"the cluster {context.record.name} no longer exists in Azure")
     pools = profiles_of(existing)
     running = Running(control_plane(existing), sum(map(_nodes, pools)), applied.revision)
-    return drain.behind(context, existing) or Done(f"Flux applied {applied.revision}", running=running)
+    note = f"Flux applied {applied.revision}"
+    return drain.behind(context, existing) or Done(
+        note, running=running, verified=_verified(context, existing)
+    )
 
 
 def _nodes(pool: Json) -> int:
     """Return how many nodes a pool has; of single machines Azure counts those of each size."""
     machines = pool.get("virtualMachineNodesStatus") or ()
     return int(pool.get("count") or 0) or sum(int(each.get("count") or 0) for each in machines)
+
+
+def _verified(context: StepContext, existing: Json) -> Verified:
+    """Return how Azure shows the cluster; one that differs already is compared again by the next sweep.
+
+    What it has beyond git counts as of the generation's first verification: a later job of the same
+    generation, such as a correction, accepts nothing that came meanwhile.
+    """
+    before, record = context.record.verified, context.record
+    again = before is not None and record.observed_generation == record.generation
+    unmanaged = (
+        before.unmanaged if before and again else unmanaged_names(context.desired, context.owner, existing)
+    )
+    uncertain = busy(existing["properties"]) or context.desired.left
+    differs = uncertain or drift_of(context.desired, context.owner, existing, unmanaged)
+    return Verified("" if differs else live_digest(existing), unmanaged)
 
 
 def _readiness(context: StepContext, api: KubernetesApi, ref: ObjectRef) -> Readiness | None:

@@ -1,0 +1,43 @@
+"""Drift as text for a terminal: a diff of YAML for each cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from cli.terminal.cluster_table import indented
+from cli.text import printable
+from cli.times import age
+from shared.fleet.drift.yaml_diff import Sides, yaml_diff
+from shared.pipeline.api import schema
+
+_STYLES = {"-": "red", "+": "green", "@": "dim"}
+LEFT_ALONE = "no job changes it: put it into the manifest, or undo it in Azure"
+
+
+def drift(view: schema.Drift, name: str, now: datetime) -> RenderableType:
+    """Return the diff of each cluster; ``name`` is the only one, "" for the fleet."""
+    view = printable(view)
+    if not view["clusters"]:
+        return Text(f"{name or 'The fleet'}: the last comparison with Azure found no difference from git")
+    parts = [part for cluster in view["clusters"] for part in _cluster(cluster, now)]
+    return Group(*parts[:-1])
+
+
+def _cluster(cluster: schema.DriftedCluster, now: datetime) -> Iterator[RenderableType]:
+    fields = cluster["fields"]
+    for text in yaml_diff(cluster["name"], (Sides(e["path"], e["git"], e["live"]) for e in fields)).split(
+        "\n"
+    ):
+        yield Text(printable(text), style=_STYLES.get(text[:1], ""))
+    for each in fields:
+        note = "".join(
+            f"; {text}" for text in (each["note"], LEFT_ALONE if each["leftAlone"] else "") if text
+        )
+        yield indented(Text(f"{each['path']}: for {age(each['since'], now)}{note}", style="dim"), 2)
+    if cluster["more"]:
+        yield indented(Text(f"and {cluster['more']} more fields", style="dim"), 2)
+    yield Text("")

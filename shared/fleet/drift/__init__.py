@@ -1,0 +1,1 @@
+"""Drift: what Azure has, compared with what the manifest of a cluster owns. Pure."""

@@ -1,0 +1,107 @@
+"""What happens to drift: it is reported, corrected or, for a time, ignored, by the fields that differ."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime
+from enum import StrEnum
+from functools import lru_cache
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, StrictStr, model_validator
+
+from shared.fleet.manifests.base import Manifest, ObjectName, shown, stated_rule
+
+_PATTERN = re.compile(r"[A-Za-z*][A-Za-z0-9*]*(\[[a-z0-9*]+\])?(\.[^\s\[\]]+)?")
+_HOW = "the path of a field below spec, such as tags.cost, nodePools[*].count or networkProfile"
+
+
+class DriftAction(StrEnum):
+    """What happens to a field that differs."""
+
+    IGNORE = "ignore"
+    REPORT = "report"
+    CORRECT = "correct"
+
+
+def _pattern(value: str) -> str:
+    if value.startswith("spec."):
+        raise ValueError(f"must be {_HOW}, got {shown(value)}; leave out the spec.")
+    if len(value) > 600 or not _PATTERN.fullmatch(value):
+        raise ValueError(f"must be {_HOW}, got {shown(value)}")
+    return value
+
+
+def _date(value: str) -> str:
+    try:
+        return date.fromisoformat(value).isoformat()
+    except ValueError as error:
+        raise ValueError(f"must be a date such as 2027-06-30, got {shown(value)}") from error
+
+
+FieldPattern = Annotated[StrictStr, AfterValidator(_pattern), stated_rule(f"{_HOW}; * is any one name")]
+Date = Annotated[StrictStr, AfterValidator(_date), stated_rule("a date such as 2027-06-30")]
+Who = Annotated[StrictStr, Field(min_length=1, max_length=200)]
+
+
+class DriftRule(Manifest):
+    """What happens to the drift of some fields; of several rules for a field, the most careful one counts."""
+
+    name: ObjectName
+    """The rule's name; a layer above replaces the rule of the same name."""
+    fields: Annotated[tuple[FieldPattern, ...], Field(min_length=1, max_length=50)]
+    """The fields, and everything below them."""
+    action: Literal["report", "correct", "ignore"]
+    """report shows it, correct starts a job that writes the value of git, ignore is an exemption."""
+    owner: Who | None = None
+    """Who is responsible for an exemption."""
+    reason: Who | None = None
+    """Why the fields are exempt."""
+    expires: Date | None = None
+    """The last day of an exemption, in UTC."""
+
+    @model_validator(mode="after")
+    def _an_exemption_ends(self) -> Self:
+        given = {"owner": self.owner, "reason": self.reason, "expires": self.expires}
+        if self.action == "ignore":
+            missing = [name for name, value in given.items() if value is None]
+            if missing:
+                needs = f"action: ignore needs {' and '.join(missing)}"
+                raise ValueError(f"{needs}: somebody answers for an exemption, and it ends")
+        elif any(given.values()):
+            extra = " and ".join(name for name, value in given.items() if value is not None)
+            raise ValueError(f"{extra}: only a rule with action: ignore has this; remove it")
+        return self
+
+    def covers(self, path: str) -> bool:
+        """Return whether a field that differs is one of the rule's, or below one."""
+        return any(_compiled(pattern).match(path) for pattern in self.fields)
+
+    def expired(self, now: datetime) -> bool:
+        """Return whether the rule is an exemption that has ended."""
+        return self.expires is not None and now.date() > date.fromisoformat(self.expires)
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    names = r"[^.\[\]]*".join(map(re.escape, pattern.split("*")))
+    return re.compile(rf"{names}(?![^.\[])")
+
+
+class DriftPolicy(Manifest):
+    """What happens to drift; a class, an environment and a cluster can each set parts of it."""
+
+    action: Literal["report", "correct"] = "report"
+    """What happens to fields that no rule names; report by default."""
+    missing_cluster: Literal["report", "recreate"] = "report"
+    """Whether a cluster that somebody deleted in Azure is created again; it is reported by default."""
+    rules: tuple[DriftRule, ...] = ()
+    """What happens to some fields, by the names of the rules."""
+
+    @model_validator(mode="after")
+    def _rule_names_differ(self) -> Self:
+        names = [rule.name for rule in self.rules]
+        if len(set(names)) < len(names):
+            twice = min(name for name in names if names.count(name) > 1)
+            raise ValueError(f"rules has two rules named {twice}; names must differ")
+        return self

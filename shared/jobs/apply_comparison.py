@@ -1,0 +1,42 @@
+"""The one place that applies a comparison with Azure to the record of a cluster that no job works on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from shared.fleet.drift.policy import Decided
+from shared.fleet.manifests.cluster.drift import DriftAction
+from shared.jobs.acceptance import accept_retry
+from shared.jobs.conditions import with_in_sync
+from shared.jobs.drift import Verified, corrected, drift_from, paths_of
+from shared.jobs.record import ClusterRecord
+
+
+def apply_comparison(
+    record: ClusterRecord, decided: Sequence[Decided], verified: Verified, *, now: datetime
+) -> ClusterRecord:
+    """Return the record after a comparison; ``verified`` is what the cluster has now.
+
+    A comparison that finds what the one before found changes no time and no sequence.
+    """
+    drift = drift_from(decided, record.drift, now)
+    after = replace(with_in_sync(record, drift, now), verified=verified)
+    if paths_of(drift) == paths_of(record.drift):
+        return after
+    job = replace(after.job, sequence=after.job.sequence + 1)
+    return replace(after, job=job, updated=now)
+
+
+def start_correction(record: ClusterRecord, decided: Sequence[Decided], *, now: datetime) -> ClusterRecord:
+    """Return the record with the job that writes git's values of some fields, and leaves the others.
+
+    The record as it is where no field is to be corrected.
+    """
+    wanted = [each for each in decided if each.action is DriftAction.CORRECT]
+    if not wanted:
+        return record
+    left = tuple(each.path for each in decided if each.action is not DriftAction.CORRECT)
+    record = replace(record, corrections=corrected(record.corrections, wanted, now))
+    return accept_retry(record, now=now, left=left)

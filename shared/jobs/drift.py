@@ -1,0 +1,157 @@
+"""What is stored of drift: the fields in which Azure differs from git, and how a cluster was verified."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from shared.fleet.drift.policy import MAX_CORRECTIONS, Decided
+from shared.fleet.manifests.cluster.drift import DriftAction
+
+FIELDS = 25
+"""So many fields of a cluster are stored; the others are counted."""
+VALUE_LIMIT = 400
+"""Characters of a stored value."""
+NAMED = 3
+
+
+@dataclass(frozen=True)
+class DriftedField:
+    """A field below ``spec``: its path, both values as JSON ("" for none), and since when a sweep sees that.
+
+    A long value is cut, and then is no JSON. ``left_alone``: no job changes it. ``note`` says why it is not
+    corrected although the policy asks for that, or which exemption has ended; "" for nothing.
+    """
+
+    path: str
+    git: str
+    live: str
+    since: datetime
+    left_alone: bool = False
+    action: DriftAction = DriftAction.REPORT
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Correction:
+    """How often a field was corrected, and when last; ``git`` is the value that was written."""
+
+    path: str
+    git: str
+    times: int
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Drift:
+    """The fields in which a cluster differs: at least one. ``more`` counts those that are not stored."""
+
+    first: DriftedField
+    rest: tuple[DriftedField, ...] = ()
+    more: int = 0
+
+    @property
+    def fields(self) -> tuple[DriftedField, ...]:
+        """The stored fields."""
+        return self.first, *self.rest
+
+    @property
+    def count(self) -> int:
+        """The number of fields that differ."""
+        return len(self.fields) + self.more
+
+    def __str__(self) -> str:
+        """Return the first paths, such as ``sku.tier, tags.cost and 2 more``."""
+        more = f" and {self.count - NAMED} more" if self.count > NAMED else ""
+        return ", ".join(each.path for each in self.fields[:NAMED]) + more
+
+
+@dataclass(frozen=True)
+class Verified:
+    """How Azure showed a cluster when it was compared last.
+
+    ``digest`` is that of the cluster if nothing differed, "" otherwise: such a cluster is compared again with
+    each sweep. ``unmanaged`` names the tags, labels, taints and node pools that git does not have and that
+    the cluster had when it became Ready.
+    """
+
+    digest: str = ""
+    unmanaged: tuple[str, ...] = ()
+
+
+def drift_from(decided: Sequence[Decided], before: Drift | None, now: datetime) -> Drift | None:
+    """Return what is stored of differences, None for none; a field that differed before keeps its time.
+
+    Ignored ones are not stored.
+    """
+    shown = [each for each in decided if each.action is not DriftAction.IGNORE]
+    since = {each.path: each.since for each in before.fields} if before else {}
+    fields = [
+        DriftedField(
+            each.path,
+            value_text(each.difference.git),
+            value_text(each.difference.live),
+            since.get(each.path, now),
+            left_alone=each.difference.left_alone,
+            action=each.action,
+            note=each.note,
+        )
+        for each in shown[:FIELDS]
+    ]
+    return Drift(fields[0], tuple(fields[1:]), len(shown) - len(fields)) if fields else None
+
+
+def remaining_after(drift: Drift | None, left: Collection[str], *, same_generation: bool) -> Drift | None:
+    """Return what of a drift remains after a job that leaves some fields as they are, None for nothing.
+
+    What no job changes remains as well, unless a new generation has accepted it.
+    """
+    fields = [
+        each
+        for each in (drift.fields if drift else ())
+        if each.path in left or (same_generation and each.left_alone)
+    ]
+    return Drift(fields[0], tuple(fields[1:])) if fields else None
+
+
+EXHAUSTED_DAYS = 7
+"""After so many days without a correction, an earlier one no longer counts."""
+
+
+def exhausted(corrections: Sequence[Correction], now: datetime) -> frozenset[str]:
+    """Return the fields that were corrected too often to be corrected again."""
+    return frozenset(
+        each.path for each in corrections if each.times >= MAX_CORRECTIONS and _recent(each, now)
+    )
+
+
+def corrected(
+    corrections: Sequence[Correction], decided: Sequence[Decided], now: datetime
+) -> tuple[Correction, ...]:
+    """Return the corrections with those that begin now."""
+    known = {each.path: each for each in corrections if _recent(each, now)}
+    for each in decided:
+        before, git = known.get(each.path), value_text(each.difference.git)
+        times = before.times if before and before.git == git else 0
+        known[each.path] = Correction(each.path, git, times + 1, now)
+    return tuple(known.values())
+
+
+def _recent(correction: Correction, now: datetime) -> bool:
+    return now - correction.at < timedelta(days=EXHAUSTED_DAYS)
+
+
+def paths_of(drift: Drift | None) -> tuple[str, ...]:
+    """Return the paths of the fields that differ."""
+    return tuple(each.path for each in drift.fields) if drift else ()
+
+
+def value_text(value: Any) -> str:
+    """Return a value as it is stored: JSON, "" for none, cut if it is long."""
+    if value is None:
+        return ""
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return text if len(text) <= VALUE_LIMIT else f"{text[:VALUE_LIMIT]}..."

@@ -1,0 +1,40 @@
+"""In which fields clusters differ from git."""
+
+from __future__ import annotations
+
+from typing import TypedDict, final
+
+
+class DriftedField(TypedDict):
+    """A field below ``spec``: ``git`` and ``live`` are JSON, "" for no value; a long one is cut.
+
+    ``leftAlone``: no job changes it, because git does not name it, or because AKS cannot go back.
+    ``action`` is what the policy does, ``note`` why it is not what the policy asks for; "" for nothing.
+    """
+
+    path: str
+    git: str
+    live: str
+    since: str | None
+    leftAlone: bool
+    action: str
+    note: str
+
+
+class DriftedCluster(TypedDict):
+    """A cluster that differs; ``more`` counts the fields that are not shown."""
+
+    name: str
+    generation: int
+    commit: str
+    fields: list[DriftedField]
+    more: int
+
+
+@final
+class Drift(TypedDict):
+    """``GET drift``; ``count`` is the number of clusters that differ, on all pages."""
+
+    clusters: list[DriftedCluster]
+    count: int
+    next: str | None

@@ -1,0 +1,174 @@
+"""People who change tags and node pools by hand, and what each cluster's drift policy must make of that.
+
+Everything is quiet: the faults have ended, and no job runs. The policies are those of the manifests
+(``desired_state.POLICIES``), stated here once more, because no decision is shared with the code under test.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+
+from localcloud.azure.world.arm_errors import ArmError
+from localcloud.azure.world.azure_engine import key_of
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.json_tree import Json
+from shared.fleet.resource_ids import ClusterId
+from shared.jobs.record import ClusterRecord, Phase
+from simulation.desired_state import CORRECTED, EXEMPT
+from simulation.event_loop import Actor, EventLoop
+from simulation.oracle import Oracle, is_going, serves
+from simulation.rule import RuleViolated
+
+RULE = "drift"
+ROUNDS, MOST = 5, 3
+"""How often a field is changed by hand, and how often it is corrected at most."""
+OPERATION = timedelta(minutes=20)
+"""By then an operation of Azure has ended."""
+BY_HAND = "by-hand"
+
+
+@dataclass(frozen=True)
+class Change:
+    """What somebody changed: the tag cost, a tag of their own, or the count of the first pool."""
+
+    cloud: MemoryCloud
+    cluster: ClusterId
+    name: str
+    field: str
+    wanted: object
+    live: object
+
+    @property
+    def expected(self) -> str:
+        """What becomes of it by the policy."""
+        if self.name in EXEMPT and self.field == "tags.cost":
+            return "ignored"
+        return "corrected" if self.name in CORRECTED and self.field != f"tags.{BY_HAND}" else "reported"
+
+
+class Drift:
+    """Changes clusters by hand and checks what a sweep does about each; ``acts`` counts the changes."""
+
+    def __init__(
+        self, chance: random.Random, loop: EventLoop, oracle: Oracle, sweep: Callable[[], None]
+    ) -> None:
+        self._chance, self._loop, self._oracle, self._sweep = chance, loop, oracle, sweep
+        self._before: dict[tuple[MemoryCloud, ClusterId, str], object] = {}
+        self._again: dict[ClusterId, tuple[int, tuple[str, ...]]] = {}
+        """Of each cluster the generation, and the fields that are changed again and again."""
+        self.acts = 0
+
+    def check(self) -> None:
+        """Change clusters by hand several times; a sweep finds each change, and does what the policy says."""
+        for _ in range(ROUNDS):
+            changes = [
+                change
+                for cloud in self._loop.clouds
+                for record in cloud.state.clusters()
+                for change in self._change(cloud, record)
+            ]
+            self.acts += len(changes)
+            self._loop.run_until(self._loop.clock() + OPERATION)
+            self._sweep()
+            for change in changes:
+                self._is_as_the_policy_says(change)
+        self._restore()
+
+    def _change(self, cloud: MemoryCloud, record: ClusterRecord) -> list[Change]:
+        """Change a field or two of a cluster that is Ready or suspended."""
+        cluster = key_of(record.desired.id)
+        live = self._oracle.live(cluster)
+        idle = record.phase is Phase.SUSPENDED or (record.phase is Phase.READY and not record.job.active)
+        if (
+            not idle
+            or live is None
+            or is_going(live)
+            or live["tags"].get("roadstead-fleet") != cloud.ports.config.fleet
+        ):
+            return []
+        fields = [f"tags.{BY_HAND}", *(["tags.cost"] if record.document["spec"]["tags"].get("cost") else [])]
+        fields.append("count")
+        generation, again = self._again.get(cluster, (0, ()))
+        if generation != record.generation or not {*again} <= {*fields}:
+            again = tuple(self._chance.sample(fields, self._chance.randint(1, 2)))
+            self._again[cluster] = record.generation, again
+        changes: list[Change] = []
+        for field in again:
+            with suppress(ArmError), self._loop.as_actor(Actor(self._loop.clock())):
+                changes.append(self._changed(cloud, cluster, record.name, field))
+        return changes
+
+    def _changed(self, cloud: MemoryCloud, cluster: ClusterId, name: str, field: str) -> Change:
+        """Change one field; raise ArmError where Azure does not allow that now."""
+        live = self._oracle.live(cluster) or {}
+        wanted = value_of(live, field)
+        changed = wanted + 1 if isinstance(wanted, int) else f"{wanted or ''}x"
+        self._write(cloud, cluster, live, field, changed)
+        self._loop.log("%s: somebody changes %s of %s by hand", cloud.ports.config.fleet, field, name)
+        if field != f"tags.{BY_HAND}":
+            self._before.setdefault((cloud, cluster, field), wanted)
+        path = f"nodePools[{serves(_first(live))}].count" if field == "count" else field
+        return Change(cloud, cluster, name, path, wanted, changed)
+
+    def _write(self, cloud: MemoryCloud, cluster: ClusterId, live: Json, field: str, value: object) -> None:
+        if field == "count":
+            cloud.azure.interventions.scale(cluster, _first(live)["name"], int(str(value)))
+        else:
+            tags = {**live["tags"], field.removeprefix("tags."): str(value)}
+            cloud.azure.patch_cluster(cluster, {"tags": tags})
+
+    def _is_as_the_policy_says(self, change: Change) -> None:
+        record, live = change.cloud.state.cluster(change.name), self._oracle.live(change.cluster)
+        if record is None or live is None or is_going(live):
+            return
+        field = "count" if change.field.endswith("].count") else change.field
+        shown = {each.path for each in record.drift.fields} if record.drift else set()
+        corrected = value_of(live, field) == change.wanted != change.live
+        suspended = record.phase is Phase.SUSPENDED
+        what = f"{change.name}: {change.field} was changed by hand, and"
+        if corrected and (suspended or change.expected != "corrected"):
+            raise RuleViolated(RULE, f"{what} is corrected against its policy or in a suspension")
+        if suspended or record.phase is not Phase.READY:
+            return
+        if change.expected == "ignored" and change.field in shown:
+            raise RuleViolated(RULE, f"{what} is reported, although it is exempt")
+        if change.expected != "ignored" and not corrected and change.field not in shown:
+            raise RuleViolated(RULE, f"{what} a sweep does not show it")
+        times = sum(each.times for each in record.corrections if each.path == change.field)
+        if change.expected == "corrected" and not corrected and times < MOST:
+            raise RuleViolated(RULE, f"{what} is not corrected")
+        if times > MOST:
+            raise RuleViolated(RULE, f"{what} is corrected again and again")
+
+    def _restore(self) -> None:
+        """Undo by hand what nobody corrected; no field is reported any more."""
+        for (cloud, cluster, field), value in self._before.items():
+            live = self._oracle.live(cluster)
+            if live is not None and not is_going(live) and value_of(live, field) != value:
+                with suppress(ArmError), self._loop.as_actor(Actor(self._loop.clock())):
+                    self._write(cloud, cluster, live, field, value)
+        self._loop.run_until(self._loop.clock() + OPERATION)
+        self._sweep()
+        for (cloud, cluster, field), value in self._before.items():
+            record, live = cloud.state.cluster(cluster.name), self._oracle.live(cluster)
+            if record is None or record.drift is None or live is None or record.phase is not Phase.READY:
+                continue
+            shown = [each.path for each in record.drift.fields if each.path.endswith(field)]
+            if shown and value_of(live, field) == value:
+                raise RuleViolated(RULE, f"{cluster.name}: {field} is as it was, and a sweep still shows it")
+
+
+def value_of(live: Json, field: str) -> object:
+    """Return what Azure has of a field."""
+    if field == "count":
+        return _first(live)["count"]
+    return live["tags"].get(field.removeprefix("tags."))
+
+
+def _first(live: Json) -> Json:
+    """Return the first node pool by name."""
+    return min(live["properties"]["agentPoolProfiles"], key=lambda pool: str(pool["name"]))

@@ -1,0 +1,111 @@
+"""What people change in clusters by hand, over the wire: found, shown, and treated as the policy says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+
+from localcloud.runtime.options import Options
+from tests.support import fleet_files
+from tests.support.arm_client import arm, path
+from tests.support.fleet_operator import Operator
+from tests.support.local_cloud_start import Start
+from tests.support.roadstead_command import roadstead
+
+ARM_SECONDS = 1.0
+"""Between two reads of Azure, which limits them for each cluster."""
+QUICK = Options(create_seconds=1, lock_seconds=5, extra={"POLL_SECONDS": "0.5"})
+POOL = "    - {name: apps, vmSize: Standard_D4s_v5, count: 1}\n  tags: {cost: a}\n"
+EXEMPTION = "{name: costs, fields: [tags.cost], action: ignore, owner: a, reason: b, expires: 2999-12-31}"
+POLICIES = {
+    "reported": "",
+    "corrected": "  drift: {action: correct}\n",
+    "ignored": f"  drift: {{action: correct, rules: [{EXEMPTION}]}}\n",
+}
+
+
+def fleet() -> dict[str, bytes]:
+    """Return a fleet with a cluster for each policy."""
+    clusters = {
+        f"clusters/{name}/cluster.yaml": fleet_files.cluster(name, extra=POOL + policy)
+        for name, policy in POLICIES.items()
+    }
+    return fleet_files.fleet() | clusters
+
+
+def changed(operator: Operator, azure: httpx.Client, name: str) -> None:
+    """Scale a pool, and change and add a tag, as the portal does; return when that has ended."""
+    tags = {**azure.get(path(name)).json()["tags"], "cost": "b", "own": "x"}
+    azure.patch(path(name), json={"tags": tags}).raise_for_status()
+    settle(operator, azure, name)
+    pool = azure.get(path(name, "/agentPools/apps")).json()["properties"]
+    scaled = {key: pool[key] for key in ("vmSize", "mode", "type", "tags", "osType")} | {"count": 3}
+    azure.put(path(name, "/agentPools/apps"), json={"properties": scaled}).raise_for_status()
+    settle(operator, azure, name)
+
+
+def settle(operator: Operator, azure: httpx.Client, name: str) -> None:
+    """Wait until the operation on a cluster has ended; Azure limits the reads of a cluster."""
+
+    def ended() -> bool:
+        return bool(azure.get(path(name)).json()["properties"]["provisioningState"] == "Succeeded")
+
+    operator.wait(ended, f"the operation on {name} has ended", every=ARM_SECONDS)
+
+
+def drifted(operator: Operator, name: str) -> dict[str, tuple[str, str]]:
+    """Return both values of each field that differs, as the API has them."""
+    found = operator.api.drift(name)["clusters"]
+    return {field["path"]: (field["git"], field["live"]) for each in found for field in each["fields"]}
+
+
+def in_sync(operator: Operator, name: str) -> str:
+    view: dict[str, Any] = operator.api.get(f"clusters/{name}")
+    return next(str(each["status"]) for each in view["conditions"] if each["type"] == "InSync")
+
+
+def apps(azure: httpx.Client, name: str) -> int | None:
+    """Return the count of a pool, None where there is no such pool."""
+    answer = azure.get(path(name, "/agentPools/apps"))
+    return None if answer.status_code == 404 else int(answer.json()["properties"]["count"])
+
+
+def test_drift_is_found_by_the_next_refresh_and_reported_corrected_or_ignored(start: Start) -> None:
+    operator = start(QUICK)
+    commit = operator.push(fleet())
+    operator.wait_for_status(commit, "success")
+    assert [in_sync(operator, name) for name in POLICIES] == ["True"] * 3
+    with arm(operator) as azure:
+        for name in POLICIES:
+            changed(operator, azure, name)
+        operator.api.refresh([*POLICIES])
+        scaled, cost = {"nodePools[apps].count": ("1", "3")}, {"tags.cost": ('"a"', '"b"')}
+        own = {"tags.own": ("", '"x"')}
+        operator.wait(lambda: drifted(operator, "reported") == scaled | cost | own, "drift is reported")
+        assert in_sync(operator, "reported") == "False"
+        operator.wait(lambda: apps(azure, "corrected") == 1, "the pool is scaled back", every=ARM_SECONDS)
+        operator.wait(
+            lambda: apps(azure, "ignored") == 1,
+            "the pool next to an exempt tag is scaled back",
+            every=ARM_SECONDS,
+        )
+        operator.wait(lambda: set(operator.phases().values()) == {"Ready"}, "all are Ready again")
+        tags = {name: azure.get(path(name)).json()["tags"]["cost"] for name in POLICIES}
+        assert tags == {"reported": "b", "corrected": "a", "ignored": "b"}
+        assert apps(azure, "reported") == 3
+        shown = roadstead(
+            "drift",
+            "reported",
+            ROADSTEAD_URL=operator.cloud.urls.functions,
+            ROADSTEAD_KEY=operator.cloud.settings["API_KEY_ADMIN"],
+        )
+        assert "-    count: 1\n+    count: 3" in shown.stdout, shown.stderr
+        azure.delete(path("corrected", "/agentPools/apps")).raise_for_status()
+        operator.wait(lambda: apps(azure, "corrected") is None, "the pool is deleted", every=ARM_SECONDS)
+        operator.api.refresh(["corrected"])
+        operator.wait(lambda: apps(azure, "corrected") == 1, "the pool is created again", every=ARM_SECONDS)
+        operator.api.replay("reported")
+        operator.wait(lambda: in_sync(operator, "reported") == "True", "the values of git are written")
+        assert apps(azure, "reported") == 1
+    assert operator.status(commit).startswith("success")

@@ -1,0 +1,180 @@
+"""What happens to each field that differs: the most careful rule counts, and nothing that destroys starts."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from shared.fleet.drift.differences import Difference
+from shared.fleet.drift.policy import decide
+from shared.fleet.manifests.cluster.drift import DriftPolicy, DriftRule
+
+NOW = datetime(2027, 3, 1, 12, tzinfo=UTC)
+LIVE: dict[str, Any] = {
+    "properties": {
+        "kubernetesVersion": "1.33.5",
+        "agentPoolProfiles": [{"name": "apps", "osType": "Linux", "orchestratorVersion": "1.33.5"}],
+    }
+}
+EXEMPTION = {"action": "ignore", "owner": "team-a", "reason": "a test", "expires": "2027-03-01"}
+
+
+def policy(*rules: dict[str, Any], action: str = "report") -> DriftPolicy:
+    named = [{"name": f"rule-{number}", **rule} for number, rule in enumerate(rules)]
+    return DriftPolicy.model_validate({"action": action, "rules": named})
+
+
+def count(git: int = 2, live: int = 5) -> Difference:
+    return Difference("nodePools[apps].count", git, live)
+
+
+def actions(given_policy: DriftPolicy | None, *differences: Difference, **more: Any) -> list[tuple[str, str]]:
+    decided = decide(differences, given_policy, LIVE, **{"exhausted": (), "now": NOW, **more})
+    return [(each.action.value, each.note) for each in decided]
+
+
+def test_drift_is_reported_where_no_policy_says_otherwise() -> None:
+    assert actions(None, count()) == [("report", "")]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "covered"),
+    [
+        ("tags.*", "tags.cost", True),
+        ("tags.*", "tags.example.com/own", True),
+        ("tags.cost", "tags.cost-center", False),
+        ("nodePools[*].count", "nodePools[apps].count", True),
+        ("nodePools[apps].count", "nodePools[web].count", False),
+        ("nodePools[apps]", "nodePools[apps].nodeLabels.tier", True),
+        ("nodePools[*]", "nodePools[apps]", True),
+        ("nodePools", "nodePools[apps].count", True),
+        ("networkProfile", "networkProfile.loadBalancerProfile.managedOutboundIPs.count", True),
+        ("networkProfile", "networkProfiles.x", False),
+        ("*", "sku.tier", True),
+        ("*.tier", "sku.tier", True),
+        ("*.tier", "networkProfile.a.tier", False),
+    ],
+)
+def test_a_rule_covers_its_fields_and_what_is_below_them(pattern: str, path: str, covered: bool) -> None:
+    rule = DriftRule.model_validate({"name": "a", "fields": [pattern], "action": "report"})
+    assert rule.covers(path) is covered
+
+
+def test_of_several_rules_the_one_that_changes_least_counts() -> None:
+    report, correct = ({"fields": ["nodePools[*].count"], "action": each} for each in ("report", "correct"))
+    ignore = {"fields": ["nodePools"], **EXEMPTION}
+    assert actions(policy(correct, report), count()) == [("report", "")]
+    assert actions(policy(correct, ignore, report), count()) == [("ignore", "")]
+    assert actions(policy(correct), count()) == [("correct", "")]
+
+
+def test_a_rule_counts_more_than_the_action_of_the_policy() -> None:
+    report, correct = ({"fields": ["nodePools[*].count"], "action": each} for each in ("report", "correct"))
+    assert actions(policy(report, action="correct"), count()) == [("report", "")]
+    assert actions(policy(correct, action="report"), count()) == [("correct", "")]
+
+
+@pytest.mark.parametrize("action", ["report", "correct"])
+def test_an_exemption_lasts_until_the_end_of_its_day_and_is_named_afterwards(action: str) -> None:
+    exempt = policy({"fields": ["nodePools"], **EXEMPTION}, action=action)
+    assert actions(exempt, count()) == [("ignore", "")]
+    after = datetime(2027, 3, 2, 0, 1, tzinfo=UTC)
+    note = "the exemption rule-0 of team-a ended on 2027-03-01"
+    assert actions(exempt, count(), now=after) == [(action, note)]
+
+
+@pytest.mark.parametrize(
+    ("difference", "why"),
+    [
+        (Difference("nodePools[apps].vmSize", "Standard_D4s_v5", "Standard_D8s_v5"), "node pool replacement"),
+        (Difference("nodePools[apps].minNodeImageVersion", "202511.01", "x"), "nodes are reimaged"),
+        (Difference("nodePools[apps]", None, {"count": 1}), "the node pool is deleted"),
+        (Difference("networkProfile.networkPlugin", "azure", "kubenet"), "needs recreation"),
+        (Difference("httpProxyConfig.httpProxy", "http://a", "http://b"), "nodes are reimaged"),
+        (Difference("kubernetesVersion", "1.34", "1.33.5"), "nodes are reimaged"),
+        (Difference("tags.own", None, "x", left_alone=True), "no job changes it"),
+    ],
+)
+def test_what_destroys_or_reimages_and_what_no_job_changes_is_reported(
+    difference: Difference, why: str
+) -> None:
+    ((action, note),) = actions(policy(action="correct"), difference)
+    assert action == "report"
+    assert why in note
+
+
+@pytest.mark.parametrize(
+    "difference",
+    [
+        count(),
+        Difference("tags.cost", "a", "b"),
+        Difference("nodePools[apps]", {"count": 2}, None),
+        Difference("nodePools[apps].nodeTaints", [], ["k=v:NoSchedule"]),
+    ],
+)
+def test_what_changes_in_place_and_a_missing_pool_is_corrected(difference: Difference) -> None:
+    assert actions(policy(action="correct"), difference) == [("correct", "")]
+
+
+def test_drift_that_was_corrected_three_times_is_reported() -> None:
+    ((action, note),) = actions(policy(action="correct"), count(), exhausted={"nodePools[apps].count"})
+    assert (action, note) == ("report", "something changes it back: it was corrected 3 times")
+
+
+def test_nothing_is_corrected_while_an_upgrade_is_left_to_a_person() -> None:
+    older = Difference("nodePools[apps].orchestratorVersion", "1.33", "1.32.9")
+    found = actions(policy(action="correct"), count(), older)
+    assert [action for action, _ in found] == ["report", "report"]
+    assert found[0][1] == "not corrected while nodePools[apps].orchestratorVersion differs"
+    newer = Difference("kubernetesVersion", "1.33", "1.34.0", left_alone=True)
+    assert [action for action, _ in actions(policy(action="correct"), count(), newer)] == [
+        "correct",
+        "report",
+    ]
+
+
+_RULES = st.lists(
+    st.tuples(
+        st.sampled_from(["*", "tags.*", "nodePools[*].count", "nodePools"]),
+        st.sampled_from(["report", "correct", "ignore"]),
+    ),
+    max_size=4,
+)
+
+
+@given(_RULES, st.sampled_from(["report", "correct"]))
+def test_no_rule_makes_another_one_less_careful(rules: list[tuple[str, str]], action: str) -> None:
+    order = ["ignore", "report", "correct"]
+    made = [
+        {"fields": [field], **(EXEMPTION if each == "ignore" else {"action": each})} for field, each in rules
+    ]
+    found = [
+        each for each, _ in actions(policy(*made, action=action), count(), Difference("tags.a", "1", "2"))
+    ]
+    for path, got in zip(("nodePools[apps].count", "tags.a"), found, strict=True):
+        covering = [
+            each
+            for (field, each) in rules
+            if DriftRule.model_validate({"name": "a", "fields": [field], "action": "report"}).covers(path)
+        ]
+        assert got == min(covering, key=order.index, default=action)
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ({"fields": ["tags.*"], "action": "ignore"}, "needs owner and reason and expires"),
+        ({"fields": ["tags.*"], "action": "report", "owner": "a"}, "owner: only a rule with action: ignore"),
+        ({"fields": ["tags.*"], **EXEMPTION, "expires": "2027-02-30"}, "must be a date such as 2027-06-30"),
+        ({"fields": ["spec.tags.a"], "action": "report"}, "leave out the spec."),
+        ({"fields": ["nodePools[apps"], "action": "report"}, "must be the path of a field below spec"),
+    ],
+)
+def test_a_rule_that_means_nothing_is_refused(rule: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message.replace("[", r"\[")):
+        policy(rule)

@@ -1,0 +1,250 @@
+"""What somebody changes in a cluster by hand: a sweep names the fields, and takes that back afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.messages import SweepPart
+from shared.jobs.record import Phase
+from shared.pipeline.api.replay import replay
+from tests.support.one_cluster import ONE, advice, cluster, files, pool, pools, ready, record, suspended
+from tests.support.pipeline_runs import accepted, phases, push, status
+from tests.support.replaced_ports import around
+from tests.support.sweeps import change_pool_by_hand, drifted, handle, sweep, tag_by_hand
+
+
+def in_sync(cloud: MemoryCloud) -> tuple[bool | None, str]:
+    condition = record(cloud).condition("InSync")
+    assert condition is not None
+    return condition.status, condition.reason
+
+
+def records_read(cloud: MemoryCloud) -> list[str]:
+    """Return the list to which every read of a record is added from now on."""
+    read, one = list[str](), cloud.ports.state.cluster
+
+    def noted(name: str) -> Any:
+        read.append(name)
+        return one(name)
+
+    around(cloud, "state", cluster=noted)
+    return read
+
+
+def test_a_cluster_as_it_was_verified_is_in_sync_and_its_record_is_not_read() -> None:
+    cloud = ready(pool() + "  tags: {cost: a}\n")
+    assert in_sync(cloud) == (True, "Done")
+    before, read = record(cloud), records_read(cloud)
+    sweep(cloud)
+    assert read == []
+    assert record(cloud).etag == before.etag
+
+
+def test_a_pool_that_somebody_scales_differs_in_its_count_until_it_is_scaled_back() -> None:
+    cloud = ready(pool(count=2))
+    written = dict(accepted(cloud))
+    cloud.azure.interventions.scale(ONE, "apps", 5)
+    sweep(cloud)
+    assert drifted(record(cloud)) == {"nodePools[apps].count": ("2", "5")}
+    assert in_sync(cloud) == (False, "Drifted")
+    assert phases(cloud) == {"one": Phase.READY}, "it works, so it is Ready"
+    assert status(cloud, cloud.repository.head("main"))[0] == "success"
+    assert dict(accepted(cloud)) == written, "drift that is reported is not written"
+    cloud.azure.interventions.scale(ONE, "apps", 2)
+    sweep(cloud)
+    assert (drifted(record(cloud)), in_sync(cloud)) == ({}, (True, "Done"))
+    reasons = [event.reason for event in cloud.state.events("one", 2)]
+    assert reasons == ["InSync", "Drifted"]
+
+
+def test_the_count_under_an_autoscaler_is_no_drift_and_its_record_is_not_read() -> None:
+    cloud = ready("    - {name: apps, vmSize: Standard_D4s_v5, minCount: 1, maxCount: 9}\n")
+    cloud.azure.interventions.scale(ONE, "apps", 7)
+    read = records_read(cloud)
+    sweep(cloud)
+    assert (drifted(record(cloud)), read) == ({}, [])
+
+
+def test_a_pool_that_somebody_deletes_is_missing() -> None:
+    cloud = ready(pool())
+    cloud.azure.delete_pool(ONE, "apps")
+    sweep(cloud)
+    git = '{"count": 2, "mode": "User", "vmSize": "Standard_D4s_v5"}'
+    assert drifted(record(cloud)) == {"nodePools[apps]": (git, "")}
+
+
+def test_a_pool_that_somebody_adds_is_reported_and_no_replay_removes_it() -> None:
+    cloud = ready()
+    extra = {"properties": {"vmSize": "Standard_D2s_v5", "count": 1, "mode": "User"}}
+    cloud.azure.put_pool(ONE, "extra", extra)
+    sweep(cloud)
+    assert [*drifted(record(cloud))] == ["nodePools[extra]"]
+    assert "No job changes this" in advice(cloud)
+    assert replay("one", "someone", cloud.ports).status == 202
+    cloud.run()
+    assert "extra" in pools(cloud)
+    assert [*drifted(record(cloud))] == ["nodePools[extra]"]
+    sweep(cloud)
+    assert [*drifted(record(cloud))] == ["nodePools[extra]"], "a replay accepts nothing"
+    push(cloud, files("  tags: {cost: a}\n"))
+    cloud.run()
+    assert drifted(record(cloud)) == {}, "a commit accepts what the cluster has"
+
+
+def test_a_tag_that_git_names_and_one_that_it_does_not_name_are_both_reported() -> None:
+    cloud = ready("  tags: {cost: a}\n")
+    tag_by_hand(cloud, ONE, cost="b", owner="somebody")
+    sweep(cloud)
+    assert drifted(record(cloud)) == {"tags.cost": ('"a"', '"b"'), "tags.owner": ("", '"somebody"')}
+
+
+def test_a_tag_that_was_there_when_the_cluster_became_ready_is_no_drift() -> None:
+    cloud = ready()
+    tag_by_hand(cloud, ONE, policy="set")
+    push(cloud, files("  tags: {cost: a}\n"))
+    cloud.run()
+    tag_by_hand(cloud, ONE, policy="changed")
+    sweep(cloud)
+    assert drifted(record(cloud)) == {}
+
+
+def test_a_change_that_no_manifest_owns_is_compared_once() -> None:
+    cloud = ready()
+    tag_by_hand(cloud, ONE, policy="set")
+    push(cloud, files("  tags: {cost: a}\n"))
+    cloud.run()
+    tag_by_hand(cloud, ONE, policy="changed")
+    read = records_read(cloud)
+    sweep(cloud)
+    assert read == ["one"]
+    sweep(cloud)
+    assert read == ["one"]
+
+
+def test_labels_taints_and_mode_of_a_pool_are_compared() -> None:
+    cloud = ready(pool(nodeLabels="{tier: front}"))
+    change_pool_by_hand(
+        cloud,
+        ONE,
+        "apps",
+        nodeLabels={"tier": "back", "own": "x"},
+        nodeTaints=["k=v:NoSchedule"],
+        mode="System",
+    )
+    sweep(cloud)
+    assert drifted(record(cloud)) == {
+        "nodePools[apps].mode": ('"User"', '"System"'),
+        "nodePools[apps].nodeLabels.tier": ('"front"', '"back"'),
+        "nodePools[apps].nodeLabels.own": ("", '"x"'),
+        "nodePools[apps].nodeTaints": ("[]", '["k=v:NoSchedule"]'),
+    }
+
+
+def test_an_operation_that_runs_is_left_to_the_next_sweep() -> None:
+    cloud = ready("  tags: {cost: a}\n")
+    cloud.azure.interventions.stick_next("one")
+    cloud.azure.patch_cluster(ONE, {"tags": {**cluster(cloud)["tags"], "cost": "b"}})
+    sweep(cloud)
+    handle(cloud, SweepPart(clusters=("one",)))
+    assert drifted(record(cloud)) == {}
+    cloud.azure.interventions.abort(ONE)
+    sweep(cloud)
+    assert record(cloud).finding == "ClusterFailed"
+
+
+def test_a_record_that_was_written_a_moment_ago_is_left_to_the_next_sweep() -> None:
+    cloud = ready("  tags: {cost: a}\n")
+    tag_by_hand(cloud, ONE, cost="b")
+    cloud.state.save(replace(record(cloud), updated=cloud.clock()))
+    handle(cloud, SweepPart())
+    assert drifted(record(cloud)) == {}
+    sweep(cloud)
+    assert [*drifted(record(cloud))] == ["tags.cost"]
+
+
+def test_drift_that_stays_keeps_its_time_and_writes_no_record() -> None:
+    cloud = ready("  tags: {cost: a}\n")
+    tag_by_hand(cloud, ONE, cost="b")
+    sweep(cloud)
+    before, read = record(cloud), records_read(cloud)
+    sweep(cloud)
+    assert (record(cloud).etag, read) == (before.etag, ["one"]), "it is compared again with each sweep"
+    tag_by_hand(cloud, ONE, cost="c")
+    sweep(cloud)
+    after = record(cloud)
+    assert after.drift is not None
+    assert before.drift is not None
+    assert (after.drift.first.live, after.drift.first.since) == ('"c"', before.drift.first.since)
+
+
+def test_a_replay_writes_the_values_of_git() -> None:
+    cloud = ready(pool(count=2))
+    cloud.azure.interventions.scale(ONE, "apps", 5)
+    sweep(cloud)
+    assert "`roadstead replay one`" in advice(cloud)
+    assert replay("one", "someone", cloud.ports).status == 202
+    cloud.run()
+    assert pools(cloud)["apps"]["count"] == 2
+    assert (drifted(record(cloud)), in_sync(cloud)) == ({}, (True, "Done"))
+    refused = replay("one", "someone", cloud.ports)
+    assert refused.status == 409
+
+
+def test_a_commit_that_takes_the_live_value_over_ends_the_drift() -> None:
+    cloud = ready(pool(count=2))
+    cloud.azure.interventions.scale(ONE, "apps", 5)
+    sweep(cloud)
+    push(cloud, files(pool(count=5)))
+    cloud.run()
+    assert (drifted(record(cloud)), in_sync(cloud)) == ({}, (True, "Done"))
+
+
+def test_a_record_of_the_version_before_is_compared_once() -> None:
+    cloud = ready("  tags: {cost: a}\n")
+    old = replace(record(cloud), verified=None, conditions=record(cloud).conditions[:-1])
+    cloud.state.save(old)
+    tag_by_hand(cloud, ONE, own="x")
+    sweep(cloud)
+    assert drifted(record(cloud)) == {}, "nobody knows what was there when it became Ready"
+    read = records_read(cloud)
+    sweep(cloud)
+    assert read == []
+    tag_by_hand(cloud, ONE, other="y")
+    sweep(cloud)
+    assert [*drifted(record(cloud))] == ["tags.other"]
+
+
+def test_a_stopped_cluster_keeps_its_drift_and_is_compared_when_it_runs_again() -> None:
+    cloud = ready("  tags: {cost: a}\n")
+    tag_by_hand(cloud, ONE, cost="b")
+    sweep(cloud)
+    cloud.azure.interventions.stop(ONE)
+    sweep(cloud)
+    assert (record(cloud).finding, [*drifted(record(cloud))]) == ("ClusterStopped", ["tags.cost"])
+    cloud.azure.interventions.start(ONE)
+    sweep(cloud)
+    assert (record(cloud).finding, [*drifted(record(cloud))]) == ("", ["tags.cost"])
+
+
+def test_a_suspended_cluster_reports_what_differs_itself() -> None:
+    cloud = ready()
+    push(cloud, files(suspended(cloud, 3)))
+    cloud.run(seconds=600)
+    tag_by_hand(cloud, ONE, own="x")
+    cloud.run(seconds=1800)
+    assert "it differs in tags.own" in record(cloud).job.reason
+
+
+@pytest.mark.parametrize("number", [30])
+def test_what_is_stored_of_many_fields_is_bounded(number: int) -> None:
+    cloud = ready()
+    tag_by_hand(cloud, ONE, **{f"t{index:02}": "x" * 200 for index in range(number)})
+    sweep(cloud)
+    drift = record(cloud).drift
+    assert drift is not None
+    assert (len(drift.fields), drift.count) == (25, number)
+    assert str(drift).endswith("and 27 more")

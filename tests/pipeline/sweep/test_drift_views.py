@@ -1,0 +1,46 @@
+"""What the API shows of drift: the fields with both values, and pages of the clusters that differ."""
+
+from __future__ import annotations
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.pipeline.api.clusters import cluster_detail
+from shared.pipeline.api.drift import drift_of_cluster, drift_view
+from shared.pipeline.api.parts import FIRST_PAGE, Page
+from shared.pipeline.api.why import why_view
+from tests.support import fleet_files
+from tests.support.one_cluster import ONE, pool, ready
+from tests.support.pipeline_runs import push
+from tests.support.sweeps import sweep, tag_by_hand
+
+
+def test_the_views_name_the_fields_and_since_when() -> None:
+    cloud = ready(pool(count=2))
+    cloud.azure.interventions.scale(ONE, "apps", 5)
+    sweep(cloud)
+    detail, why = cluster_detail("one", cloud.ports), why_view("one", cloud.ports)
+    assert detail is not None
+    assert why is not None
+    assert detail["reason"] == "differs from git in nodePools[apps].count"  # type: ignore[typeddict-item]
+    assert why["doing"].endswith("it differs from git in nodePools[apps].count")
+    assert detail["events"][0]["message"] == "differs from git in nodePools[apps].count (2 in git, 5 live)"
+    (shown,) = drift_view(cloud.ports, FIRST_PAGE)["clusters"]
+    (field,) = shown["fields"]
+    assert (shown["name"], field["path"], field["git"], field["live"]) == (
+        *("one", "nodePools[apps].count"),
+        *("2", "5"),
+    )
+    assert drift_of_cluster("one", cloud.ports) == drift_view(cloud.ports, FIRST_PAGE)
+    assert drift_of_cluster("two", cloud.ports) is None
+
+
+def test_the_view_of_a_fleet_has_pages() -> None:
+    cloud = MemoryCloud(throttle=False)
+    push(cloud, fleet_files.fleet("a", "b", "c"))
+    cloud.run()
+    for each in (found for found in cloud.state.clusters() if found.name != "b"):
+        tag_by_hand(cloud, each.desired.id, own="x")
+    sweep(cloud)
+    first = drift_view(cloud.ports, Page(limit=1))
+    second = drift_view(cloud.ports, Page(after=first["next"] or "", limit=1))
+    names = [each["name"] for page in (first, second) for each in page["clusters"]]
+    assert (names, first["count"]) == (["a", "c"], 2)
