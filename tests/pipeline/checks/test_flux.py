@@ -140,8 +140,10 @@ def test_a_sweep_leaves_what_a_check_found_and_a_check_what_a_sweep_found() -> N
     cloud, _ = broken_by_a_commit()
     pass_time(cloud, 1800)
     check(cloud)
-    sweep(cloud)
+    before = record(cloud).job
     assert record(cloud).finding == "FluxUnhealthy"
+    sweep(cloud)
+    assert record(cloud).job == before
     cloud.azure.interventions.stop(record(cloud).desired.id)
     sweep(cloud)
     assert record(cloud).finding == "ClusterStopped"
