@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from azure.servicebus import ServiceBusClient
 
     from shared.adapters.arm import ArmAzure
+    from shared.adapters.channels import AppChannels
     from shared.adapters.github import GitHubRepository
     from shared.adapters.kubernetes import KubernetesConnections
     from shared.adapters.servicebus import ServiceBusQueue
@@ -134,6 +135,13 @@ class Adapters:
 
         return KubernetesConnections(kubeconfig, aad_token=aad_token, clock=_now)
 
+    def channels(self) -> AppChannels:
+        """Return the channels of notifications, with the addresses of the settings."""
+        from shared.adapters.channels import AppChannels
+
+        addresses = {name: secret_text(value) for name, value in self._settings.notify.items()}
+        return AppChannels(addresses, clock=_now)
+
 
 def _now() -> datetime:
     return datetime.now(UTC)
@@ -156,6 +164,8 @@ def build_ports(settings: Settings) -> Ports:
         pulls=on_first_use(lambda: repository.pulls),
         azure=azure,
         kubernetes=on_first_use(lambda: adapters.kubernetes(azure)),
+        channels=on_first_use(adapters.channels),
+        issues=on_first_use(lambda: repository.issues),
         clock=_now,
         random=random.random,
         unique=lambda: uuid.uuid4().hex[:8],

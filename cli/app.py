@@ -62,6 +62,7 @@ COMMANDS: Sections = {
         "takeover": Entry("cli.commands.takeover:takeover", "Take over clusters that another app manages."),
         "replay": Entry("cli.commands.replay:replay", "Start failed jobs again."),
         "refresh": Entry("cli.commands.refresh:refresh", "Compare clusters with Azure now."),
+        "notify": Entry("cli.commands.notify:notify", "List the routes of notifications, or test one."),
         "sync": Entry("cli.commands.sync:sync", "Plan a commit now whose webhook was lost."),
     },
 }

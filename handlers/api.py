@@ -12,6 +12,7 @@ from typing import Any
 
 import azure.functions as func
 
+from handlers.notifications import add_notifications
 from handlers.reply import html, reply
 from handlers.routes import Routes
 from handlers.sign_in import SignIn
@@ -57,6 +58,7 @@ def blueprint(ports: Ports, sign_in: SignIn) -> func.Blueprint:
     _add_plans(routes, ports)
     _add_dead_letters(routes, ports)
     _add_audit(routes, ports)
+    add_notifications(routes, ports, _reason)
     return bp
 
 

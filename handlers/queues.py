@@ -11,6 +11,7 @@ import azure.functions as func
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import CheckMessage, JobMessage, PlanRequest, message_of_worker
 from shared.pipeline.checks.checks import handle as handle_check
+from shared.pipeline.notifier.notifier import handle as handle_notifications
 from shared.pipeline.planner.planner import handle as handle_plan_request
 from shared.pipeline.pull_requests.pull_requests import handle as handle_pull_request
 from shared.pipeline.sweep.sweep import handle as handle_sweep
@@ -18,8 +19,19 @@ from shared.pipeline.worker.worker import handle as handle_job
 from shared.ports import Ports
 
 
+def handle_request(request: PlanRequest, ports: Ports) -> None:
+    """Hand a message of the queue ``plans`` to whom it is for."""
+    match request.kind:
+        case "sweep":
+            handle_sweep(request, ports)
+        case "notify":
+            handle_notifications(request, ports)
+        case _:
+            handle_plan_request(request, ports)
+
+
 def planner(ports: Ports) -> func.Blueprint:
-    """Return the planner, which sweeps too."""
+    """Return the planner, which sweeps and notifies too."""
     bp = func.Blueprint()
 
     @bp.function_name("planner")
@@ -28,7 +40,7 @@ def planner(ports: Ports) -> func.Blueprint:
     )
     def plan(message: func.ServiceBusMessage) -> None:
         request = PlanRequest.model_validate_json(message.get_body())
-        (handle_sweep if request.kind == "sweep" else handle_plan_request)(request, ports)
+        handle_request(request, ports)
 
     return bp
 

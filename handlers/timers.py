@@ -31,6 +31,7 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
     def plan_missed_head(timer: func.TimerRequest) -> None:
         settings_seen.record_changed_settings(ports)
         missed_work.plan_missed_head(ports)
+        missed_work.wake_notifier(ports)
         record_run("plan_missed_head", ports)
 
     @bp.function_name("resend_overdue")

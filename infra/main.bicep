@@ -108,6 +108,10 @@ param alwaysReady int = 0
 @maxValue(1000)
 param maximumInstances int = 40
 
+@description('The addresses of notifications and their secrets, such as OPS_SLACK.')
+@secure()
+param notificationAddresses object = {}
+
 @description('Ids of action groups that are notified when the app is not ready: it is then asked every quarter of an hour. Empty for no test and no alert.')
 param alertActionGroupIds array = []
 
@@ -123,6 +127,12 @@ var allTags = union(tags, { 'roadstead-fleet': fleet })
 var secret = '@Microsoft.KeyVault(VaultName=${vault.outputs.name};SecretName='
 var unique = uniqueString(subscription().id, resourceGroupName, fleet)
 var appName = '${take('roadstead-${fleet}', 45)}-${take(unique, 6)}'
+// NOTIFY_OPS_SLACK refers to the secret notify-ops-slack.
+var addressSettings = toObject(
+  items(notificationAddresses),
+  address => 'NOTIFY_${address.key}',
+  address => '${secret}notify-${toLower(replace(address.key, '_', '-'))})'
+)
 // What every app reads. The modules of the apps add what only one of them uses.
 var settings = {
   ROADSTEAD_FLEET: fleet
@@ -267,6 +277,7 @@ module vault 'vault.bicep' = {
     apiKeyOperator: apiKeyOperator
     apiKeyApprover: apiKeyApprover
     apiKeyAdmin: apiKeyAdmin
+    notificationAddresses: notificationAddresses
   }
 }
 
@@ -298,7 +309,7 @@ module control 'function.bicep' = {
       RETENTION_SCHEDULE: retentionSchedule
       SWEEP_SCHEDULE: sweepSchedule
       CHECK_SCHEDULE: checkSchedule
-    })
+    }, addressSettings)
   }
 }
 

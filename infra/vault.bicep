@@ -55,6 +55,10 @@ param apiKeyApprover string
 @secure()
 param apiKeyAdmin string
 
+@description('The addresses of notifications and their secrets, by the names of docs/notifications.md.')
+@secure()
+param notificationAddresses object
+
 var keyVaultSecretsUser = '4633458b-17de-408a-b874-0445c86b69e6'
 var everyApp = [controlPrincipalId, workerPrincipalId, deleterPrincipalId]
 
@@ -127,6 +131,26 @@ resource keyAdmin 'Microsoft.KeyVault/vaults/secrets@2023-07-01' = if (!empty(ap
   name: 'api-key-admin'
   properties: { value: apiKeyAdmin }
 }
+
+resource addresses 'Microsoft.KeyVault/vaults/secrets@2023-07-01' = [
+  for address in items(notificationAddresses): {
+    parent: vault
+    name: 'notify-${toLower(replace(address.key, '_', '-'))}'
+    properties: { value: address.value }
+  }
+]
+
+resource addressReaders 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for (address, number) in items(notificationAddresses): {
+    scope: addresses[number]
+    name: guid(addresses[number].id, controlPrincipalId, keyVaultSecretsUser)
+    properties: {
+      principalId: controlPrincipalId
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', keyVaultSecretsUser)
+    }
+  }
+]
 
 resource tokenReaders 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   for principalId in everyApp: if (!empty(githubToken)) {

@@ -73,6 +73,15 @@ def platform_secrets(environment: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(value for value in values if len(value) >= SHORTEST_OF_PLATFORM)
 
 
+def address_parts(address: str) -> Iterator[str]:
+    """Yield an address, and the parts of it that a client library may show by themselves."""
+    yield address
+    _, scheme, rest = address.partition("://")
+    if scheme:
+        host, slash, path = rest.partition("/")
+        yield from (part for part in (slash + path, path.partition("?")[0], host.rpartition("@")[0]) if part)
+
+
 def _forms(secret: str) -> Iterator[str]:
     """Yield a secret as it may appear: whole, encoded, by its lines, by the parts of a connection string."""
     for part in (secret, *_PARTS.findall(secret)):

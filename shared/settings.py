@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError
 
 from shared.fleet.kubernetes.flux_objects import GitCredentials
 from shared.fleet.resolve.work import PLAN_WORK
 from shared.jobs.failures.retry import with_limits
+from shared.masking import address_parts
 from shared.pipeline.api.access import Role
 from shared.ports import FleetConfig
 
@@ -115,6 +116,12 @@ class Settings(BaseModel):
     check_schedule: Annotated[_Schedule, Field(min_length=1)] = CHECK_SCHEDULE
     unhealthy_minutes: Annotated[float, Field(ge=0, le=1440)] = 30
     retry_limits: Annotated[str, AfterValidator(_limits)] = ""
+    _notify: Mapping[str, SecretStr] = PrivateAttr(default_factory=dict)
+
+    @property
+    def notify(self) -> Mapping[str, SecretStr]:
+        """The addresses of notifications and their secrets: every setting NOTIFY_<name>, by that name."""
+        return self._notify
 
     @property
     def apps(self) -> Sequence[App]:
@@ -184,6 +191,7 @@ class Settings(BaseModel):
     def shown(self) -> Mapping[str, str]:
         """The settings that are set, by name; of a secret, 24 bits of a hash, which show that it changed."""
         values = {name.upper(): getattr(self, name) for name in type(self).model_fields}
+        values |= {f"NOTIFY_{name}": value for name, value in self.notify.items()}
         return {
             name: _trace(self.roadstead_fleet, name, value) if isinstance(value, SecretStr) else str(value)
             for name, value in values.items()
@@ -194,7 +202,11 @@ class Settings(BaseModel):
     def secrets(self) -> tuple[str, ...]:
         """Every secret value, so that texts can be masked."""
         values = (getattr(self, name) for name in type(self).model_fields)
-        return tuple(value.get_secret_value() for value in values if isinstance(value, SecretStr))
+        own = [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
+        return (
+            *own,
+            *(part for value in self.notify.values() for part in address_parts(value.get_secret_value())),
+        )
 
 
 RENAMED = {"claim_seconds": "LEASE_SECONDS", "housekeeping_schedule": "RETENTION_SCHEDULE"}
@@ -225,6 +237,8 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         # The values are left out of the message: one of them may be a secret.
         wrong = [f"{'.'.join(map(str, e['loc'])).upper()}: {_expected({**e})}" for e in error.errors()]
         raise SettingsError("wrong settings: " + "; ".join(wrong)) from None
+    addresses = (name for name in given if name.startswith("notify_"))
+    settings._notify = {name[len("notify_") :].upper(): SecretStr(given[name]) for name in addresses}
     _refuse_unresolved(settings)
     _refuse_missing(settings)
     _refuse_shared_keys(settings)

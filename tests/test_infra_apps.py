@@ -29,7 +29,11 @@ def test_every_app_runs_its_functions_with_an_identity_and_a_host_of_its_own() -
 
 
 def test_an_app_reads_the_secrets_of_its_own_settings_and_no_others() -> None:
-    vault = TEMPLATES["vault.bicep"].of("resource")
+    vault = {
+        name: each
+        for name, each in TEMPLATES["vault.bicep"].of("resource").items()
+        if name not in ("addresses", "addressReaders")
+    }
     secrets = {name: each.value["name"] for name, each in vault.items() if "/secrets@" in each.type}
     readers: dict[str, set[str]] = {
         secrets[each.value["scope"]]: _apps_of(each.loop)
@@ -40,6 +44,26 @@ def test_an_app_reads_the_secrets_of_its_own_settings_and_no_others() -> None:
     for app in App:
         used = set(re.findall(r"\$\{secret\}([\w-]+)\)", " ".join(settings_of(app).values())))
         assert used == {secret for secret, apps in readers.items() if app in apps}, app
+
+
+def test_only_the_app_that_notifies_reads_the_addresses() -> None:
+    vault, main = TEMPLATES["vault.bicep"], TEMPLATES["main.bicep"]
+    secret, reader = vault.of("resource")["addresses"], vault.of("resource")["addressReaders"]
+    assert secret.value["properties"]["value"] == "address.value"
+    assert reader.value["properties"]["principalId"] == "controlPrincipalId"
+    assert reader.value["scope"] == "addresses[number]"
+    assert secret.loop == reader.loop == "items(notificationAddresses)"
+    for template in (vault, main):
+        assert "@secure()" in template.of("param")["notificationAddresses"].decorators
+    settings = main.of("var")["addressSettings"].value
+    assert f"${{secret}}{secret.value['name']})" in settings
+    assert "'NOTIFY_${address.key}'" in settings
+    users = {
+        name
+        for name, module in main.of("module").items()
+        if "addressSettings" in str(module.value["params"].get("settings"))
+    }
+    assert users == {App.CONTROL}
 
 
 def test_the_page_on_infrastructure_has_the_rights_on_each_queue() -> None:

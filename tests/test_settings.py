@@ -132,3 +132,22 @@ def test_an_api_version_that_azure_cannot_have_is_named(
     put(monkeypatch, AKS_API_VERSION=version)
     with pytest.raises(SettingsError, match="AKS_API_VERSION: must match"):
         load_settings()
+
+
+def test_the_addresses_of_notifications_are_secrets_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    address = "https://hooks.example.com/services/T0canary/B0canary?sig=canary-sig"
+    put(monkeypatch, NOTIFY_OPS=address, Notify_Mail="mailtos://user:canary-pass@smtp.example.com/?to=a@b.c")
+    settings = load_settings()
+    assert set(settings.notify) == {"OPS", "MAIL"}
+    assert settings.notify["OPS"].get_secret_value() == address
+    assert "canary" not in repr(settings) + repr(settings.fleet_config) + str(settings.shown)
+    assert settings.shown["NOTIFY_OPS"].startswith("secret ")
+    known = {address, "/services/T0canary/B0canary?sig=canary-sig", "user:canary-pass"}
+    assert known <= set(settings.secrets)
+
+
+def test_an_address_that_key_vault_did_not_resolve_does_not_stop_the_app(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    put(monkeypatch, NOTIFY_OPS="@Microsoft.KeyVault(VaultName=kv;SecretName=notify-ops)")
+    assert set(load_settings().notify) == {"OPS"}

@@ -12,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 CLIENTS = {
+    "apprise",
     "azure.data",
     "azure.identity",
     "azure.mgmt",

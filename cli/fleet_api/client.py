@@ -108,6 +108,15 @@ class Api:
         """Return the clusters as accepted."""
         return self._typed(schema.Recorded, self.whole("recorded", "clusters"))
 
+    def routes(self) -> schema.Routes:
+        """Return the routes of notifications."""
+        return self._typed(schema.Routes, self.get("notifications"))
+
+    def try_route(self, name: str, reason: str = "") -> schema.RouteReceipt:
+        """Send a test message; raise NotFound, or Refused for a channel that does not deliver."""
+        body = {"route": name, "reason": reason}
+        return self._typed(schema.RouteReceipt, self.post("notifications/test", body))
+
     def dead_letters(self) -> schema.DeadLetters:
         """Return the newest dead letters."""
         return self._typed(schema.DeadLetters, self.get("dead-letters"))

@@ -7,7 +7,7 @@ identical.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,11 +16,14 @@ from localcloud.azure.world.azure_ports import WorldAzure
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.clock import ManualClock
 from localcloud.flux.flux_controllers import FluxExtension, Source
+from localcloud.github.world.issues import WorldIssues
 from localcloud.github.world.memory_repository import MemoryRepository
+from localcloud.github.world.people import OPERATOR
 from localcloud.github.world.pull_requests_port import WorldPullRequests
 from localcloud.kubernetes.world.controllers import Delays
 from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
 from localcloud.memory.connections import Connections
+from localcloud.memory.memory_channels import MemoryChannels
 from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX, Broker, BrokerQueue
 from localcloud.servicebus.world.broker_values import (
     MessageLockLost,
@@ -33,6 +36,7 @@ from shared.jobs.failures.errors import Dependency, ReconcileError
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import CheckMessage, PlanRequest, message_of_worker
 from shared.pipeline.checks import checks
+from shared.pipeline.notifier import notifier
 from shared.pipeline.planner import planner
 from shared.pipeline.pull_requests import pull_requests
 from shared.pipeline.recovery import dead_letters, missed_work
@@ -45,6 +49,8 @@ from shared.ports.together import in_turn
 LOCK_SECONDS = 30.0
 TIMER_SECONDS = 60.0
 QUEUES = ("plans", "jobs", "changes", "deletes", "previews")
+_HANDLERS: Mapping[str, Any] = {"sweep": sweep, "notify": notifier}
+"""Whom a message of the queue ``plans`` is for, if not for the planner."""
 JOB_QUEUES = tuple(queue.value for queue in JobQueue)
 
 
@@ -86,6 +92,7 @@ class MemoryCloud:
             peer.azure if peer else AzureWorld(self.clock, plane=self.kubernetes, throttle=throttle)
         )
         self.state = state or MemoryState()
+        self.channels = MemoryChannels()
         self.dead_letters: list[dead_letters.ReceivedDeadLetter] = []
         self._timer_due = self.clock() + timedelta(seconds=TIMER_SECONDS)
         self.ports = Ports(
@@ -100,6 +107,8 @@ class MemoryCloud:
             pulls=WorldPullRequests(self.repository.pulls),
             azure=WorldAzure(self.azure),
             kubernetes=self.connections(),
+            channels=self.channels,
+            issues=WorldIssues(self.repository.pulls.issues, OPERATOR.login),
             clock=self.clock,
             elapsed=lambda: self.clock().timestamp(),
             sleep=self.sleep,
@@ -177,7 +186,7 @@ class MemoryCloud:
 
     def run_timers(self, ports: Ports) -> None:
         """Run the timers once."""
-        for timer in (missed_work.plan_missed_head, missed_work.resend_overdue):
+        for timer in (missed_work.plan_missed_head, missed_work.wake_notifier, missed_work.resend_overdue):
             try:
                 timer(ports)
             except (Crash, ReconcileError):
@@ -195,7 +204,7 @@ class MemoryCloud:
         try:
             if queue == "plans":
                 request = PlanRequest.model_validate_json(body)
-                (sweep if request.kind == "sweep" else planner).handle(request, ports)
+                _HANDLERS.get(request.kind, planner).handle(request, ports)
             elif queue == "previews":
                 pull_requests.handle(PlanRequest.model_validate_json(body), ports)
             else:
@@ -282,6 +291,6 @@ class Counter:
 
 def tripwired(ports: Ports, counter: Counter) -> Ports:
     """Return the ports with a tripwire around each outside system."""
-    names = ("state", *QUEUES, "repository", "azure", "kubernetes")
+    names = ("state", *QUEUES, "repository", "azure", "kubernetes", "channels", "issues")
     wires: dict[str, Any] = {name: Tripwire(getattr(ports, name), counter) for name in names}
     return replace(ports, **wires)

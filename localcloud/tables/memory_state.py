@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from localcloud.tables.memory_clusters import MemoryClusters
+from localcloud.tables.memory_notices import MemoryNotices
 from shared.jobs.acts import Act
 from shared.jobs.events import Event
 from shared.jobs.failures.errors import Stale
@@ -23,11 +24,12 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class MemoryState(MemoryClusters):
+class MemoryState(MemoryClusters, MemoryNotices):
     """One fleet's state; records pass through their stored form when saved, so that nothing else survives."""
 
     def __init__(self) -> None:
-        super().__init__()
+        MemoryClusters.__init__(self)
+        MemoryNotices.__init__(self)
         self._events: dict[tuple[str, str, int, str], Event] = {}
         self._fleet = FleetRecord()
         self._sweep = SweepRecord()
@@ -56,6 +58,8 @@ class MemoryState(MemoryClusters):
                 self._clusters[name] = with_etag(record, f"v{next(self._versions)}")
             self._fleet = replace(self._fleet, etag=self._fleet.etag and f"v{next(self._versions)}")
             self._sweep = replace(self._sweep, etag=self._sweep.etag and f"v{next(self._versions)}")
+            known = self._remembered
+            self._remembered = replace(known, etag=known.etag and f"v{next(self._versions)}")
 
     def lose(self) -> None:
         """Lose every table."""

@@ -46,6 +46,8 @@ CHECK_SESSIONS = 8
 """In how many sessions the messages of a check are, so how many clusters are checked at a time."""
 REPORT_SECONDS = 5
 """Requests for a report within this many seconds are one message."""
+NOTIFY_SECONDS = 15
+"""Requests for notifications within this many seconds are one message."""
 
 
 def send_continuation(record: ClusterRecord, ports: Ports) -> None:
@@ -183,6 +185,13 @@ def request_report(ports: Ports, *, after: float = 0) -> None:
     _send_plan(PlanRequest(kind="report", reason="progress"), f"report:{slot}", after_all, ports)
 
 
+def request_notifications(ports: Ports, *, after: float = 0, attempt: int = 0) -> None:
+    """Ask the notifier to look some seconds from now, ``after`` seconds at the earliest."""
+    slot, at = _slot(NOTIFY_SECONDS, after, ports)
+    request = PlanRequest(kind="notify", reason="notifications", attempt=attempt)
+    _send_plan(request, f"notify:{slot}:{attempt}", at + timedelta(seconds=CLOCKS_DIFFER), ports)
+
+
 def request_status_again(commit: str, ports: Ports) -> None:
     """Ask that the status of a commit is written again a few seconds from now."""
     message_id = f"report:{commit}:{ports.unique()}"
@@ -281,6 +290,8 @@ def _send_plan(request: PlanRequest, message_id: str, at: datetime | None, ports
         queue, session = ports.previews, f"pull-{request.pull}" if request.pull else request.kind
     elif request.kind == "report":
         session = f"{ports.config.fleet}:reports"
+    elif request.kind == "notify":
+        session = f"{ports.config.fleet}:notifications"
     elif request.kind == "sweep":
         session = f"{ports.config.fleet}:sweeps"
     queue.send(Message(session, message_id, request.model_dump_json(), at))

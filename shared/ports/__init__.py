@@ -19,6 +19,7 @@ from shared.jobs.small_changes import SMALL_CHANGE
 from shared.ports.azure import Azure
 from shared.ports.clusters import GroupMember
 from shared.ports.kubernetes import Kubernetes, KubernetesApi
+from shared.ports.notices import Channels, Issues
 from shared.ports.probe import Probe
 from shared.ports.queue import Message, Queue
 from shared.ports.repository import (
@@ -51,6 +52,7 @@ __all__ = [
     "Azure",
     "BranchHead",
     "BranchRead",
+    "Channels",
     "Check",
     "Clock",
     "Comment",
@@ -60,6 +62,7 @@ __all__ = [
     "FleetRecord",
     "GroupMember",
     "Handover",
+    "Issues",
     "Kubernetes",
     "KubernetesApi",
     "MergedPull",
@@ -159,6 +162,8 @@ class Ports:
     pulls: PullRequests
     azure: Azure
     kubernetes: Kubernetes
+    channels: Channels
+    issues: Issues
     clock: Clock
     random: Callable[[], float]
     unique: Callable[[], str]

@@ -28,8 +28,10 @@ NAMES = frozenset(
 """The fields that identify or decide something. Any other string may be what a service or a person wrote."""
 LEFT = frozenset({"document", "plan"})
 """What git asks for, and is carried out."""
-_PUBLISHING = ("state", "repository", "pulls")
+_PUBLISHING = ("state", "repository", "pulls", "issues", "channels")
 _OTHERS = ("plans", "previews", "jobs", "changes", "deletes", "azure", "kubernetes")
+
+_BARE_TEXTS = ("write_comment", "open_issue", "comment_issue")
 
 
 def masked(ports: Ports, mask: Mask) -> Ports:
@@ -60,8 +62,8 @@ class _Masked:
 
         def call(*args: Any, **kwargs: Any) -> Any:
             if self._texts:
-                # A comment is the only bare text that is published.
-                own = "body" if name == "write_comment" else ""
+                # Comments and issues are the only bare texts that are published.
+                own = "body" if name in _BARE_TEXTS else ""
                 args = tuple(self._text(each, own) for each in args)
                 kwargs = {key: self._text(each, own) for key, each in kwargs.items()}
             try:

@@ -14,8 +14,10 @@ from shared.jobs.gaps import Gaps
 from shared.jobs.messages import Approval
 from shared.jobs.rate_limits import Bucket
 from shared.jobs.review_check import ReviewCheck
+from shared.notices.routes import Route
 from shared.ports.acts import Acts
 from shared.ports.clusters import Clusters
+from shared.ports.notices import Notices
 from shared.ports.repository import BranchHead
 from shared.ports.sweeps import Sweeps
 from shared.ports.timers import Timers
@@ -109,6 +111,8 @@ class FleetRecord:
     """The heads that no webhook had announced."""
     groups_indexed: bool = False
     """Whether every cluster is a member of its resource group, as ``Clusters`` stores them."""
+    routes: tuple[Route, ...] = ()
+    """Who is notified, as of the last plan with a valid fleet.yaml."""
     etag: str = field(default="", compare=False)
     """The version that was read, "" for a record not saved yet."""
 
@@ -288,7 +292,9 @@ class DeadLetters(Protocol):
         ...
 
 
-class State(
-    Clusters, Events, Plans, Manifests, Buckets, Deliveries, DeadLetters, Acts, Sweeps, Timers, Protocol
-):
+class _Rest(Acts, Sweeps, Timers, Notices, Protocol):
+    """What has a module of its own."""
+
+
+class State(Clusters, Events, Plans, Manifests, Buckets, Deliveries, DeadLetters, _Rest, Protocol):
     """The stored state of one fleet. It never contains a secret."""

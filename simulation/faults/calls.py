@@ -43,7 +43,7 @@ EFFECTS: Mapping[str, frozenset[str]] = {
     for port, names in {
         "state": "save delete append save_fleet save_plan save_report save_review save_blobs"
         " save_fingerprints save_dead_letter add_group_members remove_group_member"
-        " add_group_delete_intent remove_group_delete_intent",
+        " add_group_delete_intent remove_group_delete_intent add_notice",
         **dict.fromkeys(QUEUES, "send"),
         "repository": "set_status",
         "pulls": "check write_comment",

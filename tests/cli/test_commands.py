@@ -34,6 +34,7 @@ LISTS = {
     "roadstead audit": [],
     "roadstead contexts": [],
     "roadstead dead-letters": [],
+    "roadstead notify": [],
     "roadstead plan": ["fleet", "--empty"],
     "roadstead validate": ["fleet"],
     "roadstead explain": ["one", "fleet"],

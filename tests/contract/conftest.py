@@ -98,3 +98,14 @@ def state(request: pytest.FixtureRequest) -> Iterator[State]:
 def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
     with pull_request_case(request.param, tmp_path) as served:
         yield served
+
+
+@pytest.fixture(scope="module")
+def trusted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Authority]:
+    """A certificate authority that the process trusts, as whoever runs the app sets it."""
+    authority, path = Authority(), tmp_path_factory.mktemp("authority") / "ca.pem"
+    authority.write(path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REQUESTS_CA_BUNDLE", str(path))
+        patch.setenv("SSL_CERT_FILE", str(path))
+        yield authority

@@ -195,6 +195,7 @@ def _call_the_rest(cloud: CloudWithRights) -> None:
     route, resource = {"name": "one", "commit": commit}, {"resource": ONE.resource}
     headers = {**ADMIN, "content-type": "application/json", "x-roadstead-reason": "a test"}
     bodies = {"approve": b'{"clusters": []}', "dismiss": b'{"deadLetters": []}', "refresh": b'{"all": true}'}
+    bodies["notify_test"] = b'{"route": "platform-team"}'
     for queue in QUEUES:
         cloud.broker.send(queue, Draft(b"not a message", session="another"))
     cloud.run()

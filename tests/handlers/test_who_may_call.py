@@ -47,6 +47,8 @@ ROUTES = {
     "dead_letters": ("GET", "dead-letters", "Reader"),
     "dismiss": ("POST", "dead-letters/dismiss", "Operator"),
     "audit": ("GET", "audit", "Reader"),
+    "notifications": ("GET", "notifications", "Reader"),
+    "notify_test": ("POST", "notifications/test", "Operator"),
     "health": ("GET", "health", "Reader"),
     "ready": ("GET", "ready", "anybody"),
     "github": ("POST", "github", "signature"),

@@ -9,11 +9,12 @@ from pathlib import Path
 
 from localcloud.github.wire.github_server import GitHubServer
 from localcloud.github.world.git_repository import GitRepository
+from localcloud.github.world.issues import WorldIssues
 from localcloud.github.world.memory_repository import MemoryRepository
-from localcloud.github.world.people import Teams
+from localcloud.github.world.people import OPERATOR, Teams
 from localcloud.github.world.pull_requests_port import WorldPullRequests
 from shared.adapters.github import GitHubRepository, github_auth
-from shared.ports import PullRequests
+from shared.ports import Issues, PullRequests
 from tests.support.github_app import APP, KEY
 
 CASES = ["memory", "memory as app", "world", "adapter", "adapter as app"]
@@ -24,6 +25,7 @@ class Case:
     """An implementation of the port, as what it is signed in, and the repository and the teams behind it."""
 
     port: PullRequests
+    issues: Issues
     git: GitRepository | MemoryRepository
     app: bool
     teams: Teams
@@ -39,19 +41,31 @@ def pull_request_case(name: str, folder: Path) -> Iterator[Case]:
     kind, app = name.split()[0], name.endswith("app")
     if kind == "memory":
         commits = MemoryRepository()
-        yield _started(Case(WorldPullRequests(commits.pulls, app=app), commits, app, commits.pulls.teams))
+        yield _started(
+            Case(
+                WorldPullRequests(commits.pulls, app=app),
+                _world_issues(commits),
+                commits,
+                app,
+                commits.pulls.teams,
+            )
+        )
         return
     if kind == "world":
         with GitRepository.create(folder / "fleet.git") as git:
-            yield _started(Case(WorldPullRequests(git.pulls), git, app, git.pulls.teams))
+            yield _started(Case(WorldPullRequests(git.pulls), _world_issues(git), git, app, git.pulls.teams))
         return
     with GitHubServer(folder, token="local", webhook_secret="s", app=APP) as server:
         git = server.create_repository("acme/fleet")
         app_credentials = {"app_id": APP.id, "private_key": KEY, "installation_id": str(APP.installation)}
         auth = github_auth(**app_credentials) if app else github_auth(token="local")
         adapter = GitHubRepository("acme/fleet", auth, base_url=server.url)
-        yield _started(Case(adapter.pulls, git, app, server.teams))
+        yield _started(Case(adapter.pulls, adapter.issues, git, app, server.teams))
         adapter.close()
+
+
+def _world_issues(git: GitRepository | MemoryRepository) -> Issues:
+    return WorldIssues(git.pulls.issues, OPERATOR.login)
 
 
 def _started(case: Case) -> Case:

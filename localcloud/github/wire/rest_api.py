@@ -16,6 +16,7 @@ from werkzeug.wrappers import Request, Response
 
 from localcloud.common.http_server import json_response
 from localcloud.github.wire import rest_checks as checks
+from localcloud.github.wire import rest_issues as issues
 from localcloud.github.wire import rest_pulls as pulls
 from localcloud.github.wire import rest_reads as reads
 from localcloud.github.wire import rest_reviews as reviews
@@ -64,8 +65,11 @@ _ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "/pulls/<int:number>/reviews", reviews.listed),
     ("POST", "/pulls/<int:number>/reviews", reviews.create),
     ("PUT", "/pulls/<int:number>/reviews/<int:review>/dismissals", reviews.dismiss),
+    ("GET", "/issues", issues.listed),
+    ("POST", "/issues", issues.create),
+    ("PATCH", "/issues/<int:number>", issues.change),
     ("GET", "/issues/<int:number>/comments", pulls.comments),
-    ("POST", "/issues/<int:number>/comments", pulls.comment),
+    ("POST", "/issues/<int:number>/comments", issues.comment),
     ("PATCH", "/issues/comments/<int:number>", pulls.edit_comment),
     ("GET", "/commits/<path:ref>/check-runs", checks.listed),
     ("POST", "/check-runs", checks.create),
@@ -156,6 +160,7 @@ class RestApi:
             "permissions": {
                 "checks": "write",
                 "contents": "read",
+                "issues": "write",
                 **({"members": "read"} if self._credentials.reads_members else {}),
                 "metadata": "read",
                 "pull_requests": "write",

@@ -15,6 +15,7 @@ from itertools import count
 from typing import Any
 
 from localcloud.github.world.branches import Branches, ChangedFile
+from localcloud.github.world.issues import Issues
 from localcloud.github.world.people import OPERATOR, Teams
 from localcloud.github.world.reviews import ReviewList
 from shared.jobs.failures.errors import Conflict, Dependency, InvalidManifest
@@ -91,6 +92,7 @@ class Pulls:
         self._checks: dict[int, CheckRecord] = {}
         self.slow_merges = 0
         self.reviews, self.teams = ReviewList(clock), Teams()
+        self.issues = Issues(self._numbers, clock)
 
     def open(
         self, title: str, head: str, base: str, *, fork: bool = False, author: str = OPERATOR.login

@@ -21,6 +21,7 @@ from github.Commit import Commit
 
 from shared.adapters.github.archive import read_archive
 from shared.adapters.github.client import TIMEOUT, GitHubClient, json_call
+from shared.adapters.github.issues import GitHubIssues
 from shared.adapters.github.pulls import GitHubPullRequests
 from shared.fleet.resolve.repository_layout import blob_id
 from shared.jobs.failures.errors import Dependency, Unavailable
@@ -124,6 +125,11 @@ class GitHubRepository:
     def pulls(self) -> GitHubPullRequests:
         """The repository's pull requests, over the same connections."""
         return GitHubPullRequests(self._client)
+
+    @property
+    def issues(self) -> GitHubIssues:
+        """The repository's issues, over the same connections."""
+        return GitHubIssues(self._client)
 
 
 def _tree_entry(item: Mapping[str, Any]) -> TreeEntry:

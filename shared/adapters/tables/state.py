@@ -17,6 +17,7 @@ from shared.adapters.tables.acts import ACTS, ActsTable
 from shared.adapters.tables.clusters import CLUSTERS, FLEETS, ClustersTable
 from shared.adapters.tables.deliveries import DELIVERIES, DeliveriesTable
 from shared.adapters.tables.entities import newest_first, packed, safe_key, unpacked
+from shared.adapters.tables.notices import NoticesTable
 from shared.adapters.tables.plans import PLANS, PlansTable
 from shared.adapters.tables.storage import READERS, TOGETHER, Storage, etag_of
 from shared.adapters.tables.sweeps import SweepsTable
@@ -46,7 +47,9 @@ _BATCH_BYTES = 2 << 20
 """A transaction holds 100 entities of one partition and 4 MiB; bytes grow by a third in transit."""
 
 
-class TablesState(ClustersTable, PlansTable, ActsTable, DeliveriesTable, SweepsTable, TimersTable):
+class TablesState(
+    ClustersTable, PlansTable, ActsTable, DeliveriesTable, SweepsTable, TimersTable, NoticesTable
+):
     """The State port for one fleet."""
 
     def __init__(self, service: TableServiceClient, fleet: str) -> None:

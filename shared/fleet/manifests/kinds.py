@@ -77,7 +77,7 @@ class FleetSpec(Manifest):
     """Every environment, once, in the order in which changes are rolled out."""
     guards: Guards = Guards()
     notifications: tuple[Route, ...] = ()
-    """Who is notified of what. Validated; nothing is sent yet."""
+    """Who is notified of what."""
 
 
 class Fleet(Manifest):

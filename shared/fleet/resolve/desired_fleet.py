@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from shared.fleet.desired import Desired
 from shared.fleet.manifests.guards import Guards
 from shared.fleet.manifests.kinds import Environment
+from shared.fleet.manifests.notifications import Route
 from shared.fleet.resolve.cluster_resolver import ClusterResolver
 from shared.fleet.resolve.problems import Problem
 from shared.fleet.resolve.systems import Tenant
@@ -30,6 +31,7 @@ class DesiredFleet:
     - ``invalid``: the problems of each cluster that cannot be resolved, with a short reference to each
       invalid shared file; ``cluster_problems`` has the problems of these files in full.
     - ``guards``: None while fleet.yaml is invalid; nothing is deleted then.
+    - ``notifications``: who is notified; None while fleet.yaml is invalid.
     - ``environments``: in the order of fleet.yaml.
     - ``inputs``: by cluster, a hash of everything that the cluster is resolved from, where it is known.
     - ``left_out``: how many files and clusters were not read because the plan's work was used up.
@@ -47,6 +49,7 @@ class DesiredFleet:
     inputs: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     left_out: int = 0
     resolver: ClusterResolver | None = field(default=None, repr=False, compare=False)
+    notifications: tuple[Route, ...] | None = ()
 
     def explained(self, name: str) -> Resolved | None:
         """Return a cluster with the places of its values, None for one that is not resolved."""

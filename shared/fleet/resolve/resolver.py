@@ -151,6 +151,7 @@ def finish(stage: ClusterStage, contents: Contents) -> DesiredFleet:
         dict(_inputs(shared, clusters)),
         layers.work.refused,
         resolver,
+        layers.manifest.spec.notifications if layers.manifest else None,
     )
 
 

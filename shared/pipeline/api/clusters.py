@@ -15,6 +15,7 @@ from shared.jobs.record import READY, ClusterRecord, Running
 from shared.jobs.summary import ClusterSummary, summary_of
 from shared.pipeline.api import schema
 from shared.pipeline.api.cluster_list import EVERYTHING, Selection, counts_of, names_of_page
+from shared.pipeline.api.notify import failing_channels
 from shared.pipeline.api.parts import (
     FIRST_PAGE,
     Page,
@@ -72,6 +73,7 @@ def fleet_view(ports: Ports, page: Page = FIRST_PAGE, selection: Selection = EVE
         "notCreatedCount": len(missing),
         "needsApproval": approvable[:NEEDS_APPROVAL_SHOWN],
         "needsApprovalCount": len(approvable),
+        "failingChannels": [] if page.after else failing_channels(fleet, ports),
         "counts": None if summaries is None else counts_of(summaries, selection),
         "sweep": None if page.after else sweep_view(sweep),
         "repairedGaps": _repaired(fleet.gaps),

@@ -17,6 +17,7 @@ from shared.jobs.health import HEALTHY, Finding, HealthCondition, checked, fault
 from shared.jobs.messages import CheckMessage
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.checks.reading import Reading
+from shared.pipeline.facts import store_fact
 from shared.pipeline.outbox import request_check_again, request_status_again
 from shared.pipeline.sweep.conclusions import written_beside
 from shared.pipeline.worker.steps.context import StepContext
@@ -96,6 +97,7 @@ def conclude(
         request_check_again(record.name, message, ports, after=seconds)
     if events:
         ports.state.append(events)
+        store_fact(record, after, ports)
     try:
         ports.state.save(after)
     except Stale:

@@ -16,6 +16,7 @@ from shared.fleet.planning.plan import Item
 from shared.jobs.failures.errors import OtherRepository, ReconcileError, Retryable, Stale
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import HeadConfirmation, PlanRequest
+from shared.notices.routes import routes_of
 from shared.pipeline.outbox import (
     PREVIEWS,
     request_handover,
@@ -252,8 +253,10 @@ def _carry_out(
     ports.state.save_plan(replace(plan_record, plan=replace(plan, applied=True)))
     save_fingerprints(plan, inputs, ports)
     awaiting = tuple(item.cluster for item in plan.items if item.awaits_deletion)
+    notified = inputs.desired.notifications
+    routes = fleet.routes if notified is None else routes_of(notified)
     planned = replace(fleet, commit=head, at=plan_record.at, planning="", handover=None, problem=None)
-    ports.state.save_fleet(replace(planned, groups_indexed=True, awaiting_deletion=awaiting))
+    ports.state.save_fleet(replace(planned, groups_indexed=True, awaiting_deletion=awaiting, routes=routes))
     return True
 
 

@@ -22,6 +22,7 @@ from shared.jobs.messages import PlanRequest
 from shared.jobs.summary import ClusterSummary
 from shared.pipeline.outbox import (
     REPORT_SECONDS,
+    request_notifications,
     request_report,
     request_status_again,
     request_unfinished_plan,
@@ -44,6 +45,8 @@ def report(request: PlanRequest, ports: Ports) -> None:
     if request.commit:
         report_again(request.commit, ports)
         return
+    if ports.state.fleet().routes:
+        request_notifications(ports)
     until, now = ports.state.next_report_at(), ports.clock()
     if until is not None and _waits(until, now):
         request_report(ports, after=(until - now).total_seconds())

@@ -23,6 +23,7 @@ from shared.jobs.messages import CheckMessage, JobMessage, PlanRequest, message_
 from shared.jobs.outcomes import Fail
 from shared.jobs.record import ClusterRecord
 from shared.pipeline import outbox
+from shared.pipeline.facts import store_fact
 from shared.pipeline.outbox import send_copy
 from shared.ports import DeadLetter, Ports
 
@@ -75,7 +76,7 @@ def _handle(received: ReceivedDeadLetter, ports: Ports) -> bool:
         return True  # the next check reads the same clusters
     if isinstance(message, PlanRequest):
         _record_problem(message, received, ports)
-        return message.kind in ("plan", "report", "sweep") and message.approval is None
+        return message.kind in ("plan", "report", "sweep", "notify") and message.approval is None
     log.info("the dead letter %s of %s is not readable", received.id, received.queue)
     return False
 
@@ -105,6 +106,7 @@ def _fail_job(message: JobMessage, received: ReceivedDeadLetter, ports: Ports) -
         outcome = Fail(_error(record, received))
         after = _since_first_failure(record, apply_outcome(record, outcome, now=now, jitter=0))
         ports.state.append(list(events_between(record, after, outcome)))  # first, so that it is never missing
+        store_fact(record, after, ports)
         try:
             ports.state.save(after)
         except Stale:

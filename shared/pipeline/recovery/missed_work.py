@@ -14,7 +14,7 @@ from shared.jobs.job import JobQueue
 from shared.jobs.lease import overdue, served_until
 from shared.jobs.messages import Found, PlanRequest
 from shared.pipeline import outbox
-from shared.pipeline.outbox import request_plan, send_overdue
+from shared.pipeline.outbox import request_notifications, request_plan, send_overdue
 from shared.pipeline.repository.branch_source import is_own
 from shared.ports import BranchHead, FleetRecord, PlanRecord, Ports
 
@@ -86,6 +86,12 @@ def _report_unreadable(error: ReconcileError, ports: Ports) -> None:
         ports.state.save_fleet(replace(fleet, problem=problem))
     except Stale:
         log.info("the planner has saved the fleet's record meanwhile; it reads the branch itself")
+
+
+def wake_notifier(ports: Ports) -> None:
+    """Ask the notifier to look, where there is somebody to notify: its own message may be lost."""
+    if ports.state.fleet().routes:
+        request_notifications(ports)
 
 
 def resend_overdue(ports: Ports) -> int:

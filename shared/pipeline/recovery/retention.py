@@ -14,6 +14,8 @@ log = logging.getLogger(__name__)
 EVENTS_OF_DELETED = timedelta(days=30)
 DELIVERIES = timedelta(days=7)
 DEAD_LETTERS = timedelta(days=90)
+NOTICES = timedelta(days=7)
+"""Facts of a fleet that notifies nobody; the notifier removes those that it takes."""
 PLANS = 200
 
 
@@ -36,6 +38,7 @@ def purge_expired(ports: Ports) -> Mapping[str, int]:
         "plans": lambda: state.prune_plans(PLANS),
         "blobs": lambda: _prune_blobs(ports),
         "acts": lambda: state.prune_acts(now - timedelta(days=ports.config.acts_days)),
+        "notices": lambda: state.prune_notices(now - NOTICES),
         "dead letters": lambda: state.prune_dead_letters(now - DEAD_LETTERS),
     }
     removed: dict[str, int] = {}

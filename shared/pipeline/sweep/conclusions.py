@@ -20,6 +20,7 @@ from shared.jobs.events import Event, correction_event, drift_event, events_betw
 from shared.jobs.failures.errors import ClusterMissing, Stale
 from shared.jobs.outcomes import Done, Fail
 from shared.jobs.record import ClusterRecord, Phase
+from shared.pipeline.facts import store_fact
 from shared.pipeline.outbox import send_continuation
 from shared.pipeline.sweep.verdicts import Found, finding_of_sweep, verdict
 from shared.pipeline.worker.steps.azure_state import busy
@@ -78,6 +79,8 @@ def conclude(record: ClusterRecord, existing: Json | None, ports: Ports) -> bool
     if after == record:
         return False
     ports.state.append(events)
+    if turned:
+        store_fact(record, after, ports)
     try:
         saved = ports.state.save(after)
     except Stale:

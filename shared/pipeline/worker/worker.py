@@ -41,6 +41,7 @@ from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry
 from shared.jobs.recipes import Recipe, next_step
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline import outbox
+from shared.pipeline.facts import store_deletion, store_fact
 from shared.pipeline.outbox import postpone_message, send_continuation, send_copy, send_later
 from shared.pipeline.worker.cluster_access import ClusterAccess
 from shared.pipeline.worker.lease_guard import with_lease_guard
@@ -167,6 +168,7 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
     if following is not None and quiet:
         leased.advance(following, events)
         return True
+    store_fact(before, after, ports)
     try:
         leased.save(following or after, events)
     except Stale:
@@ -271,6 +273,7 @@ def _delete_record(leased: LeasedRecord, outcome: Done, ports: Ports) -> None:
     record = leased.record
     after = apply_outcome(record, outcome, now=ports.clock(), jitter=0)
     leased.append(replace(event, reason="Deleted") for event in events_between(record, after, outcome))
+    store_deletion(record, ports)
     try:
         ports.state.delete(record)
     except Stale:

@@ -80,7 +80,7 @@ def test_a_delete_whose_message_waits_in_the_queue_of_the_version_before_is_carr
     cloud.broker.release_session("deletes", lock)
     cloud.clock.advance(timedelta(minutes=11).total_seconds())  # duplicate detection remembers ten minutes
     cloud.broker.send("jobs", Draft(body, session="one"))
-    assert cloud.step()
+    deliver_due(cloud, "jobs")
     assert cloud.broker.counts("deletes").active == 1
     cloud.run()
     assert cloud.state.clusters() == []

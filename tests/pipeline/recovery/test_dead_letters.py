@@ -18,6 +18,7 @@ from shared.jobs.job import Lease
 from shared.jobs.messages import Approval, PlanRequest, job_message
 from shared.jobs.outcomes import Retry
 from shared.jobs.record import ClusterRecord, Phase
+from shared.notices.kinds import Kind
 from shared.pipeline.api.clusters import fleet_view
 from shared.pipeline.api.replay import replay
 from shared.pipeline.outbox import request_plan
@@ -269,3 +270,13 @@ def test_a_plan_request_whose_copy_cannot_be_sent_stays_in_its_queue() -> None:
     ports = replace(MemoryCloud().ports, state=away, plans=away)
     with pytest.raises(Unavailable):
         planner.handle(PlanRequest(reason="push"), ports)
+
+
+def test_a_job_that_fails_by_a_dead_letter_is_announced() -> None:
+    cloud, record = working()
+    body = job_message(record).model_dump_json()
+    cloud.clock.advance(cloud.ports.config.lease_seconds + 1)
+    handle_dead_letter(received(cloud, "jobs", body), cloud.ports)
+    assert phases(cloud) == {"one": Phase.FAILED}
+    (notice,) = cloud.state.notices(5)
+    assert (notice.kind, notice.subject, notice.reason) == (Kind.FAILED, "one", "DeadLettered")

@@ -37,6 +37,7 @@ from shared.pipeline.api.schema.drift import Drift, DriftedCluster, DriftedField
 from shared.pipeline.api.schema.fleet import (
     Audit,
     Counts,
+    FailingChannel,
     Fleet,
     Gap,
     Gaps,
@@ -45,6 +46,7 @@ from shared.pipeline.api.schema.fleet import (
     SweepProblem,
 )
 from shared.pipeline.api.schema.health import Health, Readiness, ServiceHealth, TimerHealth
+from shared.pipeline.api.schema.notifications import Route, RouteReceipt, Routes
 from shared.pipeline.api.schema.plans import (
     Approval,
     Change,
@@ -77,6 +79,7 @@ __all__ = [
     "DriftedField",
     "Event",
     "Events",
+    "FailingChannel",
     "Failure",
     "Fleet",
     "FleetProblem",
@@ -97,6 +100,9 @@ __all__ = [
     "RecordedCluster",
     "RefreshReceipt",
     "ReplayReceipt",
+    "Route",
+    "RouteReceipt",
+    "Routes",
     "ServiceHealth",
     "SourceReceipt",
     "Sweep",

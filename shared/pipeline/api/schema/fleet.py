@@ -43,6 +43,14 @@ class Sweep(TypedDict):
     orphanCount: int
 
 
+class FailingChannel(TypedDict):
+    """A route of notifications that does not deliver, why, and since when."""
+
+    route: str
+    problem: str
+    since: str | None
+
+
 class Gap(TypedDict):
     """A head that no webhook had announced; ``foundBy`` is ``timer``, or ``sync`` for an operator."""
 
@@ -76,6 +84,7 @@ class Fleet(FleetProblem):
     notCreatedCount: int
     needsApproval: list[str]
     needsApprovalCount: int
+    failingChannels: list[FailingChannel]
     counts: Counts | None
     sweep: Sweep | None
     repairedGaps: Gaps

@@ -1,0 +1,39 @@
+"""``roadstead notify``: the routes of notifications, and a test of one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, connect
+from cli.terminal import render
+from cli.terminal.output import Output, OutputOption, echo, show
+
+
+def notify(
+    *,
+    test: Annotated[str, typer.Option("--test", metavar="ROUTE", help="Send a message to a route.")] = "",
+    reason: Reason = "",
+    output: OutputOption = Output.TABLE,
+    url: Url = DEFAULT_URL,
+    key_file: KeyFile = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+) -> None:
+    """List the routes of notifications, or test one.
+
+    Shows for each route what waits for it, and why its channel does not deliver.
+    """
+    with connect(url, key_file, timeout) as api:
+        if test:
+            api.try_route(test, reason)
+            echo(f"{test}: the test message was delivered")
+            return
+        routes = api.routes()["routes"]
+    show(
+        {"routes": routes},
+        output,
+        table=lambda _: render.routes(routes, datetime.now(UTC)),
+        names=lambda: (f"route/{route['name']}" for route in routes),
+    )

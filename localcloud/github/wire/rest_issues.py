@@ -1,0 +1,101 @@
+"""Issues in GitHub's REST API (docs.github.com/rest/issues/issues): list, create, open and close.
+
+GitHub lists pull requests as issues, too, with the key ``pull_request``.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from werkzeug.wrappers import Request, Response
+
+from localcloud.common.http_server import json_response
+from localcloud.github.wire.github_auth import ApiError
+from localcloud.github.wire.github_json import OPERATOR, JsonObject, Place, paged, read_object, utc
+from localcloud.github.wire.rest_pulls import comment as comment_pull
+from localcloud.github.wire.rest_pulls import pull_json
+from localcloud.github.world.issues import IssueDeleted, IssueRecord
+from shared.jobs.failures.errors import Dependency, ReconcileError
+
+STATES = ("open", "closed")
+REASONS = ("completed", "not_planned", "reopened", "duplicate", None)
+
+
+def listed(place: Place, request: Request) -> Response:
+    """List the issues and pull requests in a state, newest first, in pages."""
+    state, pulls = request.args.get("state", "open"), place.repository.pulls
+    found: list[tuple[datetime, int, JsonObject]] = [
+        (issue.created_at, issue.number, issue_json(place, issue))
+        for issue in pulls.issues.listed(state=state)
+    ]
+    for pull in pulls.listed(state=state):
+        body = pull_json(place, pull)
+        found.append((pull.created_at, pull.number, {**body, "pull_request": {"url": body["url"]}}))
+    newest = [body for *_, body in sorted(found, key=lambda each: each[:2], reverse=True)]
+    return paged(request, newest, lambda body: body)
+
+
+def create(place: Place, request: Request) -> Response:
+    """Create an issue."""
+    given = read_object(request)
+    title, body = str(given.get("title") or ""), str(given.get("body") or "")
+    try:
+        record = place.repository.pulls.issues.create(title, body, place.caller["login"])
+    except ReconcileError as error:
+        raise refusal(error) from error
+    return json_response(201, issue_json(place, record))
+
+
+def change(place: Place, request: Request, number: int) -> JsonObject:
+    """Open or close an issue."""
+    given = read_object(request)
+    state, reason = given.get("state", "open"), given.get("state_reason")
+    if state not in STATES or reason not in REASONS:
+        raise ApiError(422, "Validation Failed")
+    try:
+        record = place.repository.pulls.issues.change(number, state=state, state_reason=reason)
+    except ReconcileError as error:
+        raise refusal(error) from error
+    return issue_json(place, record)
+
+
+def comment(place: Place, request: Request, number: int) -> Response:
+    """Write a comment on an issue, or on a pull request."""
+    if place.repository.pulls.get(number) is not None:
+        return comment_pull(place, request, number)
+    text = str(read_object(request).get("body") or "")
+    try:
+        place.repository.pulls.issues.comment(number, text)
+    except ReconcileError as error:
+        raise refusal(error) from error
+    return json_response(201, {"body": text, "user": place.caller})
+
+
+def issue_json(place: Place, record: IssueRecord) -> JsonObject:
+    """Write an issue."""
+    kind = "Bot" if record.author.endswith("[bot]") else "User"
+    return {
+        "id": record.number,
+        "node_id": f"I_{record.number}",
+        "number": record.number,
+        "url": f"{place.api}/issues/{record.number}",
+        "html_url": f"{place.html}/issues/{record.number}",
+        "state": record.state,
+        "state_reason": record.state_reason,
+        "title": record.title,
+        "body": record.body or None,
+        "user": {**OPERATOR, "login": record.author, "type": kind},
+        "comments": len(record.comments),
+        "created_at": utc(record.created_at),
+        "updated_at": utc(record.created_at),
+    }
+
+
+def refusal(error: ReconcileError) -> ApiError:
+    """Return GitHub's answer to what the world refuses."""
+    if isinstance(error, IssueDeleted):
+        return ApiError(410, "This issue was deleted")
+    if isinstance(error, Dependency):
+        return ApiError(404, "Not Found")
+    detail = {"resource": "Issue", "code": "custom", "message": str(error)}
+    return ApiError(422, "Validation Failed", errors=(detail,))

@@ -1,0 +1,118 @@
+"""The issues of one repository in GitHub (docs.github.com/rest/issues/issues and .../comments).
+
+A title has 1 to 256 characters, a body and a comment at most 65,536. Issues and pull requests share their
+numbers. An issue that was deleted is answered with 410.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from shared.jobs.failures.errors import Dependency, InvalidManifest
+from shared.ports import Clock
+
+MAX_TITLE = 256
+MAX_BODY = 65_536
+
+
+class IssueDeleted(Dependency):
+    """An issue that an administrator deleted."""
+
+
+@dataclass(frozen=True)
+class IssueRecord:
+    """An issue; ``comments`` are the bodies of its comments, oldest first."""
+
+    number: int
+    title: str
+    body: str
+    author: str
+    created_at: datetime
+    state: str = "open"
+    state_reason: str | None = None
+    comments: tuple[str, ...] = ()
+
+
+@dataclass
+class Issues:
+    """The issues of a repository; ``numbers`` are those of its pull requests, too."""
+
+    numbers: Iterator[int]
+    clock: Clock
+    _issues: dict[int, IssueRecord] = field(default_factory=dict)
+    _deleted: set[int] = field(default_factory=set)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def create(self, title: str, body: str, author: str) -> IssueRecord:
+        """Create an issue; raise InvalidManifest for what GitHub answers 422."""
+        if not 1 <= len(title) <= MAX_TITLE or len(body) > MAX_BODY:
+            raise InvalidManifest("title or body is too long (maximum is 256 and 65536 characters)")
+        with self._lock:
+            record = IssueRecord(next(self.numbers), title, body, author, self.clock())
+            self._issues[record.number] = record
+            return record
+
+    def get(self, number: int) -> IssueRecord | None:
+        """Return an issue, or None."""
+        with self._lock:
+            return self._issues.get(number)
+
+    def listed(self, *, state: str = "open") -> Sequence[IssueRecord]:
+        """Return the issues in a state, newest first."""
+        with self._lock:
+            found = [issue for issue in self._issues.values() if state in ("all", issue.state)]
+        return sorted(found, key=lambda issue: issue.number, reverse=True)
+
+    def comment(self, number: int, body: str) -> None:
+        """Write a comment; raise Dependency for an issue that does not exist."""
+        if not body.strip() or len(body) > MAX_BODY:
+            raise InvalidManifest("Body cannot be blank, and is too long (maximum is 65536 characters)")
+        with self._lock:
+            found = self._known(number)
+            self._issues[number] = replace(found, comments=(*found.comments, body))
+
+    def change(self, number: int, *, state: str, state_reason: str | None) -> IssueRecord:
+        """Open or close an issue."""
+        with self._lock:
+            self._issues[number] = replace(self._known(number), state=state, state_reason=state_reason)
+            return self._issues[number]
+
+    def delete(self, number: int) -> None:
+        """Delete an issue, as an administrator does."""
+        with self._lock:
+            del self._issues[number]
+            self._deleted.add(number)
+
+    def _known(self, number: int) -> IssueRecord:
+        if number in self._deleted:
+            raise IssueDeleted("This issue was deleted")
+        if number not in self._issues:
+            raise Dependency("Not Found")
+        return self._issues[number]
+
+
+class WorldIssues:
+    """The ``Issues`` port on the world."""
+
+    def __init__(self, issues: Issues, login: str) -> None:
+        self._issues, self._login = issues, login
+
+    def find_issue(self, marker: str) -> int | None:
+        """Return our newest open issue with the marker."""
+        own = (issue for issue in self._issues.listed() if issue.author == self._login)
+        return next((issue.number for issue in own if issue.body.startswith(marker)), None)
+
+    def open_issue(self, title: str, body: str) -> int:
+        """Create an issue."""
+        return self._issues.create(title, body, self._login).number
+
+    def comment_issue(self, number: int, body: str) -> None:
+        """Write a comment."""
+        self._issues.comment(number, body)
+
+    def close_issue(self, number: int) -> None:
+        """Close an issue."""
+        self._issues.change(number, state="closed", state_reason="completed")

@@ -1,0 +1,29 @@
+"""The channels of notifications in memory: what was delivered, and channels that fail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from shared.jobs.failures.errors import ReconcileError
+from shared.notices.digest import Outgoing
+from shared.notices.routes import Route
+
+
+@dataclass
+class MemoryChannels:
+    """Remembers every delivered message by route; a route in ``failing`` raises its error."""
+
+    delivered: dict[str, list[Outgoing]] = field(default_factory=dict)
+    failing: dict[str, ReconcileError] = field(default_factory=dict)
+    tried: int = 0
+
+    def send(self, route: Route, message: Outgoing) -> None:
+        """Deliver a message."""
+        self.tried += 1
+        if route.name in self.failing:
+            raise self.failing[route.name]
+        self.delivered.setdefault(route.name, []).append(message)
+
+    def facts(self, route: str) -> list[str]:
+        """Return the ids of the facts that a route got, in order."""
+        return [fact for message in self.delivered.get(route, []) for fact in message.facts]

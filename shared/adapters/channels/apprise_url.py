@@ -1,0 +1,33 @@
+"""E-mail, and any other service that Apprise reaches, by an address of Apprise.
+
+The library answers with yes or no and logs the rest, in lines that may have a recipient. So its log is off,
+and an error here says no more than that the service did not take the message.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import apprise
+
+from shared.jobs.failures.errors import Dependency, Unavailable
+from shared.notices.digest import Outgoing
+
+MAIL = ("mailto", "mailtos")
+
+logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)
+
+
+def notify(address: str, message: Outgoing, *, only_mail: bool) -> None:
+    """Send a message as plain text; raise Dependency for an address that is none, or Unavailable."""
+    if only_mail and address.partition("://")[0] not in MAIL:
+        raise Dependency("the address of the channel does not begin with mailto:// or mailtos://")
+    asset = apprise.AppriseAsset(async_mode=False)
+    service = apprise.Apprise.instantiate(address, asset=asset, suppress_exceptions=True)
+    if service is None:
+        raise Dependency("the address of the channel is none that Apprise knows")
+    service.notify_format = apprise.NotifyFormat.TEXT
+    service.overflow_mode = apprise.OverflowMode.SPLIT
+    sent = service.notify(title=message.title, body=message.text, body_format=apprise.NotifyFormat.TEXT)
+    if not sent:
+        raise Unavailable("the service did not take the message, or did not answer")

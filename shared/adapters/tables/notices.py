@@ -1,0 +1,68 @@
+"""The facts that are to be announced, and what the notifier remembers, in the table of fleets."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from pydantic import TypeAdapter
+
+from shared.adapters.tables.clusters import FLEETS
+from shared.adapters.tables.entities import packed, safe_key, unpacked
+from shared.adapters.tables.storage import Storage, etag_of
+from shared.notices.announced import Announced
+from shared.notices.notice import Notice
+
+_PARTITION = "notifier"
+_NOTICE: TypeAdapter[Notice] = TypeAdapter(Notice)
+_ANNOUNCED: TypeAdapter[Announced] = TypeAdapter(Announced)
+
+
+class NoticesTable:
+    """The part of the State port that is about notifications."""
+
+    _storage: Storage
+    _fleet: str
+
+    def add_notice(self, notice: Notice) -> None:
+        """Save a fact, over an equal one."""
+        body = packed(_NOTICE.dump_json(notice).decode())
+        self._storage.upsert(FLEETS, {**self._key(notice), "at": notice.at, **body})
+
+    def notices(self, limit: int) -> Sequence[Notice]:
+        """Return the oldest saved facts."""
+        found = self._storage.query(FLEETS, "PartitionKey eq @key", key=self._notices, page=limit)
+        return [_NOTICE.validate_json(unpacked(entity)) for entity in itertools.islice(found, limit)]
+
+    def remove_notices(self, notices: Sequence[Notice]) -> None:
+        """Remove facts, 100 a call."""
+        self._storage.remove(FLEETS, [self._key(notice) for notice in notices])
+
+    def prune_notices(self, before: datetime) -> int:
+        """Remove older facts."""
+        query = "PartitionKey eq @key and at lt @before"
+        keys = self._storage.keys(FLEETS, query, key=self._notices, before=before)
+        return self._storage.remove(FLEETS, keys)
+
+    def announced(self) -> Announced:
+        """Return what the notifier remembers; a new one when none was saved."""
+        entity = self._storage.get(FLEETS, _PARTITION, self._fleet)
+        if entity is None:
+            return Announced()
+        return replace(_ANNOUNCED.validate_json(unpacked(entity)), etag=etag_of(entity))
+
+    def save_announced(self, announced: Announced) -> Announced:
+        """Write it over its version, and return it as saved; raise Stale or TooLarge."""
+        body = packed(_ANNOUNCED.dump_json(announced, exclude={"etag"}).decode())
+        entity = {"PartitionKey": _PARTITION, "RowKey": self._fleet, **body}
+        return replace(announced, etag=self._storage.write(FLEETS, entity, announced.etag))
+
+    @property
+    def _notices(self) -> str:
+        return f"notices|{self._fleet}"
+
+    def _key(self, notice: Notice) -> dict[str, str]:
+        milliseconds = int(notice.at.timestamp() * 1000)
+        return {"PartitionKey": self._notices, "RowKey": f"{milliseconds:013d}-{safe_key(notice.id)}"}

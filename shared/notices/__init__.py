@@ -1,0 +1,1 @@
+"""Notifications: facts about clusters and the fleet, who gets which, and in how many messages. Pure."""

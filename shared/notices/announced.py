@@ -1,0 +1,288 @@
+"""What the notifier remembers: the problems that are open, and what each route has not received yet. Pure.
+
+A fact is taken once, however often it is read, and stays until every route that takes it has received it.
+So nothing is lost while a channel does not answer, and what a crash repeats is at most the last message of a
+route.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from shared.jobs.failures.retry import RetryPolicy
+from shared.jobs.job import FARTHEST
+from shared.notices.kinds import Kind
+from shared.notices.notice import Notice, end_of
+from shared.notices.routes import Route
+
+COLLECT = timedelta(seconds=10)
+"""How long the first fact waits for others that belong to the same message."""
+LONGEST = timedelta(minutes=5)
+"""The longest time between two digests of a route while facts keep coming."""
+OVER = timedelta(minutes=10)
+"""How long the end of a problem waits for the others of its group to end."""
+CONFIRM = timedelta(minutes=2)
+"""How long after a problem its cluster's record is read: by then its writer has saved it, or has died."""
+CONFIRM_AGAIN = timedelta(hours=1)
+"""How often it is read again: the fact that ended the problem may be lost with a table."""
+PASSING: Mapping[Kind, timedelta] = {
+    Kind.PLAN: timedelta(minutes=2),
+    Kind.SWEEP: timedelta(minutes=15),
+}
+"""How long a problem lasts before it is taken, of a kind that Roadstead tries again by itself."""
+MOST_PENDING = 2000
+"""So many facts wait for a route at most; of older ones the next message has the number."""
+FEW_PENDING = 500
+"""So many where an entity cannot hold more."""
+RETRIES = RetryPolicy(30, 1800, None)
+"""When a channel that failed is tried again."""
+
+
+@dataclass(frozen=True)
+class Outage:
+    """Why a channel does not deliver: the class of the last error, since when, and how many attempts."""
+
+    kind: str
+    message: str
+    since: datetime
+    attempts: int
+
+
+@dataclass(frozen=True)
+class RouteState:
+    """What a route has not received, by ids of facts, oldest first.
+
+    ``next_at`` is when it gets a message at the earliest, None for at once. ``burst`` counts successive
+    digests, ``dropped`` the facts of which it gets the number alone, ``sent`` every message. ``issues`` are
+    the open issues of GitHub by group.
+    """
+
+    pending: tuple[str, ...] = ()
+    next_at: datetime | None = None
+    burst: int = 0
+    dropped: int = 0
+    sent: int = 0
+    outage: Outage | None = None
+    issues: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Announced:
+    """The facts that are needed, by id; the open problem of each key; the routes by name.
+
+    ``accepted`` are the ids of the stored facts that were taken last and may still be stored, ``confirmed``
+    has those of open problems, with when a read of the record showed each last. ``since`` has when a problem
+    was seen first that may pass by itself, by its key. ``plan_at`` is the time of
+    the plan whose facts were taken last. ``etag`` is the version that was read, "" for one not saved yet.
+    """
+
+    facts: Mapping[str, Notice] = field(default_factory=dict)
+    open: Mapping[str, str] = field(default_factory=dict)
+    routes: Mapping[str, RouteState] = field(default_factory=dict)
+    accepted: tuple[str, ...] = ()
+    confirmed: Mapping[str, datetime] = field(default_factory=dict)
+    since: Mapping[str, datetime] = field(default_factory=dict)
+    plan_at: datetime | None = None
+    etag: str = field(default="", compare=False)
+
+
+def take(known: Announced, stored: Sequence[Notice], routes: Sequence[Route], now: datetime) -> Announced:
+    """Take the stored facts that were not taken before, oldest first; drop routes that no longer exist."""
+    after = replace(
+        known, routes={route.name: known.routes.get(route.name, RouteState()) for route in routes}
+    )
+    for notice in sorted(stored, key=lambda each: (each.at, each.sequence, each.id)):
+        if notice.id not in known.accepted:
+            after = _taken(after, notice, routes, now)
+    return _without_unused(replace(after, accepted=tuple(notice.id for notice in stored)))
+
+
+def compare(
+    known: Announced,
+    present: Sequence[Notice],
+    kinds: Collection[Kind],
+    routes: Sequence[Route],
+    now: datetime,
+) -> Announced:
+    """Take the problems of the fleet that are ``present`` now, and end those of ``kinds`` that are not.
+
+    A problem of a kind that often passes by itself is taken when it has lasted.
+    """
+    after = known
+    by_key = {notice.key: notice for notice in present}
+    for key, identifier in known.open.items():
+        if key not in by_key and known.facts[identifier].kind in kinds:
+            after = _ended(after, key, now, "", routes)
+    since = {key: at for key, at in known.since.items() if key in by_key}
+    for key, notice in by_key.items():
+        since.setdefault(key, now)
+        lasted = now - since[key] >= PASSING.get(notice.kind, timedelta(0))
+        if known.open.get(key) != notice.id and lasted:
+            after = _taken(after, notice, routes, now)
+    passing = (key for key, notice in by_key.items() if notice.kind in PASSING)
+    waiting = {key: since[key] for key in passing if after.open.get(key) != by_key[key].id}
+    return _without_unused(replace(after, since=waiting))
+
+
+def _taken(known: Announced, notice: Notice, routes: Sequence[Route], now: datetime) -> Announced:
+    if known.open.get(notice.key) == notice.id:
+        return known
+    if notice.lasting:
+        known = replace(
+            known, facts={**known.facts, notice.id: notice}, open={**known.open, notice.key: notice.id}
+        )
+        return _queued(known, notice, routes, now)
+    problem = known.facts[known.open[notice.key]] if notice.key in known.open else None
+    known = _ended(known, notice.key, notice.at, notice.detail, routes, now=now)
+    if notice.over:
+        return known
+    told = {route.name for route in routes if problem and route.takes(problem)}
+    others = [route for route in routes if route.name not in told or notice.kind is not Kind.READY]
+    return _queued(known, notice, others, now)
+
+
+def _ended(
+    known: Announced,
+    key: str,
+    at: datetime,
+    detail: str,
+    routes: Sequence[Route],
+    *,
+    now: datetime | None = None,
+) -> Announced:
+    """End the open problem of a key, if there is one."""
+    if key not in known.open:
+        return known
+    problem = known.facts[known.open[key]]
+    left = {other: identifier for other, identifier in known.open.items() if other != key}
+    return _queued(replace(known, open=left), end_of(problem, at, detail), routes, now or at)
+
+
+def _queued(known: Announced, notice: Notice, routes: Iterable[Route], now: datetime) -> Announced:
+    """Return with a fact that each route which takes it has not received."""
+    takers = {route.name for route in routes if route.takes(notice)}
+    states = dict(known.routes)
+    for name in takers & states.keys():
+        state = states[name]
+        if notice.id in state.pending:
+            continue
+        pending = (*state.pending, notice.id)
+        excess = max(0, len(pending) - MOST_PENDING)
+        state = replace(state, pending=pending[excess:], dropped=state.dropped + excess)
+        states[name] = state if len(pending) > 1 else _first_of_a_digest(state, now)
+    return replace(known, facts={**known.facts, notice.id: notice}, routes=states)
+
+
+def _first_of_a_digest(state: RouteState, now: datetime) -> RouteState:
+    """Return a route with its first fact after the last digest: others may follow within seconds."""
+    quiet = state.next_at is None or now - state.next_at > LONGEST
+    collected = now + COLLECT
+    next_at = collected if state.next_at is None else max(collected, state.next_at)
+    return replace(state, next_at=next_at, burst=0 if quiet else state.burst)
+
+
+def _without_unused(known: Announced) -> Announced:
+    """Return without the facts that are neither open nor due to a route."""
+    used = set(known.open.values()).union(*(state.pending for state in known.routes.values()))
+    return replace(known, facts={key: fact for key, fact in known.facts.items() if key in used})
+
+
+def smaller(known: Announced) -> Announced:
+    """Return what an entity can hold, of an outage of thousands of clusters: no reason, and fewer facts."""
+    facts = {key: replace(fact, detail="", action="", diff="") for key, fact in known.facts.items()}
+    routes = {}
+    for name, state in known.routes.items():
+        excess = max(0, len(state.pending) - FEW_PENDING)
+        left = state.pending[excess:]
+        routes[name] = replace(state, pending=left, dropped=state.dropped + excess)
+    return _without_unused(replace(known, facts=facts, routes=routes))
+
+
+def unconfirmed(known: Announced, now: datetime) -> Sequence[Notice]:
+    """Return the open problems of clusters that no read of the record has shown, or none for an hour."""
+    facts = (known.facts[identifier] for identifier in known.open.values())
+    again = {identifier for identifier, at in known.confirmed.items() if now - at < CONFIRM_AGAIN}
+    some = (fact for fact in facts if fact.of_cluster and fact.id not in again)
+    return [fact for fact in some if now - fact.at >= CONFIRM]
+
+
+def confirm(
+    known: Announced, checked: Mapping[str, bool], routes: Sequence[Route], now: datetime
+) -> Announced:
+    """End the problems, by id, that the records do not show.
+
+    A fact is stored before the record, so that it is never missing. The record may have been written by
+    somebody else then, and the problem has not come to be.
+    """
+    after = known
+    for identifier, holds in checked.items():
+        if not holds:
+            after = _ended(after, known.facts[identifier].key, now, "", routes)
+    left = {**known.confirmed, **dict.fromkeys(checked, now)}
+    confirmed = {each: left[each] for each in after.open.values() if each in left}
+    return _without_unused(replace(after, confirmed=confirmed))
+
+
+def due(known: Announced, route: str, now: datetime) -> Sequence[Notice]:
+    """Return what a route gets now, oldest first; nothing before its time.
+
+    The end of a problem waits, but not for long, while others of its group are open.
+    """
+    state = known.routes[route]
+    if _waits(state, now):
+        return ()
+    groups = {known.facts[identifier].group for identifier in known.open.values()}
+    facts = [known.facts[identifier] for identifier in state.pending]
+    return [fact for fact in facts if not fact.over or fact.group not in groups or now - fact.at >= OVER]
+
+
+def _waits(state: RouteState, now: datetime) -> bool:
+    """Return whether a route's time has not come; one beyond every pause is of a wrong clock."""
+    return state.next_at is not None and now < state.next_at < now + FARTHEST
+
+
+def next_moment(known: Announced, now: datetime) -> datetime | None:
+    """Return when a route is to get something next, None when nothing waits."""
+    moments = [at + min(PASSING.values()) for at in known.since.values()]
+    moments = [max(now + COLLECT, at) for at in moments]
+    for name, state in known.routes.items():
+        at = state.next_at if state.next_at and _waits(state, now) else now
+        if due(known, name, at):
+            moments.append(at)
+        elif state.pending:
+            held = min(known.facts[identifier].at for identifier in state.pending) + OVER
+            moments.append(max(at, held))
+    return min(moments, default=None)
+
+
+def delivered(known: Announced, route: str, facts: Iterable[str], now: datetime) -> Announced:
+    """Return after a message with some facts was delivered to a route."""
+    state, sent = known.routes[route], set(facts)
+    after = replace(
+        state,
+        pending=tuple(identifier for identifier in state.pending if identifier not in sent),
+        next_at=now + min(LONGEST, COLLECT * 2**state.burst),
+        burst=min(state.burst + 1, 10),
+        dropped=0,
+        sent=state.sent + 1,
+        outage=None,
+    )
+    return _without_unused(replace(known, routes={**known.routes, route: after}))
+
+
+def failed(
+    known: Announced, route: str, error: tuple[str, str], now: datetime, *, wait: float | None, jitter: float
+) -> Announced:
+    """Return after a route's channel has failed, with the class and the message of the error.
+
+    ``wait`` is what the service asks for in seconds; otherwise the pause doubles. ``jitter`` is in [0, 1).
+    """
+    state = known.routes[route]
+    before = state.outage
+    attempts = before.attempts + 1 if before else 1
+    pause = RETRIES.wait(attempts, jitter) if wait is None else min(RETRIES.longest, max(wait, 1.0))
+    outage = Outage(*error, since=before.since if before else now, attempts=attempts)
+    after = replace(state, outage=outage, next_at=now + timedelta(seconds=pause))
+    return replace(known, routes={**known.routes, route: after})

@@ -1,0 +1,146 @@
+"""A fact that may be announced, and which facts follow from a change of a cluster's record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from shared.jobs.diagnosis import diagnose
+from shared.jobs.failures.retry import DEFAULTS, Policies
+from shared.jobs.record import ClusterRecord, Phase
+from shared.notices.kinds import KINDS, Kind, Severity
+
+DETAIL_LIMIT = 300
+"""Characters of a reason; `roadstead why` has the whole one."""
+_CLUSTER = "cluster:"
+
+
+@dataclass(frozen=True)
+class Notice:
+    """A problem that begins or is over, or something that happened once.
+
+    ``id`` identifies the fact however often it is saved; ``key`` what it is about: a later fact with the same
+    key replaces a problem or ends it. ``subject`` names that for a person. ``reason`` is the class of the
+    error, ``detail`` a sentence, ``action`` what comes next, ``diff`` a unified diff, each "" for none.
+    ``sequence`` orders the facts of a cluster that have the same time. ``names`` are the clusters that a
+    fact of the fleet is about. ``since`` is when a problem that is ``over``
+    began.
+    """
+
+    id: str
+    kind: Kind
+    key: str
+    subject: str
+    at: datetime
+    sequence: int = 0
+    reason: str = ""
+    detail: str = ""
+    action: str = ""
+    diff: str = ""
+    commit: str = ""
+    environment: str = ""
+    location: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    since: datetime | None = None
+    over: bool = False
+
+    @property
+    def severity(self) -> Severity:
+        """How urgent it is."""
+        return KINDS[self.kind].severity
+
+    @property
+    def lasting(self) -> bool:
+        """Whether it is a problem, which lasts until another fact ends it."""
+        return bool(KINDS[self.kind].over) and not self.over
+
+    @property
+    def of_cluster(self) -> bool:
+        """Whether it is about one cluster; its environment and labels are known only then."""
+        return self.key.startswith(_CLUSTER)
+
+    @property
+    def group(self) -> tuple[str, str, str]:
+        """What facts have in common that are one message: the kind, the class of the error, the region."""
+        return self.kind.value, self.reason, self.location
+
+
+def end_of(problem: Notice, at: datetime, detail: str = "") -> Notice:
+    """Return the fact that a problem is over; without a detail, it has that of the problem."""
+    return replace(
+        problem,
+        id=f"{problem.id}:over",
+        at=at,
+        since=problem.at,
+        over=True,
+        detail=detail or problem.detail,
+        action="",
+        diff="",
+    )
+
+
+def notice_between(
+    before: ClusterRecord, after: ClusterRecord, *, retries: Policies = DEFAULTS
+) -> Notice | None:
+    """Return the fact that the change of a cluster's record is, None for none.
+
+    A job that starts again ends no problem: its cluster being Ready does, or its being deleted.
+    """
+    trouble = _trouble(after)
+    if trouble is not None:
+        same = trouble == _trouble(before)
+        return None if same else _problem(trouble, after, retries)
+    if not after.job.active and after.phase is Phase.READY:
+        was_ready = not before.job.active and before.phase is Phase.READY
+        return None if was_ready else _fact(Kind.READY, after)
+    was = _trouble(before)
+    return replace(_fact(was[0], after), over=True) if was and before.job.active else None
+
+
+def deleted(record: ClusterRecord, at: datetime) -> Notice:
+    """Return the fact that a cluster no longer exists, as git asked."""
+    return replace(_fact(Kind.DELETED, record), at=at)
+
+
+def _trouble(record: ClusterRecord) -> tuple[Kind, str] | None:
+    """Return the kind and the class of error of what is wrong with a cluster, None for nothing."""
+    failure = record.job.step.failure
+    reason = failure.kind if failure else ""
+    if record.finding:
+        return Kind.LOST, reason
+    if record.failed:
+        return Kind.FAILED, reason
+    if record.needs_action:
+        return Kind.HELD, reason
+    if record.phase is Phase.STALLED:
+        return Kind.STALLED, str(record.job.step.name)
+    return None
+
+
+def _problem(trouble: tuple[Kind, str], record: ClusterRecord, retries: Policies) -> Notice:
+    kind, reason = trouble
+    action = diagnose(record, now=record.updated, retries=retries).suggested_action
+    return replace(
+        _fact(kind, record),
+        reason=reason,
+        detail=record.job.reason[:DETAIL_LIMIT],
+        action=action[:DETAIL_LIMIT],
+    )
+
+
+def _fact(kind: Kind, record: ClusterRecord) -> Notice:
+    moment = f"{record.uid}:{record.generation}:{record.job.sequence}"
+    return Notice(
+        id=f"{kind}:{record.name}:{moment}",
+        kind=kind,
+        key=f"{_CLUSTER}{record.name}",
+        subject=record.name,
+        at=record.updated,
+        sequence=record.job.sequence,
+        commit=record.commit,
+        environment=record.desired.environment,
+        location=record.document["spec"]["location"],
+        labels=dict(record.desired.labels),
+    )

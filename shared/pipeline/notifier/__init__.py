@@ -1,0 +1,1 @@
+"""The notifier: it notifies the routes of ``spec.notifications``."""

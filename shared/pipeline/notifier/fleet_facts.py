@@ -1,0 +1,184 @@
+"""The problems of the fleet as a whole that are present now, as facts; those of clusters are stored. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+
+from shared.fleet.desired import digest_of
+from shared.fleet.planning.holds import HoldKind
+from shared.fleet.planning.plan import Action, Item
+from shared.jobs.diagnosis import CORRECT_FILE
+from shared.jobs.failures.errors import Unauthenticated
+from shared.jobs.failures.fleet_problem import Failed
+from shared.notices.announced import Announced
+from shared.notices.kinds import Kind
+from shared.notices.notice import DETAIL_LIMIT, Notice
+from shared.ports import DeadLetter, FleetRecord, PlanRecord
+from shared.ports.sweeps import SweepRecord
+
+OF_PLANS = frozenset({Kind.REFUSED, Kind.INVALID})
+"""What the plan of the newest commit says; it is read only when there is a new one."""
+OTHERS = frozenset({Kind.PLAN, Kind.CREDENTIAL, Kind.SWEEP, Kind.ORPHAN, Kind.DEAD_LETTER, Kind.CHANNEL})
+"""What is looked at each time."""
+NAMED = 20
+"""How many clusters a fact names."""
+OUTAGE = timedelta(minutes=2)
+"""After so long without a delivery the other routes hear of a channel."""
+APPROVE = "`roadstead plans` shows the deletes; `roadstead approve` releases them, a commit takes them back."
+SWEEPS = "`roadstead status` has the reason; the next sweep lists the subscription again."
+ORPHANS = "`roadstead import` makes a manifest of it, or delete it in Azure."
+LETTERS = "`roadstead dead-letters` shows them, and dismisses what was handled."
+CHANNEL = "Check the app setting with its address; what it missed is delivered once it answers."
+
+
+def of_plan(plan_record: PlanRecord, seen: datetime | None) -> Iterator[Notice]:
+    """Yield what the newest plan says; an approval only if it was given after ``seen``."""
+    plan, at = plan_record.plan, plan_record.at
+    waiting = sorted(plan.deletes_needing_approval)
+    if waiting:
+        causes = {item.hold.cause for item in plan.items if item.needs_approval and item.hold}
+        yield Notice(
+            id=f"{Kind.REFUSED}:{plan.commit}:{digest_of(waiting)}",
+            kind=Kind.REFUSED,
+            key="approval",
+            subject=_counted(waiting),
+            at=at,
+            detail=_cut("; ".join(sorted(causes))),
+            action=APPROVE,
+            commit=plan.commit,
+            names=tuple(waiting[:NAMED]),
+        )
+    held = [item for item in plan.items if item.needs_action and not _is_by_approval(item)]
+    refused = (item for item in held if item.action is not Action.INVALID)
+    problems = [*plan.problems, *(f"{item.cluster}: {item.reason}" for item in refused)]
+    if problems:
+        names = sorted(item.cluster for item in held)
+        yield Notice(
+            id=f"{Kind.INVALID}:{plan.commit}",
+            kind=Kind.INVALID,
+            key="manifests",
+            subject=plan.commit[:8],
+            at=at,
+            detail=_cut("; ".join(dict.fromkeys(problems))),
+            action=CORRECT_FILE,
+            commit=plan.commit,
+            names=tuple(names[:NAMED]),
+        )
+    approval = plan_record.approval
+    if approval is not None and (seen is None or approval.at > seen):
+        yield Notice(
+            id=f"{Kind.APPROVED}:{plan.commit}:{int(approval.at.timestamp())}",
+            kind=Kind.APPROVED,
+            key="approved",
+            subject=plan.commit[:8],
+            at=approval.at,
+            detail=_cut(": ".join(filter(None, (f"approved by {approval.by}", approval.reason)))),
+            commit=plan.commit,
+            names=tuple(sorted(approval.clusters)[:NAMED]),
+        )
+
+
+def present(
+    fleet: FleetRecord,
+    sweep: SweepRecord,
+    letters: Sequence[DeadLetter],
+    known: Announced,
+    now: datetime,
+) -> Iterator[Notice]:
+    """Yield what is wrong with the fleet now, apart from its newest plan."""
+    yield from _of_fleet(fleet, known, now)
+    yield from _of_sweep(sweep, now)
+    for queue in sorted({letter.queue for letter in letters}):
+        own = [letter for letter in letters if letter.queue == queue]
+        newest = max(own, key=lambda letter: letter.at)
+        yield Notice(
+            id=f"{Kind.DEAD_LETTER}:{queue}:{newest.id}",
+            kind=Kind.DEAD_LETTER,
+            key=f"dead-letters:{queue}",
+            subject=f"{queue} ({len(own)})",
+            at=newest.at,
+            detail=_cut(f"{newest.reason}: {newest.description}"),
+            action=LETTERS,
+        )
+    yield from _of_channels(known, now)
+
+
+def _of_fleet(fleet: FleetRecord, known: Announced, now: datetime) -> Iterator[Notice]:
+    problem = fleet.problem
+    if problem is None:
+        return
+    credential = problem.kind == Unauthenticated.__name__ and problem.what is Failed.READ
+    kind = Kind.CREDENTIAL if credential else Kind.PLAN
+    identifier = f"{kind}:{problem.what}:{problem.kind}"
+    before = known.facts.get(known.open.get("fleet", ""))
+    same = before is not None and before.id.startswith(identifier)
+    at = before.at if before is not None and same else now
+    yield Notice(
+        id=f"{identifier}:{int(at.timestamp())}",
+        kind=kind,
+        key="fleet",
+        subject="GitHub" if credential else (fleet.planning or fleet.commit)[:8],
+        at=at,
+        reason=problem.kind,
+        detail=_cut(str(problem)),
+        action=_cut(problem.suggested_action),
+        commit=fleet.planning or fleet.commit,
+    )
+
+
+def _of_sweep(sweep: SweepRecord, now: datetime) -> Iterator[Notice]:
+    for listing in sweep.listings:
+        if listing.problem:
+            yield Notice(
+                id=f"{Kind.SWEEP}:{listing.subscription}:{_moment(listing.at)}",
+                kind=Kind.SWEEP,
+                key=f"sweep:{listing.subscription}",
+                subject=listing.subscription,
+                at=listing.at or sweep.started or now,
+                detail=_cut(listing.problem),
+                action=SWEEPS,
+            )
+        for orphan in listing.orphans:
+            yield Notice(
+                id=f"{Kind.ORPHAN}:{orphan.resource}:{_moment(orphan.since)}",
+                kind=Kind.ORPHAN,
+                key=f"orphan:{orphan.resource}",
+                subject=orphan.resource,
+                at=orphan.since,
+                detail=f"its tags name the cluster {orphan.cluster}",
+                action=ORPHANS,
+            )
+
+
+def _of_channels(known: Announced, now: datetime) -> Iterator[Notice]:
+    for name, state in known.routes.items():
+        outage = state.outage
+        if outage is not None and now - outage.since >= OUTAGE:
+            yield Notice(
+                id=f"{Kind.CHANNEL}:{name}:{_moment(outage.since)}",
+                kind=Kind.CHANNEL,
+                key=f"channel:{name}",
+                subject=name,
+                at=outage.since,
+                reason=outage.kind,
+                detail=_cut(outage.message),
+                action=CHANNEL,
+            )
+
+
+def _is_by_approval(item: Item) -> bool:
+    return item.needs_approval or (item.hold is not None and item.hold.kind is HoldKind.RENAMED)
+
+
+def _counted(names: Iterable[str]) -> str:
+    some = list(names)
+    return some[0] if len(some) == 1 else f"{len(some)} clusters"
+
+
+def _moment(at: datetime | None) -> int:
+    return int(at.timestamp()) if at else 0
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= DETAIL_LIMIT else text[: DETAIL_LIMIT - 3] + "..."

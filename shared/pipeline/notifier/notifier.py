@@ -1,0 +1,145 @@
+"""The notifier takes the facts that are stored and sends each route those that are due.
+
+What it has taken, and what each route has not received, is one record, written over the version that was
+read. So a fact is taken once. A message is delivered before the record says so: after a crash in between, the
+same message, with the same id, is delivered again. A channel that fails is tried again at growing intervals,
+and gets what it missed as a digest. No job waits for any of this.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from shared.jobs.failures.errors import ReconcileError, Retryable, TooLarge
+from shared.jobs.failures.retry import wait_before_retry
+from shared.jobs.messages import PlanRequest
+from shared.jobs.record import Phase
+from shared.notices import announced as remembered
+from shared.notices.announced import Announced
+from shared.notices.digest import Links, Outgoing, messages
+from shared.notices.notice import Notice
+from shared.notices.routes import LIMITS, Route, RouteType
+from shared.pipeline.notifier.fleet_facts import OF_PLANS, OTHERS, of_plan, present
+from shared.pipeline.notifier.issues import tell_issues
+from shared.pipeline.outbox import request_notifications
+from shared.ports import FleetRecord, Ports
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 1000
+"""So many stored facts are taken with one message."""
+SECONDS = 120.0
+"""After so long another message continues: less than half of ``functionTimeout``."""
+ATTEMPTS = 5
+"""How often a message is postponed at most while the state does not answer; then the timer sends another."""
+LETTERS = 100
+
+
+def handle(request: PlanRequest, ports: Ports) -> None:
+    """Send the routes what is due; postpone it while the state or a queue does not answer.
+
+    Raise Retryable when it cannot be postponed, or was too often.
+    """
+    try:
+        _handle(ports)
+    except Retryable as error:
+        seconds = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
+        if seconds is None or request.attempt >= ATTEMPTS:
+            raise
+        log.warning("notifications are postponed by %d s: %s: %s", seconds, error.kind, error)
+        request_notifications(ports, after=seconds, attempt=request.attempt + 1)
+
+
+def _handle(ports: Ports) -> None:
+    end, fleet = ports.elapsed() + SECONDS, ports.state.fleet()
+    if not fleet.routes:
+        return
+    known, more = _take(fleet, ports)
+    for route in fleet.routes:
+        if ports.elapsed() > end:
+            break
+        known = _tell(route, known, end, ports)
+    now = ports.clock()
+    moment = now if more else remembered.next_moment(known, now)
+    if moment is not None:
+        request_notifications(ports, after=max(0.0, (moment - now).total_seconds()))
+
+
+def _take(fleet: FleetRecord, ports: Ports) -> tuple[Announced, bool]:
+    """Take what happened and what is wrong now; return it as saved, and whether more is stored."""
+    before, now = ports.state.announced(), ports.clock()
+    stored = ports.state.notices(AT_ONCE)
+    known = remembered.take(before, stored, fleet.routes, now)
+    if fleet.at is not None and fleet.at != before.plan_at:
+        newest = ports.state.plan(fleet.commit)
+        facts = list(of_plan(newest, before.plan_at)) if newest else []
+        known = replace(remembered.compare(known, facts, OF_PLANS, fleet.routes, now), plan_at=fleet.at)
+    letters = ports.state.dead_letters(LETTERS)
+    others = list(present(fleet, ports.state.sweep(), letters, known, now))
+    known = remembered.compare(known, others, OTHERS, fleet.routes, now)
+    unsure = remembered.unconfirmed(known, now)
+    if unsure:
+        known = remembered.confirm(known, _still_so(unsure, ports), fleet.routes, now)
+    if known != replace(before, accepted=known.accepted):  # facts that nobody wants are only removed
+        known = _save(known, ports)
+    if stored:
+        ports.state.remove_notices(stored)
+    return known, len(stored) >= AT_ONCE
+
+
+def _still_so(facts: Sequence[Notice], ports: Ports) -> Mapping[str, bool]:
+    """Return, by the id of a problem, whether its cluster's record is not one of a Ready cluster."""
+    records = {record.name: record for record in ports.state.clusters_named([fact.subject for fact in facts])}
+    return {
+        fact.id: fact.subject in records and records[fact.subject].phase is not Phase.READY for fact in facts
+    }
+
+
+def _tell(route: Route, known: Announced, end: float, ports: Ports) -> Announced:
+    """Deliver what is due to a route; the record is saved after each message."""
+    facts = remembered.due(known, route.name, ports.clock())
+    config = ports.config
+    links = Links(f"https://{config.git_host}/{config.repository}", config.public_url)
+    dropped = known.routes[route.name].dropped
+    for message in messages(
+        facts,
+        fleet=config.fleet,
+        limit=LIMITS[route.type],
+        links=links,
+        dropped=dropped,
+        together=route.type is not RouteType.GITHUB,
+    ):
+        if ports.elapsed() > end:
+            break
+        try:
+            known = _deliver(route, message, known, ports)
+        except ReconcileError as error:
+            return _save(_failed(route, error, known, ports), ports)
+        known = remembered.delivered(known, route.name, message.facts, ports.clock())
+        known = _save(known, ports)
+    return known
+
+
+def _save(known: Announced, ports: Ports) -> Announced:
+    """Save what the notifier remembers; without the reasons where an entity cannot hold it."""
+    try:
+        return ports.state.save_announced(known)
+    except TooLarge:
+        log.warning("what the notifier remembers is too large; the reasons of the facts are left out")
+        return ports.state.save_announced(remembered.smaller(known))
+
+
+def _deliver(route: Route, message: Outgoing, known: Announced, ports: Ports) -> Announced:
+    if route.type is RouteType.GITHUB:
+        return tell_issues(route, message, known, ports)
+    ports.channels.send(route, message)
+    return known
+
+
+def _failed(route: Route, error: ReconcileError, known: Announced, ports: Ports) -> Announced:
+    log.warning("the channel %s does not deliver: %s: %s", route.name, error.kind, error)
+    wait = error.retry_after if isinstance(error, Retryable) else None
+    described = (error.kind, str(error)[:300])
+    return remembered.failed(known, route.name, described, ports.clock(), wait=wait, jitter=ports.random())

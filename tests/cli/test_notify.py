@@ -1,0 +1,76 @@
+"""``roadstead notify``: the routes, how their channels are, and a test that is audited."""
+
+from __future__ import annotations
+
+import pytest
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.failures.errors import Unavailable
+from tests.support import fleet_files
+from tests.support.notices import notifying
+from tests.support.pipeline_runs import push
+from tests.support.roadstead_command import on_terminal, plain, roadstead
+
+ROUTES = (
+    "{name: ops, type: slack, address: OPS}",
+    "{name: audit, type: webhook, address: AUDIT, events: [ready, deleted]}",
+    "{name: tracker, type: github}",
+)
+
+
+@pytest.fixture
+def cloud() -> MemoryCloud:
+    cloud = MemoryCloud()
+    push(cloud, notifying(fleet_files.fleet("one"), *ROUTES))
+    cloud.run()
+    return cloud
+
+
+def test_the_routes_show_what_they_take_and_what_was_sent(url: str) -> None:
+    _, shown = on_terminal("notify", ROADSTEAD_URL=url)
+    text = " ".join(plain(shown).split())
+    assert "ops slack warning and above: 0 messages sent" in text
+    assert "audit webhook ready, deleted: 1 message sent" in text
+
+
+def test_a_channel_that_fails_is_shown_with_what_waits_for_it(url: str, cloud: MemoryCloud) -> None:
+    cloud.channels.failing["ops"] = Unavailable("the channel answers with the status 500")
+    cloud.azure.interventions.fail_next("two", "QuotaExceeded", "no vCPUs are left")
+    push(cloud, notifying(fleet_files.fleet("one", "two"), *ROUTES))
+    cloud.run(60)
+    _, shown = on_terminal("notify", ROADSTEAD_URL=url)
+    text = " ".join(plain(shown).split())
+    assert "1 fact waiting failing for" in text
+    assert "Unavailable: the channel answers with the status 500" in text
+    _, shown = on_terminal("status", ROADSTEAD_URL=url)
+    assert "notifications to ops fail: Unavailable: the channel" in " ".join(plain(shown).split())
+
+
+def test_a_route_is_tested_at_once_and_audited(url: str, cloud: MemoryCloud) -> None:
+    tried = roadstead("notify", "--test", "ops", "--reason", "new address", ROADSTEAD_URL=url)
+    assert tried.stdout.strip() == "ops: the test message was delivered"
+    (message,) = cloud.channels.delivered["ops"]
+    assert message.title == "example: a test of the route ops"
+    (act,) = [act for act in cloud.state.acts(5) if act.action == "notify"]
+    assert (act.target, act.reason) == ("ops", "new address")
+
+
+def test_a_test_of_issues_leaves_none_open(url: str, cloud: MemoryCloud) -> None:
+    assert roadstead("notify", "--test", "tracker", ROADSTEAD_URL=url).returncode == 0
+    (issue,) = cloud.repository.pulls.issues.listed(state="all")
+    assert (issue.title, issue.state) == ("example: a test of the route tracker", "closed")
+
+
+def test_a_test_that_fails_says_why(url: str, cloud: MemoryCloud) -> None:
+    cloud.channels.failing["ops"] = Unavailable("the channel answers with the status 500")
+    tried = roadstead("notify", "--test", "ops", ROADSTEAD_URL=url)
+    assert tried.returncode != 0
+    assert "ops does not deliver: Unavailable: the channel answers with the status 500" in tried.stderr
+    unknown = roadstead("notify", "--test", "nobody", ROADSTEAD_URL=url)
+    assert "the newest plan has no route nobody; it has: ops, audit, tracker" in unknown.stderr
+
+
+def test_a_fleet_without_routes_says_so(url: str, cloud: MemoryCloud) -> None:
+    push(cloud, notifying(fleet_files.fleet("one")))
+    cloud.run()
+    assert roadstead("notify", ROADSTEAD_URL=url).stdout.strip() == "fleet.yaml has no notifications"

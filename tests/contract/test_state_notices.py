@@ -1,0 +1,104 @@
+"""What is stored of notifications: facts until they are taken, and what the notifier remembers."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from shared.adapters.tables import TablesState
+from shared.jobs.failures.errors import Stale, TooLarge
+from shared.notices.announced import Announced, failed, smaller, take
+from shared.notices.kinds import Kind, Severity
+from shared.notices.notice import Notice
+from shared.notices.routes import Route, RouteType
+from shared.ports import FleetRecord, State
+from tests.support.notices import ROUTES, T0, after, fact
+
+
+def test_facts_are_read_oldest_first_and_removed_alone(state: State) -> None:
+    facts = [fact(name, seconds=seconds) for name, seconds in (("c", 3), ("a", 1), ("b", 2))]
+    for each in facts:
+        state.add_notice(each)
+    assert [each.subject for each in state.notices(10)] == ["a", "b", "c"]
+    assert [each.subject for each in state.notices(2)] == ["a", "b"]
+    state.remove_notices(state.notices(2))
+    assert state.notices(10) == [facts[0]]
+    state.remove_notices(facts)
+    assert state.notices(10) == []
+
+
+def test_a_fact_that_is_stored_twice_is_there_once_and_as_it_was(state: State) -> None:
+    whole = replace(
+        fact("one"),
+        labels={"team": "payments"},
+        names=("one", "two"),
+        since=after(-5),
+        diff="-a\n+ü",
+        over=True,
+    )
+    state.add_notice(whole)
+    state.add_notice(whole)
+    assert state.notices(10) == [whole]
+
+
+def test_a_fact_whose_id_no_key_can_have_is_stored(state: State) -> None:
+    odd = Notice("dead-letter:jobs:1:a/b\\c#d?e", Kind.DEAD_LETTER, "dead-letters:jobs", "jobs", T0)
+    state.add_notice(odd)
+    assert state.notices(10) == [odd]
+    state.remove_notices([odd])
+    assert state.notices(10) == []
+
+
+def test_old_facts_are_pruned(state: State) -> None:
+    for seconds in (0, 100):
+        state.add_notice(fact("one", seconds=seconds, number=seconds))
+    assert state.prune_notices(T0 + timedelta(seconds=50)) == 1
+    assert [each.at for each in state.notices(10)] == [after(100)]
+
+
+def test_what_the_notifier_remembers_is_written_only_over_the_version_that_was_read(state: State) -> None:
+    assert state.announced() == Announced()
+    known = take(state.announced(), [fact("one"), fact("two")], ROUTES, T0)
+    known = failed(known, "ops", ("Throttled", "slow down"), T0, wait=9, jitter=0)
+    saved = state.save_announced(known)
+    assert state.announced() == saved == known
+    with pytest.raises(Stale):
+        state.save_announced(known)
+    state.save_announced(replace(saved, plan_at=after(1)))
+    assert state.announced().plan_at == after(1)
+
+
+def test_a_fleet_of_which_every_cluster_has_failed_is_remembered(state: State) -> None:
+    facts = [fact(f"aks-production-{n:05d}", seconds=n / 10, number=n) for n in range(5000)]
+    known = take(Announced(), facts, ROUTES, after(600))
+    state.save_announced(known)
+    assert len(state.announced().open) == 5000
+
+
+def test_what_is_left_of_an_outage_of_a_large_fleet_fits_an_entity(state: State) -> None:
+    chance = random.Random(1)
+    facts = [
+        replace(fact(f"aks-production-{n:05d}", number=n), detail=f"{chance.getrandbits(1200):x}")
+        for n in range(10_000)
+    ]
+    known = take(Announced(), facts, ROUTES, T0)
+    if isinstance(state, TablesState):
+        with pytest.raises(TooLarge):
+            state.save_announced(known)
+    saved = state.save_announced(smaller(known))
+    assert state.announced() == saved
+    assert len(saved.open) == 10_000
+    route = saved.routes["ops"]
+    assert len(route.pending) + route.dropped == 10_000
+
+
+def test_the_routes_of_a_fleet_are_read_back_as_they_were(state: State) -> None:
+    routes = (
+        Route("a", RouteType.GITHUB),
+        Route("b", RouteType.EMAIL, "B", Severity.INFO, (Kind.READY,), ("prod",), {"team": "x"}),
+    )
+    state.save_fleet(FleetRecord("c" * 40, routes=routes))
+    assert state.fleet().routes == routes

@@ -1,0 +1,271 @@
+"""What is sent, and when: no fact is lost, and the messages are bounded however many facts there are."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.notices.announced import (
+    COLLECT,
+    CONFIRM,
+    CONFIRM_AGAIN,
+    LONGEST,
+    MOST_PENDING,
+    OVER,
+    PASSING,
+    RETRIES,
+    Announced,
+    compare,
+    confirm,
+    delivered,
+    due,
+    failed,
+    next_moment,
+    take,
+    unconfirmed,
+)
+from shared.notices.digest import MOST_MESSAGES, Links, Outgoing, messages
+from shared.notices.kinds import Kind, Severity
+from shared.notices.notice import Notice
+from shared.notices.routes import LIMITS, Route, RouteType
+from tests.support.hypothesis_settings import GENERATED
+from tests.support.notices import ROUTES, T0, after, fact
+
+KINDS = (Kind.FAILED, Kind.STALLED, Kind.HELD, Kind.LOST, Kind.READY, Kind.DELETED)
+changes = st.lists(
+    st.tuples(
+        st.integers(0, 900),
+        st.sampled_from("abcdefgh"),
+        st.sampled_from(KINDS),
+        st.sampled_from(("westeurope", "eastus")),
+    ),
+    max_size=60,
+)
+
+
+def _facts(drawn: Sequence[tuple[int, str, Kind, str]]) -> list[Notice]:
+    """Return facts in the order of their times, each with an id of its own."""
+    ordered = enumerate(sorted(drawn, key=lambda each: each[0]))
+    return [
+        fact(cluster, kind, seconds, location=place, number=n)
+        for n, (seconds, cluster, kind, place) in ordered
+    ]
+
+
+class Driver:
+    """The notifier without its ports: it looks at each moment at which something may be due."""
+
+    def __init__(self, routes: Sequence[Route] = ROUTES, down: Sequence[bool] = ()) -> None:
+        self.routes, self.known = routes, Announced()
+        self.sent: list[tuple[datetime, str, Outgoing]] = []
+        self._down = iter(down)
+
+    def run(self, facts: Sequence[Notice], until: datetime) -> None:
+        moments = sorted({notice.at for notice in facts})
+        now = T0
+        while now <= until:
+            new = [notice for notice in facts if notice.at == now]
+            self.known = take(self.known, new, self.routes, now)
+            for route in self.routes:
+                self._tell(route, now)
+            nexts = [moment for moment in moments if moment > now]
+            waiting = next_moment(self.known, now)
+            nexts += [max(waiting, now + timedelta(seconds=1))] if waiting else []
+            if not nexts:
+                return
+            now = min(nexts)
+
+    def _tell(self, route: Route, now: datetime) -> None:
+        facts = due(self.known, route.name, now)
+        for message in messages(facts, fleet="f", limit=LIMITS[route.type], links=Links()):
+            if next(self._down, False):
+                self.known = failed(
+                    self.known, route.name, ("Unavailable", "no answer"), now, wait=None, jitter=0.5
+                )
+                return
+            self.sent.append((now, route.name, message))
+            self.known = delivered(self.known, route.name, message.facts, now)
+
+    def facts(self) -> Counter[str]:
+        return Counter(each for _, _, message in self.sent for each in message.facts)
+
+
+@GENERATED
+@given(changes, st.lists(st.booleans(), max_size=12))
+def test_every_fact_of_a_route_is_told_exactly_once_whatever_fails(
+    drawn: list[tuple[int, str, Kind, str]], down: list[bool]
+) -> None:
+    facts = _facts(drawn)
+    driver = Driver(down=down)
+    driver.run(facts, after(86_400))
+    expected = {notice.id for notice in facts if ROUTES[0].takes(notice)}
+    ends = {each for each in driver.facts() if each.endswith(":over")}
+    assert driver.facts() == Counter([*expected, *ends])
+    assert not driver.known.routes["ops"].pending
+
+
+@GENERATED
+@given(changes)
+def test_every_problem_that_ends_is_told_to_have_ended(drawn: list[tuple[int, str, Kind, str]]) -> None:
+    facts = _facts(drawn)
+    driver = Driver()
+    driver.run(facts, after(86_400))
+    open_problems: dict[str, Notice] = {}
+    ended = set()
+    for notice in facts:
+        if not notice.lasting and notice.key in open_problems:
+            ended.add(f"{open_problems.pop(notice.key).id}:over")
+        elif notice.lasting:
+            open_problems[notice.key] = notice
+    assert {each for each in driver.facts() if each.endswith(":over")} == ended
+    assert set(driver.known.open.values()) == {notice.id for notice in open_problems.values()}
+
+
+@GENERATED
+@given(st.integers(1, 400), st.integers(1, 7200))
+def test_the_number_of_messages_grows_with_the_time_and_not_with_the_facts(count: int, seconds: int) -> None:
+    driver = Driver()
+    driver.run([fact(f"c{n}", seconds=n * seconds // count, number=n) for n in range(count)], after(seconds))
+    doublings = math.ceil(math.log2(LONGEST / COLLECT)) + 1
+    most = doublings + 1 + seconds / LONGEST.total_seconds()
+    assert len(driver.sent) <= most * MOST_MESSAGES
+    assert len({at for at, _, _ in driver.sent}) <= most
+
+
+def test_facts_of_the_same_seconds_are_one_message() -> None:
+    driver = Driver()
+    driver.run([fact(f"c{n}", seconds=n % 10) for n in range(200)], after(600))
+    ((at, _, message),) = driver.sent
+    assert at == after(10)
+    assert message.title == "f: 200 clusters failed in westeurope: QuotaExceeded"
+
+
+def test_the_end_of_an_outage_is_one_message_when_all_of_it_is_over() -> None:
+    names = [f"c{n}" for n in range(200)]
+    begins = [fact(name) for name in names]
+    ends = [fact(name, Kind.READY, 60 + n) for n, name in enumerate(names)]
+    driver = Driver()
+    driver.run([*begins, *ends], after(3600))
+    assert [message.title for _, _, message in driver.sent] == [
+        "f: 200 clusters failed in westeurope: QuotaExceeded",
+        "f: 200 clusters no longer failed in westeurope",
+    ]
+
+
+def test_the_end_of_a_problem_waits_for_its_group_no_longer_than_some_minutes() -> None:
+    driver = Driver()
+    driver.run([fact("one"), fact("two"), fact("one", Kind.READY, 60)], after(3600))
+    assert [at for at, _, _ in driver.sent] == [after(10), after(60) + OVER]
+    assert set(driver.known.open.values()) == {"failed:two:1"}
+
+
+def test_a_problem_that_ends_before_it_was_told_is_told_with_its_end() -> None:
+    driver = Driver()
+    driver.run([fact("one"), fact("one", Kind.READY, 5)], after(3600))
+    ((_, _, message),) = driver.sent
+    assert set(message.facts) == {"failed:one:1", "failed:one:1:over"}
+    assert message.title == "f: 1 cluster no longer failed in westeurope"
+
+
+def test_a_stored_fact_that_is_read_again_is_taken_once() -> None:
+    routes = (Route("ops", RouteType.SLACK, "OPS", Severity.INFO),)
+    stored = [fact("one"), fact("two", Kind.READY)]
+    known = take(Announced(), stored, routes, T0)
+    known = delivered(known, "ops", known.routes["ops"].pending, after(10))
+    again = take(known, [*stored, fact("three", seconds=11)], routes, after(11))
+    assert again.routes["ops"].pending == ("failed:three:1",)
+
+
+def test_a_fact_that_is_stored_again_after_it_was_taken_is_not_told_while_it_lasts() -> None:
+    known = take(Announced(), [fact("one")], ROUTES, T0)
+    known = take(delivered(known, "ops", ["failed:one:1"], after(10)), [], ROUTES, after(20))
+    again = take(known, [fact("one")], ROUTES, after(30))
+    assert again.routes["ops"].pending == ()
+
+
+def test_a_problem_that_the_record_does_not_show_is_over() -> None:
+    known = take(Announced(), [fact("one"), fact("two")], ROUTES, T0)
+    assert unconfirmed(known, T0 + CONFIRM / 2) == []
+    unsure = unconfirmed(known, T0 + CONFIRM)
+    assert [each.subject for each in unsure] == ["one", "two"]
+    checked = confirm(known, {"failed:one:1": True, "failed:two:1": False}, ROUTES, T0 + CONFIRM)
+    assert set(checked.open.values()) == {"failed:one:1"}
+    assert checked.routes["ops"].pending[-1] == "failed:two:1:over"
+    assert unconfirmed(checked, T0 + CONFIRM) == []
+    assert [each.subject for each in unconfirmed(checked, T0 + CONFIRM + CONFIRM_AGAIN)] == ["one"]
+
+
+def test_a_channel_that_fails_is_tried_again_at_growing_intervals_or_when_it_asks_for_it() -> None:
+    known = take(Announced(), [fact("one")], ROUTES, T0)
+    error = ("Unavailable", "no answer")
+    waits = []
+    for _ in range(9):
+        known = failed(known, "ops", error, T0, wait=None, jitter=1.0)
+        waits.append((known.routes["ops"].next_at or T0) - T0)
+    assert waits[:3] == [timedelta(seconds=30), timedelta(seconds=60), timedelta(seconds=120)]
+    assert waits[-1] == timedelta(seconds=RETRIES.longest)
+    asked = failed(known, "ops", ("Throttled", "slow down"), T0, wait=45, jitter=0.5)
+    assert asked.routes["ops"].next_at == after(45)
+    outage = asked.routes["ops"].outage
+    assert outage is not None
+    assert (outage.attempts, outage.since) == (10, T0)
+
+
+def test_what_a_channel_missed_for_days_is_bounded_and_counted() -> None:
+    facts = [fact(f"c{n}", seconds=n, number=n) for n in range(MOST_PENDING + 30)]
+    known = take(Announced(), facts, ROUTES, after(5000))
+    state = known.routes["ops"]
+    assert (len(state.pending), state.dropped) == (MOST_PENDING, 30)
+    (first, *_) = messages(
+        due(known, "ops", after(6000)), fleet="f", limit=12_000, links=Links(), dropped=state.dropped
+    )
+    assert "30 older facts were dropped" in first.text
+
+
+def test_a_time_beyond_every_pause_is_that_of_a_wrong_clock() -> None:
+    known = take(Announced(), [fact("one")], ROUTES, T0)
+    wrong = replace(known.routes["ops"], next_at=T0 + timedelta(days=400))
+    known = replace(known, routes={"ops": wrong})
+    assert due(known, "ops", after(20))
+    assert next_moment(known, after(20)) == after(20)
+
+
+def test_problems_of_the_fleet_begin_and_end_with_what_is_present() -> None:
+    problem = Notice("orphan:1", Kind.ORPHAN, "orphan:1", "ghost", T0, detail="nobody knows it")
+    known = compare(take(Announced(), [], ROUTES, T0), [problem], {Kind.ORPHAN}, ROUTES, T0)
+    same = compare(known, [problem], {Kind.ORPHAN}, ROUTES, after(5))
+    assert same.routes["ops"].pending == ("orphan:1",)
+    unread = compare(known, [], {Kind.SWEEP}, ROUTES, after(5))
+    assert set(unread.open.values()) == {"orphan:1"}
+    over = compare(known, [], {Kind.ORPHAN}, ROUTES, after(5))
+    assert over.routes["ops"].pending == ("orphan:1", "orphan:1:over")
+    assert not over.open
+
+
+def test_a_problem_that_may_pass_by_itself_is_taken_when_it_has_lasted() -> None:
+    problem = Notice("plan:1", Kind.PLAN, "fleet", "c0ffee", T0, reason="Unavailable")
+    lasts = PASSING[Kind.PLAN]
+    known = compare(take(Announced(), [], ROUTES, T0), [problem], {Kind.PLAN}, ROUTES, T0)
+    assert not known.open
+    assert next_moment(known, T0) == T0 + lasts
+    passed = compare(known, [], {Kind.PLAN}, ROUTES, after(30))
+    assert (passed.since, passed.facts) == ({}, {})
+    again = compare(passed, [problem], {Kind.PLAN}, ROUTES, T0 + lasts)
+    assert not again.open
+    lasted = compare(known, [problem], {Kind.PLAN}, ROUTES, T0 + lasts)
+    assert lasted.routes["ops"].pending == ("plan:1",)
+    assert not lasted.since
+
+
+def test_a_route_that_git_no_longer_has_is_forgotten_and_a_new_one_begins_empty() -> None:
+    known = take(Announced(), [fact("one")], ROUTES, T0)
+    other = (Route("new", RouteType.TEAMS, "NEW"),)
+    changed = take(known, [], other, after(1))
+    assert {name: state.pending for name, state in changed.routes.items()} == {"new": ()}
+    assert set(changed.open.values()) == {"failed:one:1"}

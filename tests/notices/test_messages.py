@@ -1,0 +1,105 @@
+"""What a message says, and that its size is bounded and no fact is missing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.notices.announced import MOST_PENDING
+from shared.notices.digest import MOST_MESSAGES, Links, body_of, messages
+from shared.notices.kinds import Kind, Severity
+from shared.notices.notice import end_of
+from shared.notices.routes import LIMITS
+from tests.support.hypothesis_settings import GENERATED
+from tests.support.notices import after, fact
+
+LINKS = Links("https://github.com/example/fleet", "https://app.example.com")
+
+
+def test_a_message_says_what_where_since_when_why_what_next_and_where_to_look() -> None:
+    facts = [fact("one", seconds=1), fact("two", seconds=65)]
+    (message,) = messages(facts, fleet="example", limit=12_000, links=LINKS)
+    commit = facts[0].commit
+    assert message.title == "example: 2 clusters failed in westeurope: QuotaExceeded"
+    assert message.severity is Severity.CRITICAL
+    assert message.text.splitlines() == [
+        "2 clusters failed in westeurope: QuotaExceeded",
+        "Since 2026-03-01 12:00:01 UTC, the last at 2026-03-01 12:01:05 UTC",
+        "Why: the cluster one: no vCPUs are left",
+        "Why: the cluster two: no vCPUs are left",
+        "Next: Raise the quota.",
+        "Which: one 12:00:01, two 12:01:05",
+        f"Commit c0ffeec0: commit https://github.com/example/fleet/commit/{commit}, "
+        f"plan https://app.example.com/api/plans/{commit}/page",
+    ]
+
+
+def test_a_diff_is_shown_where_there_is_one() -> None:
+    changed = replace(fact("one"), diff="-count: 3\n+count: 5")
+    (message,) = messages([changed], fleet="f", limit=12_000, links=LINKS)
+    assert "Diff:\n-count: 3\n+count: 5" in message.text
+
+
+def test_what_is_worst_comes_first_and_an_end_is_no_reason_to_hurry() -> None:
+    over = end_of(fact("old"), after(60))
+    facts = [over, fact("slow", Kind.STALLED), fact("one")]
+    (message,) = messages(facts, fleet="f", limit=12_000, links=LINKS)
+    kinds = [(group["kind"], group["over"]) for group in body_of(message)["groups"]]
+    assert kinds == [("failed", False), ("stalled", False), ("failed", True)]
+    (calm,) = messages([over], fleet="f", limit=12_000, links=LINKS)
+    assert calm.severity is Severity.INFO
+
+
+def test_the_same_facts_have_the_same_id_and_others_another() -> None:
+    def identify(*names: str) -> str:
+        (message,) = messages([fact(name) for name in names], fleet="f", limit=12_000, links=LINKS)
+        return message.id
+
+    assert identify("one", "two") == identify("two", "one") != identify("one")
+
+
+@GENERATED
+@given(
+    st.lists(
+        st.tuples(
+            st.text("abcdefghijklmnopqrstuvwxyzäß-", min_size=1, max_size=63),
+            st.sampled_from((Kind.FAILED, Kind.LOST, Kind.READY)),
+            st.sampled_from(("westeurope", "eastus", "northeurope")),
+            st.text(max_size=300),
+        ),
+        max_size=300,
+        unique_by=lambda drawn: drawn[0],
+    ),
+    st.sampled_from(sorted(set(LIMITS.values()))),
+    st.booleans(),
+)
+def test_no_message_is_too_long_and_no_fact_is_in_none_or_in_two(
+    drawn: list[tuple[str, Kind, str, str]], limit: int, together: bool
+) -> None:
+    facts = [replace(fact(name, kind, location=place), detail=detail) for name, kind, place, detail in drawn]
+    found = messages(facts, fleet="f", limit=limit, links=LINKS, together=together)
+    named = Counter(each for message in found for each in message.facts)
+    assert all(len(f"{message.title}\n{message.text}".encode()) <= limit for message in found)
+    assert max(named.values(), default=1) == 1
+    assert len(found) < MOST_MESSAGES + 1
+    if len(found) < MOST_MESSAGES:
+        assert set(named) == {each.id for each in facts}
+    for message in found:
+        assert {each["id"] for group in body_of(message)["groups"] for each in group["facts"]} == set(
+            message.facts
+        )
+        assert all(each.subject in message.text for each in facts if each.id in message.facts)
+
+
+def test_everything_that_a_channel_may_have_missed_needs_few_digests() -> None:
+    left = [fact(f"aks-production-{n:04d}", number=n) for n in range(MOST_PENDING)]
+    digests = 0
+    while left:
+        found = messages(left, fleet="example", limit=12_000, links=LINKS)
+        named = {each for message in found for each in message.facts}
+        left = [each for each in left if each.id not in named]
+        digests += 1
+    assert digests <= 2

@@ -1,0 +1,283 @@
+"""Routes are notified of what happens to a fleet, once, and a channel that fails delays nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.failures.errors import Throttled, TooLarge, Unauthenticated, Unavailable
+from shared.jobs.messages import PlanRequest
+from shared.jobs.record import Phase
+from shared.masking import Masker
+from shared.notices.announced import Announced
+from shared.notices.kinds import Kind
+from shared.notices.notice import Notice
+from shared.pipeline.api.approval import approve
+from shared.pipeline.api.replay import replay
+from shared.pipeline.recovery.missed_work import wake_notifier
+from shared.ports.masked import masked
+from tests.support import fleet_files
+from tests.support.notices import notifying, storm
+from tests.support.one_cluster import ONE
+from tests.support.pipeline_runs import phases, push
+from tests.support.replaced_ports import around
+from tests.support.sweeps import delete_by_hand, sweep
+
+OPS = "{name: ops, type: slack, address: OPS}"
+ALL = "{name: all, type: webhook, address: ALL, severity: info}"
+NOTIFY = PlanRequest(kind="notify")
+
+
+def fleet(*names: str, routes: tuple[str, ...] = (OPS,)) -> dict[str, bytes]:
+    return notifying(fleet_files.fleet(*names), *routes)
+
+
+def titles(cloud: MemoryCloud, route: str = "ops") -> list[str]:
+    return [message.title for message in cloud.channels.delivered.get(route, [])]
+
+
+def kinds(cloud: MemoryCloud, route: str = "ops") -> list[tuple[Kind, str, bool]]:
+    """Return the kind and the subject of every fact that a route got, and whether it was an end."""
+    return [
+        (fact.kind, fact.subject, fact.over)
+        for message in cloud.channels.delivered.get(route, [])
+        for group in message.groups
+        for fact in group.facts
+    ]
+
+
+def with_failures(*names: str, routes: tuple[str, ...] = (OPS,)) -> MemoryCloud:
+    """Return a cloud in which the creation of some clusters has failed."""
+    cloud = MemoryCloud()
+    for name in names:
+        cloud.azure.interventions.fail_next(name, "QuotaExceeded", "no vCPUs are left")
+    push(cloud, fleet(*names, "other", routes=routes))
+    cloud.run()
+    assert phases(cloud)["other"] is Phase.READY
+    return cloud
+
+
+def test_clusters_that_fail_are_one_message_and_their_end_is_another() -> None:
+    names = tuple(f"aks-{n:02d}" for n in range(12))
+    cloud = with_failures(*names)
+    assert titles(cloud) == ["example: 12 clusters failed in eastus: QuotaExceeded"]
+    for name in names:
+        assert replay(name, "ann", cloud.ports).status == 202
+    cloud.run()
+    assert titles(cloud)[1:] == ["example: 12 clusters no longer failed in eastus"]
+    assert not cloud.state.announced().open
+
+
+def test_a_message_has_the_reason_the_action_and_the_links() -> None:
+    cloud = with_failures("one")
+    (message,) = cloud.channels.delivered["ops"]
+    commit = cloud.state.fleet().commit
+    assert "Why: QuotaExceeded: the cluster one: no vCPUs are left" in message.text
+    assert "Next: Raise the quota or free some, then run `roadstead replay one`" in message.text
+    assert f"https://github.com/example/fleet/commit/{commit}" in message.text
+
+
+def test_a_route_for_everything_hears_of_ready_and_deleted_clusters_and_of_approvals() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleet("one", "two", routes=(ALL,)))
+    cloud.run()
+    assert sorted(kinds(cloud, "all")) == [(Kind.READY, "one", False), (Kind.READY, "two", False)]
+    push(cloud, fleet("two", routes=(ALL,)))
+    cloud.run()
+    assert (Kind.DELETED, "one", False) in kinds(cloud, "all")
+
+
+def test_deletes_that_wait_for_an_approval_are_told_and_the_approval_ends_it() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleet("one", "two", "three", routes=(ALL,)))
+    cloud.run()
+    commit = push(cloud, fleet("three", routes=(ALL,)))
+    cloud.run()
+    assert (Kind.REFUSED, "2 clusters", False) in kinds(cloud, "all")
+    assert approve(commit, ["one", "two"], "ann", cloud.ports).status == 202
+    cloud.run()
+    told = kinds(cloud, "all")
+    assert (Kind.REFUSED, "2 clusters", True) in told
+    assert told.count((Kind.APPROVED, commit[:8], False)) == 1
+    assert {(Kind.DELETED, "one", False), (Kind.DELETED, "two", False)} <= set(told)
+
+
+def test_an_invalid_manifest_is_told_until_a_commit_corrects_it() -> None:
+    cloud = MemoryCloud()
+    files = fleet("one")
+    broken = files["clusters/one/cluster.yaml"].replace(b"location", b"loaction")
+    commit = push(cloud, {**files, "clusters/one/cluster.yaml": broken})
+    cloud.run()
+    assert kinds(cloud) == [(Kind.INVALID, commit[:8], False)]
+    assert "loaction: there is no such field" in cloud.channels.delivered["ops"][0].text
+    push(cloud, files)
+    cloud.run()
+    assert (Kind.INVALID, commit[:8], True) in kinds(cloud)
+
+
+def test_a_credential_that_github_refuses_is_told_and_so_is_its_renewal() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleet("one"))
+    cloud.run()
+    read = cloud.ports.repository.read_head
+
+    def refused(branch: str) -> None:
+        raise Unauthenticated("Bad credentials")
+
+    around(cloud, "repository", read_head=refused)
+    cloud.run_timers(cloud.ports)
+    cloud.run(120, until=lambda: bool(titles(cloud)))
+    assert kinds(cloud) == [(Kind.CREDENTIAL, "GitHub", False)]
+    around(cloud, "repository", read_head=read)
+    cloud.run(1200, until=lambda: len(titles(cloud)) > 1)
+    assert kinds(cloud)[1:] == [(Kind.CREDENTIAL, "GitHub", True)]
+
+
+def test_what_a_sweep_finds_is_told_and_so_is_that_it_is_as_before() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleet("one"))
+    cloud.run()
+    delete_by_hand(cloud, ONE)
+    sweep(cloud)
+    assert titles(cloud) == ["example: 1 cluster no longer as verified in eastus: ClusterMissing"]
+    assert replay("one", "ann", cloud.ports).status == 202
+    cloud.run()
+    assert titles(cloud)[1:] == ["example: 1 cluster as verified again in eastus"]
+
+
+def test_a_channel_that_fails_delays_no_job_and_gets_what_it_missed_as_a_digest() -> None:
+    cloud = MemoryCloud()
+    cloud.channels.failing["ops"] = Unavailable("the channel does not answer")
+    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
+    other = "{name: other, type: teams, address: TEAMS}"
+    push(cloud, fleet("one", "two", routes=(OPS, other)))
+    cloud.run(1800, until=lambda: len(titles(cloud, "other")) > 1)
+    assert phases(cloud) == {"one": Phase.FAILED, "two": Phase.READY}
+    assert titles(cloud, "other")[1:] == ["example: 1 channel failing: Unavailable"]
+    del cloud.channels.failing["ops"]
+    cloud.run(7200, until=lambda: len(titles(cloud, "other")) > 2)
+    assert titles(cloud, "other")[2:] == ["example: 1 channel delivering again"]
+    assert titles(cloud)[0] == "example: 1 cluster failed in eastus: QuotaExceeded, and 1 more"
+    assert (Kind.FAILED, "one", False) in kinds(cloud)
+
+
+def test_a_channel_is_tried_again_when_it_asks_for_it() -> None:
+    cloud = MemoryCloud()
+    cloud.channels.failing["ops"] = Throttled("slow down", retry_after=600.0)
+    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
+    push(cloud, fleet("one"))
+    cloud.run(60)
+    assert cloud.channels.tried == 1
+    del cloud.channels.failing["ops"]
+    cloud.run(500)
+    assert titles(cloud) == []
+    cloud.run(120)
+    assert len(titles(cloud)) == 1
+
+
+def test_an_issue_is_opened_for_a_group_and_closed_when_it_is_over() -> None:
+    cloud = with_failures("one", "two", routes=("{name: issues, type: github}",))
+    issues = cloud.repository.pulls.issues
+    (issue,) = issues.listed()
+    assert issue.title == "example: 2 clusters failed in eastus: QuotaExceeded"
+    assert replay("one", "ann", cloud.ports).status == 202
+    cloud.run()
+    assert issues.listed() == [replace(issue, comments=issues.listed()[0].comments)]
+    assert replay("two", "ann", cloud.ports).status == 202
+    cloud.run()
+    (closed,) = issues.listed(state="all")
+    assert (closed.state, closed.state_reason) == ("closed", "completed")
+    assert "1 cluster no longer failed" in closed.comments[-1]
+
+
+def test_an_issue_that_somebody_deleted_is_opened_again() -> None:
+    cloud = with_failures("one", "two", routes=("{name: issues, type: github}",))
+    issues = cloud.repository.pulls.issues
+    issues.delete(1)
+    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
+    assert replay("one", "ann", cloud.ports).status == 202
+    cloud.run()
+    assert [issue.number for issue in issues.listed()] == [2]
+
+
+def test_a_fleet_without_routes_is_told_nothing_and_forgets_its_facts() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleet("one", routes=()))
+    cloud.run()
+    assert cloud.channels.tried == 0
+    assert [notice.kind for notice in cloud.state.notices(10)] == [Kind.READY]
+    cloud.clock.advance(timedelta(days=8).total_seconds())
+    cloud.state.prune_notices(cloud.clock() - timedelta(days=7))
+    assert cloud.state.notices(10) == []
+
+
+def test_the_timer_finds_facts_whose_message_was_lost() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleet("one"))
+    cloud.run()
+    cloud.state.add_notice(
+        Notice("failed:one:x", Kind.FAILED, "cluster:one", "one", cloud.clock(), location="eastus")
+    )
+    cloud.run(30)
+    assert titles(cloud) == []
+    wake_notifier(cloud.ports)
+    cloud.run(60)
+    assert titles(cloud) == ["example: 1 cluster failed in eastus"]
+
+
+def test_a_problem_whose_record_another_worker_wrote_is_taken_back() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleet("one"))
+    cloud.run()
+    cloud.state.add_notice(
+        Notice("failed:one:x", Kind.FAILED, "cluster:one", "one", cloud.clock(), location="eastus")
+    )
+    wake_notifier(cloud.ports)
+    cloud.run(1200, until=lambda: len(titles(cloud)) > 1)
+    assert titles(cloud)[1:] == ["example: 1 cluster no longer failed in eastus"]
+
+
+def test_a_message_is_masked_before_it_leaves_whatever_a_fact_has() -> None:
+    secret = "canary-of-a-secret-51ab"
+    cloud = MemoryCloud()
+    routes = (OPS, "{name: issues, type: github}")
+    cloud.with_ports(lambda ports: masked(ports, Masker([secret])))
+    push(cloud, fleet("one", routes=routes))
+    cloud.run()
+    leaked = Notice(
+        "failed:one:x",
+        Kind.FAILED,
+        "cluster:one",
+        "one",
+        cloud.clock(),
+        detail=f"at {secret}",
+        diff=f"+{secret}",
+    )
+    cloud.state.add_notice(leaked)  # as a version before stored it
+    wake_notifier(cloud.ports)
+    cloud.run(60)
+    (message,) = cloud.channels.delivered["ops"]
+    (issue,) = cloud.repository.pulls.issues.listed()
+    assert "***" in message.text
+    assert "***" in issue.body
+    assert secret not in str(message) + issue.body
+
+
+def test_facts_that_do_not_fit_an_entity_are_delivered_without_their_reasons() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleet("one"))
+    cloud.run()
+    save = cloud.state.save_announced
+
+    def limited(known: Announced) -> Announced:
+        if any(fact.detail for fact in known.facts.values()):
+            raise TooLarge("the record is too large")
+        return save(known)
+
+    around(cloud, "state", save_announced=limited)
+    for notice in storm(3, cloud.clock()):
+        cloud.state.add_notice(notice)
+    wake_notifier(cloud.ports)
+    cloud.run(60)
+    assert [subject for _, subject, _ in kinds(cloud)] == ["aks-000", "aks-001", "aks-002"]
