@@ -6,6 +6,7 @@ function that needs it, when a port is used for the first time.
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 import uuid
@@ -22,9 +23,10 @@ from handlers.sign_in import SignIn
 from shared import logs
 from shared.fleet.resource_ids import ClusterId
 from shared.masking import Masker, platform_secrets
-from shared.ports import Azure, Ports
+from shared.ports import Azure, Ports, Telemetry
 from shared.ports.azure import GetKubeconfig
 from shared.ports.masked import masked
+from shared.ports.telemetry import NoTelemetry
 from shared.settings import Settings, load_settings, secret_text
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from shared.adapters.servicebus import ServiceBusQueue
     from shared.adapters.tables import TablesState
 
+log = logging.getLogger(__name__)
 Port = TypeVar("Port")
 
 
@@ -142,6 +145,22 @@ class Adapters:
         addresses = {name: secret_text(value) for name, value in self._settings.notify.items()}
         return AppChannels(addresses, clock=_now)
 
+    def telemetry(self) -> Telemetry:
+        """Return where metrics and traces go. Without it jobs go on, so an error here is only logged."""
+        from shared.adapters.telemetry import open_telemetry
+
+        connection = secret_text(self._settings.applicationinsights_connection_string)
+        try:
+            return open_telemetry(
+                fleet=self._settings.roadstead_fleet,
+                connection_string=connection,
+                credential=self._credential() if connection else None,
+                otlp_endpoint=self._settings.otel_exporter_otlp_endpoint,
+            )
+        except Exception:
+            log.exception("telemetry does not start; metrics and traces are lost")
+            return NoTelemetry()
+
 
 def _now() -> datetime:
     return datetime.now(UTC)
@@ -170,13 +189,14 @@ def build_ports(settings: Settings) -> Ports:
         random=random.random,
         unique=lambda: uuid.uuid4().hex[:8],
         probes={"Service Bus": plans, "Azure credential": azure},
+        telemetry=on_first_use(adapters.telemetry) if settings.has_telemetry else NoTelemetry(),
     )
 
 
 def build_app(settings: Settings) -> func.FunctionApp:
     """Return the function app with the functions of its settings."""
     mask = Masker((*settings.secrets, *platform_secrets(os.environ)))
-    logs.configure(mask)
+    logs.configure(mask, settings.roadstead_fleet)
     ports = masked(build_ports(settings), mask)
     app = func.FunctionApp()
     groups = blueprints(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -18,9 +18,10 @@ from bench.counting import Call, Watched
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from localcloud.servicebus.world.broker_values import SessionLock
+from shared.jobs.measurements import Measurement, Span
 from shared.jobs.record import Phase
 from shared.pipeline.health.timers import record_run
-from shared.pipeline.recovery import missed_work
+from shared.pipeline.recovery import fleet_metrics, missed_work
 from shared.ports import FleetConfig, Kubernetes, KubernetesApi, Ports
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
@@ -35,7 +36,15 @@ RECEIVED = 3
 LEAST_SECONDS, GIGABYTES = 1.0, 2.0
 """The least time that an execution is billed, and the memory of an instance, as infra/ has it."""
 DAYS = 365 / 12
-TIMERS = ((missed_work.plan_missed_head, 12 * 24 * DAYS), (missed_work.resend_overdue, 60 * 24 * DAYS))
+
+
+def plan_missed_head(ports: Ports) -> None:
+    """Do what the timer of that name does."""
+    missed_work.plan_missed_head(ports)
+    fleet_metrics.measure_fleet(ports)
+
+
+TIMERS = ((plan_missed_head, 12 * 24 * DAYS), (missed_work.resend_overdue, 60 * 24 * DAYS))
 """The timers, and how often they run in a month by the schedules of docs/settings.md."""
 FEW, MANY = 5, 50
 COMMITS, ALL_CHANGED, TURNOVER = 400, 2, 0.02
@@ -90,6 +99,14 @@ class _CountedKubernetes:
         return api
 
 
+class _Taken:
+    """Telemetry that takes what is measured, so that its reads are counted."""
+
+    def record(self, observed: Iterable[Measurement | Span]) -> None:
+        for _ in observed:
+            pass
+
+
 class CountedCloud(MemoryCloud):
     """A cloud in memory that counts what its functions use."""
 
@@ -104,6 +121,7 @@ class CountedCloud(MemoryCloud):
         counted: dict[str, Any] = {name: count(getattr(ports, name), "bus") for name in QUEUES}
         counted |= {name: count(getattr(ports, name), "github") for name in ("repository", "pulls")}
         counted |= {"state": count(ports.state, "tables"), "azure": count(ports.azure, "azure")}
+        counted["telemetry"] = _Taken()
         counted["kubernetes"] = _CountedKubernetes(ports.kubernetes, self.usage.used)
         self.with_ports(lambda ports: replace(ports, **counted))
 

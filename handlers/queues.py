@@ -6,10 +6,14 @@ triggers ask for bytes: in a string, the host would replace what is not UTF-8, a
 
 from __future__ import annotations
 
+from datetime import UTC
+
 import azure.functions as func
 
 from shared.jobs.job import JobQueue
+from shared.jobs.measurements import QUEUE_DELAY, Measurement
 from shared.jobs.messages import CheckMessage, JobMessage, PlanRequest, message_of_worker
+from shared.logs import about
 from shared.pipeline.checks.checks import handle as handle_check
 from shared.pipeline.notifier.notifier import handle as handle_notifications
 from shared.pipeline.planner.planner import handle as handle_plan_request
@@ -30,6 +34,15 @@ def handle_request(request: PlanRequest, ports: Ports) -> None:
             handle_plan_request(request, ports)
 
 
+def _received(message: func.ServiceBusMessage, queue: str, ports: Ports) -> bytes:
+    """Measure how long a message waited after it was due; return its body."""
+    now, sent = ports.clock(), message.enqueued_time_utc
+    if sent is not None:  # of a scheduled message, Service Bus gives the time for which it was scheduled
+        waited = (now - (sent if sent.tzinfo else sent.replace(tzinfo=UTC))).total_seconds()
+        ports.telemetry.record([Measurement(QUEUE_DELAY, max(0.0, waited), {"queue": queue})])
+    return message.get_body()
+
+
 def planner(ports: Ports) -> func.Blueprint:
     """Return the planner, which sweeps and notifies too."""
     bp = func.Blueprint()
@@ -39,8 +52,7 @@ def planner(ports: Ports) -> func.Blueprint:
         "message", "ServiceBus", "plans", data_type=func.DataType.BINARY, is_sessions_enabled=True
     )
     def plan(message: func.ServiceBusMessage) -> None:
-        request = PlanRequest.model_validate_json(message.get_body())
-        handle_request(request, ports)
+        handle_request(PlanRequest.model_validate_json(_received(message, "plans", ports)), ports)
 
     return bp
 
@@ -54,7 +66,9 @@ def previewer(ports: Ports) -> func.Blueprint:
         "message", "ServiceBus", "previews", data_type=func.DataType.BINARY, is_sessions_enabled=True
     )
     def preview(message: func.ServiceBusMessage) -> None:
-        handle_pull_request(PlanRequest.model_validate_json(message.get_body()), ports)
+        request = PlanRequest.model_validate_json(_received(message, "previews", ports))
+        with about(commit=request.head or request.commit):
+            handle_pull_request(request, ports)
 
     return bp
 
@@ -68,7 +82,7 @@ def worker(ports: Ports) -> func.Blueprint:
         "message", "ServiceBus", "jobs", data_type=func.DataType.BINARY, is_sessions_enabled=True
     )
     def provision(message: func.ServiceBusMessage) -> None:
-        read = message_of_worker(message.get_body())
+        read = message_of_worker(_received(message, "jobs", ports))
         if isinstance(read, CheckMessage):
             handle_check(read, ports)
         else:
@@ -86,7 +100,7 @@ def changer(ports: Ports) -> func.Blueprint:
         "message", "ServiceBus", "changes", data_type=func.DataType.BINARY, is_sessions_enabled=True
     )
     def change(message: func.ServiceBusMessage) -> None:
-        handle_job(JobMessage.model_validate_json(message.get_body()), JobQueue.CHANGES, ports)
+        _job(message, JobQueue.CHANGES, ports)
 
     return bp
 
@@ -100,6 +114,10 @@ def deleter(ports: Ports) -> func.Blueprint:
         "message", "ServiceBus", "deletes", data_type=func.DataType.BINARY, is_sessions_enabled=True
     )
     def delete(message: func.ServiceBusMessage) -> None:
-        handle_job(JobMessage.model_validate_json(message.get_body()), JobQueue.DELETES, ports)
+        _job(message, JobQueue.DELETES, ports)
 
     return bp
+
+
+def _job(message: func.ServiceBusMessage, queue: JobQueue, ports: Ports) -> None:
+    handle_job(JobMessage.model_validate_json(_received(message, queue, ports)), queue, ports)

@@ -9,7 +9,7 @@ import azure.functions as func
 
 from shared.pipeline.health.timers import record_run
 from shared.pipeline.outbox import request_whole_check, request_whole_sweep
-from shared.pipeline.recovery import missed_work, retention, settings_seen
+from shared.pipeline.recovery import fleet_metrics, missed_work, retention, settings_seen
 from shared.ports import Ports
 
 SWEEP_WITHIN = 600.0
@@ -31,6 +31,7 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
     def plan_missed_head(timer: func.TimerRequest) -> None:
         settings_seen.record_changed_settings(ports)
         missed_work.plan_missed_head(ports)
+        fleet_metrics.measure_fleet(ports)
         missed_work.wake_notifier(ports)
         record_run("plan_missed_head", ports)
 

@@ -112,7 +112,7 @@ param maximumInstances int = 40
 @secure()
 param notificationAddresses object = {}
 
-@description('Ids of action groups that are notified when the app is not ready: it is then asked every quarter of an hour. Empty for no test and no alert.')
+@description('Ids of the action groups that alerts call. With one, the app is also asked every quarter of an hour whether it is ready.')
 param alertActionGroupIds array = []
 
 @description('Settings of docs/settings.md that have no parameter here, by their names; every app gets them.')
@@ -196,6 +196,18 @@ module monitoring 'monitoring.bicep' = {
       workerIdentity.outputs.principalId
       deleterIdentity.outputs.principalId
     ]
+  }
+}
+
+module alerts 'alerts.bicep' = {
+  scope: group
+  name: 'alerts'
+  params: {
+    componentName: monitoring.outputs.componentName
+    fleet: fleet
+    location: location
+    tags: allTags
+    actionGroups: alertActionGroupIds
   }
 }
 

@@ -1,8 +1,15 @@
-"""Logging: client libraries log warnings only, and no line contains a secret."""
+"""Logging: client libraries log warnings only, no line contains a secret, and each says what it is about.
+
+The Functions host takes the text of a line and nothing else, so what a line is about is at its end, as
+``cluster=one generation=3``.
+"""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from shared.masking import Mask
@@ -16,22 +23,42 @@ _CHATTY = (
 )
 
 
-def configure(mask: Mask) -> None:
-    """Set the level of the client libraries, and mask every log record.
+FIELDS = ("fleet", "cluster", "commit", "generation", "step", "attempt")
+"""What a line can be about, in the order in which it says so."""
+_fields: ContextVar[Mapping[str, str]] = ContextVar("fields", default={})  # noqa: B039  # never changed
 
-    A second call replaces the mask of the first.
+
+@contextmanager
+def about(**fields: object) -> Iterator[None]:
+    """Add to every log line meanwhile what it is about, by the names of ``FIELDS``."""
+    token = _fields.set({**_fields.get(), **{name: str(value) for name, value in fields.items()}})
+    try:
+        yield
+    finally:
+        _fields.reset(token)
+
+
+def configure(mask: Mask, fleet: str = "") -> None:
+    """Set the level of the client libraries; mask every log record, and add what it is about.
+
+    A second call replaces the mask and the fleet of the first.
     """
     for name in _CHATTY:
         logging.getLogger(name).setLevel(logging.WARNING)
-    logging.setLogRecordFactory(lambda *args, **kwargs: _masked(logging.LogRecord(*args, **kwargs), mask))
+    of_all = {"fleet": fleet} if fleet else {}
+    logging.setLogRecordFactory(
+        lambda *args, **kwargs: _completed(logging.LogRecord(*args, **kwargs), mask, of_all)
+    )
 
 
-def _masked(record: logging.LogRecord, mask: Mask) -> logging.LogRecord:
+def _completed(record: logging.LogRecord, mask: Mask, of_all: Mapping[str, str]) -> logging.LogRecord:
     try:
         text = record.getMessage()
     except (TypeError, ValueError):  # logging itself reports a wrong format string
         return record
-    safe = mask(text)
+    fields = {**of_all, **_fields.get()}
+    suffix = "".join(f" {name}={fields[name]}" for name in FIELDS if name in fields)
+    safe = mask(text) + suffix
     if safe != text:
         record.msg, record.args = safe, ()
     if record.exc_info and record.exc_info[1] is not None:

@@ -99,6 +99,13 @@ class Settings(BaseModel):
     """Set by Azure Functions."""
     public_url: str | None = None
 
+    applicationinsights_connection_string: SecretStr | None = None
+    """Set by infra/: where metrics and traces go."""
+    otel_exporter_otlp_endpoint: Annotated[str, Field(pattern=r"^(https?://\S+)?$")] = ""
+    """A collector that takes OTLP over HTTP."""
+    otel_exporter_otlp_headers: SecretStr | None = None
+    """Read by the exporter itself; here it is masked."""
+
     lease_seconds: Annotated[float, Field(ge=5, le=280)] = 90
     poll_seconds: Annotated[float, Field(ge=0.5, le=300)] = 20
     plan_work: Annotated[int, Field(ge=100_000, le=1_000_000_000)] = PLAN_WORK
@@ -197,6 +204,11 @@ class Settings(BaseModel):
             for name, value in values.items()
             if value not in (None, "")
         }
+
+    @property
+    def has_telemetry(self) -> bool:
+        """Whether metrics and traces go anywhere."""
+        return bool(self.applicationinsights_connection_string or self.otel_exporter_otlp_endpoint)
 
     @property
     def secrets(self) -> tuple[str, ...]:

@@ -44,6 +44,7 @@ from shared.ports.state import (
     State,
 )
 from shared.ports.stays import Stays
+from shared.ports.telemetry import NoTelemetry, Telemetry
 from shared.ports.together import Together, in_threads
 from shared.ports.token_cache import TokenCache
 
@@ -80,6 +81,7 @@ __all__ = [
     "Reviews",
     "Source",
     "State",
+    "Telemetry",
     "Together",
     "TreeEntry",
 ]
@@ -146,9 +148,10 @@ class Ports:
     of small changes, ``deletes`` those of the jobs that delete clusters. ``random`` returns a float in
     [0, 1), ``unique`` a new id of 8 hexadecimal digits; ``token_cache`` has the tokens that this process took
     from Azure's token buckets in advance. ``elapsed`` returns seconds since some moment, and measures ages:
-    somebody may set the clock meanwhile. ``sleep`` waits so many seconds, less than one between two tries of
-    a write; for the rest a step sends a message. ``together`` does the same work for several values at a
-    time. ``probes`` are the services without a read of our own that shows whether they answer, by name.
+    somebody may set the clock meanwhile. ``sleep`` waits so many seconds: less than one between two
+    tries of a write, and a few in a cluster that a secret opens; for the rest a step sends a message.
+    ``together`` does the same work for several values at a time. ``probes`` are the services without a read
+    of our own that shows whether they answer, by name. ``telemetry`` takes what was measured.
     """
 
     config: FleetConfig
@@ -173,3 +176,4 @@ class Ports:
     sleep: Callable[[float], None] = time.sleep
     together: Together = in_threads
     probes: Mapping[str, Probe] = field(default_factory=dict)
+    telemetry: Telemetry = field(default_factory=NoTelemetry)

@@ -29,7 +29,7 @@ NAMES = frozenset(
 LEFT = frozenset({"document", "plan"})
 """What git asks for, and is carried out."""
 _PUBLISHING = ("state", "repository", "pulls", "issues", "channels")
-_OTHERS = ("plans", "previews", "jobs", "changes", "deletes", "azure", "kubernetes")
+_OTHERS = ("plans", "previews", "jobs", "changes", "deletes", "azure", "kubernetes", "telemetry")
 
 _BARE_TEXTS = ("write_comment", "open_issue", "comment_issue")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any
 
 THREADS = 8
@@ -23,7 +24,8 @@ def in_threads(work: Callable[[Any], Any], values: Sequence[Any]) -> Sequence[An
     if len(values) < 2:
         return [work(value) for value in values]
     with ThreadPoolExecutor(THREADS) as pool:
-        futures = [pool.submit(work, value) for value in values]
+        # Each with what its log lines are about.
+        futures = [pool.submit(copy_context().run, work, value) for value in values]
         try:
             return [future.result() for future in futures]
         finally:

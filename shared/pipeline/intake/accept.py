@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 
 from shared.jobs.failures.errors import Retryable
+from shared.jobs.measurements import WEBHOOKS, Measurement, Span
 from shared.jobs.messages import PlanRequest
 from shared.pipeline.http_result import HttpResult, rejected
 from shared.pipeline.intake.webhook import Delivery, Ignored, PullChanged, Pushed, Refused, Reviewed
@@ -23,6 +24,16 @@ def accept(delivery: Delivery, ports: Ports) -> HttpResult:
 
     A push is queued also while the state does not answer: the planner then says on its commit that it waits.
     """
+    began = ports.clock()
+    result = _accepted(delivery, ports)
+    name = {200: "ignored", 202: "queued"}.get(result.status, "refused")
+    ports.telemetry.record([Measurement(WEBHOOKS, 1, {"result": name})])
+    if isinstance(delivery, Pushed):
+        ports.telemetry.record([Span("webhook", delivery.commit, began, ports.clock(), {"result": name})])
+    return result
+
+
+def _accepted(delivery: Delivery, ports: Ports) -> HttpResult:
     if isinstance(delivery, Refused):
         return rejected(delivery.status, delivery.reason)
     if isinstance(delivery, Ignored):

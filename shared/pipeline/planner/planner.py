@@ -15,7 +15,9 @@ from functools import partial
 from shared.fleet.planning.plan import Item
 from shared.jobs.failures.errors import OtherRepository, ReconcileError, Retryable, Stale
 from shared.jobs.failures.retry import wait_before_retry
+from shared.jobs.measurements import of_plan
 from shared.jobs.messages import HeadConfirmation, PlanRequest
+from shared.logs import about
 from shared.notices.routes import routes_of
 from shared.pipeline.outbox import (
     PREVIEWS,
@@ -143,11 +145,16 @@ def _plan_read(request: PlanRequest, read: BranchRead, fleet: FleetRecord, ports
         if request.attempt:
             report_again(head, ports)
         return False
+    began, failed = ports.clock(), ""
     try:
-        _plan(request, read.head, known, ports)
+        with about(commit=head):
+            _plan(request, read.head, known, ports)
     except ReconcileError as error:
+        failed = error.kind
         report_failed_plan(head, error, ports)
         raise
+    finally:
+        ports.telemetry.record(of_plan(head, began, ports.clock(), failed))
     return True
 
 

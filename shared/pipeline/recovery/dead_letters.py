@@ -19,6 +19,7 @@ from shared.jobs.failures.errors import DeadLettered, Retryable, Stale
 from shared.jobs.failures.fleet_problem import Failed, FleetProblem
 from shared.jobs.job import JobQueue
 from shared.jobs.lease import names_moment
+from shared.jobs.measurements import DEAD_LETTERS, Measurement
 from shared.jobs.messages import CheckMessage, JobMessage, PlanRequest, message_of_worker
 from shared.jobs.outcomes import Fail
 from shared.jobs.record import ClusterRecord
@@ -62,6 +63,7 @@ def handle_dead_letter(received: ReceivedDeadLetter, ports: Ports) -> None:
     except Exception:  # raising here would bring the message back indefinitely
         log.exception("the dead letter %s of %s is only saved", received.id, received.queue)
         handled = False
+    ports.telemetry.record([Measurement(DEAD_LETTERS, 1, {"queue": received.queue})])
     if not handled:
         ports.state.save_dead_letter(_dead_letter(received))
 

@@ -36,10 +36,12 @@ from shared.jobs.lease import (
     keep_lease,
     names_moment,
 )
+from shared.jobs.measurements import RATE_LIMITED, Measurement, of_outcome
 from shared.jobs.messages import JobMessage, job_message
 from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry
 from shared.jobs.recipes import Recipe, next_step
 from shared.jobs.record import ClusterRecord, Phase
+from shared.logs import about
 from shared.pipeline import outbox
 from shared.pipeline.facts import store_deletion, store_fact
 from shared.pipeline.outbox import postpone_message, send_continuation, send_copy, send_later
@@ -73,6 +75,11 @@ def handle(message: JobMessage, queue: JobQueue, ports: Ports) -> None:
     A message that cannot be postponed either is completed: its record becomes overdue, so the timer sends its
     continuation again.
     """
+    with about(cluster=message.cluster, generation=message.generation):
+        _handle_or_postpone(message, queue, ports)
+
+
+def _handle_or_postpone(message: JobMessage, queue: JobQueue, ports: Ports) -> None:
     try:
         _handle(message, queue.recipe, ports)
     except Retryable as error:
@@ -123,8 +130,11 @@ def _run(record: ClusterRecord, ports: Ports) -> None:
             _resend_current(record.name, ports)
             return
     last_start = ports.elapsed() + INVOCATION_SECONDS - ports.config.lease_seconds
-    while _run_step(leased, last_start, ports):
-        pass
+    follows = True
+    while follows:
+        job = leased.record.job
+        with about(commit=leased.record.commit, step=job.step.name, attempt=job.attempts + 1):
+            follows = _run_step(leased, last_start, ports)
 
 
 def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
@@ -160,6 +170,7 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
     after = apply_outcome(
         entered, outcome, now=ports.clock(), jitter=ports.random(), retries=ports.config.retries
     )
+    ports.telemetry.record(of_outcome(before, after, outcome))
     events = list(events_between(before, after, outcome, request_ids=limiter.request_ids))
     seconds = ports.config.lease_seconds if ports.elapsed() <= last_start else 0
     following = keep_lease(before, after, now=ports.clock(), seconds=seconds)
@@ -228,6 +239,7 @@ def _postpone(leased: LeasedRecord, limited: RateLimited, limiter: RateLimiter, 
     """Schedule the step for the time of its reservation."""
     before = leased.record
     log.info("%s: %s: %s", before.name, before.job.step.name, limited)
+    ports.telemetry.record([Measurement(RATE_LIMITED, 1, {"step": before.job.step.name})])
     after = postpone(
         before,
         until=limited.at,
@@ -272,6 +284,7 @@ def _resend_current(name: str, ports: Ports) -> None:
 def _delete_record(leased: LeasedRecord, outcome: Done, ports: Ports) -> None:
     record = leased.record
     after = apply_outcome(record, outcome, now=ports.clock(), jitter=0)
+    ports.telemetry.record(of_outcome(record, after, outcome))
     leased.append(replace(event, reason="Deleted") for event in events_between(record, after, outcome))
     store_deletion(record, ports)
     try:

@@ -1,0 +1,152 @@
+// Alert rules on the metrics of docs/telemetry.md. Application Insights stores them in the table customMetrics.
+@description('The Application Insights component.')
+param componentName string
+
+@description('The fleet.')
+param fleet string
+
+@description('The region.')
+param location string
+
+@description('Tags for every resource.')
+param tags object
+
+@description('The ids of the action groups that an alert calls. Without one, alerts only show in the portal.')
+param actionGroups array = []
+
+// Each query returns a row for what is wrong, so every rule fires on the first row.
+var rules = [
+  {
+    name: 'clusters-failed'
+    severity: 2
+    window: 'PT15M'
+    description: 'Clusters are Failed or Stalled. `roadstead status --phase Failed` names them, `roadstead why NAME` the reason.'
+    query: '''
+      customMetrics
+      | where name == "roadstead.clusters"
+      | extend phase = tostring(customDimensions.phase)
+      | summarize arg_max(timestamp, value) by phase
+      | where phase in ("Failed", "Stalled") and value > 0'''
+  }
+  {
+    name: 'no-measurement'
+    severity: 1
+    window: 'PT30M'
+    description: 'The fleet was not measured for half an hour: the timers of the control app do not run.'
+    query: '''
+      customMetrics
+      | where name == "roadstead.clusters"
+      | summarize measured = count()
+      | where measured == 0'''
+  }
+  {
+    name: 'jobs-failed'
+    severity: 2
+    window: 'PT15M'
+    description: 'Jobs failed, and wait for a commit or an operator.'
+    query: '''
+      customMetrics
+      | where name == "roadstead.failures"
+      | summarize failed = sum(valueSum) by tostring(customDimensions.error)
+      | where failed > 0'''
+  }
+  {
+    name: 'retries'
+    severity: 3
+    window: 'PT30M'
+    description: 'Steps fail again and again. Throttled: Azure refuses calls. Unavailable: a service does not answer.'
+    query: '''
+      customMetrics
+      | where name == "roadstead.retries"
+      | summarize attempts = sum(valueSum) by tostring(customDimensions.error)
+      | where attempts > 100'''
+  }
+  {
+    name: 'plans-failed'
+    severity: 1
+    window: 'PT15M'
+    description: 'The newest commit cannot be planned. `roadstead status` says why.'
+    query: '''
+      customMetrics
+      | where name == "roadstead.plan.duration" and customDimensions.result != "planned"
+      | summarize failed = sum(valueCount)
+      | where failed > 0'''
+  }
+  {
+    name: 'queue-delay'
+    severity: 3
+    window: 'PT30M'
+    description: 'Messages wait for minutes after they are due: too few instances, or an app that does not run.'
+    query: '''
+      customMetrics
+      | where name == "roadstead.queue.delay"
+      | summarize waited = sum(valueSum) / sum(valueCount) by tostring(customDimensions.queue)
+      | where waited > 300'''
+  }
+  {
+    name: 'time-to-ready'
+    severity: 3
+    window: 'PT6H'
+    description: 'Changes take longer than an hour on average until their clusters are Ready.'
+    query: '''
+      customMetrics
+      | where name == "roadstead.job.duration" and customDimensions.result == "Ready"
+      | summarize seconds = sum(valueSum) / sum(valueCount)
+      | where seconds > 3600'''
+  }
+  {
+    name: 'dead-letters'
+    severity: 2
+    window: 'PT15M'
+    description: 'A queue gave messages up. `roadstead dead-letters` shows those that need somebody.'
+    query: '''
+      customMetrics
+      | where name == "roadstead.dead_letters"
+      | summarize given_up = sum(valueSum) by tostring(customDimensions.queue)
+      | where given_up > 0'''
+  }
+  {
+    name: 'webhooks-refused'
+    severity: 2
+    window: 'PT1H'
+    description: 'Webhooks are refused: their signature is wrong. Somebody forges them, or the secret differs from that in GitHub.'
+    query: '''
+      customMetrics
+      | where name == "roadstead.webhooks" and customDimensions.result == "refused"
+      | summarize refused = sum(valueSum)
+      | where refused > 20'''
+  }
+]
+
+resource component 'Microsoft.Insights/components@2020-02-02' existing = {
+  name: componentName
+}
+
+resource alerts 'Microsoft.Insights/scheduledQueryRules@2022-06-15' = [
+  for rule in rules: {
+    name: 'roadstead-${fleet}-${rule.name}'
+    location: location
+    tags: tags
+    properties: {
+      displayName: 'Roadstead ${fleet}: ${rule.name}'
+      description: rule.description
+      severity: rule.severity
+      enabled: true
+      evaluationFrequency: 'PT15M'
+      windowSize: rule.window
+      scopes: [component.id]
+      autoMitigate: true
+      criteria: {
+        allOf: [
+          {
+            query: rule.query
+            timeAggregation: 'Count'
+            operator: 'GreaterThan'
+            threshold: 0
+          }
+        ]
+      }
+      actions: { actionGroups: actionGroups }
+    }
+  }
+]

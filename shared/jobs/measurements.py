@@ -1,0 +1,173 @@
+"""What is measured: the metrics, the spans of a commit's trace, and what a job adds to them. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Retry
+from shared.jobs.record import ClusterRecord, Phase
+
+
+class MetricKind(StrEnum):
+    """How the values of a metric add up, as OpenTelemetry names it."""
+
+    COUNTER = "counter"
+    HISTOGRAM = "histogram"
+    GAUGE = "gauge"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric: its name, kind, unit (UCUM), what it says, and the names of its attributes."""
+
+    name: str
+    kind: MetricKind
+    unit: str
+    description: str
+    attributes: tuple[str, ...] = ()
+
+
+JOB_DURATION = Metric(
+    "roadstead.job.duration",
+    MetricKind.HISTOGRAM,
+    "s",
+    "time from an accepted change to its end: of a change that ends Ready, the time to Ready",
+    ("recipe", "result"),
+)
+STEP_DURATION = Metric(
+    "roadstead.step.duration",
+    MetricKind.HISTOGRAM,
+    "s",
+    "time from the start of a step to its end, with all its waits",
+    ("step",),
+)
+RETRIES = Metric(
+    "roadstead.retries",
+    MetricKind.COUNTER,
+    "{retry}",
+    "failed attempts of steps that are retried, by class of error; Throttled is a 429",
+    ("error", "step"),
+)
+RATE_LIMITED = Metric(
+    "roadstead.rate_limit.waits",
+    MetricKind.COUNTER,
+    "{wait}",
+    "runs of a step that ended with a reservation, because Azure's limit has no token left",
+    ("step",),
+)
+FAILURES = Metric(
+    "roadstead.failures",
+    MetricKind.COUNTER,
+    "{failure}",
+    "jobs that failed, and wait for a commit or an operator, by class of error",
+    ("error", "step"),
+)
+PLANS = Metric(
+    "roadstead.plan.duration",
+    MetricKind.HISTOGRAM,
+    "s",
+    "time from a plan's start to the end of a part of its hand-over, or to the error that ended it",
+    ("result",),
+)
+QUEUE_DELAY = Metric(
+    "roadstead.queue.delay",
+    MetricKind.HISTOGRAM,
+    "s",
+    "time that a message waited in its queue after it was due",
+    ("queue",),
+)
+WEBHOOKS = Metric(
+    "roadstead.webhooks",
+    MetricKind.COUNTER,
+    "{delivery}",
+    "deliveries of GitHub's webhook: queued, ignored or refused",
+    ("result",),
+)
+DEAD_LETTERS = Metric(
+    "roadstead.dead_letters",
+    MetricKind.COUNTER,
+    "{message}",
+    "messages that a queue gave up",
+    ("queue",),
+)
+CLUSTERS = Metric(
+    "roadstead.clusters",
+    MetricKind.GAUGE,
+    "{cluster}",
+    "clusters of the fleet, by phase",
+    ("phase",),
+)
+METRICS = (
+    CLUSTERS,
+    JOB_DURATION,
+    STEP_DURATION,
+    RETRIES,
+    RATE_LIMITED,
+    FAILURES,
+    PLANS,
+    QUEUE_DELAY,
+    WEBHOOKS,
+    DEAD_LETTERS,
+)
+"""Every metric, as docs/telemetry.md lists them."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A value of a metric, with a value for each of its attributes."""
+
+    metric: Metric
+    value: float
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Span:
+    """Work that has ended, in the trace of a commit; ``failed`` is the class of an error, "" for none."""
+
+    name: str
+    commit: str
+    started: datetime
+    ended: datetime
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    failed: str = ""
+
+
+def of_outcome(before: ClusterRecord, after: ClusterRecord, outcome: Outcome) -> Iterator[Measurement | Span]:
+    """Yield what a step's outcome adds: its retry or failure, the end of the step, and the end of the job."""
+    step, ended = before.job.step, after.updated
+    error = outcome.error.kind if isinstance(outcome, Retry | Fail) else ""
+    if error:
+        metric = RETRIES if after.job.active else FAILURES
+        yield Measurement(metric, 1, {"error": error, "step": step.name})
+    if isinstance(outcome, Done | GoToStep) or not after.job.active:
+        yield Measurement(STEP_DURATION, (ended - step.since).total_seconds(), {"step": step.name})
+        yield Span(step.name, before.commit, step.since, ended, _names(before), error)
+    if not after.job.active:
+        recipe = before.job.recipe
+        result = "Deleted" if before.deleting and not error else after.phase
+        duration = (ended - before.job.started).total_seconds()
+        yield Measurement(JOB_DURATION, duration, {"recipe": recipe, "result": result})
+        yield Span(f"{recipe} {before.name}", before.commit, before.job.started, ended, _names(before), error)
+
+
+def of_plan(commit: str, began: datetime, ended: datetime, failed: str) -> Iterator[Measurement | Span]:
+    """Yield what a plan of a commit adds; ``failed`` is the class of the error that ended it, or ""."""
+    seconds = (ended - began).total_seconds()
+    yield Measurement(PLANS, seconds, {"result": failed or "planned"})
+    yield Span("plan", commit, began, ended, failed=failed)
+
+
+def of_phases(phases: Iterable[Phase]) -> Iterator[Measurement]:
+    """Yield how many clusters are in each phase, 0 for none: a gauge keeps a value that nothing replaces."""
+    counts = Counter(phases)
+    for phase in Phase:
+        yield Measurement(CLUSTERS, counts[phase], {"phase": phase})
+
+
+def _names(record: ClusterRecord) -> Mapping[str, str]:
+    return {"cluster": record.name, "generation": str(record.generation)}
