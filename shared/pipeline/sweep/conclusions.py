@@ -67,7 +67,8 @@ def conclude(record: ClusterRecord, existing: Json | None, ports: Ports) -> bool
         decided = _decided(after, existing, owner, now)
         compared = _compared(after, decided, existing, owner, now)
         events += drift_event(after, compared)
-        after = start_correction(compared, decided or (), now=now)
+        # One that a check found unhealthy is left to a person: its job would apply Flux again, unasked.
+        after = compared if compared.finding else start_correction(compared, decided or (), now=now)
         if after is not compared:
             fields = [each.path for each in decided or () if each.action is DriftAction.CORRECT]
             events.append(correction_event(after, f"a job writes git's {', '.join(fields)}"))

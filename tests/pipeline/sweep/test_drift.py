@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.apply_outcome import apply_outcome
+from shared.jobs.failures.errors import FluxUnhealthy
 from shared.jobs.messages import SweepPart
+from shared.jobs.outcomes import Fail
 from shared.jobs.record import Phase
 from shared.pipeline.api.replay import replay
 from tests.support.one_cluster import ONE, advice, cluster, files, pool, pools, ready, record, suspended
@@ -228,6 +231,16 @@ def test_a_stopped_cluster_keeps_its_drift_and_is_compared_when_it_runs_again() 
     cloud.azure.interventions.start(ONE)
     sweep(cloud)
     assert (record(cloud).finding, [*drifted(record(cloud))]) == ("", ["tags.cost"])
+
+
+def test_a_cluster_that_is_unhealthy_inside_is_compared_and_not_corrected() -> None:
+    cloud = ready("  tags: {cost: a}\n  drift: {action: correct}\n")
+    fail = Fail(FluxUnhealthy("a Kustomization is not Ready"))
+    cloud.state.save(apply_outcome(record(cloud), fail, now=cloud.clock(), jitter=0))
+    tag_by_hand(cloud, ONE, cost="b")
+    sweep(cloud)
+    assert (cluster(cloud)["tags"]["cost"], [*drifted(record(cloud))]) == ("b", ["tags.cost"])
+    assert record(cloud).finding == "FluxUnhealthy"
 
 
 def test_a_suspended_cluster_reports_what_differs_itself() -> None:
