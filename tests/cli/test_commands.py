@@ -130,7 +130,7 @@ def test_the_formats_are_those_of_kubectl(tmp_path: Path, url: str, name: str) -
     }
     assert {done.returncode for done in shown.values()} == {0}, shown
     assert yaml.safe_load(shown[Output.YAML].stdout) == json.loads(shown[Output.JSON].stdout)
-    kinds = {"cluster/", "event/", "plan/", "dead-letter/", "act/", "context/"}
+    kinds = {"cluster/", "event/", "plan/", "dead-letter/", "act/", "context/", "route/"}
     for line in shown[Output.NAME].stdout.splitlines():
         assert any(line.startswith(kind) for kind in kinds), line
     for text in (shown[Output.TABLE].stdout, shown[Output.WIDE].stdout):
