@@ -165,7 +165,7 @@ class Simulation:
         self.injected, self.loop.instance = injector.injected, injector.instance
         self.loop.workers = {cloud: self._workers(cloud, injector) for cloud in clouds}
         everybody = self._operators.values()
-        self._sweeps = Sweeps(seed, everybody, self.loop, oracle) if sweeps.KIND in kinds else None
+        self._sweeps = Sweeps(seed, everybody, self.loop, oracle, history) if sweeps.KIND in kinds else None
         self._checks = Checks(seed, everybody, self.loop) if checks.KIND in kinds else None
         self._second = None
         if second_app.KIND in kinds and len(clouds) == 1:

@@ -20,6 +20,7 @@ from shared.fleet.resource_ids import ClusterId
 from shared.jobs.record import ClusterRecord, Phase
 from simulation.desired_state import CORRECTED, EXEMPT
 from simulation.event_loop import Actor, EventLoop
+from simulation.history import AzureHistory
 from simulation.oracle import Oracle, is_going, serves
 from simulation.rule import RuleViolated
 
@@ -54,9 +55,15 @@ class Drift:
     """Changes clusters by hand and checks what a sweep does about each; ``acts`` counts the changes."""
 
     def __init__(
-        self, chance: random.Random, loop: EventLoop, oracle: Oracle, sweep: Callable[[], None]
+        self,
+        chance: random.Random,
+        loop: EventLoop,
+        oracle: Oracle,
+        history: AzureHistory,
+        sweep: Callable[[], None],
     ) -> None:
         self._chance, self._loop, self._oracle, self._sweep = chance, loop, oracle, sweep
+        self._history = history
         self._before: dict[tuple[MemoryCloud, ClusterId, str], object] = {}
         self._again: dict[ClusterId, tuple[int, tuple[str, ...]]] = {}
         """Of each cluster the generation, and the fields that are changed again and again."""
@@ -115,6 +122,7 @@ class Drift:
         return Change(cloud, cluster, name, path, wanted, changed)
 
     def _write(self, cloud: MemoryCloud, cluster: ClusterId, live: Json, field: str, value: object) -> None:
+        self._history.disturb(cluster)
         if field == "count":
             cloud.azure.interventions.scale(cluster, _first(live)["name"], int(str(value)))
         else:

@@ -17,6 +17,7 @@ from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.outbox import request_whole_sweep
 from simulation.actors.drift import Drift
 from simulation.event_loop import EventLoop
+from simulation.history import AzureHistory
 from simulation.operators import Operators
 from simulation.oracle import Oracle, is_going
 from simulation.rule import RuleViolated
@@ -31,9 +32,16 @@ SWEEP = timedelta(hours=1)
 class Sweeps:
     """They sweep each app, and change clusters by hand; ``acts`` counts what was done by hand."""
 
-    def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop, oracle: Oracle) -> None:
+    def __init__(
+        self,
+        seed: int,
+        everybody: Iterable[Operators],
+        loop: EventLoop,
+        oracle: Oracle,
+        history: AzureHistory,
+    ) -> None:
         self._chance = random.Random(f"{seed} {KIND}")  # noqa: S311
-        self._everybody, self._loop, self._oracle = [*everybody], loop, oracle
+        self._everybody, self._loop, self._oracle, self._history = [*everybody], loop, oracle, history
         self.acts = 0
 
     def schedule(self, seconds: float) -> None:
@@ -71,7 +79,7 @@ class Sweeps:
                 other.repository is cloud.repository for other in self._loop.clouds if other is not cloud
             ):
                 self._status_is_so(cloud)
-        drift = Drift(self._chance, self._loop, self._oracle, self._sweep_to_its_end)
+        drift = Drift(self._chance, self._loop, self._oracle, self._history, self._sweep_to_its_end)
         drift.check()
         self.acts += drift.acts
 

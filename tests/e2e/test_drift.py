@@ -106,6 +106,6 @@ def test_drift_is_found_by_the_next_refresh_and_reported_corrected_or_ignored(st
         operator.api.refresh(["corrected"])
         operator.wait(lambda: apps(azure, "corrected") == 1, "the pool is created again", every=ARM_SECONDS)
         operator.api.replay("reported")
-        operator.wait(lambda: in_sync(operator, "reported") == "True", "the values of git are written")
+        operator.wait(lambda: drifted(operator, "reported") == own, "the values of git are written")
         assert apps(azure, "reported") == 1
     assert operator.status(commit).startswith("success")

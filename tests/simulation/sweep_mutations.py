@@ -86,8 +86,8 @@ def a_correction_is_repeated_indefinitely(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(conclusions, "exhausted", lambda *_: frozenset())
 
 
-def _drift(remove: Callable[[pytest.MonkeyPatch], None]) -> Mutation:
-    return mutation(remove, KIND, "drift")
+def _drift(remove: Callable[[pytest.MonkeyPatch], None], often: str = "") -> Mutation:
+    return mutation(remove, KIND, "drift", often=often)
 
 
 def _mutation(remove: Callable[[pytest.MonkeyPatch], None]) -> Mutation:
@@ -105,6 +105,6 @@ SWEEP_MUTATIONS = (
     _drift(drift_is_never_taken_back),
     _drift(a_policy_corrects_nothing),
     _drift(every_policy_corrects_everything),
-    _drift(a_correction_writes_the_other_differences_too),
+    _drift(a_correction_writes_the_other_differences_too, "add tag"),
     _drift(a_correction_is_repeated_indefinitely),
 )

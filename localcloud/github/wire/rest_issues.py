@@ -14,7 +14,7 @@ from localcloud.github.wire.github_auth import ApiError
 from localcloud.github.wire.github_json import OPERATOR, JsonObject, Place, paged, read_object, utc
 from localcloud.github.wire.rest_pulls import comment as comment_pull
 from localcloud.github.wire.rest_pulls import pull_json
-from localcloud.github.world.issues import IssueDeleted, IssueRecord
+from localcloud.github.world.issues import DELETED, IssueRecord
 from shared.jobs.failures.errors import Dependency, ReconcileError
 
 STATES = ("open", "closed")
@@ -93,7 +93,7 @@ def issue_json(place: Place, record: IssueRecord) -> JsonObject:
 
 def refusal(error: ReconcileError) -> ApiError:
     """Return GitHub's answer to what the world refuses."""
-    if isinstance(error, IssueDeleted):
+    if error.code == DELETED:
         return ApiError(410, "This issue was deleted")
     if isinstance(error, Dependency):
         return ApiError(404, "Not Found")

@@ -18,8 +18,8 @@ MAX_TITLE = 256
 MAX_BODY = 65_536
 
 
-class IssueDeleted(Dependency):
-    """An issue that an administrator deleted."""
+DELETED = "IssueDeleted"
+"""The code of the error about an issue that an administrator deleted."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Issues:
 
     def _known(self, number: int) -> IssueRecord:
         if number in self._deleted:
-            raise IssueDeleted("This issue was deleted")
+            raise Dependency("This issue was deleted", code=DELETED)
         if number not in self._issues:
             raise Dependency("Not Found")
         return self._issues[number]
