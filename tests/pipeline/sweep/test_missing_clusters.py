@@ -48,6 +48,8 @@ def test_a_deleted_cluster_is_not_ready_any_more_in_its_record_its_views_and_its
     assert detail is not None
     assert why is not None
     assert (detail["phase"], detail["events"][0]["reason"]) == ("Failed", "Failed")
+    (shown,) = fleet_view(cloud.ports)["clusters"]
+    assert (shown["runningVersion"], shown["nodes"], shown["fluxRevision"]) == ("", 0, "")
     assert why["doing"].startswith("is not Ready any more: the cluster no longer exists in Azure")
     assert "the next sweep compares it again" in why["next"]
     assert "`roadstead replay one`" in why["suggestedAction"]
