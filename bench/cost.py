@@ -18,8 +18,8 @@ from bench.counting import Call, Watched
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from localcloud.servicebus.world.broker_values import SessionLock
-from shared.jobs.measurements import Measurement, Span
 from shared.jobs.record import Phase
+from shared.jobs.reporting.measurements import Measurement, Span
 from shared.pipeline.health.timers import record_run
 from shared.pipeline.recovery import fleet_metrics, missed_work
 from shared.ports import FleetConfig, Kubernetes, KubernetesApi, Ports

@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench.fleet import generate
-from cli.commands.validate import summary
+from cli.commands.write.validate import summary
 from cli.worktree import open_worktree
 from shared.fleet.planning.make_plan import make_plan
 from shared.fleet.resolve.repository_layout import Files, blob_id, manifest_paths

@@ -24,9 +24,9 @@ from shared.fleet.planning.make_plan import make_plan
 from shared.fleet.planning.plan import Plan
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.work import Work
-from shared.jobs.acceptance import accept_change, accept_new
 from shared.jobs.messages import PlanRequest
 from shared.jobs.record import ClusterRecord
+from shared.jobs.transitions.acceptance import accept_change, accept_new
 from shared.pipeline.planner.branch_head import needs_confirmation
 from shared.pipeline.repository.commit_reader import (
     PlanInputs,

@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from bench.counting import Counted
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.planning.plan import Action, Item, Plan
-from shared.jobs.acceptance import accept_new
 from shared.jobs.record import Phase
+from shared.jobs.transitions.acceptance import accept_new
 from shared.pipeline.api import schema
-from shared.pipeline.api.cluster_list import EVERYTHING, Selection, Sort
-from shared.pipeline.api.clusters import fleet_view
-from shared.pipeline.api.parts import Page
+from shared.pipeline.api.views.cluster_list import EVERYTHING, Selection, Sort
+from shared.pipeline.api.views.clusters import fleet_view
+from shared.pipeline.api.views.parts import Page
 from shared.ports import FleetRecord, PlanRecord, Ports
 from tests.support.desired_clusters import desired
 

@@ -31,39 +31,47 @@ EPILOG = "roadstead COMMAND --help describes a command. ROADSTEAD_URL or a conte
 
 NEW: Sections = {
     "Commands": {
-        "cluster": Entry("cli.commands.init:new_cluster", "Add the manifest of a cluster."),
+        "cluster": Entry("cli.commands.write.init:new_cluster", "Add the manifest of a cluster."),
     }
 }
 COMMANDS: Sections = {
     "Write a fleet": {
-        "init": Entry("cli.commands.init:init", "Create a fleet repository."),
+        "init": Entry("cli.commands.write.init:init", "Create a fleet repository."),
         "new": Entry("cli.app:new", "Add a manifest to a fleet repository."),
         "import": Entry(
-            "cli.commands.import_cluster:import_cluster", "Write the manifest of a cluster in Azure."
+            "cli.commands.write.import_cluster:import_cluster", "Write the manifest of a cluster in Azure."
         ),
-        "validate": Entry("cli.commands.validate:validate", "Check every manifest."),
-        "explain": Entry("cli.commands.explain:explain", "Show a cluster with the source of each value."),
-        "schema": Entry("cli.commands.schema:schema", "Print the JSON Schema of a kind, or write all."),
-        "plan": Entry("cli.commands.plan:plan", "Show what the files would change if they were merged."),
+        "validate": Entry("cli.commands.write.validate:validate", "Check every manifest."),
+        "explain": Entry(
+            "cli.commands.write.explain:explain", "Show a cluster with the source of each value."
+        ),
+        "schema": Entry("cli.commands.write.schema:schema", "Print the JSON Schema of a kind, or write all."),
+        "plan": Entry(
+            "cli.commands.write.plan:plan", "Show what the files would change if they were merged."
+        ),
     },
     "Watch a fleet": {
-        "status": Entry("cli.commands.status:status", "Show the fleet, or one cluster in detail."),
-        "wait": Entry("cli.commands.wait:wait", "Wait until clusters are ready or deleted."),
-        "why": Entry("cli.commands.why:why", "Explain what a cluster waits for, and what to do."),
-        "drift": Entry("cli.commands.drift:drift", "Show what differs between git and Azure."),
-        "events": Entry("cli.commands.events:events", "List the events of a cluster."),
-        "plans": Entry("cli.commands.plans:plans", "List the newest plans."),
-        "audit": Entry("cli.commands.audit:audit", "List who did what."),
-        "contexts": Entry("cli.commands.contexts:contexts", "List the contexts of the file."),
-        "dead-letters": Entry("cli.commands.dead_letters:dead_letters", "List or dismiss dead letters."),
+        "status": Entry("cli.commands.watch.status:status", "Show the fleet, or one cluster in detail."),
+        "wait": Entry("cli.commands.watch.wait:wait", "Wait until clusters are ready or deleted."),
+        "why": Entry("cli.commands.watch.why:why", "Explain what a cluster waits for, and what to do."),
+        "drift": Entry("cli.commands.watch.drift:drift", "Show what differs between git and Azure."),
+        "events": Entry("cli.commands.watch.events:events", "List the events of a cluster."),
+        "plans": Entry("cli.commands.watch.plans:plans", "List the newest plans."),
+        "audit": Entry("cli.commands.watch.audit:audit", "List who did what."),
+        "contexts": Entry("cli.commands.watch.contexts:contexts", "List the contexts of the file."),
+        "dead-letters": Entry(
+            "cli.commands.watch.dead_letters:dead_letters", "List or dismiss dead letters."
+        ),
     },
     "Act on a fleet": {
-        "approve": Entry("cli.commands.approve:approve", "Approve the deletes of a plan."),
-        "takeover": Entry("cli.commands.takeover:takeover", "Take over clusters that another app manages."),
-        "replay": Entry("cli.commands.replay:replay", "Start failed jobs again."),
-        "refresh": Entry("cli.commands.refresh:refresh", "Compare clusters with Azure now."),
-        "notify": Entry("cli.commands.notify:notify", "List the routes of notifications, or test one."),
-        "sync": Entry("cli.commands.sync:sync", "Plan a commit now whose webhook was lost."),
+        "approve": Entry("cli.commands.act.approve:approve", "Approve the deletes of a plan."),
+        "takeover": Entry(
+            "cli.commands.act.takeover:takeover", "Take over clusters that another app manages."
+        ),
+        "replay": Entry("cli.commands.act.replay:replay", "Start failed jobs again."),
+        "refresh": Entry("cli.commands.act.refresh:refresh", "Compare clusters with Azure now."),
+        "notify": Entry("cli.commands.act.notify:notify", "List the routes of notifications, or test one."),
+        "sync": Entry("cli.commands.act.sync:sync", "Plan a commit now whose webhook was lost."),
     },
 }
 

@@ -18,24 +18,15 @@ from handlers.routes import Routes
 from handlers.sign_in import SignIn
 from shared.fleet.manifests.base import shown
 from shared.jobs.record import Phase
-from shared.pipeline.api import (
-    approval,
-    clusters,
-    dead_letters,
-    drift,
-    plans,
-    refresh,
-    replay,
-    sync,
-    takeover,
-    why,
-)
+from shared.pipeline.api import dead_letters
 from shared.pipeline.api.access import Caller, Role
+from shared.pipeline.api.acts import approval, refresh, replay, sync, takeover
+from shared.pipeline.api.acts.import_cluster import import_cluster
 from shared.pipeline.api.audit import MAX_TEXT, Request, audit_view, audited
-from shared.pipeline.api.cluster_list import Selection, Sort
-from shared.pipeline.api.import_cluster import import_cluster
-from shared.pipeline.api.parts import PAGE, Page
-from shared.pipeline.api.plan_page import message_page, plan_page
+from shared.pipeline.api.views import clusters, drift, plans, why
+from shared.pipeline.api.views.cluster_list import Selection, Sort
+from shared.pipeline.api.views.parts import PAGE, Page
+from shared.pipeline.api.views.plan_page import message_page, plan_page
 from shared.pipeline.http_result import HttpResult, rejected
 from shared.ports import Ports
 

@@ -9,9 +9,10 @@ import azure.functions as func
 
 from handlers.reply import reply
 from handlers.routes import Routes
-from shared.pipeline.api import notify
 from shared.pipeline.api.access import Caller, Role
+from shared.pipeline.api.acts import notify
 from shared.pipeline.api.audit import Request, audited
+from shared.pipeline.api.views.notifications import routes_view
 from shared.pipeline.http_result import HttpResult, rejected
 from shared.ports import Ports
 
@@ -21,7 +22,7 @@ def add_notifications(routes: Routes, ports: Ports, reason: Callable[[func.HttpR
 
     @routes.add("notifications", "notifications", Role.READER)
     def listed(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
-        return reply(HttpResult(200, notify.routes_view(ports)))
+        return reply(HttpResult(200, routes_view(ports)))
 
     @routes.add("notify_test", "notifications/test", Role.OPERATOR, method="POST")
     def test(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:

@@ -11,8 +11,8 @@ from datetime import UTC
 import azure.functions as func
 
 from shared.jobs.job import JobQueue
-from shared.jobs.measurements import QUEUE_DELAY, Measurement
 from shared.jobs.messages import CheckMessage, JobMessage, PlanRequest, message_of_worker
+from shared.jobs.reporting.measurements import QUEUE_DELAY, Measurement
 from shared.logs import about
 from shared.pipeline.checks.checks import handle as handle_check
 from shared.pipeline.notifier.notifier import handle as handle_notifications

@@ -6,7 +6,7 @@ import json
 
 import azure.functions as func
 
-from shared.pipeline.api.plan_page import POLICY
+from shared.pipeline.api.views.plan_page import POLICY
 from shared.pipeline.http_result import HttpResult
 
 

@@ -18,7 +18,7 @@ from handlers.reply import html, reply
 from handlers.sign_in import SignIn
 from shared.jobs.failures.errors import ReconcileError
 from shared.pipeline.api.access import Caller, Denied, Role, decide
-from shared.pipeline.api.plan_page import message_page
+from shared.pipeline.api.views.plan_page import message_page
 from shared.pipeline.http_result import rejected
 
 log = logging.getLogger(__name__)

@@ -15,9 +15,9 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.record import ClusterRecord, Phase
-from shared.pipeline.api.approval import approve
-from shared.pipeline.api.replay import replay
-from shared.pipeline.api.takeover import take_over
+from shared.pipeline.api.acts.approval import approve
+from shared.pipeline.api.acts.replay import replay
+from shared.pipeline.api.acts.takeover import take_over
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import Pushed
 from simulation.desired_state import SUBSCRIPTION, DesiredCluster, DesiredFleet, group_of, manual_cluster

@@ -18,11 +18,11 @@ from pydantic import SecretStr
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.planning.plan import Plan
 from shared.jobs.acts import Act
-from shared.jobs.events import Event
 from shared.jobs.failures.errors import Unavailable
 from shared.jobs.record import ClusterRecord, to_json
+from shared.jobs.reporting.events import Event
 from shared.masking import Masker, platform_secrets
-from shared.pipeline.api.import_cluster import import_cluster
+from shared.pipeline.api.acts.import_cluster import import_cluster
 from shared.ports import Check, CommitStatus, DeadLetter, FleetRecord, PlanRecord, Ports
 from shared.ports.azure import GetCluster, PutCluster
 from shared.ports.masked import NAMES, masked

@@ -60,7 +60,7 @@ def test_help_and_version_load_no_command_and_no_library_but_typer(arguments: li
 @pytest.mark.parametrize("name", ["status", "wait", "events"])
 def test_the_help_of_a_command_loads_no_client_and_no_model(name: str) -> None:
     modules = loaded(command(name, "--help"))
-    assert f"cli.commands.{name}" in modules
+    assert f"cli.commands.watch.{name}" in modules
     assert not {"httpx", "shared.fleet.manifests", "yaml"} & modules
 
 

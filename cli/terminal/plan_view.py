@@ -17,8 +17,8 @@ from cli.text import line
 from shared.fleet.aks.field_effects import Effect
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.pipeline.api import schema
-from shared.pipeline.api.parts import plan_part
-from shared.pipeline.api.plans import plan_item
+from shared.pipeline.api.views.parts import plan_part
+from shared.pipeline.api.views.plans import plan_item
 
 _ORDER = (
     Action.REFUSED,

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from shared.jobs.failures.errors import Stale, TooLarge
 from shared.jobs.record import ClusterRecord, from_json, to_json, with_etag
-from shared.jobs.summary import ClusterSummary, summary_of
+from shared.jobs.reporting.summary import ClusterSummary, summary_of
 from shared.ports import GroupMember
 
 ENTITY_BYTES = 1 << 20

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 from localcloud.tables.memory_clusters import MemoryClusters
 from localcloud.tables.memory_notices import MemoryNotices
 from shared.jobs.acts import Act
-from shared.jobs.events import Event
 from shared.jobs.failures.errors import Stale
 from shared.jobs.rate_limits import Bucket
 from shared.jobs.record import with_etag
+from shared.jobs.reporting.events import Event
 from shared.ports import DeadLetter, FleetRecord, PlanRecord
 from shared.ports.sweeps import SweepRecord
 from shared.ports.timers import TimerRun

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from shared.jobs.diagnosis import diagnose
 from shared.jobs.failures.retry import DEFAULTS, Policies
 from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.reporting.diagnosis import diagnose
 from shared.notices.kinds import KINDS, Kind, Severity
 
 DETAIL_LIMIT = 300

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from shared.jobs.record import ClusterRecord
-from shared.jobs.summary import ClusterSummary
+from shared.jobs.reporting.summary import ClusterSummary
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from datetime import datetime
 from typing import Protocol
 
 from shared.fleet.planning.plan import Plan
-from shared.jobs.events import Event
 from shared.jobs.failures.fleet_problem import FleetProblem
 from shared.jobs.gaps import Gaps
 from shared.jobs.messages import Approval
 from shared.jobs.rate_limits import Bucket
+from shared.jobs.reporting.events import Event
 from shared.jobs.review_check import ReviewCheck
 from shared.notices.routes import Route
 from shared.ports.acts import Acts

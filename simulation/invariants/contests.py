@@ -14,7 +14,7 @@ from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.record import ClusterRecord, Phase
-from shared.pipeline.api.clusters import fleet_view
+from shared.pipeline.api.views.clusters import fleet_view
 from simulation.history import FleetHistory
 from simulation.invariants.context import FROZEN, Context
 from simulation.oracle import is_going

@@ -11,8 +11,8 @@ from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.api import schema
-from shared.pipeline.api.clusters import cluster_detail
-from shared.pipeline.api.why import why_view
+from shared.pipeline.api.views.clusters import cluster_detail
+from shared.pipeline.api.views.why import why_view
 from simulation.desired_state import WINDOW, DesiredCluster
 from simulation.event_loop import MAX_SKEW, EventLoop
 from simulation.history import FleetHistory

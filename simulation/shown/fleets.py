@@ -12,8 +12,8 @@ from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import TooLarge
 from shared.pipeline.api import schema
-from shared.pipeline.api.clusters import cluster_detail, fleet_view
-from shared.pipeline.api.plans import plan_view
+from shared.pipeline.api.views.clusters import cluster_detail, fleet_view
+from shared.pipeline.api.views.plans import plan_view
 from simulation.event_loop import EventLoop
 from simulation.history import AzureHistory, FleetHistory
 from simulation.oracle import Oracle

@@ -11,7 +11,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cli.commands.import_cluster import text_of
+from cli.commands.write.import_cluster import text_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId
 from shared.fleet.yaml_tree.parser import parse

@@ -9,7 +9,7 @@ from datetime import datetime
 import httpx
 import pytest
 
-from cli.commands.replay import replay
+from cli.commands.act.replay import replay
 from cli.fleet_api.client import Api
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.ports import DeadLetter

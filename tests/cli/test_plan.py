@@ -20,10 +20,10 @@ from shared.fleet.aks.field_effects import Effect
 from shared.fleet.planning.differences import Change
 from shared.fleet.planning.make_plan import make_plan
 from shared.fleet.planning.plan import Action, Item, Plan
-from shared.pipeline.api.approval import approve
-from shared.pipeline.api.parts import Page
-from shared.pipeline.api.plans import plan_view as planned_view
-from shared.pipeline.api.plans import recorded_view
+from shared.pipeline.api.acts.approval import approve
+from shared.pipeline.api.views.parts import Page
+from shared.pipeline.api.views.plans import plan_view as planned_view
+from shared.pipeline.api.views.plans import recorded_view
 from tests.support import fleet_files
 from tests.support.desired_clusters import NOW
 from tests.support.pipeline_runs import push

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from cli.annotations import MOST_RESULTS, commands, sarif
-from cli.commands.validate import print_problems
+from cli.commands.write.validate import print_problems
 from cli.worktree import open_worktree
 from shared.fleet.resolve.problems import Problem
 from tests.support import fleet_files

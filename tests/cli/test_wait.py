@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from cli.commands import wait as command
+from cli.commands.watch import wait as command
 from cli.errors import CommandError
 from cli.fleet_api.client import Api
 from cli.fleet_api.planned_commit import PlannedCommit

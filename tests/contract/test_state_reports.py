@@ -13,13 +13,13 @@ from shared.adapters.tables import CLUSTERS, TablesState
 from shared.adapters.tables.entities import packed
 from shared.adapters.tables.plans import PLANS
 from shared.jobs import record as records
-from shared.jobs.acceptance import accept_delete, accept_new
-from shared.jobs.apply_outcome import apply_outcome
 from shared.jobs.failures.errors import Stale
 from shared.jobs.job import Contest, ContestKind
 from shared.jobs.outcomes import Wait
+from shared.jobs.reporting.summary import REASON_LIMIT, summary_of
 from shared.jobs.review_check import ReviewCheck, Verdict
-from shared.jobs.summary import REASON_LIMIT, summary_of
+from shared.jobs.transitions.acceptance import accept_delete, accept_new
+from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.ports import State
 from tests.support.azurite import connect
 from tests.support.cluster_records import NOW, plan_record

@@ -28,7 +28,8 @@ from opentelemetry.trace import StatusCode
 from localcloud.common.http_server import HttpServer
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.adapters.telemetry import OpenTelemetry, open_telemetry
-from shared.jobs.measurements import (
+from shared.jobs.record import Phase
+from shared.jobs.reporting.measurements import (
     CLUSTERS,
     METRICS,
     RATE_LIMITED,
@@ -37,7 +38,6 @@ from shared.jobs.measurements import (
     Measurement,
     Span,
 )
-from shared.jobs.record import Phase
 from shared.pipeline.recovery.fleet_metrics import measure_fleet
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push

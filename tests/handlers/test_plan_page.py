@@ -16,8 +16,8 @@ from localcloud.azure.world.directory import API
 from localcloud.functions.easy_auth import AuthSettings
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.pipeline.api import schema
-from shared.pipeline.api.plan_page import POLICY, STYLE, plan_page
-from shared.pipeline.api.plans import plan_view
+from shared.pipeline.api.views.plan_page import POLICY, STYLE, plan_page
+from shared.pipeline.api.views.plans import plan_view
 from tests.support import fleet_files
 from tests.support.function_calls import ADMIN
 from tests.support.pipeline_runs import push

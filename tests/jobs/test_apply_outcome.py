@@ -8,9 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.jobs.acceptance import accept_change
-from shared.jobs.apply_outcome import apply_outcome, release
-from shared.jobs.events import events_between
 from shared.jobs.failures import errors
 from shared.jobs.failures.errors import (
     Conflict,
@@ -29,6 +26,9 @@ from shared.jobs.job import AcceptedWrite, Lease, WaitingOn, WaitKind, WriteKind
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Retry, Wait
 from shared.jobs.recipes import STEPS, Recipe, Step, deadline
 from shared.jobs.record import Phase, from_json, to_json
+from shared.jobs.reporting.events import events_between
+from shared.jobs.transitions.acceptance import accept_change
+from shared.jobs.transitions.apply_outcome import apply_outcome, release
 from tests.support.cluster_records import NOW, later, record
 from tests.support.desired_clusters import desired
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.jobs.acceptance import accept_change, accept_delete, accept_retry
-from shared.jobs.apply_outcome import apply_outcome
 from shared.jobs.conditions import STALLED
 from shared.jobs.failures.errors import ClusterStopped, QuotaExceeded, Throttled, Unavailable
 from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry, Wait
 from shared.jobs.recipes import Step, deadline
 from shared.jobs.record import READY, ClusterRecord, Condition, Phase, from_json, to_json
+from shared.jobs.transitions.acceptance import accept_change, accept_delete, accept_retry
+from shared.jobs.transitions.apply_outcome import apply_outcome
 from tests.support.cluster_records import NOW, later, record
 from tests.support.desired_clusters import desired
 

@@ -7,8 +7,6 @@ from datetime import timedelta
 
 import pytest
 
-from shared.jobs.apply_outcome import apply_outcome
-from shared.jobs.diagnosis import Diagnosis, diagnose
 from shared.jobs.failures.errors import (
     NotYetVisible,
     QuotaExceeded,
@@ -23,6 +21,8 @@ from shared.jobs.job import Lease
 from shared.jobs.outcomes import Fail, Retry, Wait
 from shared.jobs.recipes import STEPS, Recipe, Step, deadline
 from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.reporting.diagnosis import Diagnosis, diagnose
+from shared.jobs.transitions.apply_outcome import apply_outcome
 from tests.support.cluster_records import NOW, later, record
 
 FOREVER = {ReconcileError: RetryPolicy(5, 60, None)}

@@ -7,11 +7,15 @@ from typing import Any
 
 import pytest
 
-from shared.jobs.acceptance import accept_change, accept_delete
-from shared.jobs.apply_outcome import apply_outcome, postpone
 from shared.jobs.failures.errors import NotYetVisible, Unavailable, Unexpected
 from shared.jobs.job import FARTHEST, Delay, JobQueue, Lease
-from shared.jobs.lease import (
+from shared.jobs.messages import JobMessage, continuation_id, job_message
+from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
+from shared.jobs.recipes import Step
+from shared.jobs.record import ClusterRecord
+from shared.jobs.transitions.acceptance import accept_change, accept_delete
+from shared.jobs.transitions.apply_outcome import apply_outcome, postpone
+from shared.jobs.transitions.lease import (
     LONGEST_BACKLOG,
     Decision,
     NotYet,
@@ -23,10 +27,6 @@ from shared.jobs.lease import (
     overdue,
     served_until,
 )
-from shared.jobs.messages import JobMessage, continuation_id, job_message
-from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
-from shared.jobs.recipes import Step
-from shared.jobs.record import ClusterRecord
 from tests.support.cluster_records import NOW, later, record
 from tests.support.desired_clusters import desired
 

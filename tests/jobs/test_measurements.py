@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from shared.jobs.apply_outcome import apply_outcome
 from shared.jobs.failures.errors import QuotaExceeded, Throttled
-from shared.jobs.measurements import (
+from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry, Wait
+from shared.jobs.recipes import Step
+from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.reporting.measurements import (
     FAILURES,
     JOB_DURATION,
     METRICS,
@@ -18,9 +20,7 @@ from shared.jobs.measurements import (
     of_outcome,
     of_phases,
 )
-from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry, Wait
-from shared.jobs.recipes import Step
-from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.transitions.apply_outcome import apply_outcome
 from tests.support.cluster_records import NOW, record
 
 LATER = NOW + timedelta(seconds=90)

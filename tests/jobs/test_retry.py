@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from shared.jobs.apply_outcome import apply_outcome
 from shared.jobs.failures.errors import Conflict, Stale, Throttled, Unavailable, Unexpected
 from shared.jobs.failures.retry import DEFAULTS, policy_for, wait_before_retry, with_limits
 from shared.jobs.outcomes import Retry
+from shared.jobs.transitions.apply_outcome import apply_outcome
 from tests.support.cluster_records import NOW, record
 
 

@@ -13,7 +13,6 @@ from pydantic import TypeAdapter
 from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action
 from shared.jobs import stored_forms
-from shared.jobs.apply_outcome import apply_outcome, postpone
 from shared.jobs.failures.errors import InvalidManifest, Unavailable
 from shared.jobs.failures.fleet_problem import FleetProblem
 from shared.jobs.job import AcceptedWrite, Failure, WaitKind, WriteKind
@@ -21,6 +20,7 @@ from shared.jobs.messages import JobMessage, PlanRequest
 from shared.jobs.outcomes import Done, Fail, Outcome, Retry, Wait
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, ConditionReason, Phase, from_json, to_json
+from shared.jobs.transitions.apply_outcome import apply_outcome, postpone
 from shared.ports import DeadLetter, FleetRecord, PlanRecord
 from simulation.plans_before import fleet_as_before, plan_as_before, request_as_before
 from simulation.version_before import as_before

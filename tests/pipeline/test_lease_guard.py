@@ -12,10 +12,10 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId, GroupId
-from shared.jobs.acceptance import accept_delete
 from shared.jobs.failures.errors import Unavailable
 from shared.jobs.job import Lease
 from shared.jobs.record import ClusterRecord
+from shared.jobs.transitions.acceptance import accept_delete
 from shared.pipeline.worker.lease_guard import with_lease_guard
 from shared.pipeline.worker.leased_record import LeasedRecord, LeaseLost
 from shared.ports import KubernetesApi, Ports

@@ -11,11 +11,11 @@ import pytest
 from bench.counting import Counted
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import Crash, MemoryCloud
-from shared.jobs.acceptance import accept_delete
 from shared.jobs.failures.errors import Unauthenticated
 from shared.jobs.job import Lease
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.transitions.acceptance import accept_delete
 from shared.ports.azure import GetCluster, GetGroup, PutCluster, PutGroup
 from tests.support import fleet_files, one_cluster
 from tests.support.one_cluster import ENTRA, ONE

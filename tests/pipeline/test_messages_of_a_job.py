@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.acceptance import accept_delete
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.transitions.acceptance import accept_delete
 from tests.support import fleet_files, one_cluster
 from tests.support.counted_calls import deliveries
 from tests.support.pipeline_runs import one_step_a_message, phases, push

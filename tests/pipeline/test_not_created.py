@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from shared.jobs.record import Phase
-from shared.pipeline.api.clusters import fleet_view
-from shared.pipeline.api.why import why_view
+from shared.pipeline.api.views.clusters import fleet_view
+from shared.pipeline.api.views.why import why_view
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, ready, status
 

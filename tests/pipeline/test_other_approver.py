@@ -8,8 +8,8 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import Unavailable
-from shared.pipeline.api.approval import approve
-from shared.pipeline.api.other_approver import MOST, why_not
+from shared.pipeline.api.acts.approval import approve
+from shared.pipeline.api.acts.other_approver import MOST, why_not
 from shared.pipeline.intake.accept import accept
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, pushed

@@ -13,7 +13,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resolve.cluster_resolver import MAX_RESOLVED_BYTES
 from shared.jobs.failures.errors import ReconcileError, TooLarge, Unauthorized, Unavailable
 from shared.jobs.record import ClusterRecord, Phase
-from shared.pipeline.api.clusters import fleet_view
+from shared.pipeline.api.views.clusters import fleet_view
 from tests.support import fleet_files
 from tests.support.function_calls import call
 from tests.support.pipeline_runs import phases, push, ready, status

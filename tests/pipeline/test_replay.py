@@ -6,9 +6,9 @@ from datetime import datetime
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
-from shared.pipeline.api.clusters import events_view
-from shared.pipeline.api.replay import replay
-from shared.pipeline.api.why import why_view
+from shared.pipeline.api.acts.replay import replay
+from shared.pipeline.api.views.clusters import events_view
+from shared.pipeline.api.views.why import why_view
 from tests.support import fleet_files
 from tests.support.pipeline_runs import failed, phases, push, status
 

@@ -8,12 +8,12 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
-from shared.jobs.acceptance import accept_retry
-from shared.jobs.apply_outcome import apply_outcome, postpone
 from shared.jobs.failures.errors import Throttled, Unauthenticated
 from shared.jobs.outcomes import Retry
-from shared.pipeline.api.clusters import cluster_detail, fleet_view
-from shared.pipeline.api.why import why_view
+from shared.jobs.transitions.acceptance import accept_retry
+from shared.jobs.transitions.apply_outcome import apply_outcome, postpone
+from shared.pipeline.api.views.clusters import cluster_detail, fleet_view
+from shared.pipeline.api.views.why import why_view
 from shared.ports.azure import PutCluster
 from tests.support import fleet_files
 from tests.support.foreign_cluster import foreign

@@ -9,8 +9,9 @@ import pytest
 
 from shared.fleet.manifests.guards import Guards
 from shared.fleet.resolve.desired_fleet import DesiredFleet
-from shared.jobs import job, lease, stored_forms
+from shared.jobs import job, stored_forms
 from shared.jobs.failures.errors import Unauthenticated
+from shared.jobs.transitions import lease
 from shared.pipeline.planner import planner, reporter
 from shared.pipeline.repository import commit_reader
 from shared.pipeline.worker.rate_limiter import RateLimiter

@@ -13,10 +13,10 @@ from localcloud.azure.world.arm_resources import Condition
 from localcloud.tables.memory_state import MemoryState
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.planning import make_plan as decision
-from shared.jobs import acceptance
-from shared.jobs import lease as leases
-from shared.jobs.lease import Resend, Superseded
 from shared.jobs.record import ClusterRecord
+from shared.jobs.transitions import acceptance
+from shared.jobs.transitions import lease as leases
+from shared.jobs.transitions.lease import Resend, Superseded
 from shared.pipeline import outbox
 from shared.pipeline.planner import approvals, handover, planner
 from shared.pipeline.recovery import missed_work

@@ -12,9 +12,9 @@ import pytest
 
 from shared.fleet.drift import policy
 from shared.fleet.manifests.cluster.drift import DriftAction
-from shared.jobs import apply_comparison
-from shared.jobs.acceptance import accept_retry
 from shared.jobs.record import ClusterRecord
+from shared.jobs.transitions import apply_comparison
+from shared.jobs.transitions.acceptance import accept_retry
 from shared.pipeline.sweep import clusters, conclusions, lists, verdicts
 from simulation.actors.sweeps import KIND
 from tests.simulation.mutations import Mutation, mutation

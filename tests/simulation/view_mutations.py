@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from cli.terminal import render
-from shared.jobs import apply_outcome
-from shared.jobs.diagnosis import diagnose
 from shared.jobs.outcomes import Wait
 from shared.jobs.record import ClusterRecord
-from shared.pipeline.api import clusters, schema, why
-from shared.pipeline.api.parts import fleet_problem
+from shared.jobs.reporting.diagnosis import diagnose
+from shared.jobs.transitions import apply_outcome
+from shared.pipeline.api import schema
+from shared.pipeline.api.views import clusters, why
+from shared.pipeline.api.views.parts import fleet_problem
 from shared.pipeline.planner import commit_status
 from tests.simulation.mutations import Mutation
 

@@ -10,7 +10,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId, ObjectRef
 from shared.jobs.record import ClusterRecord, Phase
-from shared.pipeline.api.why import why_view
+from shared.pipeline.api.views.why import why_view
 from shared.ports import KubernetesApi
 from shared.ports.azure import GetCluster
 from tests.support import fleet_files

@@ -7,6 +7,7 @@ from typing import Any
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.messages import PlanRequest, SweepPart
+from shared.jobs.rate_limits import ARM_READ, Bucket, correct
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.outbox import request_whole_sweep
 from shared.pipeline.sweep.sweep import handle as handle_request
@@ -78,3 +79,11 @@ def reads_of(cloud: MemoryCloud) -> list[GetCluster | ListClusters]:
     on_azure(cloud, GetCluster, read)
     on_azure(cloud, ListClusters, read)
     return reads
+
+
+def use_up_reads(cloud: MemoryCloud, cluster: ClusterId, seconds: float) -> None:
+    """Leave no token for a read in the cluster's subscription for so many seconds."""
+    key, now = f"{cluster.subscription}|{ARM_READ.name}", cloud.clock()
+    bucket = cloud.state.bucket(key) or Bucket(now)
+    cloud.state.save_bucket(key, correct(bucket, ARM_READ, now=now, seconds=seconds))
+    cloud.ports.token_cache.drop(key)

@@ -14,7 +14,7 @@ from shared.adapters.tables.storage import READERS, TOGETHER, Entity, Storage, e
 from shared.jobs import record as records
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase
-from shared.jobs.summary import ClusterSummary, SummaryDetails, summary_of
+from shared.jobs.reporting.summary import ClusterSummary, SummaryDetails, summary_of
 from shared.ports import GroupMember
 
 CLUSTERS = "roadsteadclusters"

@@ -23,8 +23,8 @@ from shared.adapters.tables.storage import READERS, TOGETHER, Storage, etag_of
 from shared.adapters.tables.sweeps import SweepsTable
 from shared.adapters.tables.timers import TimersTable
 from shared.jobs import stored_forms
-from shared.jobs.events import Event
 from shared.jobs.rate_limits import Bucket
+from shared.jobs.reporting.events import Event
 from shared.ports import DeadLetter, FleetRecord
 
 EVENTS, BLOBS, DEAD_LETTERS, BUCKETS, *_ = TABLES = (

@@ -9,7 +9,7 @@ from datetime import datetime
 from shared.jobs.acts import Act
 from shared.pipeline.api import schema
 from shared.pipeline.api.access import Caller
-from shared.pipeline.api.parts import iso
+from shared.pipeline.api.views.parts import iso
 from shared.pipeline.http_result import MAX_NAME, HttpResult
 from shared.ports import Ports
 

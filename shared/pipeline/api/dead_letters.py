@@ -6,7 +6,7 @@ import logging
 from collections.abc import Collection
 
 from shared.pipeline.api import schema
-from shared.pipeline.api.parts import iso
+from shared.pipeline.api.views.parts import iso
 from shared.ports import DeadLetter, Ports
 
 log = logging.getLogger(__name__)

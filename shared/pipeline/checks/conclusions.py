@@ -10,12 +10,12 @@ from datetime import timedelta
 from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.kubernetes.flux_readiness import commit_of
 from shared.fleet.kubernetes.health import Fault
-from shared.jobs.apply_outcome import apply_outcome
-from shared.jobs.events import events_between
 from shared.jobs.failures.errors import ReconcileError, Stale
 from shared.jobs.health import HEALTHY, Finding, HealthCondition, checked, faults_of, outcome_of
 from shared.jobs.messages import CheckMessage
 from shared.jobs.record import ClusterRecord
+from shared.jobs.reporting.events import events_between
+from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.pipeline.checks.reading import Reading
 from shared.pipeline.facts import store_fact
 from shared.pipeline.outbox import request_check_again, request_status_again

@@ -17,7 +17,7 @@ from typing import Any
 
 from shared.jobs.failures.errors import ReconcileError
 from shared.pipeline.api import schema
-from shared.pipeline.api.parts import iso
+from shared.pipeline.api.views.parts import iso
 from shared.pipeline.health.timers import TimerState, timer_state
 from shared.pipeline.http_result import HttpResult
 from shared.ports import Ports

@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 
 from shared.jobs.failures.errors import Retryable
-from shared.jobs.measurements import WEBHOOKS, Measurement, Span
 from shared.jobs.messages import PlanRequest
+from shared.jobs.reporting.measurements import WEBHOOKS, Measurement, Span
 from shared.pipeline.http_result import HttpResult, rejected
 from shared.pipeline.intake.webhook import Delivery, Ignored, PullChanged, Pushed, Refused, Reviewed
 from shared.pipeline.outbox import request_plan, request_preview, request_review

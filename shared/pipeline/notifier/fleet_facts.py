@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from shared.fleet.desired import digest_of
 from shared.fleet.planning.holds import HoldKind
 from shared.fleet.planning.plan import Action, Item
-from shared.jobs.diagnosis import CORRECT_FILE
 from shared.jobs.failures.errors import Unauthenticated
 from shared.jobs.failures.fleet_problem import Failed
+from shared.jobs.reporting.diagnosis import CORRECT_FILE
 from shared.notices.announced import Announced
 from shared.notices.kinds import Kind
 from shared.notices.notice import DETAIL_LIMIT, Notice

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.jobs.failures.fleet_problem import FleetProblem
 from shared.jobs.record import Phase
-from shared.jobs.summary import ClusterSummary
+from shared.jobs.reporting.summary import ClusterSummary
 from shared.ports import CommitStatus
 from shared.ports.repository import status_line
 

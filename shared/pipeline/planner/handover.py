@@ -21,13 +21,13 @@ from shared.fleet.desired import Desired
 from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.fleet.resolve.repository_layout import cluster_path
-from shared.jobs.acceptance import accept_change, accept_delete, accept_new, accept_retry
 from shared.jobs.acts import by_whom
-from shared.jobs.events import accepted_event
 from shared.jobs.failures.errors import Stale, TooLarge
 from shared.jobs.messages import Approval
 from shared.jobs.record import ClusterRecord
+from shared.jobs.reporting.events import accepted_event
 from shared.jobs.small_changes import small_change
+from shared.jobs.transitions.acceptance import accept_change, accept_delete, accept_new, accept_retry
 from shared.pipeline.outbox import send_continuations
 from shared.pipeline.repository.commit_reader import PlanInputs
 from shared.ports import FleetRecord, Handover, PlanRecord, Ports

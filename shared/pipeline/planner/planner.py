@@ -15,8 +15,8 @@ from functools import partial
 from shared.fleet.planning.plan import Item
 from shared.jobs.failures.errors import OtherRepository, ReconcileError, Retryable, Stale
 from shared.jobs.failures.retry import wait_before_retry
-from shared.jobs.measurements import of_plan
 from shared.jobs.messages import HeadConfirmation, PlanRequest
+from shared.jobs.reporting.measurements import of_plan
 from shared.logs import about
 from shared.notices.routes import routes_of
 from shared.pipeline.outbox import (

@@ -19,7 +19,7 @@ from shared.jobs.failures.errors import ReconcileError, Retryable, Stale
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.job import FARTHEST
 from shared.jobs.messages import PlanRequest
-from shared.jobs.summary import ClusterSummary
+from shared.jobs.reporting.summary import ClusterSummary
 from shared.pipeline.outbox import (
     REPORT_SECONDS,
     request_notifications,

@@ -13,16 +13,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shared.jobs.apply_outcome import apply_outcome
-from shared.jobs.events import events_between
 from shared.jobs.failures.errors import DeadLettered, Retryable, Stale
 from shared.jobs.failures.fleet_problem import Failed, FleetProblem
 from shared.jobs.job import JobQueue
-from shared.jobs.lease import names_moment
-from shared.jobs.measurements import DEAD_LETTERS, Measurement
 from shared.jobs.messages import CheckMessage, JobMessage, PlanRequest, message_of_worker
 from shared.jobs.outcomes import Fail
 from shared.jobs.record import ClusterRecord
+from shared.jobs.reporting.events import events_between
+from shared.jobs.reporting.measurements import DEAD_LETTERS, Measurement
+from shared.jobs.transitions.apply_outcome import apply_outcome
+from shared.jobs.transitions.lease import names_moment
 from shared.pipeline import outbox
 from shared.pipeline.facts import store_fact
 from shared.pipeline.outbox import send_copy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shared.jobs.measurements import Measurement, of_phases
+from shared.jobs.reporting.measurements import Measurement, of_phases
 from shared.ports import Ports
 
 

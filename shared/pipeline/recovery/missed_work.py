@@ -11,8 +11,8 @@ from shared.jobs.failures.errors import ReconcileError, Stale
 from shared.jobs.failures.fleet_problem import Failed, FleetProblem
 from shared.jobs.gaps import FoundBy
 from shared.jobs.job import JobQueue
-from shared.jobs.lease import overdue, served_until
 from shared.jobs.messages import Found, PlanRequest
+from shared.jobs.transitions.lease import overdue, served_until
 from shared.pipeline import outbox
 from shared.pipeline.outbox import request_notifications, request_plan, send_overdue
 from shared.pipeline.repository.branch_source import is_own

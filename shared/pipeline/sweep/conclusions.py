@@ -13,13 +13,13 @@ from shared.fleet.drift.live_digest import live_digest
 from shared.fleet.drift.policy import Decided, decide
 from shared.fleet.json_tree import Json
 from shared.fleet.manifests.cluster.drift import DriftAction
-from shared.jobs.apply_comparison import apply_comparison, start_correction
-from shared.jobs.apply_outcome import apply_outcome
 from shared.jobs.drift import Verified, exhausted
-from shared.jobs.events import Event, correction_event, drift_event, events_between
 from shared.jobs.failures.errors import ClusterMissing, Stale
 from shared.jobs.outcomes import Done, Fail
 from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.reporting.events import Event, correction_event, drift_event, events_between
+from shared.jobs.transitions.apply_comparison import apply_comparison, start_correction
+from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.pipeline.facts import store_fact
 from shared.pipeline.outbox import send_continuation
 from shared.pipeline.sweep.verdicts import Found, finding_of_sweep, verdict

@@ -11,7 +11,7 @@ from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId, SubscriptionId
 from shared.jobs.failures.errors import ReconcileError
 from shared.jobs.record import Phase
-from shared.jobs.summary import ClusterSummary
+from shared.jobs.reporting.summary import ClusterSummary
 from shared.pipeline.sweep.conclusions import conclude_from_list
 from shared.pipeline.sweep.verdicts import (
     installation_in,

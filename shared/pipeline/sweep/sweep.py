@@ -17,7 +17,7 @@ from functools import partial
 from shared.jobs.failures.errors import ReconcileError, Retryable, Stale
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import PlanRequest, SweepPart
-from shared.jobs.summary import ClusterSummary, summary_of
+from shared.jobs.reporting.summary import ClusterSummary, summary_of
 from shared.pipeline.outbox import request_report, request_sweep
 from shared.pipeline.planner.reporter import report_again
 from shared.pipeline.sweep.clusters import ATTEMPTS, check, postpone, request_checks, retry

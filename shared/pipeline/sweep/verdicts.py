@@ -19,7 +19,7 @@ from shared.jobs.failures.errors import (
 )
 from shared.jobs.job import Contest, ContestKind
 from shared.jobs.record import of_health
-from shared.jobs.summary import ClusterSummary
+from shared.jobs.reporting.summary import ClusterSummary
 from shared.pipeline.worker.steps.azure_state import FAILED_STATES, busy, provisioning_error, state_of
 from shared.ports import FleetConfig
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from shared.jobs.events import Event
 from shared.jobs.failures.errors import Stale
-from shared.jobs.lease import request_write
 from shared.jobs.record import ClusterRecord
+from shared.jobs.reporting.events import Event
+from shared.jobs.transitions.lease import request_write
 from shared.ports import Ports
 
 

@@ -22,7 +22,6 @@ from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import Retryable, Stale, Throttled
 from shared.jobs.job import FARTHEST
-from shared.jobs.lease import EARLY
 from shared.jobs.rate_limits import (
     AKS_OTHER,
     ARM_DELETE,
@@ -35,6 +34,7 @@ from shared.jobs.rate_limits import (
     take,
 )
 from shared.jobs.record import ClusterRecord
+from shared.jobs.transitions.lease import EARLY
 from shared.ports import Azure, Kubernetes, KubernetesApi, Ports
 from shared.ports.azure import AzureCall, GetKubeconfig, Written
 

@@ -20,12 +20,17 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
-from shared.jobs.apply_outcome import apply_outcome, postpone, release
-from shared.jobs.events import events_between, rate_limited_event, superseded_event
 from shared.jobs.failures.errors import ReconcileError, Retryable, Stale, Unexpected
 from shared.jobs.health import problem_of
 from shared.jobs.job import JobQueue
-from shared.jobs.lease import (
+from shared.jobs.messages import JobMessage, job_message
+from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry
+from shared.jobs.recipes import Recipe, next_step
+from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.reporting.events import events_between, rate_limited_event, superseded_event
+from shared.jobs.reporting.measurements import RATE_LIMITED, Measurement, of_outcome
+from shared.jobs.transitions.apply_outcome import apply_outcome, postpone, release
+from shared.jobs.transitions.lease import (
     MAX_ABANDONED_LEASES,
     NotYet,
     Resend,
@@ -36,11 +41,6 @@ from shared.jobs.lease import (
     keep_lease,
     names_moment,
 )
-from shared.jobs.measurements import RATE_LIMITED, Measurement, of_outcome
-from shared.jobs.messages import JobMessage, job_message
-from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry
-from shared.jobs.recipes import Recipe, next_step
-from shared.jobs.record import ClusterRecord, Phase
 from shared.logs import about
 from shared.pipeline import outbox
 from shared.pipeline.facts import store_deletion, store_fact

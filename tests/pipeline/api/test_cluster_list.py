@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from bench.status import fleet_of, measure
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
-from shared.jobs.summary import ClusterSummary
-from shared.pipeline.api.cluster_list import Selection, Sort, counts_of, names_of_page
-from shared.pipeline.api.clusters import fleet_view
-from shared.pipeline.api.parts import Page
+from shared.jobs.reporting.summary import ClusterSummary
+from shared.pipeline.api.views.cluster_list import Selection, Sort, counts_of, names_of_page
+from shared.pipeline.api.views.clusters import fleet_view
+from shared.pipeline.api.views.parts import Page
 
 SMALL = 120
 

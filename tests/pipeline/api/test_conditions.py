@@ -6,7 +6,7 @@ from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.pipeline.api import schema
-from shared.pipeline.api.clusters import cluster_detail, fleet_view
+from shared.pipeline.api.views.clusters import cluster_detail, fleet_view
 from tests.support.one_cluster import ONE, files, ready
 from tests.support.pipeline_runs import push
 from tests.support.sweeps import delete_by_hand, sweep

@@ -11,8 +11,8 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
-from shared.pipeline.api.cluster_list import Selection
-from shared.pipeline.api.clusters import fleet_view
+from shared.pipeline.api.views.cluster_list import Selection
+from shared.pipeline.api.views.clusters import fleet_view
 from tests.support import fleet_files
 from tests.support.function_calls import ADMIN, functions
 from tests.support.pipeline_runs import phases, push

@@ -11,12 +11,12 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.resource_ids import ClusterId
-from shared.jobs.acceptance import accept_retry
 from shared.jobs.failures.errors import Unavailable
 from shared.jobs.health import HealthCondition
 from shared.jobs.messages import CheckMessage, PlanRequest, SweepPart
 from shared.jobs.rate_limits import AKS_OTHER
 from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.transitions.acceptance import accept_retry
 from shared.pipeline.checks import checks
 from shared.pipeline.outbox import CHECK_SESSIONS, CHECKED_TOGETHER, request_checks
 from shared.pipeline.sweep import sweep

@@ -9,10 +9,10 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.kubernetes.flux_objects import KUSTOMIZATION, NAMESPACE, SOURCE
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.record import Phase
-from shared.pipeline.api.clusters import cluster_detail
-from shared.pipeline.api.parts import iso
-from shared.pipeline.api.replay import replay
-from shared.pipeline.api.why import why_view
+from shared.pipeline.api.acts.replay import replay
+from shared.pipeline.api.views.clusters import cluster_detail
+from shared.pipeline.api.views.parts import iso
+from shared.pipeline.api.views.why import why_view
 from tests.support.checks import check, condition, pass_time
 from tests.support.one_cluster import advice, api, files, ready, record
 from tests.support.pipeline_runs import phases, push, status

@@ -8,9 +8,9 @@ import pytest
 
 from localcloud.azure.world.arm_resources import Timings
 from shared.fleet.json_tree import Json
-from shared.jobs.acceptance import accept_delete
 from shared.jobs.failures.errors import ReconcileError, Unauthorized, Unavailable
 from shared.jobs.record import Phase
+from shared.jobs.transitions.acceptance import accept_delete
 from shared.pipeline.outbox import send_continuation
 from shared.ports import BranchHead
 from shared.ports.azure import AzureCall, DeleteCluster, GetCluster, GetGroup, Written

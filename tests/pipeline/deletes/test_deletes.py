@@ -10,7 +10,7 @@ from shared.fleet.json_tree import Json
 from shared.jobs.failures.errors import Unavailable
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
-from shared.pipeline.api.replay import replay
+from shared.pipeline.api.acts.replay import replay
 from shared.ports import FleetConfig
 from shared.ports.azure import AzureCall, DeleteCluster, GetCluster, GetGroup, PutCluster, PutGroup, Written
 from tests.support import fleet_files

@@ -8,7 +8,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
-from shared.pipeline.api.replay import replay
+from shared.pipeline.api.acts.replay import replay
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, advice, cluster, files, record, tombstoned
 from tests.support.pipeline_runs import accepted, phases, push, step_until

@@ -13,9 +13,9 @@ from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import GroupId
 from shared.jobs.failures.errors import Conflict, Locked, Retryable, Throttled, Unauthorized, Unavailable
 from shared.jobs.failures.retry import DEFAULTS
-from shared.jobs.lease import MAX_ABANDONED_LEASES
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.transitions.lease import MAX_ABANDONED_LEASES
 from shared.pipeline.worker.steps.azure_state import LAG_SECONDS
 from shared.pipeline.worker.steps.shared_groups import member_of
 from shared.ports import GroupMember

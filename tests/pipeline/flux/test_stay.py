@@ -9,12 +9,12 @@ import pytest
 
 from localcloud.kubernetes.world.controllers import Delays
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.acceptance import accept_change
 from shared.jobs.job import Lease
 from shared.jobs.outcomes import Done, Outcome, Wait
 from shared.jobs.rate_limits import ARM_READ
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.transitions.acceptance import accept_change
 from shared.pipeline.worker.cluster_access import ClusterAccess
 from shared.pipeline.worker.leased_record import LeasedRecord, LeaseLost
 from shared.pipeline.worker.rate_limiter import RateLimited

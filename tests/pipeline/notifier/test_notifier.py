@@ -13,8 +13,8 @@ from shared.masking import Masker
 from shared.notices.announced import Announced
 from shared.notices.kinds import Kind
 from shared.notices.notice import Notice
-from shared.pipeline.api.approval import approve
-from shared.pipeline.api.replay import replay
+from shared.pipeline.api.acts.approval import approve
+from shared.pipeline.api.acts.replay import replay
 from shared.pipeline.recovery.missed_work import wake_notifier
 from shared.ports.masked import masked
 from tests.support import fleet_files

@@ -9,7 +9,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import Unauthenticated
 from shared.jobs.record import Phase
-from shared.pipeline.api.approval import approve
+from shared.pipeline.api.acts.approval import approve
 from shared.pipeline.intake.accept import accept
 from shared.ports import BranchHead
 from tests.support import fleet_files

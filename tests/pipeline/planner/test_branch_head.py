@@ -12,7 +12,7 @@ from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from shared.jobs.failures.errors import Unavailable
 from shared.jobs.messages import HeadConfirmation, PlanRequest
 from shared.jobs.record import Phase
-from shared.pipeline.api.clusters import fleet_view
+from shared.pipeline.api.views.clusters import fleet_view
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import Pushed
 from shared.pipeline.outbox import request_plan

@@ -8,7 +8,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import TooLarge
 from shared.jobs.messages import Approval, PlanRequest
 from shared.jobs.record import ClusterRecord, Phase
-from shared.pipeline.api.clusters import fleet_view
+from shared.pipeline.api.views.clusters import fleet_view
 from shared.pipeline.planner import planner
 from shared.pipeline.planner.reporter import report_open_plans
 from shared.ports import Handover

@@ -9,8 +9,8 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
-from shared.pipeline.api.clusters import fleet_view
-from shared.pipeline.api.takeover import accept_source
+from shared.pipeline.api.acts.takeover import accept_source
+from shared.pipeline.api.views.clusters import fleet_view
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import PullChanged, read_delivery
 from shared.ports import Source

@@ -11,10 +11,10 @@ import pytest
 from localcloud.memory.memory_cloud import Crash
 from shared.jobs.failures.errors import Terminal, Unauthorized, Unavailable
 from shared.jobs.messages import PlanRequest
-from shared.pipeline.api.approval import approve
-from shared.pipeline.api.plan_page import plan_page
-from shared.pipeline.api.plans import plan_view
-from shared.pipeline.api.why import why_view
+from shared.pipeline.api.acts.approval import approve
+from shared.pipeline.api.views.plan_page import plan_page
+from shared.pipeline.api.views.plans import plan_view
+from shared.pipeline.api.views.why import why_view
 from shared.pipeline.planner import planner
 from shared.ports import MergedPull
 from tests.support.pipeline_runs import status

@@ -10,9 +10,9 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action
-from shared.jobs.acceptance import accept_new
-from shared.pipeline.api.plans import plan_view
-from shared.pipeline.api.why import why_view
+from shared.jobs.transitions.acceptance import accept_new
+from shared.pipeline.api.views.plans import plan_view
+from shared.pipeline.api.views.why import why_view
 from shared.pipeline.outbox import send_continuation
 from shared.pipeline.planner.reporter import report_open_plans
 from tests.support import one_cluster

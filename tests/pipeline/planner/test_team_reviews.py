@@ -9,7 +9,7 @@ import pytest
 from localcloud.github.world.people import CONTRIBUTOR, REVIEWER
 from shared.fleet.resolve.repository_layout import cluster_path as manifest
 from shared.jobs.record import Phase
-from shared.pipeline.api.approval import approve
+from shared.pipeline.api.acts.approval import approve
 from shared.ports import PullAuthors
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push

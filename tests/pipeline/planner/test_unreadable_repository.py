@@ -17,7 +17,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.adapters.github import GitHubRepository, github_auth
 from shared.jobs.failures.errors import Unavailable
 from shared.jobs.failures.fleet_problem import Failed, FleetProblem
-from shared.pipeline.api.clusters import fleet_view
+from shared.pipeline.api.views.clusters import fleet_view
 from shared.pipeline.recovery import missed_work
 from tests.support import fleet_files
 from tests.support.pipeline_runs import ready

@@ -12,15 +12,15 @@ import pytest
 
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from localcloud.servicebus.world.broker_values import Draft
-from shared.jobs.apply_outcome import apply_outcome
 from shared.jobs.failures.errors import Unavailable
 from shared.jobs.job import Lease
 from shared.jobs.messages import Approval, PlanRequest, job_message
 from shared.jobs.outcomes import Retry
 from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.notices.kinds import Kind
-from shared.pipeline.api.clusters import fleet_view
-from shared.pipeline.api.replay import replay
+from shared.pipeline.api.acts.replay import replay
+from shared.pipeline.api.views.clusters import fleet_view
 from shared.pipeline.outbox import request_plan
 from shared.pipeline.planner import planner
 from shared.pipeline.recovery import missed_work

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
-from shared.pipeline.api.clusters import fleet_view
-from shared.pipeline.api.takeover import take_over
+from shared.pipeline.api.acts.takeover import take_over
+from shared.pipeline.api.views.clusters import fleet_view
 from shared.ports.azure import GetGroup
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, cluster, files, ready, record

@@ -8,7 +8,7 @@ from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.job import ContestKind
 from shared.jobs.record import Phase
-from shared.pipeline.api.takeover import take_over
+from shared.pipeline.api.acts.takeover import take_over
 from shared.pipeline.recovery.missed_work import resend_overdue
 from shared.ports.azure import GetCluster, GetGroup, PatchCluster, PutCluster, PutPool
 from tests.support import fleet_files

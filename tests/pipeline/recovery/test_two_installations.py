@@ -11,8 +11,8 @@ from shared.fleet.json_tree import Json
 from shared.jobs.job import ContestKind
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
-from shared.pipeline.api.clusters import fleet_view
-from shared.pipeline.api.takeover import take_over
+from shared.pipeline.api.acts.takeover import take_over
+from shared.pipeline.api.views.clusters import fleet_view
 from shared.pipeline.planner.reporter import report_open_plans
 from shared.ports import FleetConfig
 from shared.ports.azure import GetCluster, GetGroup, PatchCluster, PutCluster

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from localcloud.tables import memory_clusters
-from shared.jobs.acceptance import accept_retry
 from shared.jobs.record import Phase
+from shared.jobs.transitions.acceptance import accept_retry
 from shared.pipeline.outbox import send_continuation
 from shared.ports.azure import DeleteCluster, Written
 from simulation.version_before import as_before

@@ -11,8 +11,8 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.job import FARTHEST, Delay, Job, Lease, NextRun
 from shared.jobs.record import ClusterRecord, Phase
-from shared.pipeline.api.clusters import cluster_detail
-from shared.pipeline.api.why import why_view
+from shared.pipeline.api.views.clusters import cluster_detail
+from shared.pipeline.api.views.why import why_view
 from shared.pipeline.worker.rate_limiter import RateLimiter
 from tests.support import fleet_files
 from tests.support.one_cluster import record

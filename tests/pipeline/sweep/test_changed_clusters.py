@@ -9,8 +9,8 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.messages import SweepPart
 from shared.jobs.record import Phase
-from shared.pipeline.api.clusters import cluster_detail, fleet_view
-from shared.pipeline.api.takeover import take_over
+from shared.pipeline.api.acts.takeover import take_over
+from shared.pipeline.api.views.clusters import cluster_detail, fleet_view
 from tests.support.one_cluster import ONE, advice, cluster, files, pool, ready, record
 from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.sweeps import handle, ready_condition, sweep

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.apply_outcome import apply_outcome
 from shared.jobs.failures.errors import FluxUnhealthy
 from shared.jobs.messages import SweepPart
 from shared.jobs.outcomes import Fail
 from shared.jobs.record import Phase
-from shared.pipeline.api.replay import replay
+from shared.jobs.transitions.apply_outcome import apply_outcome
+from shared.pipeline.api.acts.replay import replay
 from tests.support.one_cluster import ONE, advice, cluster, files, pool, pools, ready, record, suspended
 from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.replaced_ports import around

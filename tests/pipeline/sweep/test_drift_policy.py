@@ -13,8 +13,8 @@ from shared.jobs.failures.errors import Unavailable
 from shared.jobs.messages import SweepPart
 from shared.jobs.record import Phase
 from shared.pipeline import outbox
-from shared.pipeline.api.drift import drift_view
-from shared.pipeline.api.parts import FIRST_PAGE
+from shared.pipeline.api.views.drift import drift_view
+from shared.pipeline.api.views.parts import FIRST_PAGE
 from shared.pipeline.sweep import conclusions
 from shared.ports.azure import PutCluster, Written
 from tests.support.one_cluster import ONE, cluster, files, pool, pools, ready, record, suspended

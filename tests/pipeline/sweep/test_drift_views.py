@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.pipeline.api.clusters import cluster_detail
-from shared.pipeline.api.drift import drift_of_cluster, drift_view
-from shared.pipeline.api.parts import FIRST_PAGE, Page
-from shared.pipeline.api.why import why_view
+from shared.pipeline.api.views.clusters import cluster_detail
+from shared.pipeline.api.views.drift import drift_of_cluster, drift_view
+from shared.pipeline.api.views.parts import FIRST_PAGE, Page
+from shared.pipeline.api.views.why import why_view
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, pool, ready
 from tests.support.pipeline_runs import push

@@ -14,7 +14,6 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import Throttled, Unavailable
 from shared.jobs.messages import PlanRequest, SweepPart
-from shared.jobs.rate_limits import ARM_READ, Bucket, correct
 from shared.jobs.record import Phase
 from shared.pipeline.outbox import request_whole_sweep
 from shared.pipeline.sweep import sweep as sweeps
@@ -24,7 +23,7 @@ from tests.support import fleet_files
 from tests.support.one_cluster import ONE, ready, record
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around, on_azure
-from tests.support.sweeps import delete_by_hand, reads_of, sweep
+from tests.support.sweeps import delete_by_hand, reads_of, sweep, use_up_reads
 
 SUBSCRIPTIONS = tuple(f"00000000-0000-0000-0000-00000000000{number}" for number in (1, 2, 3))
 
@@ -107,10 +106,7 @@ def test_a_subscription_that_cannot_be_listed_hides_no_other_and_is_tried_again(
 def test_a_sweep_waits_for_its_tokens_as_a_job_does() -> None:
     cloud = ready()
     cloud.clock.advance(600)
-    key, now = f"{ONE.subscription}|arm-read", cloud.clock()
-    bucket = cloud.state.bucket(key) or Bucket(now)
-    cloud.state.save_bucket(key, correct(bucket, ARM_READ, now=now, seconds=900))
-    cloud.ports.token_cache.drop(key)
+    use_up_reads(cloud, ONE, seconds=900)
     reads = reads_of(cloud)
     request_whole_sweep(cloud.ports)
     cloud.run(seconds=300, until=lambda: False)
@@ -125,10 +121,7 @@ def test_a_sweep_waits_for_its_tokens_as_a_job_does() -> None:
 def test_a_sweep_that_comes_before_its_tokens_by_the_clock_of_its_instance_waits_once_more() -> None:
     cloud = ready()
     cloud.clock.advance(600)
-    key, now = f"{ONE.subscription}|arm-read", cloud.clock()
-    bucket = cloud.state.bucket(key) or Bucket(now)
-    cloud.state.save_bucket(key, correct(bucket, ARM_READ, now=now, seconds=60))
-    cloud.ports.token_cache.drop(key)
+    use_up_reads(cloud, ONE, seconds=60)
     request_whole_sweep(cloud.ports)
     cloud.run(seconds=30, until=lambda: False)
     assert "waits for Azure's read limit" in cloud.state.sweep().listings[0].problem
@@ -141,10 +134,8 @@ def test_a_sweep_that_comes_before_its_tokens_by_the_clock_of_its_instance_waits
 def test_the_reads_of_missing_clusters_wait_for_their_tokens_too() -> None:
     cloud = ready()
     delete_by_hand(cloud, ONE)
-    key, now = f"{ONE.subscription}|arm-read", cloud.clock()
-    bucket = cloud.state.bucket(key) or Bucket(now)
-    cloud.state.save_bucket(key, correct(bucket, ARM_READ, now=now, seconds=900))
-    cloud.ports.token_cache.drop(key)
+    now = cloud.clock()
+    use_up_reads(cloud, ONE, seconds=900)
     sweeps.handle(PlanRequest(kind="sweep", sweep=SweepPart(clusters=("one",))), cloud.ports)
     assert record(cloud).finding == ""
     cloud.run(seconds=1200, until=lambda: bool(record(cloud).finding))

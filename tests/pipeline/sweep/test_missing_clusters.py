@@ -8,9 +8,9 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import Unauthorized, Unavailable
 from shared.jobs.messages import SweepPart
 from shared.jobs.record import Phase
-from shared.pipeline.api.clusters import cluster_detail, fleet_view
-from shared.pipeline.api.replay import replay
-from shared.pipeline.api.why import why_view
+from shared.pipeline.api.acts.replay import replay
+from shared.pipeline.api.views.clusters import cluster_detail, fleet_view
+from shared.pipeline.api.views.why import why_view
 from shared.ports.azure import GetCluster, ListClusters, Page
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, advice, files, ready, record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId, GroupId
-from shared.pipeline.api.clusters import fleet_view
+from shared.pipeline.api.views.clusters import fleet_view
 from shared.ports.azure import PutCluster, PutGroup
 from tests.support.azure_ports import body
 from tests.support.one_cluster import ONE, SUBSCRIPTION, cluster, ready

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shared.pipeline.api import schema
-from shared.pipeline.api.parts import iso
+from shared.pipeline.api.views.parts import iso
 from shared.ports.sweeps import SweepRecord
 
 SHOWN = 20

@@ -7,16 +7,16 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.fleet.planning.plan import Item
-from shared.jobs.diagnosis import NewestPlan
 from shared.jobs.gaps import Gaps
 from shared.jobs.health import problem_of
 from shared.jobs.recipes import STEPS
 from shared.jobs.record import READY, ClusterRecord, Running
-from shared.jobs.summary import ClusterSummary, summary_of
+from shared.jobs.reporting.diagnosis import NewestPlan
+from shared.jobs.reporting.summary import ClusterSummary, summary_of
 from shared.pipeline.api import schema
-from shared.pipeline.api.cluster_list import EVERYTHING, Selection, counts_of, names_of_page
-from shared.pipeline.api.notify import failing_channels
-from shared.pipeline.api.parts import (
+from shared.pipeline.api.views.cluster_list import EVERYTHING, Selection, counts_of, names_of_page
+from shared.pipeline.api.views.notifications import failing_channels
+from shared.pipeline.api.views.parts import (
     FIRST_PAGE,
     Page,
     condition_of,
@@ -28,7 +28,7 @@ from shared.pipeline.api.parts import (
     not_created,
     plan_part,
 )
-from shared.pipeline.api.sweep_view import sweep_view
+from shared.pipeline.api.views.sweep_view import sweep_view
 from shared.pipeline.http_result import unknown_cluster
 from shared.pipeline.planner.commit_status import reached
 from shared.ports import FleetRecord, Ports

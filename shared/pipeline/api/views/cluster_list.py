@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from shared.jobs.record import Phase
-from shared.jobs.summary import ClusterSummary, SummaryDetails
+from shared.jobs.reporting.summary import ClusterSummary, SummaryDetails
 from shared.pipeline.api import schema
-from shared.pipeline.api.parts import Page
+from shared.pipeline.api.views.parts import Page
 
 
 class Sort(StrEnum):

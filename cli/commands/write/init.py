@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from cli import schemas, templates
-from cli.commands.validate import print_problems
+from cli.commands.write.validate import print_problems
 from cli.errors import CommandError, ExitCode, UsageError
 from cli.options import RepositoryPath, check
 from cli.terminal.output import console, echo

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shared.jobs.drift import Drift, DriftedField
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.api import schema
-from shared.pipeline.api.parts import Page, iso
+from shared.pipeline.api.views.parts import Page, iso
 from shared.ports import Ports
 
 

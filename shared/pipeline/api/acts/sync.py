@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shared.jobs.gaps import FoundBy
 from shared.pipeline.api import schema
-from shared.pipeline.api.approval import operator
+from shared.pipeline.api.acts.approval import operator
 from shared.pipeline.http_result import HttpResult
 from shared.pipeline.recovery.missed_work import request_missing_plan
 from shared.ports import Ports

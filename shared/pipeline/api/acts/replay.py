@@ -5,13 +5,13 @@ The record decides; compare-and-swap saves it.
 
 from __future__ import annotations
 
-from shared.jobs.acceptance import accept_retry
-from shared.jobs.diagnosis import diagnose
-from shared.jobs.events import replayed_event
 from shared.jobs.failures.errors import Stale
 from shared.jobs.health import problem_of
+from shared.jobs.reporting.diagnosis import diagnose
+from shared.jobs.reporting.events import replayed_event
+from shared.jobs.transitions.acceptance import accept_retry
 from shared.pipeline.api import schema
-from shared.pipeline.api.approval import operator
+from shared.pipeline.api.acts.approval import operator
 from shared.pipeline.http_result import HttpResult, rejected, unknown_cluster
 from shared.pipeline.outbox import request_report, send_continuation
 from shared.ports import Ports

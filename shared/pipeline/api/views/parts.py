@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from shared.fleet.planning.plan import Item
-from shared.jobs.diagnosis import CORRECT_FILE
-from shared.jobs.events import Event
 from shared.jobs.record import ClusterRecord, Condition
+from shared.jobs.reporting.diagnosis import CORRECT_FILE
+from shared.jobs.reporting.events import Event
 from shared.pipeline.api import schema
 from shared.ports import FleetRecord, PlanRecord
 from shared.ports.clusters import Clusters

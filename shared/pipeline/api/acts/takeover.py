@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from shared.jobs.acceptance import accept_takeover
 from shared.jobs.acts import by_whom
-from shared.jobs.events import taken_over_event
 from shared.jobs.failures.errors import Stale
 from shared.jobs.messages import PlanRequest
+from shared.jobs.reporting.events import taken_over_event
+from shared.jobs.transitions.acceptance import accept_takeover
 from shared.pipeline.api import schema
-from shared.pipeline.api.approval import operator
+from shared.pipeline.api.acts.approval import operator
 from shared.pipeline.http_result import HttpResult, rejected, unknown_cluster
 from shared.pipeline.outbox import request_plan, request_report, send_continuation
 from shared.ports import Ports

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shared.jobs.diagnosis import diagnose
 from shared.jobs.messages import SweepPart
+from shared.jobs.reporting.diagnosis import diagnose
 from shared.pipeline.api import schema
-from shared.pipeline.api.approval import operator
+from shared.pipeline.api.acts.approval import operator
 from shared.pipeline.http_result import HttpResult, rejected, unknown_cluster
 from shared.pipeline.outbox import request_checks, request_sweep, request_whole_check, request_whole_sweep
 from shared.pipeline.sweep.conclusions import is_idle

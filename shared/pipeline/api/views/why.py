@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from shared.jobs.diagnosis import Diagnosis, NewestPlan, diagnose, diagnose_absent, diagnose_deleted
+from shared.jobs.reporting.diagnosis import Diagnosis, NewestPlan, diagnose, diagnose_absent, diagnose_deleted
 from shared.pipeline.api import schema
 from shared.pipeline.api.audit import acts_on
-from shared.pipeline.api.parts import failure_of, fleet_problem, iso, items_of, plan_part
+from shared.pipeline.api.views.parts import failure_of, fleet_problem, iso, items_of, plan_part
 from shared.ports import Ports
 
 

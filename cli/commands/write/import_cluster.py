@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from cli import templates
-from cli.commands.init import ClassOption, EnvironmentOption, check_known, check_new, write_new
+from cli.commands.write.init import ClassOption, EnvironmentOption, check_known, check_new, write_new
 from cli.errors import CommandError, UsageError
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, connect
 from cli.terminal.output import echo

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from cli.commands.validate import print_problems
+from cli.commands.write.validate import print_problems
 from cli.errors import CommandError, ExitCode
 from cli.options import RepositoryPath, cluster_name
 from cli.terminal.output import Output, OutputOption, console, echo, show

@@ -8,7 +8,7 @@ from shared.fleet.planning.plan import Item, Plan
 from shared.jobs import messages
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.api import schema
-from shared.pipeline.api.parts import FIRST_PAGE, Page, iso, plan_part
+from shared.pipeline.api.views.parts import FIRST_PAGE, Page, iso, plan_part
 from shared.pipeline.planner.commit_status import progress_of
 from shared.ports import PlanRecord, Ports
 

@@ -8,10 +8,10 @@ from datetime import datetime
 
 from shared.fleet.drift.policy import Decided
 from shared.fleet.manifests.cluster.drift import DriftAction
-from shared.jobs.acceptance import accept_retry
 from shared.jobs.conditions import with_in_sync
 from shared.jobs.drift import Verified, corrected, drift_from, paths_of
 from shared.jobs.record import ClusterRecord
+from shared.jobs.transitions.acceptance import accept_retry
 
 
 def apply_comparison(

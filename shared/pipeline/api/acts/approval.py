@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from shared.jobs.failures.errors import TooLarge
 from shared.jobs.messages import Approval, PlanRequest
 from shared.pipeline.api import schema
-from shared.pipeline.api.other_approver import refused_by_authors
+from shared.pipeline.api.acts.other_approver import refused_by_authors
 from shared.pipeline.http_result import HttpResult, rejected
 from shared.pipeline.outbox import request_plan
 from shared.ports import Ports

@@ -1,0 +1,1 @@
+"""What operators ask for: approvals, replays, takeovers, comparisons, imports and tests of routes."""

@@ -1,0 +1,1 @@
+"""What operators see: the fleet, clusters, plans, drift, and why."""

@@ -1,0 +1,99 @@
+"""The State port, in memory and in Table Storage: events, acts, deliveries and dead letters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shared.jobs.acts import Act
+from shared.ports import DeadLetter, State
+from tests.support.cluster_records import NOW, event, later
+
+
+def test_an_event_that_is_saved_twice_in_one_call_is_there_once(state: State) -> None:
+    state.append([event(1), event(2), event(1), event(1, cluster="two")])
+    assert [found.sequence for found in state.events("one", 5)] == [2, 1]
+    assert [found.sequence for found in state.events("two", 5)] == [1]
+
+
+def test_events_come_newest_first_and_bounded(state: State) -> None:
+    state.append([event(n) for n in range(1, 8)])
+    assert [found.sequence for found in state.events("one", 3)] == [7, 6, 5]
+    assert state.events("one", 1)[0] == event(7)
+
+
+def test_an_event_that_is_appended_twice_is_stored_once(state: State) -> None:
+    state.append([event(1), event(2)])
+    state.append([event(2)])
+    assert len(state.events("one", 10)) == 2
+
+
+def test_events_of_one_moment_come_by_sequence_and_belong_to_their_cluster(state: State) -> None:
+    state.append([event(1, at=NOW), event(2, at=NOW), event(3, at=NOW, cluster="one-two")])
+    assert [found.sequence for found in state.events("one", 10)] == [2, 1]
+
+
+def test_events_before_a_time_are_older_by_a_millisecond_at_least(state: State) -> None:
+    state.append([event(n) for n in range(1, 6)])
+    assert [found.sequence for found in state.events("one", 2, before=later(4))] == [3, 2]
+    assert list(state.events("one", 2, before=later(1))) == []
+
+
+def test_acts_come_newest_first_each_once_with_its_last_result(state: State) -> None:
+    acts = [Act(str(n), later(n), "approve", "c0ffee", "ada", reason="why not") for n in range(3)]
+    for act in acts:
+        state.save_act(act)
+    done = replace(acts[1], result="accepted")
+    state.save_act(done)
+    assert list(state.acts(5)) == [acts[2], done, acts[0]]
+    assert list(state.acts(1)) == [acts[2]]
+    assert list(state.acts(5, before=acts[2].at)) == [done, acts[0]]
+    assert state.prune_acts(acts[2].at) == 2
+    assert list(state.acts(5)) == [acts[2]]
+
+
+def test_dead_letters_come_newest_first_and_once(state: State) -> None:
+    def letter(number: int) -> DeadLetter:
+        name = f"{number}:an id/?#\\id"
+        return DeadLetter("jobs", name, later(number), "reason", "description", "ünreadable" * 3000, 33_000)
+
+    assert list(state.dead_letters(5)) == []
+    for number in (1, 3, 2, 3):
+        state.save_dead_letter(letter(number))
+    assert list(state.dead_letters(2)) == [letter(3), letter(2)]
+    assert state.count_dead_letters() == 3
+
+
+def test_a_dead_letter_is_deleted_and_a_missing_one_is_success(state: State) -> None:
+    first, second = (DeadLetter("jobs", f"{n}:an id/?#\\id", later(n), "", "", "a body", 5) for n in (1, 2))
+    state.save_dead_letter(first)
+    state.delete_dead_letter(second)
+    state.save_dead_letter(second)
+    for _ in range(2):
+        state.delete_dead_letter(second)
+    assert list(state.dead_letters(5)) == [first]
+
+
+def test_an_event_is_read_back_with_its_start_and_request_ids(state: State) -> None:
+    whole = event(1, started=NOW, request_ids=("r-1", "r-2"))
+    state.append([whole])
+    assert list(state.events("one", 1)) == [whole]
+
+
+def test_a_delivery_is_seen_once_it_is_remembered(state: State) -> None:
+    state.remember_delivery("2f1c/?#\\id", NOW)
+    state.remember_delivery("2f1c/?#\\id", NOW)
+    assert state.delivery_seen("2f1c/?#\\id")
+    assert not state.delivery_seen("other")
+
+
+def test_a_delivery_remembers_when_the_head_that_it_announced_was_pushed(state: State) -> None:
+    head = "c" * 40
+    assert state.announced_at(head) is None
+    state.remember_delivery("digest-1", later(5), head=head, pushed=NOW)
+    assert state.announced_at(head) == NOW
+    state.remember_delivery("digest-2", later(6), head=head)
+    assert state.announced_at(head) == later(6)
+    assert (state.delivery_seen("digest-1"), state.delivery_seen(head)) == (True, False)
+    assert state.announced_at("d" * 40) is None
+    assert state.prune_deliveries(later(7)) == 3
+    assert state.announced_at(head) is None
