@@ -24,6 +24,8 @@ def printable(view: View) -> View:
 
 def _printable(value: Any) -> Any:
     if isinstance(value, str):
+        if value.isprintable():
+            return value
         return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in value)
     if isinstance(value, Mapping):
         return {key: _printable(inner) for key, inner in value.items()}

@@ -22,6 +22,11 @@ class Operator:
     def __init__(self, cloud: LocalCloud, folder: Path) -> None:
         self.cloud = cloud
         self.api = Api(cloud.urls.functions, cloud.settings["API_KEY_ADMIN"])
+        self.github = httpx.Client(
+            base_url=cloud.urls.github,
+            headers={"Authorization": f"token {cloud.settings['GITHUB_TOKEN']}"},
+            trust_env=False,
+        )
         self.checkout = Checkout(cloud.remote, folder)
 
     def push(self, files: Mapping[str, bytes], message: str = "a change") -> str:
@@ -29,17 +34,18 @@ class Operator:
         self.checkout.replace_all(files)
         return self.checkout.push(message)
 
+    @property
+    def repository(self) -> str:
+        """The path of the repository at GitHub."""
+        return f"/repos/{self.cloud.settings['GITHUB_REPOSITORY']}"
+
     def phases(self) -> dict[str, str]:
         """Return each cluster's phase."""
         return {view["name"]: view["phase"] for view in self.api.get("clusters")["clusters"]}
 
     def status(self, commit: str) -> str:
         """Return the commit status as "state: description", "" when there is none."""
-        settings = self.cloud.settings
-        url = f"{self.cloud.urls.github}/repos/{settings['GITHUB_REPOSITORY']}/commits/{commit}/status"
-        token = settings["GITHUB_TOKEN"]
-        reply = httpx.get(url, headers={"Authorization": f"token {token}"}, trust_env=False)
-        statuses = reply.json()["statuses"]
+        statuses = self.github.get(f"{self.repository}/commits/{commit}/status").json()["statuses"]
         return f"{statuses[0]['state']}: {statuses[0]['description']}" if statuses else ""
 
     def wait_for_status(self, commit: str, state: str, *, seconds: float = 90) -> str:
@@ -77,3 +83,4 @@ class Operator:
     def close(self) -> None:
         """Close the connections."""
         self.api.close()
+        self.github.close()

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import httpx
-
 from localcloud.demo.checkout import Checkout
 from tests.support.fleet_operator import Operator
 
@@ -37,8 +35,7 @@ class Author:
     def reviewed(self, login: str) -> str:
         """Let somebody approve the pull request; return the address of the review."""
         wanted = {"number": self.number, "login": login, "event": "APPROVE"}
-        url = f"{self.operator.cloud.urls.github}/_local/reviews"
-        reply = httpx.post(url, json=wanted, trust_env=False)
+        reply = self.operator.github.post("/_local/reviews", json=wanted)
         return str(reply.raise_for_status().json()["html_url"])
 
     def wait_for(self, text: str) -> dict[str, Any]:
@@ -62,8 +59,5 @@ class Author:
         return list(self._github("GET", f"/check-runs/{run}/annotations"))
 
     def _github(self, method: str, path: str, **options: Any) -> Any:
-        settings = self.operator.cloud.settings
-        root = f"{self.operator.cloud.urls.github}/repos/{settings['GITHUB_REPOSITORY']}"
-        headers = {"Authorization": f"token {settings['GITHUB_TOKEN']}"}
-        reply = httpx.request(method, root + path, headers=headers, trust_env=False, **options)
+        reply = self.operator.github.request(method, self.operator.repository + path, **options)
         return reply.raise_for_status().json()
