@@ -108,6 +108,7 @@ class Settings(BaseModel):
 
     lease_seconds: Annotated[float, Field(ge=5, le=280)] = 90
     poll_seconds: Annotated[float, Field(ge=0.5, le=300)] = 20
+    lag_seconds: Annotated[float, Field(ge=1, le=120)] = 20
     plan_work: Annotated[int, Field(ge=100_000, le=1_000_000_000)] = PLAN_WORK
     pull_seconds: Annotated[float, Field(ge=5, le=240)] = 120
     fork_seconds: Annotated[float, Field(ge=5, le=240)] = 20
@@ -166,6 +167,7 @@ class Settings(BaseModel):
             public_url=(self.public_url or host).rstrip("/"),
             lease_seconds=self.lease_seconds,
             poll_seconds=self.poll_seconds,
+            lag_seconds=self.lag_seconds,
             plan_work=self.plan_work,
             pull_seconds=self.pull_seconds,
             fork_seconds=self.fork_seconds,

@@ -104,6 +104,8 @@ class FleetConfig:
     """How long a lease lasts: the time limit of a step."""
     poll_seconds: float = 20
     """The time between two reads of a long operation."""
+    lag_seconds: float = 20
+    """How late Azure may show what it did: a resource that it does not show is read again after that."""
     small_change: int = SMALL_CHANGE
     """How many clusters may be in small changes at a time."""
     events_kept: int = 500

@@ -12,7 +12,6 @@ from shared.jobs.messages import SweepPart
 from shared.pipeline.outbox import request_sweep
 from shared.pipeline.sweep.conclusions import conclude, is_idle
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
-from shared.pipeline.worker.steps.azure_state import LAG_SECONDS
 from shared.ports import Ports
 from shared.ports.azure import GetCluster
 
@@ -77,7 +76,7 @@ def check(part: SweepPart, attempt: int, end: float, ports: Ports) -> Checked:
         changed = conclude(record, existing, ports) or changed
     if absent:
         again = {"clusters": tuple(absent), "absent": True, "reservations": {}}
-        request_sweep(part.model_copy(update=again), ports, after=LAG_SECONDS)
+        request_sweep(part.model_copy(update=again), ports, after=ports.config.lag_seconds)
     return Checked(lacking, changed)
 
 

@@ -199,3 +199,25 @@ def test_the_deletion_of_an_untagged_cluster_is_waited_for() -> None:
     assert record(cloud).job.reason == "Azure is deleting a cluster one that is not this fleet's"
     cloud.run()
     assert phases(cloud) == {}
+
+
+@pytest.mark.parametrize("seconds", [3.0, 60.0])
+def test_a_cluster_is_gone_when_azure_still_does_not_show_it_after_the_time_in_the_settings(
+    seconds: float,
+) -> None:
+    cloud = MemoryCloud(config=FleetConfig("example", "example/fleet", lag_seconds=seconds))
+    push(cloud, files())
+    cloud.run()
+    azure, missed = cloud.ports.azure, []
+
+    def read(call: GetCluster) -> Json | None:
+        live = azure.call(call)
+        if live is None:
+            missed.append(cloud.clock())
+        return live
+
+    on_azure(cloud, GetCluster, read)
+    push(cloud, fleet_files.fleet())
+    cloud.run()
+    first, second = missed
+    assert seconds <= (second - first).total_seconds() < seconds + 2

@@ -16,9 +16,8 @@ from shared.jobs.failures.retry import DEFAULTS
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.transitions.lease import MAX_ABANDONED_LEASES
-from shared.pipeline.worker.steps.azure_state import LAG_SECONDS
 from shared.pipeline.worker.steps.shared_groups import member_of
-from shared.ports import GroupMember
+from shared.ports import FleetConfig, GroupMember
 from shared.ports.azure import DeleteGroup, GetGroup, PutCluster, PutGroup, Written
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, SUBSCRIPTION
@@ -193,7 +192,7 @@ def test_a_group_that_cannot_be_created_fails_the_job_despite_its_rechecks(error
     assert record.phase is Phase.FAILED
     assert record.job.reason == f"{error.kind}: {error}"
     assert (len(writes), record.job.attempts) == (limit, limit)
-    assert all((later - try_).total_seconds() >= LAG_SECONDS for try_, later in pairwise(writes))
+    assert all((later - try_).total_seconds() >= FleetConfig.lag_seconds for try_, later in pairwise(writes))
 
 
 def test_a_worker_that_dies_at_each_creation_of_a_group_fails_the_job() -> None:

@@ -10,8 +10,6 @@ from shared.pipeline.worker.steps.context import StepContext
 from shared.ports.azure_errors import cause_of
 
 FAILED_STATES = ("Failed", "Canceled")
-LAG_SECONDS = 20.0
-"""How late Azure Resource Manager may show a new resource."""
 OBSERVE_SECONDS = 300.0
 """The time between two reads of what only a person continues, such as an adoption."""
 _DOING = {
@@ -23,10 +21,14 @@ _DOING = {
 }
 
 
-def recheck(what: str) -> Retry:
+def recheck(context: StepContext, what: str) -> Retry:
     """Return the retry that reads a resource a second time; like a wait, it uses up no attempt."""
-    error = NotYetVisible(f"Azure does not show {what}; reading once more", retry_after=LAG_SECONDS)
-    return Retry(error)
+    return read_once_more(context, f"Azure does not show {what}; reading once more")
+
+
+def read_once_more(context: StepContext, why: str) -> Retry:
+    """Return the retry that comes when Azure shows what it did before this read."""
+    return Retry(NotYetVisible(why, retry_after=context.ports.config.lag_seconds))
 
 
 def state_of(resource: Json) -> str:
@@ -49,7 +51,7 @@ def without_version(context: StepContext, existing: Json, what: str) -> Outcome 
         return None
     problem = f"Azure shows no version (eTag) of {what}"
     again = "reading once more before it is written without a condition"
-    return Retry(NotYetVisible(f"{problem}; {again}", retry_after=LAG_SECONDS))
+    return read_once_more(context, f"{problem}; {again}")
 
 
 def not_taken_over(existing: Json, what: str) -> Wait | None:

@@ -76,7 +76,7 @@ def _absent_group(context: StepContext) -> Outcome:
     step = context.job.step
     first = context.record.condition(CONDITIONS[Step.RESOURCE_GROUP]) is None and not step.abandoned_leases
     if not (first or step.rechecking):
-        return recheck(f"the resource group {context.cluster.resource_group}")
+        return recheck(context, f"the resource group {context.cluster.resource_group}")
     return _create_group(context)
 
 

@@ -6,21 +6,20 @@ from shared.fleet.json_tree import Json
 from shared.jobs.failures.errors import (
     Dependency,
     NotOwned,
-    NotYetVisible,
     Terminal,
     Unauthenticated,
     Unauthorized,
 )
 from shared.jobs.job import AcceptedWrite, WriteKind
-from shared.jobs.outcomes import Done, Fail, Outcome, Retry, Wait
+from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.jobs.record import ClusterRecord, ConditionReason
 from shared.pipeline.worker.steps.azure_state import (
     FAILED_STATES,
-    LAG_SECONDS,
     etag_of,
     failure,
     foreign_delete,
+    read_once_more,
     recheck,
     state_of,
 )
@@ -47,7 +46,7 @@ def delete_cluster(context: StepContext) -> Outcome:
         return Done(f"{what} was never created")
     accepted, existing = was_accepted(context, DELETE), context.azure(GetCluster(context.cluster))
     if existing is None:
-        return Done(f"{what} no longer exists") if context.job.step.rechecking else recheck(what)
+        return Done(f"{what} no longer exists") if context.job.step.rechecking else recheck(context, what)
     state = state_of(existing)
     if not owner.owns(existing):
         if state == "Deleting" and record.was_tagged and not accepted:
@@ -66,7 +65,7 @@ def delete_cluster(context: StepContext) -> Outcome:
     unsure = not started and _may_have_started(context, accepted=accepted)
     if restored and unsure and not context.job.step.rechecking:
         unseen = f"Azure may not show yet that it deletes {what}; reading once more"
-        return Retry(NotYetVisible(unseen, retry_after=LAG_SECONDS))
+        return read_once_more(context, unseen)
     held = restored or _of_others(context, existing) or later
     if held:
         return held
@@ -116,7 +115,7 @@ def delete_resource_group(context: StepContext) -> Outcome:
         # Azure may never have let us read the group; then we have created nothing in it either.
         return _retained(what, f"{error.kind}: {error}")
     if existing is None:
-        return Done() if context.job.step.rechecking else recheck(what)
+        return Done() if context.job.step.rechecking else recheck(context, what)
     if not context.owner.created_group(existing):
         return _retained(what, "this fleet did not create it")
     if state_of(existing) == "Deleting":
