@@ -28,6 +28,7 @@ PAGE = (ROOT / "docs" / "commands.md").read_text()
 LISTS = {
     "roadstead status": [],
     "roadstead why": ["one"],
+    "roadstead tree": ["one"],
     "roadstead drift": [],
     "roadstead events": ["one"],
     "roadstead plans": [],
