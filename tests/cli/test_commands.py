@@ -189,6 +189,7 @@ UNKNOWN = {
     "roadstead plan": ["fleet", "--cluster", "nope"],
     "roadstead status": ["nope"],
     "roadstead why": ["nope"],
+    "roadstead tree": ["nope"],
     "roadstead events": ["nope"],
     "roadstead replay": ["nope"],
     "roadstead approve": ["0123abcd"],

@@ -24,7 +24,7 @@ LABEL = "pool"
 def kustomization(name: str, state: str) -> Json:
     """Return a Kustomization that is ready, failed, at work for long or a moment, or suspended."""
     since = (NOW if state == "new" else LONG_AGO).isoformat()
-    status = {"suspended": "False", "new": "Unknown"}.get(state, state)
+    status = {"suspended": "True", "new": "Unknown"}.get(state, state)
     ready = {"type": "Ready", "status": status, "reason": "Because", "message": "m" * 1000}
     return {
         "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
