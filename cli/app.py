@@ -54,6 +54,9 @@ COMMANDS: Sections = {
         "status": Entry("cli.commands.watch.status:status", "Show the fleet, or one cluster in detail."),
         "wait": Entry("cli.commands.watch.wait:wait", "Wait until clusters are ready or deleted."),
         "why": Entry("cli.commands.watch.why:why", "Explain what a cluster waits for, and what to do."),
+        "tree": Entry(
+            "cli.commands.watch.tree:tree", "Show what a cluster consists of, and what is unhealthy."
+        ),
         "drift": Entry("cli.commands.watch.drift:drift", "Show what differs between git and Azure."),
         "events": Entry("cli.commands.watch.events:events", "List the events of a cluster."),
         "plans": Entry("cli.commands.watch.plans:plans", "List the newest plans."),

@@ -23,7 +23,7 @@ from shared.pipeline.api.access import Caller, Role
 from shared.pipeline.api.acts import approval, refresh, replay, sync, takeover
 from shared.pipeline.api.acts.import_cluster import import_cluster
 from shared.pipeline.api.audit import MAX_TEXT, Request, audit_view, audited
-from shared.pipeline.api.views import clusters, drift, plans, why
+from shared.pipeline.api.views import clusters, drift, plans, tree, why
 from shared.pipeline.api.views.cluster_list import Selection, Sort
 from shared.pipeline.api.views.parts import PAGE, Page
 from shared.pipeline.api.views.plan_page import message_page, plan_page
@@ -83,6 +83,11 @@ def _add_clusters(routes: Routes, ports: Ports) -> None:
     def explain(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         name = req.route_params["name"]
         return _of_cluster(name, why.why_view(name, ports), ports)
+
+    @routes.add("tree", "clusters/{name}/tree", Role.READER)
+    def as_tree(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        name = req.route_params["name"]
+        return _of_cluster(name, tree.tree_view(name, ports), ports)
 
     @routes.add("drift", "drift", Role.READER)
     def drifted(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:

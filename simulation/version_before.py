@@ -31,6 +31,7 @@ ADDED_FIELDS = (
     "verified",
     "drift",
     "corrections",
+    "inside",
 )
 """What a record of the version before does not have."""
 ADDED_TO_CONDITIONS = ("observed_generation", "verified")

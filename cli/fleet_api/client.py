@@ -54,6 +54,10 @@ class Api:
         """Return why a cluster is in its phase; raise NotFound."""
         return self._typed(schema.Why, self.get(f"clusters/{name}/why"))
 
+    def tree(self, name: str) -> schema.Tree:
+        """Return a cluster as a tree; raise NotFound."""
+        return self._typed(schema.Tree, self.get(f"clusters/{name}/tree"))
+
     def events(self, name: str, *, limit: int, before: str = "") -> schema.Events:
         """Return the newest events of a cluster, before a time; raise NotFound."""
         older = f"&before={quote(before, safe='')}" if before else ""

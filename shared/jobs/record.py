@@ -19,6 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from shared.fleet.desired import Desired
 from shared.fleet.kubernetes.api_server import ApiServer
+from shared.fleet.kubernetes.inside import Inside
 from shared.jobs import stored_forms
 from shared.jobs.drift import Correction, Drift, Verified
 from shared.jobs.failures.errors import DeadLettered, NoLongerReady, Retryable, Unhealthy, classes
@@ -104,6 +105,7 @@ class ClusterRecord:
 
     ``verified`` is how Azure showed the cluster when it was compared with git last, None before that;
     ``drift`` are the fields that differed, None for none. ``corrections`` are those of this generation.
+    ``inside`` is what the last check that could read it found inside it, None before that.
     """
 
     name: str
@@ -132,6 +134,7 @@ class ClusterRecord:
     verified: Verified | None = None
     drift: Drift | None = None
     corrections: tuple[Correction, ...] = ()
+    inside: Inside | None = None
     etag: str = field(default="", compare=False)
 
     @property

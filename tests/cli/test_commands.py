@@ -28,6 +28,7 @@ PAGE = (ROOT / "docs" / "commands.md").read_text()
 LISTS = {
     "roadstead status": [],
     "roadstead why": ["one"],
+    "roadstead tree": ["one"],
     "roadstead drift": [],
     "roadstead events": ["one"],
     "roadstead plans": [],
@@ -188,6 +189,7 @@ UNKNOWN = {
     "roadstead plan": ["fleet", "--cluster", "nope"],
     "roadstead status": ["nope"],
     "roadstead why": ["nope"],
+    "roadstead tree": ["nope"],
     "roadstead events": ["nope"],
     "roadstead replay": ["nope"],
     "roadstead approve": ["0123abcd"],

@@ -26,6 +26,12 @@ def flux_healthy(operator: Operator) -> dict[str, Any]:
     return next((each for each in conditions if each["type"] == "FluxHealthy"), {})
 
 
+def failed_in_tree(operator: Operator) -> list[str]:
+    """Return what of Flux the tree names as unhealthy."""
+    groups = operator.api.tree("one")["flux"]
+    return sorted(f"{each['kind']} {each['name']}" for group in groups for each in group["unhealthy"])
+
+
 def wait_for_flux(operator: Operator, api: KubernetesApi, status: str) -> None:
     """Have Flux fetch and apply the newest commit, until its Kustomization has a status."""
 
@@ -55,6 +61,7 @@ def test_flux_that_a_commit_breaks_or_somebody_deletes_is_shown_until_it_is_repa
         found = check(operator, "False")
         assert found["reason"] == "BuildFailed"
         assert f"(since commit {commit[:8]}; ./platform was changed last by " in found["message"]
+        assert "Kustomization flux-system" in failed_in_tree(operator)
         assert "FluxUnhealthy: the Kustomization" in operator.wait_for_status(commit, "failure")
         doing = operator.api.get("clusters/one/why")["doing"]
         assert doing.startswith("is not Ready any more: the Kustomization flux-system in flux-system: ")
@@ -64,8 +71,10 @@ def test_flux_that_a_commit_breaks_or_somebody_deletes_is_shown_until_it_is_repa
         operator.wait_for_status(commit, "success")
         over_newest(api, CONTROLLER, api.delete)
         assert "the Deployment kustomize-controller in flux-system" in check(operator, "False")["message"]
+        assert failed_in_tree(operator) == ["Deployment kustomize-controller"]
         operator.wait_for_status(commit, "failure")
         operator.api.replay("one")
         operator.wait_for_status(commit, "success")
         check(operator, "True")
+        assert failed_in_tree(operator) == []
     assert operator.phases() == {"one": "Ready"}

@@ -33,6 +33,7 @@ ROUTES = {
     "cluster": ("GET", "clusters/{name}", "Reader"),
     "events": ("GET", "clusters/{name}/events", "Reader"),
     "why": ("GET", "clusters/{name}/why", "Reader"),
+    "tree": ("GET", "clusters/{name}/tree", "Reader"),
     "drift": ("GET", "drift", "Reader"),
     "replay": ("POST", "clusters/{name}/replay", "Operator"),
     "takeover": ("POST", "clusters/{name}/takeover", "Approver"),

@@ -28,7 +28,8 @@ class Fault:
     """An object that is not as it should be: why in one word, and a sentence without its subject.
 
     ``revision`` is what Flux tried to apply, "" where no new revision failed; ``path`` is where that has the
-    manifests, "" for the root and where it is unknown.
+    manifests, "" for the root and where it is unknown. ``since`` is the time that the object shows, None for
+    none.
     """
 
     ref: ObjectRef
@@ -36,6 +37,7 @@ class Fault:
     message: str
     revision: str = ""
     path: str = ""
+    since: datetime | None = None
 
     def __str__(self) -> str:
         return f"the {self.ref}: {self.message}"
@@ -80,7 +82,7 @@ def sync_faults(wanted: Sequence[Json], live: Mapping[ObjectRef, Json]) -> Itera
 
 def deployment_faults(deployments: Sequence[Json], now: datetime) -> Iterator[Fault]:
     """Yield the Deployments of Flux that do not run their newest version."""
-    settled = [one for one in deployments if now - _changed_at(one) > PATIENCE]
+    settled = [one for one in deployments if now - changed_at(one) > PATIENCE]
     named = {one["metadata"]["name"]: ref_of(one) for one in settled}
     for rollout in unfinished(settled):
         yield Fault(named[rollout.name], "NotRunning", rollout.message)
@@ -98,10 +100,13 @@ def flux_faults(objects: Sequence[Json], now: datetime) -> Iterator[Fault]:
 
 def _flux_fault(live: Json, now: datetime) -> Fault | None:
     ref, ready = ref_of(live), ready_condition(live)
+    since = time_of((ready or {}).get("lastTransitionTime"))
     if ready is None or ready.get("observedGeneration", 0) < live["metadata"].get("generation", 0):
-        if now - _changed_at(live) <= PATIENCE:
+        since = changed_at(live)
+        if now - since <= PATIENCE:
             return None
-        return Fault(ref, "NotReconciled", f"Flux has not reconciled it since {_changed_at(live):%H:%M} UTC")
+        message = f"Flux has not reconciled it since {since:%H:%M} UTC"
+        return Fault(ref, "NotReconciled", message, since=since)
     if ready.get("status") == "True":
         return None
     reason = str(ready.get("reason") or "Failed")
@@ -109,23 +114,23 @@ def _flux_fault(live: Json, now: datetime) -> Fault | None:
         status, spec = live.get("status") or {}, live.get("spec") or {}
         tried, applied = status.get("lastAttemptedRevision"), status.get("lastAppliedRevision")
         revision = str(tried) if tried and tried != applied else ""
-        return Fault(ref, reason, f"{reason}: {message_of(ready)}", revision, str(spec.get("path") or ""))
-    since = _time(ready.get("lastTransitionTime"))
+        message, path = f"{reason}: {message_of(ready)}", str(spec.get("path") or "")
+        return Fault(ref, reason, message, revision, path, since)
     if now - since <= PATIENCE:
         return None
-    return Fault(ref, reason, f"{reason} since {since:%H:%M} UTC: {message_of(ready)}")
+    return Fault(ref, reason, f"{reason} since {since:%H:%M} UTC: {message_of(ready)}", since=since)
 
 
 def node_faults(nodes: Sequence[Json], now: datetime) -> Iterator[Fault]:
     """Yield the nodes that are not ready."""
     for node in nodes:
         ready = ready_condition(node)
-        since = _time((ready or {}).get("lastTransitionTime") or node["metadata"].get("creationTimestamp"))
+        since = time_of((ready or {}).get("lastTransitionTime") or node["metadata"].get("creationTimestamp"))
         if (ready or {}).get("status") == "True" or now - since <= PATIENCE:
             continue
         why = f": {message_of(ready)}" if ready and ready.get("message") else ""
         message = f"not ready since {since:%Y-%m-%d %H:%M} UTC{why}"
-        yield Fault(ref_of(node), "NodeNotReady", message)
+        yield Fault(ref_of(node), "NodeNotReady", message, since=since)
 
 
 def in_order(faults: Sequence[Fault]) -> list[Fault]:
@@ -137,7 +142,7 @@ def in_order(faults: Sequence[Fault]) -> list[Fault]:
     )
 
 
-def _changed_at(live: Json) -> datetime:
+def changed_at(live: Json) -> datetime:
     """Return when somebody wrote an object last, and not only its status."""
     metadata = live["metadata"]
     written = [
@@ -145,9 +150,9 @@ def _changed_at(live: Json) -> datetime:
         for entry in metadata.get("managedFields") or ()
         if entry.get("time") and not entry.get("subresource")
     ]
-    return max(map(_time, written), default=_time(metadata.get("creationTimestamp")))
+    return max(map(time_of, written), default=time_of(metadata.get("creationTimestamp")))
 
 
-def _time(text: object) -> datetime:
+def time_of(text: object) -> datetime:
     """Return a time of Kubernetes; long ago without one."""
     return datetime.fromisoformat(str(text)) if text else datetime(1970, 1, 1, tzinfo=UTC)

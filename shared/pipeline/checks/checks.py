@@ -93,4 +93,4 @@ def _check(record: ClusterRecord, message: CheckMessage, limiter: RateLimiter, p
         conclude(record, unknown(f"{type(error).__name__}: {error}"), server, message, ports)
         return
     server = access.server_after(Done())
-    conclude(record, findings(reading, record, ports), server, message, ports)
+    conclude(record, findings(reading, record, ports), server, message, ports, reading.inside)

@@ -10,6 +10,7 @@ from datetime import timedelta
 from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.kubernetes.flux_readiness import commit_of
 from shared.fleet.kubernetes.health import Fault
+from shared.fleet.kubernetes.inside import Inside
 from shared.jobs.failures.errors import ReconcileError, Stale
 from shared.jobs.health import HEALTHY, Finding, HealthCondition, checked, faults_of, outcome_of
 from shared.jobs.messages import CheckMessage
@@ -77,14 +78,17 @@ def conclude(
     server: ApiServer | None,
     message: CheckMessage,
     ports: Ports,
+    inside: Inside | None = None,
 ) -> None:
     """Save what a check found; a record that somebody else writes meanwhile is left to the next check.
+
+    ``inside`` is what it read, None when it could not read: what the one before read remains, with its time.
 
     The report is requested first, so that a crash cannot lose it. A cluster that has just become unhealthy is
     checked again when it would no longer be Ready, and from then on until it is healthy.
     """
     now, patience = ports.clock(), timedelta(seconds=ports.config.unhealthy_seconds)
-    after = checked(replace(record, api_server=server), found, now)
+    after = checked(replace(record, api_server=server, inside=inside or record.inside), found, now)
     outcome = outcome_of(after, now, patience)
     events = []
     if outcome is not None:
@@ -103,4 +107,4 @@ def conclude(
     except Stale:
         current = written_beside(record, ports)
         if current is not None:
-            conclude(current, found, server, message, ports)
+            conclude(current, found, server, message, ports, inside)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from shared.fleet.aks.upgrades import POOL_LABEL
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes import flux_objects, health
 from shared.fleet.kubernetes.health import Fault
+from shared.fleet.kubernetes.inside import Count, Inside
+from shared.fleet.kubernetes.workloads import API_VERSION, DEPLOYMENT, WORKLOADS, workload_faults
 from shared.jobs.failures.errors import Dependency
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.applied import is_as_applied
@@ -17,26 +20,41 @@ from shared.ports import KubernetesApi
 
 @dataclass(frozen=True)
 class Reading:
-    """What is wrong in a cluster, likely causes first; ``nodes`` and ``objects`` of Flux were read."""
+    """What is wrong in a cluster, likely causes first, and what it has.
+
+    ``nodes`` and ``objects`` of Flux were read.
+    """
 
     flux: Sequence[Fault]
     platform: Sequence[Fault]
     objects: int
     nodes: int
+    inside: Inside
 
 
 def read(context: StepContext) -> Reading:
     """Read a cluster; raise a ReconcileError when that fails, also in part: then nothing is known of it."""
     api, now = context.kubernetes(), context.ports.clock()
     components = flux_objects.components(context.ports.repository.blob(context.desired.components))
-    objects = [
-        one for api_version, kind in health.kinds_of_flux(components) for one in _all(api, api_version, kind)
-    ]
-    faults = [*_component_faults(context, components, api), *health.flux_faults(objects, now)]
+    of_flux = {kind: _all(api, api_version, kind) for api_version, kind in health.kinds_of_flux(components)}
+    objects = [one for listed in of_flux.values() for one in listed]
+    workloads = {kind: _all(api, API_VERSION, kind) for kind in WORKLOADS}
+    in_components = _component_faults(context, components, api, workloads[DEPLOYMENT])
+    faults = [*in_components, *health.flux_faults(objects, now)]
     wanted = flux_objects.sync_objects(context.desired, None)
     faults += health.sync_faults(wanted, {flux_objects.ref_of(one): one for one in objects})
     nodes = api.list("v1", "Node")
-    return Reading(health.in_order(faults), list(health.node_faults(nodes, now)), len(objects), len(nodes))
+    node_faults = list(health.node_faults(nodes, now))
+
+    count, applied = Count(now, context.record.inside), {flux_objects.ref_of(one) for one in components}
+    parts = [count.components(len(components), in_components)]
+    parts += [count.flux(kind, listed, faults) for kind, listed in of_flux.items()]
+    parts += count.pools(nodes, POOL_LABEL, node_faults)
+    for kind, listed in workloads.items():
+        others = [one for one in listed if flux_objects.ref_of(one) not in applied]
+        parts.append(count.workloads(kind, others, list(workload_faults(others, now))))
+    inside = Inside(now, tuple(parts))
+    return Reading(health.in_order(faults), node_faults, len(objects), len(nodes), inside)
 
 
 def _all(api: KubernetesApi, api_version: str, kind: str) -> Sequence[Json]:
@@ -50,10 +68,17 @@ def _all(api: KubernetesApi, api_version: str, kind: str) -> Sequence[Json]:
 
 
 def _component_faults(
-    context: StepContext, components: Sequence[Json], api: KubernetesApi
+    context: StepContext, components: Sequence[Json], api: KubernetesApi, listed: Sequence[Json]
 ) -> Sequence[Fault]:
-    """Return the components that are missing or changed, and the Deployments among them that do not run."""
-    live = LiveObjects([flux_objects.ref_of(manifest) for manifest in components], api)
+    """Return the components that are missing or changed, and the Deployments among them that do not run.
+
+    ``listed`` are all Deployments of the cluster.
+    """
+    refs = [flux_objects.ref_of(manifest) for manifest in components]
+    live = LiveObjects(refs, api)
+    for ref in refs:
+        if (ref.api_version, ref.kind) == (API_VERSION, DEPLOYMENT):
+            live.know(ref, listed)
     faults: list[Fault] = []
     deployments: list[Json] = []
     for manifest in components:
@@ -63,6 +88,6 @@ def _component_faults(
             faults.append(health.missing(ref))
         elif not is_as_applied(found, manifest, api):
             faults.append(health.changed(ref))
-        elif ref.kind == "Deployment":
+        elif ref.kind == DEPLOYMENT:
             deployments.append(found)
     return [*faults, *health.deployment_faults(deployments, context.ports.clock())]

@@ -112,7 +112,7 @@ def _turned(record: ClusterRecord, found: Found | None, now: datetime) -> tuple[
         # What ran, and what the cluster had beyond git, is no part of another one in its place.
         missing = isinstance(found.error, ClusterMissing)
         after = replace(after, job=replace(after.job, next_run=next_run))
-        after = replace(after, verified=None, running=None) if missing else after
+        after = replace(after, verified=None, running=None, inside=None) if missing else after
     log.warning("%s: %s", record.name, found.error if found else "as it was verified again")
     return after, list(events_between(record, after, outcome))
 

@@ -58,6 +58,7 @@ from shared.pipeline.api.schema.plans import (
     Recorded,
     RecordedCluster,
 )
+from shared.pipeline.api.schema.tree import NodePool, ObjectGroup, Tree, UnhealthyObject
 
 __all__ = [
     "DELETED",
@@ -88,6 +89,8 @@ __all__ = [
     "Health",
     "Imported",
     "MissingCluster",
+    "NodePool",
+    "ObjectGroup",
     "Orphan",
     "Plan",
     "PlanItem",
@@ -110,5 +113,7 @@ __all__ = [
     "SyncReceipt",
     "TakeoverReceipt",
     "TimerHealth",
+    "Tree",
+    "UnhealthyObject",
     "Why",
 ]

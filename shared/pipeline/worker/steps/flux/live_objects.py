@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.flux_objects import ref_of
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.failures.errors import Dependency
 from shared.ports import KubernetesApi
@@ -32,6 +33,10 @@ class LiveObjects:
         if place not in self._listed and self._wanted[place] < 2:
             return self._api.get(ref)
         return next((one for one in self._list(place) if one["metadata"]["name"] == ref.name), None)
+
+    def know(self, ref: ObjectRef, kin: Sequence[Json]) -> None:
+        """Spare the read of the objects of this one's kind in its namespace: they are among these."""
+        self._listed[_place(ref)] = [one for one in kin if _place(ref_of(one)) == _place(ref)]
 
     def kin(self, ref: ObjectRef) -> Sequence[Json]:
         """Return all objects of this one's kind that are in its namespace, or that have none."""

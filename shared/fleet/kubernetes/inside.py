@@ -1,0 +1,139 @@
+"""What a check counts inside a cluster, and which objects it names: those that are not healthy. Pure.
+
+A cluster may have thousands of objects. Of each kind, and of the nodes of each pool, the numbers are stored
+and the first ``NAMED`` unhealthy objects, so that what is stored of a cluster stays small.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.flux_readiness import ready_condition
+from shared.fleet.kubernetes.health import Fault
+from shared.fleet.kubernetes.workloads import runs
+
+NAMED = 5
+"""So many unhealthy objects of each kind, and of each node pool, are named; the others are counted."""
+MESSAGE_LIMIT = 200
+VERSIONS = 5
+COMPONENT, NODE = "Component", "Node"
+"""The kinds of what Roadstead applied of Flux, whatever it is, and of the nodes of one pool."""
+
+
+@dataclass(frozen=True)
+class UnhealthyObject:
+    """An object that is not healthy: why in one word and in a sentence, and since when.
+
+    ``since`` is the time that the object itself shows, or else that of the first check that found it so.
+    """
+
+    kind: str
+    name: str
+    namespace: str
+    reason: str
+    message: str
+    since: datetime
+
+
+@dataclass(frozen=True)
+class Part:
+    """The objects of one kind, or the nodes of one pool: how many there are, and how many are ready.
+
+    ``failed`` also counts objects that should be there and are missing. What is neither ready nor suspended
+    nor failed is at work. ``pool`` is that of nodes, "" for those of none; ``versions`` are theirs.
+    """
+
+    kind: str
+    total: int
+    ready: int
+    failed: int = 0
+    suspended: int = 0
+    unhealthy: tuple[UnhealthyObject, ...] = ()
+    pool: str = ""
+    versions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Inside:
+    """A cluster from inside, as a check read it at a time."""
+
+    at: datetime
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Count:
+    """Counts what a check reads ``now``; ``before`` is what the last one read."""
+
+    now: datetime
+    before: Inside | None = None
+
+    def components(self, total: int, faults: Sequence[Fault]) -> Part:
+        """Return what Roadstead applied of Flux; the faults are in it."""
+        return self._with(Part(COMPONENT, total, total - len(faults)), faults)
+
+    def flux(self, kind: str, objects: Sequence[Json], faults: Iterable[Fault]) -> Part:
+        """Return the objects of a kind of Flux; the faults may be those of other kinds too."""
+        own = list({fault.ref: fault for fault in faults if fault.ref.kind == kind}.values())
+        rest = _without(objects, own)
+        suspended = [one for one in rest if (one.get("spec") or {}).get("suspend")]
+        ready = sum(_reconciled(one) for one in rest if one not in suspended)
+        return self._with(Part(kind, len(objects), ready, suspended=len(suspended)), own)
+
+    def workloads(self, kind: str, objects: Sequence[Json], faults: Sequence[Fault]) -> Part:
+        """Return the workloads of a kind; the faults are in them."""
+        ready = sum(runs(one) for one in _without(objects, faults))
+        return self._with(Part(kind, len(objects), ready), faults)
+
+    def pools(self, nodes: Sequence[Json], label: str, faults: Iterable[Fault]) -> Iterator[Part]:
+        """Yield the nodes of each pool, which a label of theirs names, by the pools' names."""
+        pools: defaultdict[str, list[Json]] = defaultdict(list)
+        for node in nodes:
+            pools[(node["metadata"].get("labels") or {}).get(label, "")].append(node)
+        faulty = {fault.ref.name: fault for fault in faults}
+        for pool, own in sorted(pools.items()):
+            versions = {str(_info(node).get("kubeletVersion") or "").removeprefix("v") for node in own}
+            failed = [faulty[name] for node in own if (name := node["metadata"]["name"]) in faulty]
+            part = Part(NODE, len(own), sum(map(_is_ready, own)), pool=pool)
+            yield self._with(replace(part, versions=tuple(sorted(versions - {""}))[:VERSIONS]), failed)
+
+    def _with(self, part: Part, faults: Sequence[Fault]) -> Part:
+        known = {
+            (each.kind, each.namespace, each.name, each.reason): each.since
+            for earlier in (self.before.parts if self.before else ())
+            for each in earlier.unhealthy
+        }
+        named = []
+        for fault in faults[:NAMED]:
+            identity = fault.ref.kind, fault.ref.namespace, fault.ref.name, fault.reason
+            since = fault.since or known.get(identity, self.now)
+            ref, message = fault.ref, fault.message.removeprefix(f"{fault.reason}: ")[:MESSAGE_LIMIT]
+            named.append(UnhealthyObject(ref.kind, ref.name, ref.namespace, fault.reason, message, since))
+        return replace(part, failed=len(faults), unhealthy=tuple(named))
+
+
+def _without(objects: Sequence[Json], faults: Iterable[Fault]) -> list[Json]:
+    failed = {(fault.ref.namespace, fault.ref.name) for fault in faults}
+    return [one for one in objects if _place(one["metadata"]) not in failed]
+
+
+def _place(metadata: Json) -> tuple[str, str]:
+    return str(metadata.get("namespace") or ""), str(metadata["name"])
+
+
+def _info(node: Json) -> Json:
+    info: Json = (node.get("status") or {}).get("nodeInfo") or {}
+    return info
+
+
+def _is_ready(live: Json) -> bool:
+    return (ready_condition(live) or {}).get("status") == "True"
+
+
+def _reconciled(live: Json) -> bool:
+    observed = (ready_condition(live) or {}).get("observedGeneration", 0)
+    return _is_ready(live) and bool(observed >= live["metadata"].get("generation", 0))

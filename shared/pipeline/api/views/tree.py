@@ -1,0 +1,88 @@
+"""A cluster as a tree, as the last check and the last sweep found it. It reads the record alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shared.fleet.kubernetes.inside import NODE, Part, UnhealthyObject
+from shared.fleet.kubernetes.workloads import WORKLOADS
+from shared.jobs.conditions import IN_SYNC, STALLED
+from shared.jobs.health import HealthCondition
+from shared.jobs.record import READY, ClusterRecord
+from shared.pipeline.api import schema
+from shared.pipeline.api.views.clusters import cluster_view
+from shared.pipeline.api.views.parts import iso
+from shared.ports import Ports
+
+SHOWN = (READY, IN_SYNC, *HealthCondition, STALLED)
+"""The conditions of the whole cluster; those of the steps are in its status."""
+
+
+def tree_view(name: str, ports: Ports) -> schema.Tree | None:
+    """Return a cluster as a tree; None when the fleet has no such cluster."""
+    record = ports.state.cluster(name)
+    if record is None:
+        return None
+    view = cluster_view(record, None, ports.state.sweep(), ports.clock())
+    inside = record.inside
+    parts = inside.parts if inside else ()
+    conditions = {each["type"]: each for each in view["conditions"]}
+    return {
+        "name": record.name,
+        "phase": view["phase"],
+        "reason": view["reason"],
+        "kubernetesVersion": view["kubernetesVersion"],
+        "runningVersion": view["runningVersion"],
+        "fluxRevision": view["fluxRevision"],
+        "conditions": [conditions[kind] for kind in SHOWN if kind in conditions],
+        "checkedAt": iso(inside.at if inside else None),
+        "nodePools": _pools(record, [part for part in parts if part.kind == NODE]),
+        "flux": [_group(part) for part in parts if part.kind not in (NODE, *WORKLOADS)],
+        "workloads": [_group(part) for part in parts if part.kind in WORKLOADS],
+    }
+
+
+def _pools(record: ClusterRecord, parts: Sequence[Part]) -> list[schema.NodePool]:
+    """Return the node pools of the manifest, then those that only the cluster has."""
+    spec = record.document["spec"]
+    wanted = {
+        str(pool["name"]): str(pool.get("orchestratorVersion") or spec["kubernetesVersion"])
+        for pool in spec["nodePools"]
+    }
+    found = {part.pool: part for part in parts}
+    names = [*wanted, *(name for name in found if name not in wanted)]
+    return [_pool(name, wanted.get(name, ""), found.get(name, Part(NODE, 0, 0))) for name in names]
+
+
+def _pool(name: str, wanted: str, part: Part) -> schema.NodePool:
+    return {
+        "name": name,
+        "wantedVersion": wanted,
+        "versions": list(part.versions),
+        "nodes": part.total,
+        "ready": part.ready,
+        "failed": part.failed,
+        "notReady": [_object(each) for each in part.unhealthy],
+    }
+
+
+def _group(part: Part) -> schema.ObjectGroup:
+    return {
+        "kind": part.kind,
+        "total": part.total,
+        "ready": part.ready,
+        "suspended": part.suspended,
+        "failed": part.failed,
+        "unhealthy": [_object(each) for each in part.unhealthy],
+    }
+
+
+def _object(each: UnhealthyObject) -> schema.UnhealthyObject:
+    return {
+        "kind": each.kind,
+        "name": each.name,
+        "namespace": each.namespace,
+        "reason": each.reason,
+        "message": each.message,
+        "since": iso(each.since),
+    }

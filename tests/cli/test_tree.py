@@ -1,0 +1,68 @@
+"""``roadstead tree``: a cluster with its parts, of which only the unhealthy ones are named."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from tests.support.checks import check
+from tests.support.one_cluster import files, pool, ready
+from tests.support.pipeline_runs import push
+from tests.support.roadstead_command import on_terminal, plain, roadstead
+
+
+@pytest.fixture
+def cloud() -> MemoryCloud:
+    return ready(pool(count=2))
+
+
+def broken(cloud: MemoryCloud) -> None:
+    """Let a commit break Flux, and a check find that."""
+    check(cloud)
+    push(cloud, files(pool(count=2)) | {"platform/broken.yaml": b"kind: [unfinished"})
+    cloud.run()
+    check(cloud)
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_the_tree_fits_the_terminal_and_names_what_is_unhealthy(
+    url: str, cloud: MemoryCloud, columns: int
+) -> None:
+    broken(cloud)
+    code, shown = on_terminal("tree", "one", columns=columns, rows=60, ROADSTEAD_URL=url)
+    rows = [row.rstrip() for row in plain(shown).splitlines()]
+    assert code == 0
+    assert max(map(len, rows)) <= columns
+    assert rows[0] == "one, Ready, Kubernetes 1.33 (runs 1.33.5)"
+    text = "\n".join(rows)
+    assert "├── node pools, read " in text
+    assert "│   ├── system: 1.33 (runs 1.33.5), 1 of 1 node ready" in text
+    assert "│   └── apps: 1.33 (runs 1.33.5), 2 of 2 nodes ready" in text
+    assert "│   ├── what Roadstead applied: 11 of 11 objects ready" in text
+    assert "│   └── Kustomization: 0 of 2 objects ready, 2 failed" in text
+    assert "Kustomization flux-system/flux-system: BuildFailed for " in text
+    assert "    ├── Deployment: 1 of 1 object ready" in text
+    assert "FluxHealthy False for " in text
+
+
+def test_a_cluster_that_no_check_has_read_says_how_it_is_read(url: str, cloud: MemoryCloud) -> None:
+    _, shown = on_terminal("tree", "one", ROADSTEAD_URL=url)
+    text = plain(shown)
+    assert "node pools, not read yet" in text
+    assert "roadstead refresh one reads the cluster from inside" in text
+
+
+def test_scripts_get_the_object_of_the_api(url: str, cloud: MemoryCloud) -> None:
+    broken(cloud)
+    view = json.loads(roadstead("tree", "one", "-o", "json", ROADSTEAD_URL=url).stdout)
+    (kustomizations,) = (each for each in view["flux"] if each["kind"] == "Kustomization")
+    assert [each["reason"] for each in kustomizations["unhealthy"]][:1] == ["BuildFailed"]
+    assert roadstead("tree", "cluster/one", "-o", "name", ROADSTEAD_URL=url).stdout == "cluster/one\n"
+
+
+def test_a_cluster_that_the_fleet_does_not_have_is_an_error(url: str, cloud: MemoryCloud) -> None:
+    asked = roadstead("tree", "two", ROADSTEAD_URL=url)
+    assert asked.returncode == 1
+    assert "two" in asked.stderr
