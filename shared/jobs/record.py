@@ -155,6 +155,11 @@ class ClusterRecord:
         return not self.job.active and self.phase is Phase.FAILED
 
     @property
+    def idle(self) -> bool:
+        """Whether sweeps and checks say how the cluster is: it was verified Ready, and has had no job since."""
+        return bool(self.finding) or (self.phase is Phase.READY and not self.job.active)
+
+    @property
     def retryable_failure(self) -> bool:
         """Whether the job failed for a reason that may have passed since, or is a delete."""
         failure = self.job.step.failure

@@ -50,6 +50,11 @@ class ClusterSummary:
     digest: str = ""
     drifted: int = 0
 
+    @property
+    def idle(self) -> bool:
+        """Whether the record is idle: a cluster whose job is active has the phase of that job."""
+        return bool(self.finding) or self.phase is Phase.READY
+
 
 def summary_of(record: ClusterRecord) -> ClusterSummary:
     """Return the summary of a record."""

@@ -15,11 +15,10 @@ from shared.jobs.failures.errors import ReconcileError, Retryable, Unexpected
 from shared.jobs.messages import CheckMessage
 from shared.jobs.outcomes import Done, Retry
 from shared.jobs.rate_limits import AKS_OTHER
-from shared.jobs.record import ClusterRecord, Phase, of_health
+from shared.jobs.record import ClusterRecord, of_health
 from shared.pipeline.checks.conclusions import conclude, findings, unknown
 from shared.pipeline.checks.reading import read
 from shared.pipeline.outbox import request_checks, request_rest
-from shared.pipeline.sweep.conclusions import is_idle
 from shared.pipeline.worker.cluster_access import ClusterAccess
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.pipeline.worker.steps.context import StepContext
@@ -51,7 +50,7 @@ def handle(message: CheckMessage, ports: Ports) -> None:
 
 def _handle(message: CheckMessage, ports: Ports) -> None:
     if not message.clusters:
-        names = [each.name for each in ports.state.summaries() if each.finding or each.phase is Phase.READY]
+        names = [each.name for each in ports.state.summaries() if each.idle]
         request_checks(names, message.check, ports)
         return
     end, limiter = ports.elapsed() + CHECK_SECONDS, RateLimiter(None, ports)
@@ -61,7 +60,7 @@ def _handle(message: CheckMessage, ports: Ports) -> None:
             request_rest(rest, ports)
             return
         record = ports.state.cluster(name)
-        if record is None or not is_idle(record):
+        if record is None or not record.idle:
             continue
         if not _affordable(record, limiter):
             if message.attempt < MOST_WAITS:

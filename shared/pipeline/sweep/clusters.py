@@ -10,7 +10,7 @@ from shared.jobs.failures.errors import ClusterMissing, ReconcileError, Retryabl
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import SweepPart
 from shared.pipeline.outbox import request_sweep
-from shared.pipeline.sweep.conclusions import conclude, is_idle
+from shared.pipeline.sweep.conclusions import conclude
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.pipeline.worker.steps.azure_state import LAG_SECONDS
 from shared.ports import Ports
@@ -57,7 +57,7 @@ def check(part: SweepPart, attempt: int, end: float, ports: Ports) -> Checked:
             request_sweep(rest, ports)
             break
         record = ports.state.cluster(name)
-        if record is None or not is_idle(record):
+        if record is None or not record.idle:
             continue
         try:
             existing = limiter.over(ports).azure.call(GetCluster(record.desired.id))

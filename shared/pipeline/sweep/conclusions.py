@@ -16,7 +16,7 @@ from shared.fleet.manifests.cluster.drift import DriftAction
 from shared.jobs.drift import Verified, exhausted
 from shared.jobs.failures.errors import ClusterMissing, Stale
 from shared.jobs.outcomes import Done, Fail
-from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.events import Event, correction_event, drift_event, events_between
 from shared.jobs.transitions.apply_comparison import apply_comparison, start_correction
 from shared.jobs.transitions.apply_outcome import apply_outcome
@@ -36,18 +36,13 @@ SETTLED = timedelta(minutes=2)
 """How long before a list a record must have been written: Azure may list a cluster as it was a moment ago."""
 
 
-def is_idle(record: ClusterRecord) -> bool:
-    """Return whether a sweep says how the cluster is: it was verified Ready, and has had no job since."""
-    return bool(record.finding) or (record.phase is Phase.READY and not record.job.active)
-
-
 def conclude_from_list(name: str, existing: Json, listed_at: datetime, ports: Ports) -> bool:
     """Conclude what a list shows of a cluster, unless its record was written at about that time.
 
     Return whether the cluster is not Ready any more, or is so again.
     """
     record = ports.state.cluster(name)
-    if record is None or not is_idle(record) or record.updated >= listed_at - SETTLED:
+    if record is None or not record.idle or record.updated >= listed_at - SETTLED:
         return False
     return conclude(record, existing, ports)
 

@@ -10,7 +10,6 @@ from datetime import datetime
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId, SubscriptionId
 from shared.jobs.failures.errors import ReconcileError
-from shared.jobs.record import Phase
 from shared.jobs.reporting.summary import ClusterSummary
 from shared.pipeline.sweep.conclusions import conclude_from_list
 from shared.pipeline.sweep.verdicts import (
@@ -50,7 +49,7 @@ def compare(
     """
     lacking, changed = [], False
     for summary in summaries:
-        if not (summary.finding or summary.phase is Phase.READY):
+        if not summary.idle:
             continue
         existing = listed.get(place_of_summary(summary))
         if not is_suspect(summary, existing, owner_of(summary, installation, ports.config)):
