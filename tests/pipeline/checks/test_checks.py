@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import Unavailable
 from shared.jobs.health import HealthCondition
 from shared.jobs.messages import CheckMessage, PlanRequest, SweepPart
-from shared.jobs.rate_limits import AKS_OTHER
+from shared.jobs.rate_limits import AKS_OTHER, Bucket
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.transitions.acceptance import accept_retry
 from shared.pipeline.checks import checks
@@ -88,6 +89,20 @@ def test_a_check_leaves_half_of_the_kubeconfigs_to_the_jobs() -> None:
     assert record(cloud).condition(HealthCondition.FLUX) is None
     cloud.run(seconds=200, until=lambda: record(cloud).condition(HealthCondition.FLUX) is not None)
     assert condition(record(cloud)).status is True
+
+
+def test_a_bucket_that_a_wrong_clock_filled_stops_no_check() -> None:
+    cloud = ready()
+    another_worker_for_each_message(cloud)
+    key = f"{ONE.subscription}|{AKS_OTHER.name}"
+    before = cloud.state.bucket(key)
+    full_at = cloud.clock() + timedelta(days=400)
+    cloud.state.save_bucket(key, Bucket(full_at, before.etag if before else ""))
+    check(cloud)
+    assert condition(record(cloud)).status is True
+    repaired = cloud.state.bucket(key)
+    assert repaired is not None
+    assert repaired.full_at - cloud.clock() < timedelta(minutes=5)
 
 
 def take_tokens(cloud: MemoryCloud, number: int) -> None:
