@@ -104,10 +104,10 @@ def _turned(record: ClusterRecord, found: Found | None, now: datetime) -> tuple[
     after = apply_outcome(record, outcome, now=now, jitter=0)
     if found:
         next_run = replace(after.job.next_run, contest=found.contest)
-        # What ran, and what the cluster had beyond git, is no part of another one in its place.
+        # What ran, what the cluster had beyond git, and its address are no part of another one in its place.
         missing = isinstance(found.error, ClusterMissing)
         after = replace(after, job=replace(after.job, next_run=next_run))
-        after = replace(after, verified=None, running=None) if missing else after
+        after = replace(after, verified=None, running=None, api_server=None) if missing else after
     log.warning("%s: %s", record.name, found.error if found else "as it was verified again")
     return after, list(events_between(record, after, outcome))
 
