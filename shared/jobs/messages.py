@@ -68,7 +68,7 @@ class SweepPart(_Wire):
 
     ``sweep`` is the id of the sweep. ``absent``: an earlier read of each of the clusters showed none.
     ``reservations`` are the tokens of Azure's rate limits that are reserved for it, by bucket. ``early``
-    counts how often it came before them.
+    counts how often it came and there was no token.
     """
 
     sweep: str = ""
