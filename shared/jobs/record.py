@@ -53,6 +53,7 @@ class ConditionReason(StrEnum):
     SUSPENDED = "Suspended"
     RESTARTED = "Restarted"
     DRIFTED = "Drifted"
+    NOT_COMPARED = "NotCompared"
 
 
 @dataclass(frozen=True)
