@@ -13,7 +13,9 @@ STALLED = "Stalled"
 IN_SYNC = "InSync"
 """The condition of the comparison with git. ``Ready`` is another one: a cluster that differs still works."""
 MESSAGE_LIMIT = 1000
-_NOT_COMPARED = "Azure was changing the cluster, or somebody was, when its job ended; the next sweep compares it"
+_NOT_COMPARED = (
+    "Azure was changing the cluster, or somebody was, when its job ended; the next sweep compares it"
+)
 
 
 def with_condition(record: ClusterRecord, new: Condition) -> ClusterRecord:

@@ -90,15 +90,20 @@ class Found(_Wire):
 class CheckMessage(_Versioned):
     """Check how some clusters are inside, or, without ``clusters``, begin a check of the whole fleet.
 
-    ``check`` is the id of the latter, ``attempt`` counts how often the message waited for a token of Azure's
-    limit for credentials. ``again``: an earlier check found the cluster unhealthy, so this one repeats until
-    it is healthy.
+    ``check`` is the id of what asked for it, ``attempt`` counts how often the message waited for a token of
+    Azure's limit for credentials. ``at`` is when it is due that follows another check of a cluster which is
+    not healthy, None for any other.
     """
 
     check: str
     clusters: tuple[str, ...] = ()
-    again: bool = False
+    at: datetime | None = None
     attempt: int = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_the_version_before(cls, read: Any) -> Any:
+        return stored_forms.upgrade_check(read) if isinstance(read, dict) else read
 
 
 class PlanRequest(_Versioned):

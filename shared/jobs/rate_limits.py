@@ -105,7 +105,7 @@ def take(bucket: Bucket, limit: Limit, *, now: datetime, most: int) -> tuple[Buc
 def spare(bucket: Bucket, limit: Limit, *, now: datetime) -> bool:
     """Return whether half of a limit is unused now: what is not urgent leaves the rest to others.
 
-    So it is where a wrong clock filled the bucket: whoever takes a token next repairs it, and nobody else does.
+    So it is where a wrong clock filled the bucket: whoever takes a token repairs it, and nobody else does.
     """
     half = now + limit.usable // 2 * limit.interval
     return bucket.full_at <= half or bucket.full_at - now > REACH

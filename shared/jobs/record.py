@@ -157,7 +157,7 @@ class ClusterRecord:
 
     @property
     def idle(self) -> bool:
-        """Whether sweeps and checks say how the cluster is: it was verified Ready, and has had no job since."""
+        """Whether sweeps and checks say how it is: it was verified Ready, and has had no job since."""
         return bool(self.finding) or (self.phase is Phase.READY and not self.job.active)
 
     @property

@@ -84,12 +84,14 @@ def check(part: SweepPart, attempt: int, end: float, ports: Ports) -> Checked:
 def postpone(part: SweepPart, limited: RateLimited, limiter: RateLimiter, attempt: int, ports: Ports) -> None:
     """Ask for a part again at the time for which its tokens are reserved, each time as another message.
 
-    A part that has waited for that time already came too early by the clock of this instance: it waits longer.
+    One that has waited for that time already came too early by the clock of this instance: it waits longer.
     """
     waited = any(limited.at in moments for moments in part.reservations.values())
     early = part.early + 1
     reserved = part.model_copy(update={"reservations": dict(limiter.reserved), "early": early})
-    seconds = max(0.0, (limited.at - ports.clock()).total_seconds()) + (EARLY_SECONDS * early if waited else 0)
+    seconds = max(0.0, (limited.at - ports.clock()).total_seconds()) + (
+        EARLY_SECONDS * early if waited else 0
+    )
     request_sweep(reserved, ports, after=seconds, attempt=attempt)
 
 

@@ -21,7 +21,7 @@ from shared.jobs.reporting.events import Event, correction_event, drift_event, e
 from shared.jobs.transitions.apply_comparison import apply_comparison, start_correction
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.pipeline.facts import store_fact
-from shared.pipeline.outbox import send_continuation
+from shared.pipeline.outbox import request_next_check, send_continuation
 from shared.pipeline.sweep.verdicts import Found, finding_of_sweep, verdict
 from shared.pipeline.worker.steps.azure_state import busy
 from shared.pipeline.worker.steps.context import StepContext
@@ -76,6 +76,7 @@ def conclude(record: ClusterRecord, existing: Json | None, ports: Ports) -> bool
     ports.state.append(events)
     if turned:
         store_fact(record, after, ports)
+        request_next_check(after, ports)
     try:
         saved = ports.state.save(after)
     except Stale:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from localcloud.azure.world.azure_world import AzureWorld
-from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import Stale, Throttled, Unavailable
 from shared.jobs.messages import PlanRequest, SweepPart
@@ -21,28 +20,10 @@ from shared.pipeline.sweep import sweep as sweeps
 from shared.pipeline.worker.rate_limiter import TRIES
 from shared.ports import Ports
 from shared.ports.azure import GetCluster, ListClusters
-from tests.support import fleet_files
 from tests.support.one_cluster import ONE, ready, record
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import phases
 from tests.support.replaced_ports import around, on_azure
-from tests.support.sweeps import delete_by_hand, reads_of, sweep, use_up_reads
-
-SUBSCRIPTIONS = tuple(f"00000000-0000-0000-0000-00000000000{number}" for number in (1, 2, 3))
-
-
-def several() -> MemoryCloud:
-    """Return a cloud with a Ready cluster in each of three subscriptions."""
-    cloud = MemoryCloud(throttle=False, lock_seconds=600)
-    cloud.azure.engine.subscriptions = SUBSCRIPTIONS
-    files = fleet_files.fleet("a", "b", "c")
-    for name, subscription in zip("abc", SUBSCRIPTIONS, strict=True):
-        manifest = files[f"clusters/{name}/cluster.yaml"].decode()
-        manifest = manifest.replace("spec:\n", f"spec:\n  subscriptionId: {subscription}\n", 1)
-        files[f"clusters/{name}/cluster.yaml"] = manifest.encode()
-    push(cloud, files)
-    cloud.run()
-    assert set(phases(cloud).values()) == {Phase.READY}
-    return cloud
+from tests.support.sweeps import SUBSCRIPTIONS, delete_by_hand, reads_of, several, sweep, use_up_reads
 
 
 def listed(reads: Sequence[GetCluster | ListClusters]) -> list[str]:
