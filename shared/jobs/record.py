@@ -21,7 +21,14 @@ from shared.fleet.desired import Desired
 from shared.fleet.kubernetes.api_server import ApiServer
 from shared.jobs import stored_forms
 from shared.jobs.drift import Correction, Drift, Verified
-from shared.jobs.failures.errors import DeadLettered, NoLongerReady, Retryable, Unhealthy, classes
+from shared.jobs.failures.errors import (
+    ClusterMissing,
+    DeadLettered,
+    NoLongerReady,
+    Retryable,
+    Unhealthy,
+    classes,
+)
 from shared.jobs.job import Delay, Job
 from shared.jobs.recipes import CONDITIONS, Recipe, Step
 
@@ -189,6 +196,14 @@ class ClusterRecord:
         """The class of what a sweep or a check found, "" for nothing; a new job ends it."""
         failure = self.job.step.failure
         return failure.kind if self.failed and failure and failure.kind in _FINDINGS else ""
+
+    @property
+    def recreated(self) -> bool:
+        """Whether a sweep found that the cluster is missing, and its policy has it created again."""
+        if self.finding != ClusterMissing.__name__ or self.desired.problem:
+            return False
+        policy = self.desired.spec.drift
+        return policy is not None and policy.missing_cluster == "recreate"
 
     @cached_property
     def desired(self) -> Desired:

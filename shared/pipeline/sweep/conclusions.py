@@ -54,10 +54,11 @@ def conclude(record: ClusterRecord, existing: Json | None, ports: Ports) -> bool
     meanwhile is left to them, and to the next sweep.
     """
     owner, now = StepContext.of(record, ports).owner, ports.clock()
-    found, after, events = verdict(existing, owner), record, list[Event]()
+    found, concluded, events = verdict(existing, owner), record, list[Event]()
     turned = (found.error.kind if found else "") != finding_of_sweep(record.finding)
     if turned:
-        after, events = _turned(record, found, now)
+        concluded, events = _turned(record, found, now)
+    after = concluded
     if found is None and existing is not None:
         decided = _decided(after, existing, owner, now)
         compared = _compared(after, decided, existing, owner, now)
@@ -75,7 +76,7 @@ def conclude(record: ClusterRecord, existing: Json | None, ports: Ports) -> bool
         return False
     ports.state.append(events)
     if turned:
-        store_fact(record, after, ports)
+        store_fact(record, concluded, ports)
         request_next_check(after, ports)
     try:
         saved = ports.state.save(after)
@@ -140,11 +141,6 @@ def _compared(
 
 def _recreated(record: ClusterRecord, now: datetime) -> ClusterRecord:
     """Return the record of a cluster that does not exist, with the job that the policy may ask for."""
-    policy = None if record.desired.problem else record.desired.spec.drift
-    if (
-        policy is None
-        or policy.missing_cluster != "recreate"
-        or MISSING in exhausted(record.corrections, now)
-    ):
+    if not record.recreated or MISSING in exhausted(record.corrections, now):
         return record
     return start_correction(record, [Decided(MISSING_CLUSTER, DriftAction.CORRECT)], now=now)
