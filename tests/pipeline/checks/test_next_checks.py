@@ -11,10 +11,10 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.servicebus.world.broker_values import StoredMessage
 from shared.jobs.messages import CheckMessage
 from shared.jobs.record import Phase
+from shared.pipeline import outbox
 from shared.pipeline.checks import checks
 from shared.pipeline.outbox import request_checks
 from shared.pipeline.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
-from shared.pipeline.worker import worker
 from tests.support.checks import check, condition, pass_time, take_tokens
 from tests.support.one_cluster import ENTRA, ONE, files, ready, record
 from tests.support.pipeline_runs import another_worker_for_each_message, phases, push
@@ -74,7 +74,7 @@ def test_a_cluster_that_was_not_read_is_checked_after_its_job_even_if_the_reques
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cloud = unread()
-    monkeypatch.setattr(worker.outbox, "request_checks", lambda *_, **__: None)
+    monkeypatch.setattr(outbox, "request_checks", lambda *_, **__: None)
     cloud.kubernetes.set_power(ONE, on=True)
     wanted = files(ENTRA + "  tags: {a: b}\n")
     push(cloud, wanted | {"platform/broken.yaml": b"kind: [unfinished"})
