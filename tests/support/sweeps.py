@@ -23,15 +23,15 @@ LATER = 600.0
 SUBSCRIPTIONS = tuple(f"00000000-0000-0000-0000-00000000000{number}" for number in (1, 2, 3))
 
 
-def several() -> MemoryCloud:
-    """Return a cloud with a Ready cluster in each of three subscriptions."""
+def several(extra: str = "") -> MemoryCloud:
+    """Return a cloud with a Ready cluster in each of three subscriptions; ``extra`` is YAML of each spec."""
     cloud = MemoryCloud(throttle=False, lock_seconds=600)
     cloud.azure.engine.subscriptions = SUBSCRIPTIONS
     files = fleet_files.fleet("a", "b", "c")
     for name, subscription in zip("abc", SUBSCRIPTIONS, strict=True):
         manifest = files[f"clusters/{name}/cluster.yaml"].decode()
         manifest = manifest.replace("spec:\n", f"spec:\n  subscriptionId: {subscription}\n", 1)
-        files[f"clusters/{name}/cluster.yaml"] = manifest.encode()
+        files[f"clusters/{name}/cluster.yaml"] = (manifest + extra).encode()
     push(cloud, files)
     cloud.run()
     assert set(phases(cloud).values()) == {Phase.READY}

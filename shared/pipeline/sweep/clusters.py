@@ -11,6 +11,7 @@ from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import SweepPart
 from shared.pipeline.outbox import request_sweep
 from shared.pipeline.sweep.conclusions import conclude
+from shared.pipeline.sweep.sources import Sources
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.pipeline.worker.steps.azure_state import LAG_SECONDS
 from shared.ports import Ports
@@ -41,7 +42,7 @@ class Checked:
     changed: bool
 
 
-def check(part: SweepPart, attempt: int, end: float, ports: Ports) -> Checked:
+def check(part: SweepPart, attempt: int, end: float, sources: Sources, ports: Ports) -> Checked:
     """Read clusters one by one, and conclude what is so of each.
 
     A cluster that does not exist is read a second time, some seconds later. The rest continues in another
@@ -74,7 +75,7 @@ def check(part: SweepPart, attempt: int, end: float, ports: Ports) -> Checked:
             continue
         if existing is not None and part.subscription:
             lacking.append(name)
-        changed = conclude(record, existing, ports) or changed
+        changed = conclude(record, existing, sources, ports) or changed
     if absent:
         again = {"clusters": tuple(absent), "absent": True, "reservations": {}}
         request_sweep(part.model_copy(update=again), ports, after=LAG_SECONDS)

@@ -22,6 +22,7 @@ from shared.jobs.transitions.apply_comparison import apply_comparison, start_cor
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.pipeline.facts import store_fact
 from shared.pipeline.outbox import request_next_check, send_continuation
+from shared.pipeline.sweep.sources import Sources
 from shared.pipeline.sweep.verdicts import Found, finding_of_sweep, verdict
 from shared.pipeline.worker.steps.azure_state import busy
 from shared.pipeline.worker.steps.context import StepContext
@@ -36,7 +37,9 @@ SETTLED = timedelta(minutes=2)
 """How long before a list a record must have been written: Azure may list a cluster as it was a moment ago."""
 
 
-def conclude_from_list(name: str, existing: Json, listed_at: datetime, ports: Ports) -> bool:
+def conclude_from_list(
+    name: str, existing: Json, listed_at: datetime, sources: Sources, ports: Ports
+) -> bool:
     """Conclude what a list shows of a cluster, unless its record was written at about that time.
 
     Return whether the cluster is not Ready any more, or is so again.
@@ -44,10 +47,10 @@ def conclude_from_list(name: str, existing: Json, listed_at: datetime, ports: Po
     record = ports.state.cluster(name)
     if record is None or not record.idle or record.updated >= listed_at - SETTLED:
         return False
-    return conclude(record, existing, ports)
+    return conclude(record, existing, sources, ports)
 
 
-def conclude(record: ClusterRecord, existing: Json | None, ports: Ports) -> bool:
+def conclude(record: ClusterRecord, existing: Json | None, sources: Sources, ports: Ports) -> bool:
     """Save what Azure shows of an idle cluster, if its record says something else, and start a correction.
 
     Return whether the cluster is not Ready any more, or is so again. A record that somebody else writes
@@ -61,7 +64,7 @@ def conclude(record: ClusterRecord, existing: Json | None, ports: Ports) -> bool
     after = concluded
     if found is None and existing is not None:
         decided = _decided(after, existing, owner, now)
-        compared = _compared(after, decided, existing, owner, now)
+        compared = sources.added(_compared(after, decided, existing, owner, now))
         events += drift_event(after, compared)
         # One that a check found unhealthy is left to a person: its job would apply Flux again, unasked.
         after = compared if compared.finding else start_correction(compared, decided or (), now=now)
@@ -82,7 +85,7 @@ def conclude(record: ClusterRecord, existing: Json | None, ports: Ports) -> bool
         saved = ports.state.save(after)
     except Stale:
         current = written_beside(record, ports)
-        return current is not None and conclude(current, existing, ports)
+        return current is not None and conclude(current, existing, sources, ports)
     if saved.job.active:
         send_continuation(saved, ports)
     return turned

@@ -12,6 +12,7 @@ from shared.fleet.resource_ids import ClusterId, SubscriptionId
 from shared.jobs.failures.errors import ReconcileError
 from shared.jobs.reporting.summary import ClusterSummary
 from shared.pipeline.sweep.conclusions import conclude_from_list
+from shared.pipeline.sweep.sources import Sources
 from shared.pipeline.sweep.verdicts import (
     installation_in,
     is_suspect,
@@ -41,6 +42,7 @@ def compare(
     summaries: Sequence[ClusterSummary],
     installation: str,
     started: datetime,
+    sources: Sources,
     ports: Ports,
 ) -> Compared:
     """Conclude what a whole list of a subscription shows of the idle clusters that should be there.
@@ -57,7 +59,7 @@ def compare(
         if existing is None:
             lacking.append(summary.name)
         else:
-            changed = conclude_from_list(summary.name, existing, started, ports) or changed
+            changed = conclude_from_list(summary.name, existing, started, sources, ports) or changed
     return Compared(lacking, changed)
 
 
