@@ -34,9 +34,9 @@ def _cluster(cluster: schema.DriftedCluster, now: datetime) -> Iterator[Renderab
     ):
         yield Text(printable(text), style=_STYLES.get(text[:1], ""))
     for each in fields:
-        note = "".join(
-            f"; {text}" for text in (each["note"], LEFT_ALONE if each["leftAlone"] else "") if text
-        )
+        source = f"set in {each['source']}" if each["source"] else ""
+        notes = (source, each["note"], LEFT_ALONE if each["leftAlone"] else "")
+        note = "".join(f"; {text}" for text in notes if text)
         yield indented(Text(f"{each['path']}: for {age(each['since'], now)}{note}", style="dim"), 2)
     if cluster["more"]:
         yield indented(Text(f"and {cluster['more']} more fields", style="dim"), 2)

@@ -13,6 +13,9 @@ STALLED = "Stalled"
 IN_SYNC = "InSync"
 """The condition of the comparison with git. ``Ready`` is another one: a cluster that differs still works."""
 MESSAGE_LIMIT = 1000
+_NOT_COMPARED = (
+    "Azure was changing the cluster, or somebody was, when its job ended; the next sweep compares it"
+)
 
 
 def with_condition(record: ClusterRecord, new: Condition) -> ClusterRecord:
@@ -48,11 +51,21 @@ def with_summary(record: ClusterRecord, now: datetime) -> ClusterRecord:
     return record
 
 
-def with_in_sync(record: ClusterRecord, drift: Drift | None, now: datetime) -> ClusterRecord:
-    """Return the record of a cluster with this drift, None for none; the same record if that is no news."""
-    reason = ConditionReason.DRIFTED if drift else ConditionReason.DONE
-    message = f"differs from git in {drift}"[:MESSAGE_LIMIT] if drift else ""
-    new = Condition(IN_SYNC, drift is None, reason, message, now, record.generation, now)
+def with_in_sync(
+    record: ClusterRecord, drift: Drift | None, now: datetime, *, compared: bool = True
+) -> ClusterRecord:
+    """Return the record of a cluster with this drift, None for none; the same record if that is no news.
+
+    Where the whole cluster was not ``compared``, no drift means that nothing is known.
+    """
+    status: bool | None = False
+    if drift:
+        reason, message = ConditionReason.DRIFTED, f"differs from git in {drift}"[:MESSAGE_LIMIT]
+    elif compared:
+        status, reason, message = True, ConditionReason.DONE, ""
+    else:
+        status, reason, message = None, ConditionReason.NOT_COMPARED, _NOT_COMPARED
+    new = Condition(IN_SYNC, status, reason, message, now, record.generation, now)
     before, changed = record.condition(IN_SYNC), replace(record, drift=drift)
     same = before is not None and replace(new, since=before.since, verified=before.verified) == before
     return changed if same else with_condition(changed, new)

@@ -23,7 +23,9 @@ class DriftedField:
     """A field below ``spec``: its path, both values as JSON ("" for none), and since when a sweep sees that.
 
     A long value is cut, and then is no JSON. ``left_alone``: no job changes it. ``note`` says why it is not
-    corrected although the policy asks for that, or which exemption has ended; "" for nothing.
+    corrected although the policy asks for that, or which exemption has ended; "" for nothing. ``source`` is
+    the "file:line" that sets the value of git, as of the commit that was planned last when it was found; ""
+    where git has no value, and where it could not be read yet.
     """
 
     path: str
@@ -33,6 +35,7 @@ class DriftedField:
     left_alone: bool = False
     action: DriftAction = DriftAction.REPORT
     note: str = ""
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -89,15 +92,17 @@ def drift_from(decided: Sequence[Decided], before: Drift | None, now: datetime) 
     """
     shown = [each for each in decided if each.action is not DriftAction.IGNORE]
     since = {each.path: each.since for each in before.fields} if before else {}
+    sources = {(each.path, each.git): each.source for each in before.fields} if before else {}
     fields = [
         DriftedField(
             each.path,
-            value_text(each.difference.git),
+            git := value_text(each.difference.git),
             value_text(each.difference.live),
             since.get(each.path, now),
             left_alone=each.difference.left_alone,
             action=each.action,
             note=each.note,
+            source=sources.get((each.path, git), ""),
         )
         for each in shown[:FIELDS]
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,6 +15,10 @@ from shared.jobs.outcomes import Done, Fail, Outcome
 from shared.jobs.record import ClusterRecord, Condition, of_health
 
 HEALTHY = "Healthy"
+SLOT_SECONDS = 300
+"""The length of a slot: less than what duplicate detection of the queue remembers."""
+CLOCKS_DIFFER = timedelta(seconds=5)
+"""By how much the clocks of two instances may differ."""
 
 
 class HealthCondition(StrEnum):
@@ -83,6 +89,30 @@ def unread_of(record: ClusterRecord) -> Condition | None:
     """Return a condition of health that is unknown because the cluster could not be read, None for none."""
     found = (record.condition(kind) for kind in HealthCondition)
     return next((each for each in found if each is not None and each.status is None), None)
+
+
+def needs_check(record: ClusterRecord) -> bool:
+    """Return whether a cluster that was checked is not known to be healthy, and only a check can say more.
+
+    What a sweep found, such as a stopped cluster, is over with a sweep.
+    """
+    if record.deleting or (record.finding and not of_health(record.finding)):
+        return False
+    found = (record.condition(kind) for kind in HealthCondition)
+    return any(each is not None and not each.status for each in found) or bool(record.finding)
+
+
+def next_check(record: ClusterRecord, now: datetime, patience: timedelta) -> datetime:
+    """Return when a cluster is checked again: when a condition ends its being Ready, or its slot has passed.
+
+    Within a slot it is the same moment for all who ask, so that one check follows the other. The slots of
+    different clusters end at different moments.
+    """
+    offset = zlib.crc32(record.name.encode()) % SLOT_SECONDS
+    slot = math.floor((now.timestamp() - offset) / SLOT_SECONDS) + 1
+    ends = [now.fromtimestamp(slot * SLOT_SECONDS + offset, tz=now.tzinfo)]
+    ends += [condition.since + patience + CLOCKS_DIFFER for condition in faults_of(record)]
+    return min(end for end in ends if end > now)
 
 
 def faults_of(record: ClusterRecord) -> Iterator[Condition]:

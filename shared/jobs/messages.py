@@ -68,7 +68,7 @@ class SweepPart(_Wire):
 
     ``sweep`` is the id of the sweep. ``absent``: an earlier read of each of the clusters showed none.
     ``reservations`` are the tokens of Azure's rate limits that are reserved for it, by bucket. ``early``
-    counts how often it came before them.
+    counts how often it came and there was no token.
     """
 
     sweep: str = ""
@@ -90,15 +90,20 @@ class Found(_Wire):
 class CheckMessage(_Versioned):
     """Check how some clusters are inside, or, without ``clusters``, begin a check of the whole fleet.
 
-    ``check`` is the id of the latter, ``attempt`` counts how often the message waited for a token of Azure's
-    limit for credentials. ``again``: an earlier check found the cluster unhealthy, so this one repeats until
-    it is healthy.
+    ``check`` is the id of what asked for it, ``attempt`` counts how often the message waited for a token of
+    Azure's limit for credentials. ``at`` is when it is due that follows another check of a cluster which is
+    not healthy, None for any other.
     """
 
     check: str
     clusters: tuple[str, ...] = ()
-    again: bool = False
+    at: datetime | None = None
     attempt: int = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_the_version_before(cls, read: Any) -> Any:
+        return stored_forms.upgrade_check(read) if isinstance(read, dict) else read
 
 
 class PlanRequest(_Versioned):

@@ -102,6 +102,15 @@ def take(bucket: Bucket, limit: Limit, *, now: datetime, most: int) -> tuple[Buc
     return bucket, taken
 
 
+def spare(bucket: Bucket, limit: Limit, *, now: datetime) -> bool:
+    """Return whether half of a limit is unused now: what is not urgent leaves the rest to others.
+
+    So it is where a wrong clock filled the bucket: whoever takes a token repairs it, and nobody else does.
+    """
+    half = now + limit.usable // 2 * limit.interval
+    return bucket.full_at <= half or bucket.full_at - now > REACH
+
+
 def correct(bucket: Bucket, limit: Limit, *, now: datetime, seconds: float) -> Bucket:
     """Return the bucket after Azure refused a call: no token for so many seconds, then one at a time.
 

@@ -22,7 +22,14 @@ from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.kubernetes.inside import Inside
 from shared.jobs import stored_forms
 from shared.jobs.drift import Correction, Drift, Verified
-from shared.jobs.failures.errors import DeadLettered, NoLongerReady, Retryable, Unhealthy, classes
+from shared.jobs.failures.errors import (
+    ClusterMissing,
+    DeadLettered,
+    NoLongerReady,
+    Retryable,
+    Unhealthy,
+    classes,
+)
 from shared.jobs.job import Delay, Job
 from shared.jobs.recipes import CONDITIONS, Recipe, Step
 
@@ -54,6 +61,7 @@ class ConditionReason(StrEnum):
     SUSPENDED = "Suspended"
     RESTARTED = "Restarted"
     DRIFTED = "Drifted"
+    NOT_COMPARED = "NotCompared"
 
 
 @dataclass(frozen=True)
@@ -158,6 +166,11 @@ class ClusterRecord:
         return not self.job.active and self.phase is Phase.FAILED
 
     @property
+    def idle(self) -> bool:
+        """Whether sweeps and checks say how it is: it was verified Ready, and has had no job since."""
+        return bool(self.finding) or (self.phase is Phase.READY and not self.job.active)
+
+    @property
     def retryable_failure(self) -> bool:
         """Whether the job failed for a reason that may have passed since, or is a delete."""
         failure = self.job.step.failure
@@ -186,6 +199,14 @@ class ClusterRecord:
         """The class of what a sweep or a check found, "" for nothing; a new job ends it."""
         failure = self.job.step.failure
         return failure.kind if self.failed and failure and failure.kind in _FINDINGS else ""
+
+    @property
+    def recreated(self) -> bool:
+        """Whether a sweep found that the cluster is missing, and its policy has it created again."""
+        if self.finding != ClusterMissing.__name__ or self.desired.problem:
+            return False
+        policy = self.desired.spec.drift
+        return policy is not None and policy.missing_cluster == "recreate"
 
     @cached_property
     def desired(self) -> Desired:

@@ -256,6 +256,11 @@ def _problem(text: str) -> _JsonObject | None:
     }
 
 
+def upgrade_check(sent: Mapping[str, Any]) -> _JsonObject:
+    """Return a request for a check; it said whether it repeats, which the record decides now."""
+    return {key: value for key, value in sent.items() if key != "again"}
+
+
 def upgrade_plan_request(sent: Mapping[str, Any]) -> _JsonObject:
     """Return a plan request."""
     request = _renamed(sent, REQUEST_FIELDS)

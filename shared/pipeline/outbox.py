@@ -17,6 +17,7 @@ from datetime import datetime, timedelta
 
 from shared.fleet.desired import digest_of
 from shared.jobs.failures.errors import ReconcileError
+from shared.jobs.health import needs_check, next_check
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import (
     CheckMessage,
@@ -101,8 +102,7 @@ def postpone_message(message: JobMessage, queue: JobQueue, seconds: float, ports
 
 def request_plan(request: PlanRequest, *, message_id: str, ports: Ports, after: float = 0) -> None:
     """Queue a request for the fleet's one planner, or one for a pull request, ``after`` seconds from now."""
-    at = ports.clock() + timedelta(seconds=after) if after else None
-    _send_plan(request, message_id, at, ports)
+    _send_plan(request, message_id, _later(after, ports), ports)
 
 
 def request_plan_again(request: PlanRequest, *, after: float, ports: Ports) -> None:
@@ -207,10 +207,9 @@ def request_report_now(ports: Ports) -> None:
 
 def request_sweep(part: SweepPart, ports: Ports, *, after: float = 0, attempt: int = 0) -> None:
     """Ask for a part of a sweep, ``after`` seconds from now; the same part twice is one message."""
-    at = ports.clock() + timedelta(seconds=after) if after else None
     request = PlanRequest(kind="sweep", reason="sweep", sweep=part, attempt=attempt)
     digest = digest_of([part.model_dump(mode="json"), attempt])
-    _send_plan(request, f"sweep:{part.sweep}:{digest}", at, ports)
+    _send_plan(request, f"sweep:{part.sweep}:{digest}", _later(after, ports), ports)
 
 
 def request_whole_sweep(ports: Ports, *, within: float = 0) -> None:
@@ -222,31 +221,37 @@ def request_whole_sweep(ports: Ports, *, within: float = 0) -> None:
 def request_whole_check(ports: Ports, *, within: float = 0) -> None:
     """Ask that all clusters are checked at a random moment within so many seconds; once a minute at most."""
     minute, seconds = int(ports.clock().timestamp() // 60), within * ports.random() if within else 0
-    _send_checks([CheckMessage(check=str(minute))], ports, seconds)
+    _send_checks([CheckMessage(check=str(minute))], _later(seconds, ports), ports)
 
 
-def request_checks(names: Sequence[str], check: str, ports: Ports) -> None:
-    """Ask that these clusters are checked; ``check`` is the id of what asks for it."""
+def request_checks(names: Sequence[str], check: str, ports: Ports, *, after: float = 0) -> None:
+    """Ask that these clusters are checked, so many seconds from now; ``check`` is the id of what asks."""
     parts = (
         tuple(names[first : first + CHECKED_TOGETHER]) for first in range(0, len(names), CHECKED_TOGETHER)
     )
-    _send_checks([CheckMessage(check=check, clusters=part) for part in parts], ports)
+    _send_checks([CheckMessage(check=check, clusters=part) for part in parts], _later(after, ports), ports)
 
 
-def request_check_again(name: str, checked: CheckMessage, ports: Ports, *, after: float) -> None:
-    """Ask that a cluster is checked again, so many seconds from now; once for each check of it."""
-    again = CheckMessage(check=digest_of([checked.check, name]), clusters=(name,), again=True)
-    _send_checks([again], ports, after)
+def request_next_check(record: ClusterRecord, ports: Ports, scheduled: datetime | None = None) -> None:
+    """Ask for the next check of a cluster that is not known to be healthy.
+
+    All who ask for one moment ask for one message. ``scheduled`` is when the check was due that asks: it may
+    come early by the clock of its instance.
+    """
+    if not needs_check(record):
+        return
+    now, patience = ports.clock(), timedelta(seconds=ports.config.unhealthy_seconds)
+    at = next_check(record, max(now, scheduled or now), patience)
+    _send_checks([CheckMessage(check=record.uid, clusters=(record.name,), at=at)], at, ports)
 
 
 def request_rest(rest: CheckMessage, ports: Ports, after: float = 0) -> None:
     """Ask that another message continues a check, so many seconds from now."""
-    _send_checks([rest], ports, after)
+    _send_checks([rest], _later(after, ports), ports)
 
 
-def _send_checks(checks: Sequence[CheckMessage], ports: Ports, after: float = 0) -> None:
+def _send_checks(checks: Sequence[CheckMessage], at: datetime | None, ports: Ports) -> None:
     """Send checks to the queue of the worker, which alone may enter clusters, in sessions of their own."""
-    at = ports.clock() + timedelta(seconds=after) if after else None
     messages = []
     for check in checks:
         digest = digest_of(check.model_dump(mode="json"))
@@ -254,6 +259,11 @@ def _send_checks(checks: Sequence[CheckMessage], ports: Ports, after: float = 0)
         messages.append(Message(session, f"check:{check.check}:{digest}", check.model_dump_json(), at))
     if messages:
         ports.jobs.send(*messages)
+
+
+def _later(seconds: float, ports: Ports) -> datetime | None:
+    """Return the time so many seconds from now, None for at once."""
+    return ports.clock() + timedelta(seconds=seconds) if seconds else None
 
 
 def _slot(seconds: int, after: float, ports: Ports) -> tuple[int, datetime]:

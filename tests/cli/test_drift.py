@@ -51,7 +51,8 @@ def test_the_drift_is_a_diff_of_yaml_with_the_age_of_each_field(
     assert code == 0
     assert DIFF in text
     words = " ".join(text.split())
-    assert "nodePools[apps].count: for" in words
+    count = words.partition("nodePools[apps].count: for ")[2]
+    assert "; set in clusters/one/cluster.yaml:11" in count
     assert "tags.example.com/own: for" in words
     assert "no job changes it: put it into the manifest, or undo it in Azure" in words
 
@@ -64,8 +65,10 @@ def test_a_fleet_without_drift_says_so(url: str, cloud: MemoryCloud) -> None:
 def test_scripts_get_the_fields(url: str, cloud: MemoryCloud) -> None:
     changed(cloud)
     view = json.loads(roadstead("drift", "-o", "json", ROADSTEAD_URL=url).stdout)
-    fields = {each["path"]: (each["git"], each["live"]) for each in view["clusters"][0]["fields"]}
-    assert fields["nodePools[apps].count"] == ("2", "5")
+    fields = {
+        each["path"]: (each["git"], each["live"], each["source"]) for each in view["clusters"][0]["fields"]
+    }
+    assert fields["nodePools[apps].count"] == ("2", "5", "clusters/one/cluster.yaml:11")
     assert roadstead("drift", "-o", "name", ROADSTEAD_URL=url).stdout == "cluster/one\n"
 
 

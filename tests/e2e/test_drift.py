@@ -101,6 +101,7 @@ def test_drift_is_found_by_the_next_refresh_and_reported_corrected_or_ignored(st
             ROADSTEAD_KEY=operator.cloud.settings["API_KEY_ADMIN"],
         )
         assert "-    count: 1\n+    count: 3" in shown.stdout, shown.stderr
+        assert "; set in clusters/reported/cluster.yaml:" in shown.stdout
         azure.delete(path("corrected", "/agentPools/apps")).raise_for_status()
         operator.wait(lambda: apps(azure, "corrected") is None, "the pool is deleted", every=ARM_SECONDS)
         operator.api.refresh(["corrected"])

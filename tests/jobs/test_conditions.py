@@ -12,6 +12,7 @@ from shared.jobs.failures.errors import ClusterStopped, QuotaExceeded, Throttled
 from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry, Wait
 from shared.jobs.recipes import Step, deadline
 from shared.jobs.record import READY, ClusterRecord, Condition, Phase, from_json, to_json
+from shared.jobs.reporting.summary import summary_of
 from shared.jobs.transitions.acceptance import accept_change, accept_delete, accept_retry
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from tests.support.cluster_records import NOW, later, record
@@ -67,6 +68,15 @@ def test_a_cluster_that_is_deleted_or_replayed_is_not_ready() -> None:
     failed = after(record(), Fail(QuotaExceeded("no vCPUs")))
     assert shown(accept_retry(failed, now=NOW), READY) == (False, "Provisioning", 1)
     assert shown(accept_retry(failed, now=NOW), STALLED) == (False, "Provisioning", 1)
+
+
+def test_only_a_cluster_that_was_verified_and_has_no_job_is_idle_also_by_its_summary() -> None:
+    lost = after(verified(), Fail(ClusterStopped("somebody stopped it")))
+    for current in (verified(), lost):
+        assert (current.idle, summary_of(current).idle) == (True, True)
+    failed = after(change(verified()), Fail(QuotaExceeded("no vCPUs")))
+    for current in (record(), change(verified()), accept_retry(lost, now=NOW), failed):
+        assert (current.idle, summary_of(current).idle) == (False, False)
 
 
 def test_a_first_creation_that_failed_is_neither_ready_nor_going_on() -> None:

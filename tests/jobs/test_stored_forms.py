@@ -16,7 +16,7 @@ from shared.jobs import stored_forms
 from shared.jobs.failures.errors import InvalidManifest, Unavailable
 from shared.jobs.failures.fleet_problem import FleetProblem
 from shared.jobs.job import AcceptedWrite, Failure, WaitKind, WriteKind
-from shared.jobs.messages import JobMessage, PlanRequest
+from shared.jobs.messages import CheckMessage, JobMessage, PlanRequest, message_of_worker
 from shared.jobs.outcomes import Done, Fail, Outcome, Retry, Wait
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, ConditionReason, Phase, from_json, to_json
@@ -266,6 +266,13 @@ def test_a_queued_message_of_the_version_before_is_read(name: str) -> None:
     assert bool(read.approval) == bool(stored["approval"])
     field, reads = stored_forms.REQUEST_FIELDS
     assert (read.confirmation.reads if read.confirmation else None) == (stored[field] or {}).get(reads)
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_a_check_that_the_version_before_asked_for_is_read(again: bool) -> None:
+    sent = {"schema_version": 1, "check": "1", "clusters": ["one"], "again": again, "attempt": 2}
+    read = message_of_worker(json.dumps(sent).encode())
+    assert read == CheckMessage(check="1", clusters=("one",), attempt=2)
 
 
 def test_a_dead_letter_of_the_version_before_is_read() -> None:

@@ -23,7 +23,7 @@ def an_unhealthy_cluster_stays_ready(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_cluster_that_turns_unhealthy_is_not_checked_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(conclusions, "request_check_again", lambda *_, **__: None)
+    patch.setattr(conclusions, "request_next_check", lambda *_, **__: None)
 
 
 def the_commit_of_an_unhealthy_cluster_is_not_reported(patch: pytest.MonkeyPatch) -> None:
@@ -38,7 +38,7 @@ def what_a_check_found_is_never_taken_back(patch: pytest.MonkeyPatch) -> None:
             original(record, found, *given)
 
     patch.setattr(checks, "conclude", conclude)
-    patch.setattr(worker, "problem_of", lambda _: "")
+    patch.setattr(worker, "needs_check", lambda _: False)
 
 
 def _mutation(remove: Callable[[pytest.MonkeyPatch], None]) -> Mutation:

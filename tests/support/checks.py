@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.resource_ids import ClusterId
 from shared.jobs.health import HealthCondition
+from shared.jobs.rate_limits import AKS_OTHER
 from shared.jobs.record import ClusterRecord, Condition
 from shared.pipeline.outbox import request_whole_check
+from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 
 FLUX_INTERVALS = 700.0
 """Seconds after which Flux has fetched and applied what git has: more than its interval of ten minutes."""
@@ -29,3 +34,11 @@ def condition(record: ClusterRecord, kind: HealthCondition = HealthCondition.FLU
     found = record.condition(kind)
     assert found is not None
     return found
+
+
+def take_tokens(cloud: MemoryCloud, cluster: ClusterId, number: int) -> None:
+    """Take tokens of the limit for credentials, as jobs do, as far as there are so many."""
+    limiter = RateLimiter(None, cloud.ports)
+    with suppress(RateLimited):
+        for _ in range(number):
+            limiter.call(cluster.subscription, (AKS_OTHER,), lambda: None)

@@ -8,14 +8,34 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.messages import PlanRequest, SweepPart
 from shared.jobs.rate_limits import ARM_READ, Bucket, correct
-from shared.jobs.record import ClusterRecord
+from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.outbox import request_whole_sweep
 from shared.pipeline.sweep.sweep import handle as handle_request
 from shared.ports.azure import GetCluster, ListClusters
+from tests.support import fleet_files
+from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import on_azure
 
 LATER = 600.0
 """Seconds after which a record counts as settled."""
+
+
+SUBSCRIPTIONS = tuple(f"00000000-0000-0000-0000-00000000000{number}" for number in (1, 2, 3))
+
+
+def several(extra: str = "") -> MemoryCloud:
+    """Return a cloud with a Ready cluster in each of three subscriptions; ``extra`` is YAML of each spec."""
+    cloud = MemoryCloud(throttle=False, lock_seconds=600)
+    cloud.azure.engine.subscriptions = SUBSCRIPTIONS
+    files = fleet_files.fleet("a", "b", "c")
+    for name, subscription in zip("abc", SUBSCRIPTIONS, strict=True):
+        manifest = files[f"clusters/{name}/cluster.yaml"].decode()
+        manifest = manifest.replace("spec:\n", f"spec:\n  subscriptionId: {subscription}\n", 1)
+        files[f"clusters/{name}/cluster.yaml"] = (manifest + extra).encode()
+    push(cloud, files)
+    cloud.run()
+    assert set(phases(cloud).values()) == {Phase.READY}
+    return cloud
 
 
 def sweep(cloud: MemoryCloud) -> None:

@@ -135,7 +135,7 @@ def _cluster(entity: Any) -> ClusterRecord:
 _SUMMARY = (
     *("uid", "phase", "step", "reason", "generation", "observedGeneration", "needsAction", "contested"),
     *("environment", "location", "subscription", "resourceGroup", "lost", "finding"),
-    *("digest", "drifted"),
+    *("digest", "drifted", "recreated"),
 )
 
 
@@ -159,6 +159,7 @@ def _summary_columns(record: ClusterRecord) -> dict[str, Any]:
         "details": _DETAILS.dump_json(summary.details).decode(),
         "digest": summary.digest,
         "drifted": summary.drifted,
+        "recreated": summary.recreated,
     }
 
 
@@ -182,4 +183,5 @@ def _summary(entity: Entity) -> ClusterSummary:
         details=_DETAILS.validate_json(entity.get("details") or "null"),
         digest=entity.get("digest") or "",
         drifted=entity.get("drifted") or 0,
+        recreated=bool(entity.get("recreated")),
     )

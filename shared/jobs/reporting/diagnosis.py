@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from shared.fleet.planning.plan import Item
-from shared.jobs.drift import Drift
+from shared.jobs.drift import NAMED, Drift
 from shared.jobs.failures.errors import Throttled
 from shared.jobs.failures.fleet_problem import FleetProblem
 from shared.jobs.failures.remedies import NO_ACTION, suggested_action
@@ -160,7 +160,8 @@ def _drifted(record: ClusterRecord, drift: Drift, activity: str) -> Diagnosis:
     action = (
         f"{_DRIFT} {_LEFT_ALONE}" if all(each.left_alone for each in drift.fields) else f"{_DRIFT} {_WRITTEN}"
     )
-    activity = f"{activity}, and it differs from git in {drift}"
+    sources = " and ".join(dict.fromkeys(each.source for each in drift.fields[:NAMED] if each.source))
+    activity = f"{activity}, and it differs from git in {drift}" + (f", set in {sources}" if sources else "")
     return Diagnosis(activity, since, 0, None, following, None, _named(action, record))
 
 

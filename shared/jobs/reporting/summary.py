@@ -27,8 +27,9 @@ class ClusterSummary:
 
     ``lost`` and ``finding`` are those of the record. ``subscription`` and ``resource_group`` are where the
     cluster lives in Azure, "" in what the version before stored. ``digest`` is that of the cluster in Azure
-    in which nothing differs from git, "" for none; ``drifted`` counts the fields that differ. ``details`` are
-    None where they were not asked for, and in what the version before stored.
+    in which nothing differs from git, "" for none; ``drifted`` counts the fields that differ. ``recreated``
+    is that of the record. ``details`` are None where they were not asked for, and in what the version before
+    stored.
     """
 
     name: str
@@ -49,6 +50,12 @@ class ClusterSummary:
     details: SummaryDetails | None = field(default=None, compare=False)
     digest: str = ""
     drifted: int = 0
+    recreated: bool = False
+
+    @property
+    def idle(self) -> bool:
+        """Whether the record is idle: a cluster whose job is active has the phase of that job."""
+        return bool(self.finding) or self.phase is Phase.READY
 
 
 def summary_of(record: ClusterRecord) -> ClusterSummary:
@@ -76,4 +83,5 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         ),
         digest=record.verified.digest if record.verified else "",
         drifted=record.drift.count if record.drift else 0,
+        recreated=record.recreated,
     )

@@ -3,7 +3,9 @@
 The timer asks for a check. Its first message reads the summaries of all clusters, and sends messages that
 name those that are Ready. They share some sessions, so a large fleet takes few of the workers' sessions. A
 cluster whose API server is known costs no call to Azure. Any other one costs a kubeconfig: while fewer than
-half of the tokens for that are left, the jobs have them, and the check waits.
+half of the tokens for that are left, the jobs have them, and the cluster waits.
+
+A cluster that is not known to be healthy is checked again soon: each check of it asks for the next one.
 """
 
 from __future__ import annotations
@@ -15,11 +17,10 @@ from shared.jobs.failures.errors import ReconcileError, Retryable, Unexpected
 from shared.jobs.messages import CheckMessage
 from shared.jobs.outcomes import Done, Retry
 from shared.jobs.rate_limits import AKS_OTHER
-from shared.jobs.record import ClusterRecord, Phase, of_health
+from shared.jobs.record import ClusterRecord, of_health
 from shared.pipeline.checks.conclusions import conclude, findings, unknown
 from shared.pipeline.checks.reading import read
-from shared.pipeline.outbox import request_checks, request_rest
-from shared.pipeline.sweep.conclusions import is_idle
+from shared.pipeline.outbox import request_checks, request_next_check, request_rest
 from shared.pipeline.worker.cluster_access import ClusterAccess
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.pipeline.worker.steps.context import StepContext
@@ -30,7 +31,7 @@ log = logging.getLogger(__name__)
 CHECK_SECONDS = 120.0
 """After so many seconds another message continues: less than half of ``functionTimeout``."""
 WAIT_SECONDS = 60.0
-"""How long a check waits for tokens."""
+"""How long the clusters wait for which there is no token."""
 MOST_WAITS = 30
 """How often; then the next check reads the clusters that are left."""
 
@@ -51,46 +52,65 @@ def handle(message: CheckMessage, ports: Ports) -> None:
 
 def _handle(message: CheckMessage, ports: Ports) -> None:
     if not message.clusters:
-        names = [each.name for each in ports.state.summaries() if each.finding or each.phase is Phase.READY]
+        names = [each.name for each in ports.state.summaries() if each.idle]
         request_checks(names, message.check, ports)
         return
     end, limiter = ports.elapsed() + CHECK_SECONDS, RateLimiter(None, ports)
+    waiting: list[ClusterRecord] = []
     for position, name in enumerate(message.clusters):
-        rest = message.model_copy(update={"clusters": message.clusters[position:]})
         if position and ports.elapsed() > end:
-            request_rest(rest, ports)
-            return
+            request_rest(message.model_copy(update={"clusters": message.clusters[position:]}), ports)
+            break
         record = ports.state.cluster(name)
-        if record is None or not is_idle(record):
+        if record is None:
             continue
-        if not _affordable(record, limiter):
-            if message.attempt < MOST_WAITS:
-                request_rest(rest.model_copy(update={"attempt": message.attempt + 1}), ports, WAIT_SECONDS)
-            return
-        _check(record, message, limiter, ports)
+        if not record.idle:
+            request_next_check(record, ports, message.at)
+        elif not _affordable(record, waiting, limiter) or not _check(record, message, limiter, ports):
+            waiting.append(record)
+    if waiting:
+        _postpone(waiting, message, ports)
 
 
-def _affordable(record: ClusterRecord, limiter: RateLimiter) -> bool:
-    return record.api_server is not None or limiter.has_spare(AKS_OTHER, record.desired.id.subscription)
+def _postpone(waiting: list[ClusterRecord], message: CheckMessage, ports: Ports) -> None:
+    """Have clusters checked in a minute for which there is no token, not more often than ``MOST_WAITS``."""
+    if message.attempt < MOST_WAITS:
+        names = tuple(record.name for record in waiting)
+        rest = message.model_copy(update={"clusters": names, "attempt": message.attempt + 1})
+        request_rest(rest, ports, WAIT_SECONDS)
+        return
+    for record in waiting:
+        log.info("%s is left to the next check: there was no token for it", record.name)
+        request_next_check(record, ports, message.at)
 
 
-def _check(record: ClusterRecord, message: CheckMessage, limiter: RateLimiter, ports: Ports) -> None:
-    """Read one cluster, and save what is so of it."""
+def _affordable(record: ClusterRecord, waiting: list[ClusterRecord], limiter: RateLimiter) -> bool:
+    """Return whether a kubeconfig of a cluster may be read, if it needs one; a limit is a subscription's."""
+    subscription = record.desired.id.subscription
+    return record.api_server is not None or (
+        subscription not in {each.desired.id.subscription for each in waiting}
+        and limiter.has_spare(AKS_OTHER, subscription)
+    )
+
+
+def _check(record: ClusterRecord, message: CheckMessage, limiter: RateLimiter, ports: Ports) -> bool:
+    """Read one cluster, and save what is so of it; return False where a token for that is missing."""
     if record.finding and not of_health(record.finding):
         why = f"a sweep found {record.finding}: {record.job.reason}"
         conclude(record, unknown(why), record.api_server, message, ports)
-        return
+        return True
     access = ClusterAccess(record)
     try:
         reading = read(StepContext.of(record, access.over(limiter.over(ports))))
     except RateLimited as limited:
-        log.info("%s is left to the next check: %s", record.name, limited)
-        return
+        log.info("%s cannot be read yet: %s", record.name, limited)
+        return False
     except (ReconcileError, ComponentsError) as error:
         log.warning("%s cannot be read: %s", record.name, error)
         failed = error if isinstance(error, Retryable) else Unexpected(str(error))
         server = access.server_after(Retry(failed))
         conclude(record, unknown(f"{type(error).__name__}: {error}"), server, message, ports)
-        return
+        return True
     server = access.server_after(Done())
     conclude(record, findings(reading, record, ports), server, message, ports, reading.inside)
+    return True

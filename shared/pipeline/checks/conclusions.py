@@ -12,24 +12,20 @@ from shared.fleet.kubernetes.flux_readiness import commit_of
 from shared.fleet.kubernetes.health import Fault
 from shared.fleet.kubernetes.inside import Inside
 from shared.jobs.failures.errors import ReconcileError, Stale
-from shared.jobs.health import HEALTHY, Finding, HealthCondition, checked, faults_of, outcome_of
+from shared.jobs.health import HEALTHY, Finding, HealthCondition, checked, outcome_of
 from shared.jobs.messages import CheckMessage
 from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.events import events_between
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.pipeline.checks.reading import Reading
 from shared.pipeline.facts import store_fact
-from shared.pipeline.outbox import request_check_again, request_status_again
+from shared.pipeline.outbox import request_next_check, request_status_again
 from shared.pipeline.sweep.conclusions import written_beside
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.verify import pulls_the_fleet
 from shared.ports import Ports
 
 log = logging.getLogger(__name__)
-
-AGAIN_SECONDS = 300.0
-"""An unhealthy cluster is checked again after the patience that the settings allow it, and no sooner."""
-CLOCKS_DIFFER = 5.0
 
 
 def unknown(why: str) -> Sequence[Finding]:
@@ -84,8 +80,7 @@ def conclude(
 
     ``inside`` is what it read, None when it could not read: what the one before read remains, with its time.
 
-    The report is requested first, so that a crash cannot lose it. A cluster that has just become unhealthy is
-    checked again when it would no longer be Ready, and from then on until it is healthy.
+    What follows is requested first, so that a crash cannot lose it.
     """
     now, patience = ports.clock(), timedelta(seconds=ports.config.unhealthy_seconds)
     after = checked(replace(record, api_server=server, inside=inside or record.inside), found, now)
@@ -96,9 +91,7 @@ def conclude(
         events = list(events_between(after, concluded, outcome))
         after = concluded
         request_status_again(ports.state.fleet().commit, ports)
-    if any(message.again or each.since == now for each in faults_of(after)):
-        seconds = max(AGAIN_SECONDS, ports.config.unhealthy_seconds) + CLOCKS_DIFFER
-        request_check_again(record.name, message, ports, after=seconds)
+    request_next_check(after, ports, message.at)
     if events:
         ports.state.append(events)
         store_fact(record, after, ports)

@@ -75,7 +75,11 @@ def _handle(received: ReceivedDeadLetter, ports: Ports) -> bool:
         _fail_job(message, received, ports)
         return True
     if isinstance(message, CheckMessage):
-        return True  # the next check reads the same clusters
+        for name in message.clusters:  # the next check of the fleet reads those that are healthy so far
+            record = ports.state.cluster(name)
+            if record is not None:
+                outbox.request_next_check(record, ports, message.at)
+        return True
     if isinstance(message, PlanRequest):
         _record_problem(message, received, ports)
         return message.kind in ("plan", "report", "sweep", "notify") and message.approval is None

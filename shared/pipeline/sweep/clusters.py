@@ -10,7 +10,8 @@ from shared.jobs.failures.errors import ClusterMissing, ReconcileError, Retryabl
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import SweepPart
 from shared.pipeline.outbox import request_sweep
-from shared.pipeline.sweep.conclusions import conclude, is_idle
+from shared.pipeline.sweep.conclusions import conclude
+from shared.pipeline.sweep.sources import Sources
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.ports import Ports
 from shared.ports.azure import GetCluster
@@ -40,7 +41,7 @@ class Checked:
     changed: bool
 
 
-def check(part: SweepPart, attempt: int, end: float, ports: Ports) -> Checked:
+def check(part: SweepPart, attempt: int, end: float, sources: Sources, ports: Ports) -> Checked:
     """Read clusters one by one, and conclude what is so of each.
 
     A cluster that does not exist is read a second time, some seconds later. The rest continues in another
@@ -56,7 +57,7 @@ def check(part: SweepPart, attempt: int, end: float, ports: Ports) -> Checked:
             request_sweep(rest, ports)
             break
         record = ports.state.cluster(name)
-        if record is None or not is_idle(record):
+        if record is None or not record.idle:
             continue
         try:
             existing = limiter.over(ports).azure.call(GetCluster(record.desired.id))
@@ -73,7 +74,7 @@ def check(part: SweepPart, attempt: int, end: float, ports: Ports) -> Checked:
             continue
         if existing is not None and part.subscription:
             lacking.append(name)
-        changed = conclude(record, existing, ports) or changed
+        changed = conclude(record, existing, sources, ports) or changed
     if absent:
         again = {"clusters": tuple(absent), "absent": True, "reservations": {}}
         request_sweep(part.model_copy(update=again), ports, after=ports.config.lag_seconds)
@@ -81,15 +82,16 @@ def check(part: SweepPart, attempt: int, end: float, ports: Ports) -> Checked:
 
 
 def postpone(part: SweepPart, limited: RateLimited, limiter: RateLimiter, attempt: int, ports: Ports) -> None:
-    """Ask for a part again at the time for which its tokens are reserved.
+    """Ask for a part again at the time for which its tokens are reserved, each time as another message.
 
-    A part that has waited for that time already came too early by the clock of this instance. It waits longer
-    each time, as another message.
+    One that has waited for that time already came too early by the clock of this instance: it waits longer.
     """
     waited = any(limited.at in moments for moments in part.reservations.values())
-    early = part.early + 1 if waited else 0
+    early = part.early + 1
     reserved = part.model_copy(update={"reservations": dict(limiter.reserved), "early": early})
-    seconds = max(0.0, (limited.at - ports.clock()).total_seconds()) + EARLY_SECONDS * early
+    seconds = max(0.0, (limited.at - ports.clock()).total_seconds()) + (
+        EARLY_SECONDS * early if waited else 0
+    )
     request_sweep(reserved, ports, after=seconds, attempt=attempt)
 
 

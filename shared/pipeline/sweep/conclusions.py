@@ -16,12 +16,13 @@ from shared.fleet.manifests.cluster.drift import DriftAction
 from shared.jobs.drift import Verified, exhausted
 from shared.jobs.failures.errors import ClusterMissing, Stale
 from shared.jobs.outcomes import Done, Fail
-from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.events import Event, correction_event, drift_event, events_between
 from shared.jobs.transitions.apply_comparison import apply_comparison, start_correction
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.pipeline.facts import store_fact
-from shared.pipeline.outbox import send_continuation
+from shared.pipeline.outbox import request_next_check, send_continuation
+from shared.pipeline.sweep.sources import Sources
 from shared.pipeline.sweep.verdicts import Found, finding_of_sweep, verdict
 from shared.pipeline.worker.steps.azure_state import busy
 from shared.pipeline.worker.steps.context import StepContext
@@ -36,36 +37,34 @@ SETTLED = timedelta(minutes=2)
 """How long before a list a record must have been written: Azure may list a cluster as it was a moment ago."""
 
 
-def is_idle(record: ClusterRecord) -> bool:
-    """Return whether a sweep says how the cluster is: it was verified Ready, and has had no job since."""
-    return bool(record.finding) or (record.phase is Phase.READY and not record.job.active)
-
-
-def conclude_from_list(name: str, existing: Json, listed_at: datetime, ports: Ports) -> bool:
+def conclude_from_list(
+    name: str, existing: Json, listed_at: datetime, sources: Sources, ports: Ports
+) -> bool:
     """Conclude what a list shows of a cluster, unless its record was written at about that time.
 
     Return whether the cluster is not Ready any more, or is so again.
     """
     record = ports.state.cluster(name)
-    if record is None or not is_idle(record) or record.updated >= listed_at - SETTLED:
+    if record is None or not record.idle or record.updated >= listed_at - SETTLED:
         return False
-    return conclude(record, existing, ports)
+    return conclude(record, existing, sources, ports)
 
 
-def conclude(record: ClusterRecord, existing: Json | None, ports: Ports) -> bool:
+def conclude(record: ClusterRecord, existing: Json | None, sources: Sources, ports: Ports) -> bool:
     """Save what Azure shows of an idle cluster, if its record says something else, and start a correction.
 
     Return whether the cluster is not Ready any more, or is so again. A record that somebody else writes
     meanwhile is left to them, and to the next sweep.
     """
     owner, now = StepContext.of(record, ports).owner, ports.clock()
-    found, after, events = verdict(existing, owner), record, list[Event]()
+    found, concluded, events = verdict(existing, owner), record, list[Event]()
     turned = (found.error.kind if found else "") != finding_of_sweep(record.finding)
     if turned:
-        after, events = _turned(record, found, now)
+        concluded, events = _turned(record, found, now)
+    after = concluded
     if found is None and existing is not None:
         decided = _decided(after, existing, owner, now)
-        compared = _compared(after, decided, existing, owner, now)
+        compared = sources.added(_compared(after, decided, existing, owner, now))
         events += drift_event(after, compared)
         # One that a check found unhealthy is left to a person: its job would apply Flux again, unasked.
         after = compared if compared.finding else start_correction(compared, decided or (), now=now)
@@ -80,12 +79,13 @@ def conclude(record: ClusterRecord, existing: Json | None, ports: Ports) -> bool
         return False
     ports.state.append(events)
     if turned:
-        store_fact(record, after, ports)
+        store_fact(record, concluded, ports)
+        request_next_check(after, ports)
     try:
         saved = ports.state.save(after)
     except Stale:
         current = written_beside(record, ports)
-        return current is not None and conclude(current, existing, ports)
+        return current is not None and conclude(current, existing, sources, ports)
     if saved.job.active:
         send_continuation(saved, ports)
     return turned
@@ -109,10 +109,10 @@ def _turned(record: ClusterRecord, found: Found | None, now: datetime) -> tuple[
     after = apply_outcome(record, outcome, now=now, jitter=0)
     if found:
         next_run = replace(after.job.next_run, contest=found.contest)
-        # What ran, and what the cluster had beyond git, is no part of another one in its place.
-        missing = isinstance(found.error, ClusterMissing)
         after = replace(after, job=replace(after.job, next_run=next_run))
-        after = replace(after, verified=None, running=None, inside=None) if missing else after
+        if isinstance(found.error, ClusterMissing):
+            # What ran, what the cluster had beyond git, and its address are no part of another in its place.
+            after = replace(after, verified=None, running=None, inside=None, api_server=None)
     log.warning("%s: %s", record.name, found.error if found else "as it was verified again")
     return after, list(events_between(record, after, outcome))
 
@@ -144,11 +144,6 @@ def _compared(
 
 def _recreated(record: ClusterRecord, now: datetime) -> ClusterRecord:
     """Return the record of a cluster that does not exist, with the job that the policy may ask for."""
-    policy = None if record.desired.problem else record.desired.spec.drift
-    if (
-        policy is None
-        or policy.missing_cluster != "recreate"
-        or MISSING in exhausted(record.corrections, now)
-    ):
+    if not record.recreated or MISSING in exhausted(record.corrections, now):
         return record
     return start_correction(record, [Decided(MISSING_CLUSTER, DriftAction.CORRECT)], now=now)

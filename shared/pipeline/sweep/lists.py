@@ -10,9 +10,9 @@ from datetime import datetime
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId, SubscriptionId
 from shared.jobs.failures.errors import ReconcileError
-from shared.jobs.record import Phase
 from shared.jobs.reporting.summary import ClusterSummary
 from shared.pipeline.sweep.conclusions import conclude_from_list
+from shared.pipeline.sweep.sources import Sources
 from shared.pipeline.sweep.verdicts import (
     installation_in,
     is_suspect,
@@ -42,6 +42,7 @@ def compare(
     summaries: Sequence[ClusterSummary],
     installation: str,
     started: datetime,
+    sources: Sources,
     ports: Ports,
 ) -> Compared:
     """Conclude what a whole list of a subscription shows of the idle clusters that should be there.
@@ -50,7 +51,7 @@ def compare(
     """
     lacking, changed = [], False
     for summary in summaries:
-        if not (summary.finding or summary.phase is Phase.READY):
+        if not summary.idle:
             continue
         existing = listed.get(place_of_summary(summary))
         if not is_suspect(summary, existing, owner_of(summary, installation, ports.config)):
@@ -58,7 +59,7 @@ def compare(
         if existing is None:
             lacking.append(summary.name)
         else:
-            changed = conclude_from_list(summary.name, existing, started, ports) or changed
+            changed = conclude_from_list(summary.name, existing, started, sources, ports) or changed
     return Compared(lacking, changed)
 
 

@@ -22,6 +22,7 @@ from shared.pipeline.outbox import request_report, request_sweep
 from shared.pipeline.planner.reporter import report_again
 from shared.pipeline.sweep.clusters import ATTEMPTS, check, postpone, request_checks, retry
 from shared.pipeline.sweep.lists import compare, orphans_of, read_list
+from shared.pipeline.sweep.sources import Sources
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.ports import Ports
 from shared.ports.sweeps import Listing, SweepRecord
@@ -52,19 +53,22 @@ def handle(request: PlanRequest, ports: Ports) -> None:
 
 def _handle(part: SweepPart, attempt: int, ports: Ports) -> None:
     end, fleet = ports.elapsed() + SWEEP_SECONDS, ports.state.fleet()
+    sources = Sources(fleet.commit, ports)
     if part.clusters:
-        checked = check(part, attempt, end, ports)
+        checked = check(part, attempt, end, sources, ports)
         if checked.lacking:
             _save(partial(_with_problem, subscription=part.subscription, lacking=checked.lacking), ports)
         changed, lost = checked.changed, False
     else:
-        changed, lost = _sweep(part, attempt, end, fleet.installation, ports)
+        changed, lost = _sweep(part, attempt, end, fleet.installation, sources, ports)
     newest = ports.state.plan(fleet.commit) if lost and not changed else None
     if changed or (newest and not newest.open):
         report_again(fleet.commit, ports)
 
 
-def _sweep(part: SweepPart, attempt: int, end: float, installation: str, ports: Ports) -> tuple[bool, bool]:
+def _sweep(
+    part: SweepPart, attempt: int, end: float, installation: str, sources: Sources, ports: Ports
+) -> tuple[bool, bool]:
     """List the subscriptions of a part; return whether a record changed, and whether one was lost before."""
     started, changed = ports.clock(), False
     summaries = _with_places(ports.state.summaries(), ports)
@@ -79,7 +83,7 @@ def _sweep(part: SweepPart, attempt: int, end: float, installation: str, ports: 
             break
         one = part.model_copy(update={"after": "", "subscription": subscription})
         last, own = before.get(subscription, Listing(subscription)), known.get(subscription, [])
-        after[subscription], concluded = _list(one, last, own, installation, attempt, ports)
+        after[subscription], concluded = _list(one, last, own, installation, attempt, sources, ports)
         changed = changed or concluded
     begins = not part.subscription and not part.after
     ends = not part.subscription and len(after) == len(todo)
@@ -106,6 +110,7 @@ def _list(
     summaries: Sequence[ClusterSummary],
     installation: str,
     attempt: int,
+    sources: Sources,
     ports: Ports,
 ) -> tuple[Listing, bool]:
     """Compare a subscription with the records; return its list, and whether a record changed.
@@ -122,7 +127,7 @@ def _list(
         log.warning("the clusters of %s cannot be listed: %s: %s", before.subscription, error.kind, error)
         retry(part, error, attempt, ports)
         return replace(before, problem=f"its clusters cannot be listed: {error.kind}: {error}"), False
-    compared = compare(listed, summaries, installation, started, ports)
+    compared = compare(listed, summaries, installation, started, sources, ports)
     request_checks(compared.lacking, part, ports)
     orphans = orphans_of(listed, summaries, before, started, limiter.over(ports))
     return replace(before, at=started, problem="", orphans=orphans), compared.changed

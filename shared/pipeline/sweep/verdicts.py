@@ -85,8 +85,11 @@ def _failed(existing: Json, owner: Owner) -> ClusterFailed | None:
 def is_suspect(summary: ClusterSummary, existing: Json | None, owner: Owner) -> bool:
     """Return whether Azure seems to show something else of an idle cluster than its record says.
 
-    A cluster that differs from git always does: its record knows since when, and what is done about it.
+    A cluster that differs from git always does: its record knows since when, and what is done about it. So
+    does a missing one that its policy has created again: it was too often, or its job would run.
     """
+    if existing is None and summary.recreated:
+        return True
     found = verdict(existing, owner)
     if found or finding_of_sweep(summary.finding) or existing is None:
         return (found.error.kind if found else "") != finding_of_sweep(summary.finding)

@@ -31,6 +31,7 @@ from shared.jobs.rate_limits import (
     Limit,
     correct,
     reserve,
+    spare,
     take,
 )
 from shared.jobs.record import ClusterRecord
@@ -121,10 +122,10 @@ class RateLimiter:
             raise
 
     def has_spare(self, limit: Limit, subscription: str) -> bool:
-        """Return whether half of a limit is unused now: what is not urgent leaves the rest to others."""
+        """Return whether half of the tokens for everybody are unused now."""
         now = self._ports.clock()
         bucket = self._ports.state.bucket(_key(limit.common, subscription)) or Bucket(now)
-        return bucket.full_at <= now + limit.common.usable // 2 * limit.common.interval
+        return spare(bucket, limit.common, now=now)
 
     @property
     def reserved(self) -> Mapping[str, tuple[datetime, ...]]:

@@ -21,7 +21,7 @@ import logging
 from dataclasses import replace
 
 from shared.jobs.failures.errors import ReconcileError, Retryable, Stale, Unexpected
-from shared.jobs.health import problem_of
+from shared.jobs.health import needs_check
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import JobMessage, job_message
 from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry
@@ -63,6 +63,8 @@ PRUNE_EVERY = 50
 """After about this many outcomes of a cluster its old events are removed: a query and some deletes."""
 INVOCATION_SECONDS = 150.0
 """How long the steps of one message may take together: half of ``functionTimeout`` in host.json."""
+CHECK_AFTER_SECONDS = 10.0
+"""How long after the end of a job its cluster is checked: by then the record is saved."""
 POSTPONE_SECONDS = 15
 """How long a message waits when the state does not answer; the tenth delivery would dead-letter it."""
 
@@ -180,6 +182,9 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
         leased.advance(following, events)
         return True
     store_fact(before, after, ports)
+    if not after.job.active and needs_check(after):  # what a check found before may be over
+        moment = f"{after.uid}:{after.job.sequence}"
+        outbox.request_checks([after.name], moment, ports, after=CHECK_AFTER_SECONDS)
     try:
         leased.save(following or after, events)
     except Stale:
@@ -191,8 +196,6 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
         send_continuation(leased.record, ports)
     if changed or not after.job.active:
         outbox.request_report(ports)
-    if not after.job.active and problem_of(after):  # what a check found before may be over
-        outbox.request_checks([after.name], str(after.job.sequence), ports)
     return following is not None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import Unavailable
 from shared.jobs.health import HealthCondition
 from shared.jobs.messages import CheckMessage, PlanRequest, SweepPart
-from shared.jobs.rate_limits import AKS_OTHER
+from shared.jobs.rate_limits import AKS_OTHER, Bucket, Limit
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.transitions.acceptance import accept_retry
 from shared.pipeline.checks import checks
@@ -25,11 +26,12 @@ from shared.ports import Message
 from shared.ports.azure import GetCluster
 from tests.support import one_cluster
 from tests.support.calls_inside import counted
-from tests.support.checks import check, condition, pass_time
+from tests.support.checks import check, condition, pass_time, take_tokens
 from tests.support.flux_components import installed, named
 from tests.support.one_cluster import ENTRA, ONE, api, ready, record
 from tests.support.pipeline_runs import another_worker_for_each_message, phases
 from tests.support.replaced_ports import Around
+from tests.support.sweeps import several
 
 PLATFORM = HealthCondition.PLATFORM
 EXTRA = tuple(named("ConfigMap", f"map-{number}", data={"a": "b"}) for number in range(20))
@@ -82,7 +84,7 @@ def test_a_token_opens_a_known_api_server_and_any_other_costs_a_kubeconfig(
 def test_a_check_leaves_half_of_the_kubeconfigs_to_the_jobs() -> None:
     cloud = ready()
     another_worker_for_each_message(cloud)
-    take_tokens(cloud, 30)
+    take_tokens(cloud, ONE, 30)
     request_checks(["one"], "a check", cloud.ports)
     cloud.run(seconds=1)
     assert record(cloud).condition(HealthCondition.FLUX) is None
@@ -90,11 +92,54 @@ def test_a_check_leaves_half_of_the_kubeconfigs_to_the_jobs() -> None:
     assert condition(record(cloud)).status is True
 
 
-def take_tokens(cloud: MemoryCloud, number: int) -> None:
-    """Take tokens of the limit for credentials, as jobs do."""
-    limiter = RateLimiter(None, cloud.ports)
-    for _ in range(number):
-        limiter.call(ONE.subscription, (AKS_OTHER,), lambda: None)
+def test_a_cluster_that_no_token_is_left_for_holds_up_no_other_one() -> None:
+    cloud = several()
+    another_worker_for_each_message(cloud)
+    take_tokens(cloud, ONE, 30)
+    request_checks(["a", "b", "c"], "a check", cloud.ports)
+    cloud.run(seconds=1)
+    assert [read_of(cloud, name) for name in "abc"] == [False, True, True]
+    cloud.run(seconds=200, until=lambda: read_of(cloud, "a"))
+    assert read_of(cloud, "a")
+
+
+def read_of(cloud: MemoryCloud, name: str) -> bool:
+    found = cloud.state.cluster(name)
+    assert found is not None
+    return found.condition(HealthCondition.FLUX) is not None
+
+
+def test_a_cluster_whose_token_somebody_takes_first_is_read_once_there_is_another() -> None:
+    cloud = ready()
+    another_worker_for_each_message(cloud)
+    spare = RateLimiter.has_spare
+
+    def then_taken(self: RateLimiter, limit: Limit, subscription: str) -> bool:
+        found = spare(self, limit, subscription)
+        take_tokens(cloud, ONE, 60 if found else 0)
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RateLimiter, "has_spare", then_taken)
+        request_checks(["one"], "a check", cloud.ports)
+        cloud.run(seconds=1)
+    assert not read_of(cloud, "one")
+    cloud.run(seconds=200, until=lambda: read_of(cloud, "one"))
+    assert read_of(cloud, "one")
+
+
+def test_a_bucket_that_a_wrong_clock_filled_stops_no_check() -> None:
+    cloud = ready()
+    another_worker_for_each_message(cloud)
+    key = f"{ONE.subscription}|{AKS_OTHER.name}"
+    before = cloud.state.bucket(key)
+    full_at = cloud.clock() + timedelta(days=400)
+    cloud.state.save_bucket(key, Bucket(full_at, before.etag if before else ""))
+    check(cloud)
+    assert condition(record(cloud)).status is True
+    repaired = cloud.state.bucket(key)
+    assert repaired is not None
+    assert repaired.full_at - cloud.clock() < timedelta(minutes=5)
 
 
 def test_a_cluster_that_does_not_answer_is_unknown_and_never_healthy() -> None:

@@ -11,6 +11,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import FluxUnhealthy
 from shared.jobs.messages import SweepPart
 from shared.jobs.outcomes import Fail
+from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.pipeline.api.acts.replay import replay
@@ -145,6 +146,24 @@ def test_labels_taints_and_mode_of_a_pool_are_compared() -> None:
         "nodePools[apps].nodeLabels.own": ("", '"x"'),
         "nodePools[apps].nodeTaints": ("[]", '["k=v:NoSchedule"]'),
     }
+
+
+def test_a_job_that_ends_while_the_cluster_differs_does_not_say_that_it_is_in_sync() -> None:
+    cloud = ready("  tags: {cost: a}\n")
+    wanted = files("  tags: {cost: b}\n")
+    push(cloud, wanted | {"platform/broken.yaml": b"kind: [unfinished"})
+    cloud.run(seconds=300, until=lambda: False)
+    assert record(cloud).job.step.name is Step.VERIFY
+    tag_by_hand(cloud, ONE, cost="x")
+    push(cloud, wanted)
+    cloud.run(seconds=900)
+    assert phases(cloud) == {"one": Phase.READY}
+    assert in_sync(cloud) == (None, "NotCompared")
+    sweep(cloud)
+    assert in_sync(cloud) == (False, "Drifted")
+    tag_by_hand(cloud, ONE, cost="b")
+    sweep(cloud)
+    assert in_sync(cloud) == (True, "Done")
 
 
 def test_an_operation_that_runs_is_left_to_the_next_sweep() -> None:

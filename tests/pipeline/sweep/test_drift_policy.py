@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -16,11 +15,18 @@ from shared.pipeline import outbox
 from shared.pipeline.api.views.drift import drift_view
 from shared.pipeline.api.views.parts import FIRST_PAGE
 from shared.pipeline.sweep import conclusions
+from shared.pipeline.sweep.sources import Sources
 from shared.ports.azure import PutCluster, Written
 from tests.support.one_cluster import ONE, cluster, files, pool, pools, ready, record, suspended
 from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.replaced_ports import on_azure
-from tests.support.sweeps import LATER, change_pool_by_hand, delete_by_hand, handle, sweep, tag_by_hand
+from tests.support.sweeps import (
+    LATER,
+    change_pool_by_hand,
+    handle,
+    sweep,
+    tag_by_hand,
+)
 
 CORRECT = "  drift: {action: correct}\n"
 TAGS = "  tags: {cost: a}\n"
@@ -195,7 +201,9 @@ def test_two_sweeps_at_once_start_one_correction() -> None:
     before = record(cloud)
     for _ in range(2):
         handle(cloud, SweepPart())
-    conclusions.conclude(before, cluster(cloud), cloud.ports)  # a sweep that read the record before
+    conclusions.conclude(
+        before, cluster(cloud), Sources(before.commit, cloud.ports), cloud.ports
+    )  # a sweep that read the record before
     assert events(cloud, 100).count("Correcting") == 1
     assert record(cloud).job.sequence == before.job.sequence + 2
     cloud.run()
@@ -233,46 +241,6 @@ def test_a_suspended_cluster_is_not_corrected() -> None:
     handle(cloud, SweepPart())
     cloud.run(seconds=3600)
     assert (accepted(cloud), pools(cloud)["apps"]["count"]) == (before, 5)
-
-
-def test_a_missing_cluster_is_created_again_only_where_the_policy_says_so() -> None:
-    cloud = ready("  drift: {action: correct}\n")
-    delete_by_hand(cloud, ONE)
-    sweep(cloud)
-    assert record(cloud).finding == "ClusterMissing"
-    cloud = ready("  drift: {missingCluster: recreate}\n")
-    delete_by_hand(cloud, ONE)
-    sweep(cloud)
-    cloud.run()
-    assert phases(cloud) == {"one": Phase.READY}
-    assert accepted(cloud)["create", "one"] == 2
-    assert "Correcting" in events(cloud, 50)
-
-
-def test_what_a_policy_of_azure_adds_to_a_cluster_that_is_created_again_is_no_drift() -> None:
-    cloud = ready("  drift: {missingCluster: recreate}\n")
-    azure = cloud.ports.azure
-
-    def policy(write: PutCluster) -> Written:
-        return azure.call(replace(write, body={**write.body, "tags": {**write.body["tags"], "stamp": "x"}}))
-
-    on_azure(cloud, PutCluster, policy)
-    delete_by_hand(cloud, ONE)
-    sweep(cloud)
-    cloud.run()
-    assert cluster(cloud)["tags"]["stamp"] == "x"
-    sweep(cloud)
-    assert (phases(cloud), shown(cloud)) == ({"one": Phase.READY}, {})
-
-
-def test_a_cluster_that_something_deletes_again_and_again_is_created_three_times() -> None:
-    cloud = ready("  drift: {missingCluster: recreate}\n")
-    for _ in range(4):
-        delete_by_hand(cloud, ONE)
-        sweep(cloud)
-        cloud.run()
-    assert record(cloud).finding == "ClusterMissing"
-    assert accepted(cloud)["create", "one"] == 4
 
 
 def test_a_correction_that_failed_and_is_tried_again_leaves_the_same_fields_alone() -> None:

@@ -21,13 +21,15 @@ def test_the_views_name_the_fields_and_since_when() -> None:
     assert detail is not None
     assert why is not None
     assert detail["reason"] == "differs from git in nodePools[apps].count"  # type: ignore[typeddict-item]
-    assert why["doing"].endswith("it differs from git in nodePools[apps].count")
-    assert detail["events"][0]["message"] == "differs from git in nodePools[apps].count (2 in git, 5 live)"
+    source = "clusters/one/cluster.yaml:11"
+    assert why["doing"].endswith(f"it differs from git in nodePools[apps].count, set in {source}")
+    message = f"differs from git in nodePools[apps].count (2 in {source}, 5 live)"
+    assert detail["events"][0]["message"] == message
     (shown,) = drift_view(cloud.ports, FIRST_PAGE)["clusters"]
     (field,) = shown["fields"]
-    assert (shown["name"], field["path"], field["git"], field["live"]) == (
+    assert (shown["name"], field["path"], field["git"], field["live"], field["source"]) == (
         *("one", "nodePools[apps].count"),
-        *("2", "5"),
+        *("2", "5", source),
     )
     assert drift_of_cluster("one", cloud.ports) == drift_view(cloud.ports, FIRST_PAGE)
     assert drift_of_cluster("two", cloud.ports) is None

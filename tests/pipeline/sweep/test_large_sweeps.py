@@ -10,37 +10,20 @@ from typing import Any
 import pytest
 
 from localcloud.azure.world.azure_world import AzureWorld
-from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId
-from shared.jobs.failures.errors import Throttled, Unavailable
+from shared.jobs.failures.errors import Stale, Throttled, Unavailable
 from shared.jobs.messages import PlanRequest, SweepPart
+from shared.jobs.rate_limits import Bucket
 from shared.jobs.record import Phase
 from shared.pipeline.outbox import request_whole_sweep
 from shared.pipeline.sweep import sweep as sweeps
+from shared.pipeline.worker.rate_limiter import TRIES
 from shared.ports import Ports
 from shared.ports.azure import GetCluster, ListClusters
-from tests.support import fleet_files
 from tests.support.one_cluster import ONE, ready, record
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import phases
 from tests.support.replaced_ports import around, on_azure
-from tests.support.sweeps import delete_by_hand, reads_of, sweep, use_up_reads
-
-SUBSCRIPTIONS = tuple(f"00000000-0000-0000-0000-00000000000{number}" for number in (1, 2, 3))
-
-
-def several() -> MemoryCloud:
-    """Return a cloud with a Ready cluster in each of three subscriptions."""
-    cloud = MemoryCloud(throttle=False, lock_seconds=600)
-    cloud.azure.engine.subscriptions = SUBSCRIPTIONS
-    files = fleet_files.fleet("a", "b", "c")
-    for name, subscription in zip("abc", SUBSCRIPTIONS, strict=True):
-        manifest = files[f"clusters/{name}/cluster.yaml"].decode()
-        manifest = manifest.replace("spec:\n", f"spec:\n  subscriptionId: {subscription}\n", 1)
-        files[f"clusters/{name}/cluster.yaml"] = manifest.encode()
-    push(cloud, files)
-    cloud.run()
-    assert set(phases(cloud).values()) == {Phase.READY}
-    return cloud
+from tests.support.sweeps import SUBSCRIPTIONS, delete_by_hand, reads_of, several, sweep, use_up_reads
 
 
 def listed(reads: Sequence[GetCluster | ListClusters]) -> list[str]:
@@ -128,6 +111,24 @@ def test_a_sweep_that_comes_before_its_tokens_by_the_clock_of_its_instance_waits
     behind = timedelta(seconds=3)
     cloud.with_ports(lambda ports: replace(ports, clock=lambda: cloud.clock() - behind))
     cloud.run(seconds=300)
+    assert cloud.state.sweep().listings[0].problem == ""
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_sweep_that_gets_no_reservation_because_others_take_them_is_tried_again(times: int) -> None:
+    cloud = ready()
+    inner, lost = cloud.state, [Stale("another worker was first")] * (2 * TRIES * times)
+
+    def save_bucket(key: str, bucket: Bucket) -> None:
+        if lost:
+            raise lost.pop()
+        inner.save_bucket(key, bucket)
+
+    cloud.clock.advance(600)
+    around(cloud, "state", save_bucket=save_bucket)
+    request_whole_sweep(cloud.ports)
+    cloud.run(seconds=600)
+    assert lost == []
     assert cloud.state.sweep().listings[0].problem == ""
 
 

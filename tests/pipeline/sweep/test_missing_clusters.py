@@ -13,7 +13,7 @@ from shared.pipeline.api.views.clusters import cluster_detail, fleet_view
 from shared.pipeline.api.views.why import why_view
 from shared.ports.azure import GetCluster, ListClusters, Page
 from tests.support import fleet_files
-from tests.support.one_cluster import ONE, advice, files, ready, record
+from tests.support.one_cluster import ENTRA, ONE, advice, files, ready, record
 from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.replaced_ports import on_azure
 from tests.support.sweeps import delete_by_hand, handle, reads_of, ready_condition, sweep
@@ -188,6 +188,15 @@ def test_two_sweeps_at_once_are_harmless() -> None:
     events = [event.reason for event in cloud.state.events("one", 50)]
     assert events.count("Failed") == 1
     assert ready_condition(record(cloud)) == (False, "ClusterMissing")
+
+
+def test_nothing_of_a_deleted_cluster_is_part_of_the_one_that_takes_its_place() -> None:
+    cloud = ready(ENTRA)
+    assert record(cloud).api_server is not None
+    delete_by_hand(cloud, ONE)
+    sweep(cloud)
+    found = record(cloud)
+    assert (found.verified, found.running, found.api_server) == (None, None, None)
 
 
 def test_the_advice_names_the_activity_log() -> None:

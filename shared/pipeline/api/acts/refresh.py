@@ -10,7 +10,6 @@ from shared.pipeline.api import schema
 from shared.pipeline.api.acts.approval import operator
 from shared.pipeline.http_result import HttpResult, rejected, unknown_cluster
 from shared.pipeline.outbox import request_checks, request_sweep, request_whole_check, request_whole_sweep
-from shared.pipeline.sweep.conclusions import is_idle
 from shared.ports import Ports
 
 MAX_CLUSTERS = 100
@@ -25,7 +24,7 @@ def refresh(names: Sequence[str], actor: str, ports: Ports) -> HttpResult:
         record = ports.state.cluster(name)
         if record is None:
             return rejected(404, unknown_cluster(name, ports.config.fleet))
-        if not is_idle(record):
+        if not record.idle:
             activity = diagnose(record, now=ports.clock(), retries=ports.config.retries).activity
             return rejected(
                 409, f"{name} is not refreshed, because its job reads Azure itself: it {activity}"

@@ -10,6 +10,7 @@ class DriftedField(TypedDict):
 
     ``leftAlone``: no job changes it, because git does not name it, or because AKS cannot go back.
     ``action`` is what the policy does, ``note`` why it is not what the policy asks for; "" for nothing.
+    ``source`` is the "file:line" that sets the value of git; "" where git has none.
     """
 
     path: str
@@ -19,6 +20,7 @@ class DriftedField(TypedDict):
     leftAlone: bool
     action: str
     note: str
+    source: str
 
 
 class DriftedCluster(TypedDict):

@@ -46,4 +46,5 @@ def _field(field: DriftedField) -> schema.DriftedField:
         "leftAlone": field.left_alone,
         "action": field.action.value,
         "note": field.note,
+        "source": field.source,
     }
