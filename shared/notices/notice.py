@@ -24,8 +24,8 @@ class Notice:
     key replaces a problem or ends it. ``subject`` names that for a person. ``reason`` is the class of the
     error, ``detail`` a sentence, ``action`` what comes next, ``diff`` a unified diff, each "" for none.
     ``sequence`` orders the facts of a cluster that have the same time. ``names`` are the clusters that a
-    fact of the fleet is about. ``since`` is when a problem that is ``over``
-    began.
+    fact of the fleet is about. ``since`` is when a problem that is ``over`` began, ``became`` the kind of the
+    problem that took its place, "" for none.
     """
 
     id: str
@@ -45,6 +45,7 @@ class Notice:
     names: tuple[str, ...] = ()
     since: datetime | None = None
     over: bool = False
+    became: str = ""
 
     @property
     def severity(self) -> Severity:

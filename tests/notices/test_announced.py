@@ -17,19 +17,14 @@ from shared.notices.announced import (
     CONFIRM_AGAIN,
     LONGEST,
     MOST_PENDING,
-    OVER,
     PASSING,
-    RETRIES,
     Announced,
     compare,
     confirm,
-    delivered,
-    due,
-    failed,
-    next_moment,
     take,
     unconfirmed,
 )
+from shared.notices.deliveries import OVER, RETRIES, delivered, due, failed, next_moment
 from shared.notices.digest import MOST_MESSAGES, Links, Outgoing, messages
 from shared.notices.kinds import Kind, Severity
 from shared.notices.notice import Notice
@@ -38,6 +33,7 @@ from tests.support.hypothesis_settings import GENERATED
 from tests.support.notices import ROUTES, T0, after, fact
 
 KINDS = (Kind.FAILED, Kind.STALLED, Kind.HELD, Kind.LOST, Kind.READY, Kind.DELETED)
+ENDLESS = (Kind.READY.value, Kind.DELETED.value)
 changes = st.lists(
     st.tuples(
         st.integers(0, 900),
@@ -119,12 +115,42 @@ def test_every_problem_that_ends_is_told_to_have_ended(drawn: list[tuple[int, st
     open_problems: dict[str, Notice] = {}
     ended = set()
     for notice in facts:
-        if not notice.lasting and notice.key in open_problems:
-            ended.add(f"{open_problems.pop(notice.key).id}:over")
-        elif notice.lasting:
+        before = open_problems.pop(notice.key, None)
+        if before is not None and not (notice.lasting and notice.group == before.group):
+            ended.add(f"{before.id}:over")
+        if notice.lasting:
             open_problems[notice.key] = notice
     assert {each for each in driver.facts() if each.endswith(":over")} == ended
     assert set(driver.known.open.values()) == {notice.id for notice in open_problems.values()}
+
+
+@GENERATED
+@given(changes, st.lists(st.booleans(), max_size=12))
+def test_whoever_reads_a_route_knows_the_problems_that_are_open_and_no_other(
+    drawn: list[tuple[int, str, Kind, str]], down: list[bool]
+) -> None:
+    routes = (
+        *ROUTES,
+        Route("stalls", RouteType.TEAMS, "A", events=(Kind.STALLED,)),
+        Route("worst", RouteType.WEBHOOK, "B", Severity.CRITICAL),
+        Route("places", RouteType.SLACK, "C", events=(Kind.HELD, Kind.LOST)),
+    )
+    driver = Driver(routes, down)
+    driver.run(_facts(drawn), after(86_400))
+    for route in routes:
+        told: dict[tuple[str, tuple[str, str, str]], int] = {}
+        for _, name, message in driver.sent:
+            groups = message.groups if name == route.name else ()
+            for one in (each for group in groups for each in group.facts):
+                place = (one.key, one.group)
+                if not one.over:
+                    told[place] = one.sequence
+                elif told.get(place, one.sequence + 1) <= one.sequence:
+                    del told[place]
+        now_open = (driver.known.facts[each] for each in driver.known.open.values())
+        wanted = {(one.key, one.group): one.sequence for one in now_open if route.takes(one)}
+        lasting = {place: each for place, each in told.items() if place[1][0] not in ENDLESS}
+        assert lasting == wanted
 
 
 @GENERATED
@@ -171,6 +197,33 @@ def test_a_problem_that_ends_before_it_was_told_is_told_with_its_end() -> None:
     ((_, _, message),) = driver.sent
     assert set(message.facts) == {"failed:one:1", "failed:one:1:over"}
     assert message.title == "f: 1 cluster no longer failed in westeurope"
+
+
+def test_a_problem_that_becomes_another_one_ends_for_whoever_was_told_of_it() -> None:
+    routes = (Route("stalls", RouteType.SLACK, "A", events=(Kind.STALLED,)), *ROUTES)
+    driver = Driver(routes)
+    facts = [fact("one", Kind.STALLED), fact("one", Kind.FAILED, 60), fact("one", Kind.READY, 3000)]
+    driver.run(facts, after(7200))
+    told = [(route, message.title.removeprefix("f: ")) for _, route, message in driver.sent]
+    assert [title for route, title in told if route == "stalls"] == [
+        "1 cluster stalled in westeurope: QuotaExceeded",
+        "1 cluster: stalled became failed in westeurope",
+    ]
+    assert [title for route, title in told if route == "ops"] == [
+        "1 cluster stalled in westeurope: QuotaExceeded",
+        "1 cluster failed in westeurope: QuotaExceeded, and 1 more",
+        "1 cluster no longer failed in westeurope",
+    ]
+
+
+def test_a_problem_of_a_cluster_that_leaves_a_route_ends_there_and_one_that_repeats_ends_once() -> None:
+    production = Route("production", RouteType.SLACK, "A", environments=("production",))
+    begins = fact("one", environment="production")
+    known = take(Announced(), [begins], (production,), T0)
+    again = take(known, [fact("one", environment="production", number=2)], (production,), after(1))
+    assert again.routes["production"].pending == ("failed:one:1", "failed:one:2")
+    moved = take(known, [fact("one", environment="test", number=2)], (production,), after(1))
+    assert moved.routes["production"].pending == ("failed:one:1", "failed:one:1:over")
 
 
 def test_a_stored_fact_that_is_read_again_is_taken_once() -> None:

@@ -17,6 +17,7 @@ from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import PlanRequest
 from shared.jobs.record import Phase
 from shared.notices import announced as remembered
+from shared.notices import deliveries
 from shared.notices.announced import Announced
 from shared.notices.digest import Links, Outgoing, messages
 from shared.notices.notice import Notice
@@ -62,7 +63,7 @@ def _handle(ports: Ports) -> None:
             break
         known = _tell(route, known, end, ports)
     now = ports.clock()
-    moment = now if more else remembered.next_moment(known, now)
+    moment = now if more else deliveries.next_moment(known, now)
     if moment is not None:
         request_notifications(ports, after=max(0.0, (moment - now).total_seconds()))
 
@@ -99,7 +100,7 @@ def _still_so(facts: Sequence[Notice], ports: Ports) -> Mapping[str, bool]:
 
 def _tell(route: Route, known: Announced, end: float, ports: Ports) -> Announced:
     """Deliver what is due to a route; the record is saved after each message."""
-    facts = remembered.due(known, route.name, ports.clock())
+    facts = deliveries.due(known, route.name, ports.clock())
     config = ports.config
     links = Links(f"https://{config.git_host}/{config.repository}", config.public_url)
     dropped = known.routes[route.name].dropped
@@ -117,7 +118,7 @@ def _tell(route: Route, known: Announced, end: float, ports: Ports) -> Announced
             known = _deliver(route, message, known, ports)
         except ReconcileError as error:
             return _save(_failed(route, error, known, ports), ports)
-        known = remembered.delivered(known, route.name, message.facts, ports.clock())
+        known = deliveries.delivered(known, route.name, message.facts, ports.clock())
         known = _save(known, ports)
     return known
 
@@ -142,4 +143,4 @@ def _failed(route: Route, error: ReconcileError, known: Announced, ports: Ports)
     log.warning("the channel %s does not deliver: %s: %s", route.name, error.kind, error)
     wait = error.retry_after if isinstance(error, Retryable) else None
     described = (error.kind, str(error)[:300])
-    return remembered.failed(known, route.name, described, ports.clock(), wait=wait, jitter=ports.random())
+    return deliveries.failed(known, route.name, described, ports.clock(), wait=wait, jitter=ports.random())

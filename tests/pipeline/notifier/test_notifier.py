@@ -191,6 +191,19 @@ def test_an_issue_is_opened_for_a_group_and_closed_when_it_is_over() -> None:
     assert "1 cluster no longer failed" in closed.comments[-1]
 
 
+def test_an_issue_of_a_problem_that_became_another_one_is_closed_and_the_other_has_its_own() -> None:
+    cloud = with_failures("one", routes=("{name: issues, type: github}",))
+    issues = cloud.repository.pulls.issues
+    lost = Notice("lost:one:x", Kind.LOST, "cluster:one", "one", cloud.clock(), location="eastus")
+    cloud.state.add_notice(lost)
+    wake_notifier(cloud.ports)
+    cloud.run(60)
+    assert [(issue.title, issue.state) for issue in issues.listed(state="all")] == [
+        ("example: 1 cluster no longer as verified in eastus", "open"),
+        ("example: 1 cluster failed in eastus: QuotaExceeded", "closed"),
+    ]
+
+
 def test_an_issue_that_somebody_deleted_is_opened_again() -> None:
     cloud = with_failures("one", "two", routes=("{name: issues, type: github}",))
     issues = cloud.repository.pulls.issues
