@@ -15,6 +15,7 @@ import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from localcloud.common.certificates import Authority
+from localcloud.common.http_server import HttpServer
 from shared.adapters.channels import AppChannels, https
 from shared.jobs.failures.errors import (
     Dependency,
@@ -30,6 +31,7 @@ from shared.notices.digest import Links, Outgoing, messages
 from shared.notices.routes import LIMITS, Route, RouteType
 from tests.support.notices import fact
 from tests.support.receivers import Inbox, Mailbox, https_inbox, mail_server, silent_server
+from tests.support.webhook_receiver import Receiver
 
 TOKEN = "T0KENc4n4ry/B0hook7f3e/secretsecret29ab"
 SIGNATURE = "sig-canary-83bd01f7aa"
@@ -249,6 +251,28 @@ def test_any_service_of_apprise_is_reached_by_its_address(inbox: Inbox) -> None:
     inbox.default = (500, {}, "")
     with pytest.raises(Unavailable):
         send(RouteType.APPRISE, f"{inbox.url.replace('https', 'jsons')}/hook")
+
+
+@pytest.mark.parametrize("asked", ["", "?redirect=yes"])
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_apprise_follows_no_redirect_whatever_its_address_says(
+    inbox: Inbox, trusted: Authority, asked: str, status: int
+) -> None:
+    with https_inbox(trusted) as other:
+        inbox.default = (status, {"Location": f"{other.url}/elsewhere"}, "")
+        with pytest.raises(Unavailable):
+            send(RouteType.APPRISE, f"{inbox.url.replace('https', 'jsons')}/hook{asked}")
+        assert (len(inbox.got), other.got) == (1, [])
+
+
+@pytest.mark.parametrize("address", ["json://127.0.0.1:{port}/hook", "xml://user:{port}@127.0.0.1:{port}"])
+def test_a_service_with_tls_is_not_sent_plain_text(address: str) -> None:
+    taken = Receiver()
+    with HttpServer(taken.app) as server:
+        port = server.url.rpartition(":")[2]
+        with pytest.raises(Dependency, match=r"sends plain text; the scheme with TLS is (jsons|xmls)://"):
+            send(RouteType.APPRISE, address.format(port=port))
+    assert taken.seen == []
 
 
 def test_no_error_and_no_line_of_the_log_has_an_address_or_a_secret(
