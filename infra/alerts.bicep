@@ -68,7 +68,7 @@ var rules = [
     description: 'The newest commit cannot be planned. `roadstead status` says why.'
     query: '''
       customMetrics
-      | where name == "roadstead.plan.duration" and customDimensions.result != "planned"
+      | where name == "roadstead.plan.duration" and customDimensions.result !in ("planned", "superseded")
       | summarize failed = sum(valueCount)
       | where failed > 0'''
   }

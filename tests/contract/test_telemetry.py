@@ -28,10 +28,12 @@ from opentelemetry.trace import StatusCode
 from localcloud.common.http_server import HttpServer
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.adapters.telemetry import OpenTelemetry, open_telemetry
+from shared.jobs.failures.errors import ReconcileError, Stale, Unauthenticated, Unavailable
 from shared.jobs.record import Phase
 from shared.jobs.reporting.measurements import (
     CLUSTERS,
     METRICS,
+    PLANS,
     RATE_LIMITED,
     RETRIES,
     STEP_DURATION,
@@ -39,6 +41,7 @@ from shared.jobs.reporting.measurements import (
     Span,
 )
 from shared.pipeline.recovery.fleet_metrics import measure_fleet
+from shared.ports import PlanRecord
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around
@@ -129,6 +132,57 @@ def test_the_fleet_is_measured_by_phase_and_without_a_place_for_it_nothing_is_re
     points = collected.metrics[CLUSTERS.name]
     assert {point.attributes["phase"]: point.value for point in points if point.value} == {"Ready": 1}
     assert len(points) == len(Phase)
+
+
+def plans(collected: Collected) -> dict[str, int]:
+    """Return how many plans had each result."""
+    points = collected.metrics.get(PLANS.name, [])
+    return {point.attributes["result"]: point.count for point in points}
+
+
+@pytest.mark.parametrize(
+    ("error", "result"),
+    [
+        (Unavailable("GitHub answered 502"), "Unavailable"),
+        (Unauthenticated("Bad credentials"), "Unauthenticated"),
+    ],
+)
+@pytest.mark.parametrize("method", ["read_head", "tree"])
+def test_a_branch_or_a_commit_that_cannot_be_read_is_measured_by_the_class_of_its_error(
+    method: str, error: ReconcileError, result: str
+) -> None:
+    cloud = MemoryCloud()
+    collected = watched(cloud)
+
+    def refused(_: str) -> Any:
+        raise error
+
+    around(cloud, "repository", **{method: refused})
+    commit = push(cloud, fleet_files.fleet("one"))
+    cloud.run(10)
+    assert set(plans(collected)) == {result}
+    (span, *_) = [span for span in collected.spans if span.name == "plan"]
+    assert span.context is not None
+    assert f"{span.context.trace_id:032x}" == commit[:32]
+    assert (span.status.status_code, span.status.description) == (StatusCode.ERROR, result)
+
+
+def test_a_plan_that_another_planner_overtook_is_no_failure_and_a_fault_of_the_program_is_one() -> None:
+    cloud = MemoryCloud()
+    collected = watched(cloud)
+    save, failures = cloud.state.save_plan, [Stale("another planner was faster"), KeyError("a fault")]
+
+    def failing(record: PlanRecord) -> None:
+        if failures:
+            raise failures.pop(0)
+        save(record)
+
+    around(cloud, "state", save_plan=failing)
+    push(cloud, fleet_files.fleet("one"))
+    with pytest.raises(KeyError):
+        cloud.run(60)
+    cloud.run(600)
+    assert plans(collected) == {"superseded": 1, "Unexpected": 1, "planned": 1}
 
 
 def test_what_cannot_be_measured_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
