@@ -48,6 +48,8 @@ class Outage:
 class RouteState:
     """What a route has not received, by ids of facts, oldest first.
 
+    ``sending`` are the facts of the message that is being delivered: it is sent again as it is until the
+    channel takes it, so that its id stays the same. ``pending`` are all others.
     ``next_at`` is when it gets a message at the earliest, None for at once. ``burst`` counts successive
     digests, ``dropped`` the facts of which it gets the number alone, ``sent`` every message. ``issues`` are
     the open issues of GitHub by group.
@@ -60,6 +62,12 @@ class RouteState:
     sent: int = 0
     outage: Outage | None = None
     issues: Mapping[str, int] = field(default_factory=dict)
+    sending: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Every fact that the route has not received."""
+        return (*self.sending, *self.pending)
 
 
 @dataclass(frozen=True)
@@ -175,12 +183,12 @@ def _queued(known: Announced, notice: Notice, routes: Iterable[Route], now: date
     states = dict(known.routes)
     for name in takers & states.keys():
         state = states[name]
-        if notice.id in state.pending:
+        if notice.id in state.missing:
             continue
         pending = (*state.pending, notice.id)
         excess = max(0, len(pending) - MOST_PENDING)
-        state = replace(state, pending=pending[excess:], dropped=state.dropped + excess)
-        states[name] = state if len(pending) > 1 else _first_of_a_digest(state, now)
+        after = replace(state, pending=pending[excess:], dropped=state.dropped + excess)
+        states[name] = after if state.missing else _first_of_a_digest(after, now)
     return replace(known, facts={**known.facts, notice.id: notice}, routes=states)
 
 
@@ -194,7 +202,7 @@ def _first_of_a_digest(state: RouteState, now: datetime) -> RouteState:
 
 def without_unused(known: Announced) -> Announced:
     """Return without the facts that are neither open nor due to a route."""
-    used = set(known.open.values()).union(*(state.pending for state in known.routes.values()))
+    used = set(known.open.values()).union(*(state.missing for state in known.routes.values()))
     return replace(known, facts={key: fact for key, fact in known.facts.items() if key in used})
 
 

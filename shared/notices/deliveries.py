@@ -28,11 +28,14 @@ RETRIES = RetryPolicy(30, 1800, None)
 def due(known: Announced, route: str, now: datetime) -> Sequence[Notice]:
     """Return what a route gets now, oldest first; nothing before its time.
 
-    The end of a problem waits, but not for long, while others of its group are open.
+    A message whose delivery was started comes first, and alone. The end of a problem waits, but not for long,
+    while others of its group are open.
     """
     state = known.routes[route]
     if _waits(state, now):
         return ()
+    if state.sending:
+        return [known.facts[identifier] for identifier in state.sending]
     groups = {known.facts[identifier].group for identifier in known.open.values()}
     facts = [known.facts[identifier] for identifier in state.pending]
     return [fact for fact in facts if not fact.over or fact.group not in groups or now - fact.at >= OVER]
@@ -57,18 +60,34 @@ def next_moment(known: Announced, now: datetime) -> datetime | None:
     return min(moments, default=None)
 
 
-def delivered(known: Announced, route: str, facts: Iterable[str], now: datetime) -> Announced:
-    """Return after a message with some facts was delivered to a route."""
+def begin(known: Announced, route: str, facts: Sequence[str]) -> Announced:
+    """Return before a message with some facts is delivered to a route; to be saved before it is sent."""
+    state = known.routes[route]
+    if state.sending == tuple(facts):
+        return known
+    left = tuple(identifier for identifier in state.missing if identifier not in facts)
+    return replace(known, routes={**known.routes, route: replace(state, sending=tuple(facts), pending=left)})
+
+
+def delivered(
+    known: Announced, route: str, facts: Iterable[str], now: datetime, *, first: bool = True
+) -> Announced:
+    """Return after a message with some facts was delivered to a route.
+
+    The ``first`` of a digest decides when the next digest is.
+    """
     state, sent = known.routes[route], set(facts)
     after = replace(
         state,
-        pending=tuple(identifier for identifier in state.pending if identifier not in sent),
-        next_at=now + min(LONGEST, COLLECT * 2**state.burst),
-        burst=min(state.burst + 1, 10),
+        sending=(),
+        pending=tuple(identifier for identifier in state.missing if identifier not in sent),
         dropped=0,
         sent=state.sent + 1,
         outage=None,
     )
+    if first:
+        pause = min(LONGEST, COLLECT * 2**state.burst)
+        after = replace(after, next_at=now + pause, burst=min(state.burst + 1, 10))
     return without_unused(replace(known, routes={**known.routes, route: after}))
 
 

@@ -1,9 +1,10 @@
 """The notifier takes the facts that are stored and sends each route those that are due.
 
 What it has taken, and what each route has not received, is one record, written over the version that was
-read. So a fact is taken once. A message is delivered before the record says so: after a crash in between, the
-same message, with the same id, is delivered again. A channel that fails is tried again at growing intervals,
-and gets what it missed as a digest. No job waits for any of this.
+read. So a fact is taken once. The record names the facts of a message before it is delivered, and drops
+them afterwards: after a crash in between, or without an answer, the same message, with the same id, is
+delivered again. A channel that fails is tried again at growing intervals, and gets what it missed as a
+digest. No job waits for any of this.
 """
 
 from __future__ import annotations
@@ -99,26 +100,29 @@ def _still_so(facts: Sequence[Notice], ports: Ports) -> Mapping[str, bool]:
 
 
 def _tell(route: Route, known: Announced, end: float, ports: Ports) -> Announced:
-    """Deliver what is due to a route; the record is saved after each message."""
+    """Deliver what is due to a route; the record is saved before and after each message."""
     facts = deliveries.due(known, route.name, ports.clock())
     config = ports.config
     links = Links(f"https://{config.git_host}/{config.repository}", config.public_url)
     dropped = known.routes[route.name].dropped
-    for message in messages(
+    some = messages(
         facts,
         fleet=config.fleet,
         limit=LIMITS[route.type],
         links=links,
         dropped=dropped,
         together=route.type is not RouteType.GITHUB,
-    ):
+    )
+    for n, message in enumerate(some):
         if ports.elapsed() > end:
             break
+        started = deliveries.begin(known, route.name, message.facts)
+        known = _save(started, ports) if started is not known else known
         try:
             known = _deliver(route, message, known, ports)
         except ReconcileError as error:
             return _save(_failed(route, error, known, ports), ports)
-        known = deliveries.delivered(known, route.name, message.facts, ports.clock())
+        known = deliveries.delivered(known, route.name, message.facts, ports.clock(), first=n == 0)
         known = _save(known, ports)
     return known
 
