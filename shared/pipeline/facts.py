@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from shared.jobs.record import ClusterRecord
-from shared.notices.notice import deleted, notice_between
-from shared.ports import Ports
+from shared.notices.notice import approved, deleted, notice_between
+from shared.ports import PlanRecord, Ports
 
 
 def store_fact(before: ClusterRecord, after: ClusterRecord, ports: Ports) -> None:
@@ -12,6 +12,12 @@ def store_fact(before: ClusterRecord, after: ClusterRecord, ports: Ports) -> Non
     notice = notice_between(before, after, retries=ports.config.retries)
     if notice is not None:
         ports.state.add_notice(notice)
+
+
+def store_approval(before: PlanRecord | None, after: PlanRecord, ports: Ports) -> None:
+    """Store that somebody approved deletes of a plan, unless the plan that was saved before says so."""
+    if after.approval is not None and (before is None or before.approval != after.approval):
+        ports.state.add_notice(approved(after.approval))
 
 
 def store_deletion(record: ClusterRecord, ports: Ports) -> None:

@@ -13,7 +13,7 @@ from shared.jobs.failures.fleet_problem import Failed
 from shared.jobs.reporting.diagnosis import CORRECT_FILE
 from shared.notices.announced import Announced
 from shared.notices.kinds import Kind
-from shared.notices.notice import DETAIL_LIMIT, Notice
+from shared.notices.notice import DETAIL_LIMIT, NAMED, Notice
 from shared.ports import DeadLetter, FleetRecord, PlanRecord
 from shared.ports.sweeps import SweepRecord
 
@@ -21,8 +21,6 @@ OF_PLANS = frozenset({Kind.REFUSED, Kind.INVALID})
 """What the plan of the newest commit says; it is read only when there is a new one."""
 OTHERS = frozenset({Kind.PLAN, Kind.CREDENTIAL, Kind.SWEEP, Kind.ORPHAN, Kind.DEAD_LETTER, Kind.CHANNEL})
 """What is looked at each time."""
-NAMED = 20
-"""How many clusters a fact names."""
 OUTAGE = timedelta(minutes=2)
 """After so long without a delivery the other routes hear of a channel."""
 APPROVE = "`roadstead plans` shows the deletes; `roadstead approve` releases them, a commit takes them back."
@@ -32,8 +30,8 @@ LETTERS = "`roadstead dead-letters` shows them, and dismisses what was handled."
 CHANNEL = "Check the app setting with its address; what it missed is delivered once it answers."
 
 
-def of_plan(plan_record: PlanRecord, seen: datetime | None) -> Iterator[Notice]:
-    """Yield what the newest plan says; an approval only if it was given after ``seen``."""
+def of_plan(plan_record: PlanRecord) -> Iterator[Notice]:
+    """Yield what is wrong with the newest plan."""
     plan, at = plan_record.plan, plan_record.at
     waiting = sorted(plan.deletes_needing_approval)
     if waiting:
@@ -64,18 +62,6 @@ def of_plan(plan_record: PlanRecord, seen: datetime | None) -> Iterator[Notice]:
             action=CORRECT_FILE,
             commit=plan.commit,
             names=tuple(names[:NAMED]),
-        )
-    approval = plan_record.approval
-    if approval is not None and (seen is None or approval.at > seen):
-        yield Notice(
-            id=f"{Kind.APPROVED}:{plan.commit}:{int(approval.at.timestamp())}",
-            kind=Kind.APPROVED,
-            key="approved",
-            subject=plan.commit[:8],
-            at=approval.at,
-            detail=_cut(": ".join(filter(None, (f"approved by {approval.by}", approval.reason)))),
-            commit=plan.commit,
-            names=tuple(sorted(approval.clusters)[:NAMED]),
         )
 
 

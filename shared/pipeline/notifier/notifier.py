@@ -76,7 +76,7 @@ def _take(fleet: FleetRecord, ports: Ports) -> tuple[Announced, bool]:
     known = remembered.take(before, stored, fleet.routes, now)
     if fleet.at is not None and fleet.at != before.plan_at:
         newest = ports.state.plan(fleet.commit)
-        facts = list(of_plan(newest, before.plan_at)) if newest else []
+        facts = list(of_plan(newest)) if newest else []
         known = replace(remembered.compare(known, facts, OF_PLANS, fleet.routes, now), plan_at=fleet.at)
     letters = ports.state.dead_letters(LETTERS)
     others = list(present(fleet, ports.state.sweep(), letters, known, now))

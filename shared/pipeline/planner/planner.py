@@ -19,6 +19,7 @@ from shared.jobs.messages import HeadConfirmation, PlanRequest
 from shared.jobs.reporting.measurements import PLANNED, SUPERSEDED, of_plan
 from shared.logs import about
 from shared.notices.routes import routes_of
+from shared.pipeline.facts import store_approval
 from shared.pipeline.outbox import (
     PREVIEWS,
     request_handover,
@@ -254,6 +255,7 @@ def _carry_out(
     plan_record = PlanRecord(
         plan, ports.clock(), approval=approved.approval, reports=reports, review=approved.review
     )
+    store_approval(earlier, plan_record, ports)
     ports.state.save_plan(plan_record)
     log.info("plan of %s: %s", head[:8], plan.summary)
     index_groups(plan, inputs, fleet, ports)

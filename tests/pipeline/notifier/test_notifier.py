@@ -103,6 +103,30 @@ def test_deletes_that_wait_for_an_approval_are_told_and_the_approval_ends_it() -
     assert {(Kind.DELETED, "one", False), (Kind.DELETED, "two", False)} <= set(told)
 
 
+def test_an_approval_is_told_also_when_the_next_commit_is_planned_before_the_notifier_looks() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleet("one", "two", "three", routes=(ALL,)))
+    cloud.run()
+    commit = push(cloud, fleet("three", routes=(ALL,)))
+    cloud.run()
+    announced = cloud.state.announced
+
+    def away() -> Announced:
+        raise Unavailable("the table does not answer")
+
+    around(cloud, "state", announced=away)
+    assert approve(commit, ["one", "two"], "ann", cloud.ports, reason="no longer used").status == 202
+    cloud.run(60)
+    push(cloud, fleet("three", "four", routes=(ALL,)))
+    cloud.run(60)
+    around(cloud, "state", announced=announced)
+    wake_notifier(cloud.ports)
+    cloud.run()
+    assert kinds(cloud, "all").count((Kind.APPROVED, commit[:8], False)) == 1
+    text = "".join(message.text for message in cloud.channels.delivered["all"])
+    assert "Why: approved by ann: no longer used" in text
+
+
 def test_an_invalid_manifest_is_told_until_a_commit_corrects_it() -> None:
     cloud = MemoryCloud()
     files = fleet("one")
