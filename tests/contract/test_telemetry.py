@@ -40,6 +40,8 @@ from shared.jobs.reporting.measurements import (
     Measurement,
     Span,
 )
+from shared.pipeline.intake.accept import accept
+from shared.pipeline.intake.webhook import Refused
 from shared.pipeline.recovery.fleet_metrics import measure_fleet
 from shared.ports import PlanRecord
 from tests.support import fleet_files
@@ -183,6 +185,15 @@ def test_a_plan_that_another_planner_overtook_is_no_failure_and_a_fault_of_the_p
         cloud.run(60)
     cloud.run(600)
     assert plans(collected) == {"superseded": 1, "Unexpected": 1, "planned": 1}
+
+
+def test_a_webhook_with_a_wrong_signature_is_counted_apart_from_other_refusals() -> None:
+    cloud = MemoryCloud()
+    collected = watched(cloud)
+    for delivery in (Refused(401, "the signature is wrong"), Refused(400, "no JSON"), Refused(413, "large")):
+        accept(delivery, cloud.ports)
+    points = {point.attributes["result"]: point.value for point in collected.metrics["roadstead.webhooks"]}
+    assert points == {"unsigned": 1, "refused": 2}
 
 
 def test_what_cannot_be_measured_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:

@@ -87,7 +87,7 @@ WEBHOOKS = Metric(
     "roadstead.webhooks",
     MetricKind.COUNTER,
     "{delivery}",
-    "deliveries of GitHub's webhook: queued, ignored or refused",
+    "deliveries to the webhook: queued, ignored, refused, or unsigned: their signature is wrong or missing",
     ("result",),
 )
 DEAD_LETTERS = Metric(

@@ -14,6 +14,7 @@ from shared.jobs.reporting.diagnosis import CORRECT_FILE
 from shared.notices.announced import Announced
 from shared.notices.kinds import Kind
 from shared.notices.notice import DETAIL_LIMIT, NAMED, Notice
+from shared.pipeline.facts import of_dead_letter
 from shared.ports import DeadLetter, FleetRecord, PlanRecord
 from shared.ports.sweeps import SweepRecord
 
@@ -26,7 +27,6 @@ OUTAGE = timedelta(minutes=2)
 APPROVE = "`roadstead plans` shows the deletes; `roadstead approve` releases them, a commit takes them back."
 SWEEPS = "`roadstead status` has the reason; the next sweep lists the subscription again."
 ORPHANS = "`roadstead import` makes a manifest of it, or delete it in Azure."
-LETTERS = "`roadstead dead-letters` shows them, and dismisses what was handled."
 CHANNEL = "Check the app setting with its address; what it missed is delivered once it answers."
 
 
@@ -72,21 +72,12 @@ def present(
     known: Announced,
     now: datetime,
 ) -> Iterator[Notice]:
-    """Yield what is wrong with the fleet now, apart from its newest plan."""
+    """Yield what is wrong with the fleet now, apart from its newest plan. ``letters`` are newest first."""
     yield from _of_fleet(fleet, known, now)
     yield from _of_sweep(sweep, now)
     for queue in sorted({letter.queue for letter in letters}):
-        own = [letter for letter in letters if letter.queue == queue]
-        newest = max(own, key=lambda letter: letter.at)
-        yield Notice(
-            id=f"{Kind.DEAD_LETTER}:{queue}:{newest.id}",
-            kind=Kind.DEAD_LETTER,
-            key=f"dead-letters:{queue}",
-            subject=f"{queue} ({len(own)})",
-            at=newest.at,
-            detail=_cut(f"{newest.reason}: {newest.description}"),
-            action=LETTERS,
-        )
+        newest = of_dead_letter(next(letter for letter in letters if letter.queue == queue))
+        yield known.facts.get(known.open.get(newest.key, ""), newest)  # a new letter is a fact of its own
     yield from _of_channels(known, now)
 
 

@@ -21,6 +21,7 @@ from shared.notices import announced as remembered
 from shared.notices import deliveries
 from shared.notices.announced import Announced
 from shared.notices.digest import Links, Outgoing, messages
+from shared.notices.kinds import Kind
 from shared.notices.notice import Notice
 from shared.notices.routes import LIMITS, Route, RouteType
 from shared.pipeline.notifier.fleet_facts import OF_PLANS, OTHERS, of_plan, present
@@ -80,7 +81,8 @@ def _take(fleet: FleetRecord, ports: Ports) -> tuple[Announced, bool]:
         known = replace(remembered.compare(known, facts, OF_PLANS, fleet.routes, now), plan_at=fleet.at)
     letters = ports.state.dead_letters(LETTERS)
     others = list(present(fleet, ports.state.sweep(), letters, known, now))
-    known = remembered.compare(known, others, OTHERS, fleet.routes, now)
+    ending = OTHERS if len(letters) < LETTERS else OTHERS - {Kind.DEAD_LETTER}  # older ones were not read
+    known = remembered.compare(known, others, ending, fleet.routes, now)
     unsure = remembered.unconfirmed(known, now)
     if unsure:
         known = remembered.confirm(known, _still_so(unsure, ports), fleet.routes, now)
