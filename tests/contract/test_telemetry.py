@@ -10,7 +10,6 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,33 +17,24 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
 from localcloud.common.http_server import HttpServer
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.adapters.telemetry import OpenTelemetry, open_telemetry
-from shared.jobs.failures.errors import ReconcileError, Stale, Unauthenticated, Unavailable
+from shared.adapters.telemetry import open_telemetry
 from shared.jobs.record import Phase
 from shared.jobs.reporting.measurements import (
     CLUSTERS,
     METRICS,
-    PLANS,
     RATE_LIMITED,
     RETRIES,
     STEP_DURATION,
     Measurement,
     Span,
 )
-from shared.pipeline.intake.accept import accept
-from shared.pipeline.intake.webhook import Refused
 from shared.pipeline.recovery.fleet_metrics import measure_fleet
-from shared.ports import PlanRecord
 from tests.support import fleet_files
+from tests.support.collected_telemetry import Collected, watched
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around
 from tests.support.waiting import until
@@ -57,38 +47,11 @@ SPAN = Span("cluster", COMMIT, BEGAN, BEGAN + timedelta(seconds=300), {"cluster"
 RETRY = Measurement(RETRIES, 1, {"error": "Throttled", "step": "cluster"})
 
 
-class Collected:
-    """Telemetry in memory."""
-
-    def __init__(self) -> None:
-        self._spans, self._reader = InMemorySpanExporter(), InMemoryMetricReader()
-        tracers = TracerProvider()
-        tracers.add_span_processor(SimpleSpanProcessor(self._spans))
-        self.telemetry = OpenTelemetry(tracers, MeterProvider([self._reader]))
-
-    @property
-    def spans(self) -> list[ReadableSpan]:
-        return [*self._spans.get_finished_spans()]
-
-    @property
-    def metrics(self) -> dict[str, list[Any]]:
-        data = self._reader.get_metrics_data()
-        assert data is not None
-        (scope,) = data.resource_metrics[0].scope_metrics
-        return {metric.name: [*metric.data.data_points] for metric in scope.metrics}
-
-
 @pytest.fixture
 def receiver() -> Iterator[tuple[Receiver, str]]:
     taken = Receiver(200)
     with HttpServer(taken.app) as server:
         yield taken, server.url
-
-
-def watched(cloud: MemoryCloud) -> Collected:
-    collected = Collected()
-    cloud.with_ports(lambda ports: replace(ports, telemetry=collected.telemetry))
-    return collected
 
 
 def test_from_the_webhook_to_ready_a_commit_has_one_trace_whose_id_begins_its_sha() -> None:
@@ -134,66 +97,6 @@ def test_the_fleet_is_measured_by_phase_and_without_a_place_for_it_nothing_is_re
     points = collected.metrics[CLUSTERS.name]
     assert {point.attributes["phase"]: point.value for point in points if point.value} == {"Ready": 1}
     assert len(points) == len(Phase)
-
-
-def plans(collected: Collected) -> dict[str, int]:
-    """Return how many plans had each result."""
-    points = collected.metrics.get(PLANS.name, [])
-    return {point.attributes["result"]: point.count for point in points}
-
-
-@pytest.mark.parametrize(
-    ("error", "result"),
-    [
-        (Unavailable("GitHub answered 502"), "Unavailable"),
-        (Unauthenticated("Bad credentials"), "Unauthenticated"),
-    ],
-)
-@pytest.mark.parametrize("method", ["read_head", "tree"])
-def test_a_branch_or_a_commit_that_cannot_be_read_is_measured_by_the_class_of_its_error(
-    method: str, error: ReconcileError, result: str
-) -> None:
-    cloud = MemoryCloud()
-    collected = watched(cloud)
-
-    def refused(_: str) -> Any:
-        raise error
-
-    around(cloud, "repository", **{method: refused})
-    commit = push(cloud, fleet_files.fleet("one"))
-    cloud.run(10)
-    assert set(plans(collected)) == {result}
-    (span, *_) = [span for span in collected.spans if span.name == "plan"]
-    assert span.context is not None
-    assert f"{span.context.trace_id:032x}" == commit[:32]
-    assert (span.status.status_code, span.status.description) == (StatusCode.ERROR, result)
-
-
-def test_a_plan_that_another_planner_overtook_is_no_failure_and_a_fault_of_the_program_is_one() -> None:
-    cloud = MemoryCloud()
-    collected = watched(cloud)
-    save, failures = cloud.state.save_plan, [Stale("another planner was faster"), KeyError("a fault")]
-
-    def failing(record: PlanRecord) -> None:
-        if failures:
-            raise failures.pop(0)
-        save(record)
-
-    around(cloud, "state", save_plan=failing)
-    push(cloud, fleet_files.fleet("one"))
-    with pytest.raises(KeyError):
-        cloud.run(60)
-    cloud.run(600)
-    assert plans(collected) == {"superseded": 1, "Unexpected": 1, "planned": 1}
-
-
-def test_a_webhook_with_a_wrong_signature_is_counted_apart_from_other_refusals() -> None:
-    cloud = MemoryCloud()
-    collected = watched(cloud)
-    for delivery in (Refused(401, "the signature is wrong"), Refused(400, "no JSON"), Refused(413, "large")):
-        accept(delivery, cloud.ports)
-    points = {point.attributes["result"]: point.value for point in collected.metrics["roadstead.webhooks"]}
-    assert points == {"unsigned": 1, "refused": 2}
 
 
 def test_what_cannot_be_measured_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
