@@ -21,6 +21,7 @@ _CUT = 8
 """So many characters of a secret at the end of a text, where something cut it, are masked."""
 _LONG = 20
 """A part of an address with so many characters is no word."""
+_NAMED = re.compile("(?i)sig|token|key|secret|pass|code|auth")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _PLATFORM = re.compile(
     r"(?i)^(IDENTITY_HEADER|AzureWebJobsStorage|AzureWebJobsDashboard|(CUSTOM|SQL|SQLAZURE|MYSQL)CONNSTR_.+"
@@ -80,7 +81,7 @@ def address_parts(address: str) -> Iterator[str]:
     """Yield an address, and the parts of it that a client library may show by themselves.
 
     A part that looks like a word, such as "services" in a path, is no secret: it would be masked in every
-    text. A password is one whatever it looks like.
+    text. A password is one whatever it looks like, and a value whose name says so.
     """
     yield address
     _, scheme, rest = address.partition("://")
@@ -92,9 +93,10 @@ def address_parts(address: str) -> Iterator[str]:
     credentials, _, host = authority.rpartition("@")
     user, _, password = credentials.partition(":")
     tokens = host.split(":") if "." not in host else ()  # some schemes of Apprise have a token there
-    values = (each.partition("=")[2] for each in query.split("&"))
-    parts = [rest.partition("/")[2], user, *tokens, *segments, *values]
-    for part in (password, *filter(_looks_secret, parts)):
+    values = [each.partition("=") for each in query.split("&")]
+    named = (value for name, _, value in values if _NAMED.search(name))
+    parts = [rest.partition("/")[2], user, *tokens, *segments, *(value for _, _, value in values)]
+    for part in (credentials, password, *named, *filter(_looks_secret, parts)):
         yield part
         yield unquote(part)
 
