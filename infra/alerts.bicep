@@ -68,7 +68,7 @@ var rules = [
     description: 'The newest commit cannot be planned. `roadstead status` says why.'
     query: '''
       customMetrics
-      | where name == "roadstead.plan.duration" and customDimensions.result != "planned"
+      | where name == "roadstead.plan.duration" and customDimensions.result !in ("planned", "superseded")
       | summarize failed = sum(valueCount)
       | where failed > 0'''
   }
@@ -106,15 +106,15 @@ var rules = [
       | where given_up > 0'''
   }
   {
-    name: 'webhooks-refused'
+    name: 'webhooks-unsigned'
     severity: 2
     window: 'PT1H'
-    description: 'Webhooks are refused: their signature is wrong. Somebody forges them, or the secret differs from that in GitHub.'
+    description: 'Webhooks are refused: their signature is wrong or missing. Somebody forges them, or the secret differs from that in GitHub.'
     query: '''
       customMetrics
-      | where name == "roadstead.webhooks" and customDimensions.result == "refused"
-      | summarize refused = sum(valueSum)
-      | where refused > 20'''
+      | where name == "roadstead.webhooks" and customDimensions.result == "unsigned"
+      | summarize unsigned = sum(valueSum)
+      | where unsigned > 20'''
   }
 ]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 Mask = Callable[[str], str]
 """Returns a text without secrets."""
@@ -19,6 +19,10 @@ SHORTEST, SHORTEST_OF_PLATFORM = 6, 8
 """Values that are shorter are ordinary words."""
 _CUT = 8
 """So many characters of a secret at the end of a text, where something cut it, are masked."""
+_LONG = 20
+"""A part of an address with so many characters is no word."""
+_NAMED = re.compile("(?i)sig|token|key|secret|pass|code|auth")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _PLATFORM = re.compile(
     r"(?i)^(IDENTITY_HEADER|AzureWebJobsStorage|AzureWebJobsDashboard|(CUSTOM|SQL|SQLAZURE|MYSQL)CONNSTR_.+"
     r"|.*(_KEY|SECRET|TOKEN|PASSWORD|CONNECTION_?STRING))$"
@@ -74,12 +78,32 @@ def platform_secrets(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def address_parts(address: str) -> Iterator[str]:
-    """Yield an address, and the parts of it that a client library may show by themselves."""
+    """Yield an address, and the parts of it that a client library may show by themselves.
+
+    A part that looks like a word, such as "services" in a path, is no secret: it would be masked in every
+    text. A password is one whatever it looks like, and a value whose name says so.
+    """
     yield address
     _, scheme, rest = address.partition("://")
-    if scheme:
-        host, slash, path = rest.partition("/")
-        yield from (part for part in (slash + path, path.partition("?")[0], host.rpartition("@")[0]) if part)
+    if not scheme:
+        return
+    yield rest
+    place, _, query = rest.partition("?")
+    authority, *segments = place.split("/")
+    credentials, _, host = authority.rpartition("@")
+    user, _, password = credentials.partition(":")
+    tokens = host.split(":") if "." not in host else ()  # some schemes of Apprise have a token there
+    values = [each.partition("=") for each in query.split("&")]
+    named = (value for name, _, value in values if _NAMED.search(name))
+    parts = [rest.partition("/")[2], user, *tokens, *segments, *(value for _, _, value in values)]
+    for part in (credentials, password, *named, *filter(_looks_secret, parts)):
+        yield part
+        yield unquote(part)
+
+
+def _looks_secret(part: str) -> bool:
+    """Return whether a part of an address is more than a word or the date of an API's version."""
+    return not _DATE.match(part) and (len(part) >= _LONG or any(map(str.isdigit, part)))
 
 
 def _forms(secret: str) -> Iterator[str]:

@@ -22,6 +22,8 @@ from shared.jobs.failures.errors import Unavailable
 from shared.jobs.record import ClusterRecord, to_json
 from shared.jobs.reporting.events import Event
 from shared.masking import Masker, platform_secrets
+from shared.notices.announced import Announced
+from shared.notices.notice import Notice
 from shared.pipeline.api.acts.import_cluster import import_cluster
 from shared.ports import Check, CommitStatus, DeadLetter, FleetRecord, PlanRecord, Ports
 from shared.ports.azure import GetCluster, PutCluster
@@ -148,7 +150,10 @@ def test_a_masked_text_is_not_masked_again(before: str, secret: str, after: str)
 
 # The ports
 
-STORED = (ClusterRecord, Event, FleetRecord, PlanRecord, DeadLetter, Act, CommitStatus, Check, SweepRecord)
+STORED = (
+    *(ClusterRecord, Event, FleetRecord, PlanRecord, DeadLetter, Act, CommitStatus, Check, SweepRecord),
+    *(Notice, Announced),
+)
 
 
 def string_fields(kind: Any, seen: set[Any]) -> Iterator[str]:

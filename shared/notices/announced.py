@@ -11,8 +11,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from shared.jobs.failures.retry import RetryPolicy
-from shared.jobs.job import FARTHEST
 from shared.notices.kinds import Kind
 from shared.notices.notice import Notice, end_of
 from shared.notices.routes import Route
@@ -21,8 +19,6 @@ COLLECT = timedelta(seconds=10)
 """How long the first fact waits for others that belong to the same message."""
 LONGEST = timedelta(minutes=5)
 """The longest time between two digests of a route while facts keep coming."""
-OVER = timedelta(minutes=10)
-"""How long the end of a problem waits for the others of its group to end."""
 CONFIRM = timedelta(minutes=2)
 """How long after a problem its cluster's record is read: by then its writer has saved it, or has died."""
 CONFIRM_AGAIN = timedelta(hours=1)
@@ -36,8 +32,6 @@ MOST_PENDING = 2000
 """So many facts wait for a route at most; of older ones the next message has the number."""
 FEW_PENDING = 500
 """So many where an entity cannot hold more."""
-RETRIES = RetryPolicy(30, 1800, None)
-"""When a channel that failed is tried again."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +48,8 @@ class Outage:
 class RouteState:
     """What a route has not received, by ids of facts, oldest first.
 
+    ``sending`` are the facts of the message that is being delivered: it is sent again as it is until the
+    channel takes it, so that its id stays the same. ``pending`` are all others.
     ``next_at`` is when it gets a message at the earliest, None for at once. ``burst`` counts successive
     digests, ``dropped`` the facts of which it gets the number alone, ``sent`` every message. ``issues`` are
     the open issues of GitHub by group.
@@ -66,6 +62,12 @@ class RouteState:
     sent: int = 0
     outage: Outage | None = None
     issues: Mapping[str, int] = field(default_factory=dict)
+    sending: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Every fact that the route has not received."""
+        return (*self.sending, *self.pending)
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ def take(known: Announced, stored: Sequence[Notice], routes: Sequence[Route], no
     for notice in sorted(stored, key=lambda each: (each.at, each.sequence, each.id)):
         if notice.id not in known.accepted:
             after = _taken(after, notice, routes, now)
-    return _without_unused(replace(after, accepted=tuple(notice.id for notice in stored)))
+    return without_unused(replace(after, accepted=tuple(notice.id for notice in stored)))
 
 
 def compare(
@@ -123,13 +125,14 @@ def compare(
             after = _taken(after, notice, routes, now)
     passing = (key for key, notice in by_key.items() if notice.kind in PASSING)
     waiting = {key: since[key] for key in passing if after.open.get(key) != by_key[key].id}
-    return _without_unused(replace(after, since=waiting))
+    return without_unused(replace(after, since=waiting))
 
 
 def _taken(known: Announced, notice: Notice, routes: Sequence[Route], now: datetime) -> Announced:
     if known.open.get(notice.key) == notice.id:
         return known
     if notice.lasting:
+        known = _replaced(known, notice, routes, now)
         known = replace(
             known, facts={**known.facts, notice.id: notice}, open={**known.open, notice.key: notice.id}
         )
@@ -141,6 +144,20 @@ def _taken(known: Announced, notice: Notice, routes: Sequence[Route], now: datet
     told = {route.name for route in routes if problem and route.takes(problem)}
     others = [route for route in routes if route.name not in told or notice.kind is not Kind.READY]
     return _queued(known, notice, others, now)
+
+
+def _replaced(known: Announced, notice: Notice, routes: Sequence[Route], now: datetime) -> Announced:
+    """End the open problem that ``notice`` replaces, for whoever does not get ``notice`` as its next part.
+
+    A problem of the same group goes on; one of another group is another problem.
+    """
+    before = known.facts.get(known.open.get(notice.key, ""))
+    if before is None:
+        return known
+    same = before.group == notice.group
+    left = [route for route in routes if not (same and route.takes(notice))]
+    end = replace(end_of(before, notice.at), became=notice.kind.value)
+    return _queued(known, end, left, now)
 
 
 def _ended(
@@ -166,12 +183,12 @@ def _queued(known: Announced, notice: Notice, routes: Iterable[Route], now: date
     states = dict(known.routes)
     for name in takers & states.keys():
         state = states[name]
-        if notice.id in state.pending:
+        if notice.id in state.missing:
             continue
         pending = (*state.pending, notice.id)
         excess = max(0, len(pending) - MOST_PENDING)
-        state = replace(state, pending=pending[excess:], dropped=state.dropped + excess)
-        states[name] = state if len(pending) > 1 else _first_of_a_digest(state, now)
+        after = replace(state, pending=pending[excess:], dropped=state.dropped + excess)
+        states[name] = after if state.missing else _first_of_a_digest(after, now)
     return replace(known, facts={**known.facts, notice.id: notice}, routes=states)
 
 
@@ -183,9 +200,9 @@ def _first_of_a_digest(state: RouteState, now: datetime) -> RouteState:
     return replace(state, next_at=next_at, burst=0 if quiet else state.burst)
 
 
-def _without_unused(known: Announced) -> Announced:
+def without_unused(known: Announced) -> Announced:
     """Return without the facts that are neither open nor due to a route."""
-    used = set(known.open.values()).union(*(state.pending for state in known.routes.values()))
+    used = set(known.open.values()).union(*(state.missing for state in known.routes.values()))
     return replace(known, facts={key: fact for key, fact in known.facts.items() if key in used})
 
 
@@ -197,7 +214,7 @@ def smaller(known: Announced) -> Announced:
         excess = max(0, len(state.pending) - FEW_PENDING)
         left = state.pending[excess:]
         routes[name] = replace(state, pending=left, dropped=state.dropped + excess)
-    return _without_unused(replace(known, facts=facts, routes=routes))
+    return without_unused(replace(known, facts=facts, routes=routes))
 
 
 def unconfirmed(known: Announced, now: datetime) -> Sequence[Notice]:
@@ -222,67 +239,4 @@ def confirm(
             after = _ended(after, known.facts[identifier].key, now, "", routes)
     left = {**known.confirmed, **dict.fromkeys(checked, now)}
     confirmed = {each: left[each] for each in after.open.values() if each in left}
-    return _without_unused(replace(after, confirmed=confirmed))
-
-
-def due(known: Announced, route: str, now: datetime) -> Sequence[Notice]:
-    """Return what a route gets now, oldest first; nothing before its time.
-
-    The end of a problem waits, but not for long, while others of its group are open.
-    """
-    state = known.routes[route]
-    if _waits(state, now):
-        return ()
-    groups = {known.facts[identifier].group for identifier in known.open.values()}
-    facts = [known.facts[identifier] for identifier in state.pending]
-    return [fact for fact in facts if not fact.over or fact.group not in groups or now - fact.at >= OVER]
-
-
-def _waits(state: RouteState, now: datetime) -> bool:
-    """Return whether a route's time has not come; one beyond every pause is of a wrong clock."""
-    return state.next_at is not None and now < state.next_at < now + FARTHEST
-
-
-def next_moment(known: Announced, now: datetime) -> datetime | None:
-    """Return when a route is to get something next, None when nothing waits."""
-    moments = [at + min(PASSING.values()) for at in known.since.values()]
-    moments = [max(now + COLLECT, at) for at in moments]
-    for name, state in known.routes.items():
-        at = state.next_at if state.next_at and _waits(state, now) else now
-        if due(known, name, at):
-            moments.append(at)
-        elif state.pending:
-            held = min(known.facts[identifier].at for identifier in state.pending) + OVER
-            moments.append(max(at, held))
-    return min(moments, default=None)
-
-
-def delivered(known: Announced, route: str, facts: Iterable[str], now: datetime) -> Announced:
-    """Return after a message with some facts was delivered to a route."""
-    state, sent = known.routes[route], set(facts)
-    after = replace(
-        state,
-        pending=tuple(identifier for identifier in state.pending if identifier not in sent),
-        next_at=now + min(LONGEST, COLLECT * 2**state.burst),
-        burst=min(state.burst + 1, 10),
-        dropped=0,
-        sent=state.sent + 1,
-        outage=None,
-    )
-    return _without_unused(replace(known, routes={**known.routes, route: after}))
-
-
-def failed(
-    known: Announced, route: str, error: tuple[str, str], now: datetime, *, wait: float | None, jitter: float
-) -> Announced:
-    """Return after a route's channel has failed, with the class and the message of the error.
-
-    ``wait`` is what the service asks for in seconds; otherwise the pause doubles. ``jitter`` is in [0, 1).
-    """
-    state = known.routes[route]
-    before = state.outage
-    attempts = before.attempts + 1 if before else 1
-    pause = RETRIES.wait(attempts, jitter) if wait is None else min(RETRIES.longest, max(wait, 1.0))
-    outage = Outage(*error, since=before.since if before else now, attempts=attempts)
-    after = replace(state, outage=outage, next_at=now + timedelta(seconds=pause))
-    return replace(known, routes={**known.routes, route: after})
+    return without_unused(replace(after, confirmed=confirmed))

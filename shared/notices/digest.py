@@ -51,6 +51,10 @@ class Group:
         count = len({fact.key for fact in self.facts})
         what = f"1 {about.one}" if count == 1 else f"{count} {about.many}"
         place = f" in {first.location}" if first.location else ""
+        if first.became:
+            if first.became == first.kind:
+                return f"{what} {about.begins} for another reason{place}"
+            return f"{what}: {first.kind} became {first.became}{place}"
         why = f": {first.reason}" if first.reason and not first.over else ""
         return f"{what} {about.over if first.over else about.begins}{place}{why}"
 
@@ -139,10 +143,10 @@ def _absorbed(facts: Sequence[Notice]) -> Mapping[str, Sequence[str]]:
 
 def _groups(facts: Sequence[Notice]) -> Sequence[Group]:
     absorbed = {each for ids in _absorbed(facts).values() for each in ids}
-    groups: defaultdict[tuple[bool, tuple[str, str, str]], list[Notice]] = defaultdict(list)
+    groups: defaultdict[tuple[bool, str, tuple[str, str, str]], list[Notice]] = defaultdict(list)
     for fact in facts:
         if fact.id not in absorbed:
-            groups[(fact.over, fact.group)].append(fact)
+            groups[(fact.over, fact.became, fact.group)].append(fact)
     found = [Group(tuple(group)) for group in groups.values()]
     return sorted(found, key=lambda group: (-group.severity.rank, group.since))
 
@@ -245,6 +249,7 @@ def _json(group: Group, links: Links) -> Mapping[str, Any]:
         "kind": first.kind.value,
         "severity": group.severity.value,
         "over": first.over,
+        "became": first.became,
         "reason": first.reason,
         "location": first.location,
         "title": group.title,

@@ -7,12 +7,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from shared.jobs.failures.retry import DEFAULTS, Policies
+from shared.jobs.messages import Approval
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.reporting.diagnosis import diagnose
 from shared.notices.kinds import KINDS, Kind, Severity
 
 DETAIL_LIMIT = 300
 """Characters of a reason; `roadstead why` has the whole one."""
+NAMED = 20
+"""How many clusters a fact of the fleet names."""
 _CLUSTER = "cluster:"
 
 
@@ -24,8 +27,8 @@ class Notice:
     key replaces a problem or ends it. ``subject`` names that for a person. ``reason`` is the class of the
     error, ``detail`` a sentence, ``action`` what comes next, ``diff`` a unified diff, each "" for none.
     ``sequence`` orders the facts of a cluster that have the same time. ``names`` are the clusters that a
-    fact of the fleet is about. ``since`` is when a problem that is ``over``
-    began.
+    fact of the fleet is about. ``since`` is when a problem that is ``over`` began, ``became`` the kind of the
+    problem that took its place, "" for none.
     """
 
     id: str
@@ -45,6 +48,7 @@ class Notice:
     names: tuple[str, ...] = ()
     since: datetime | None = None
     over: bool = False
+    became: str = ""
 
     @property
     def severity(self) -> Severity:
@@ -102,6 +106,20 @@ def notice_between(
 def deleted(record: ClusterRecord, at: datetime) -> Notice:
     """Return the fact that a cluster no longer exists, as git asked."""
     return replace(_fact(Kind.DELETED, record), at=at)
+
+
+def approved(approval: Approval) -> Notice:
+    """Return the fact that somebody approved the deletes of a commit."""
+    return Notice(
+        id=f"{Kind.APPROVED}:{approval.commit}:{int(approval.at.timestamp())}",
+        kind=Kind.APPROVED,
+        key="approved",
+        subject=approval.commit[:8],
+        at=approval.at,
+        detail=": ".join(filter(None, (f"approved by {approval.by}", approval.reason)))[:DETAIL_LIMIT],
+        commit=approval.commit,
+        names=tuple(sorted(approval.clusters)[:NAMED]),
+    )
 
 
 def _trouble(record: ClusterRecord) -> tuple[Kind, str] | None:

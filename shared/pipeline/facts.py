@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from shared.jobs.record import ClusterRecord
-from shared.notices.notice import deleted, notice_between
-from shared.ports import Ports
+from shared.notices.kinds import Kind
+from shared.notices.notice import DETAIL_LIMIT, Notice, approved, deleted, notice_between
+from shared.ports import DeadLetter, PlanRecord, Ports
+
+LETTERS = "`roadstead dead-letters` shows them, and dismisses what was handled."
 
 
 def store_fact(before: ClusterRecord, after: ClusterRecord, ports: Ports) -> None:
@@ -12,6 +15,30 @@ def store_fact(before: ClusterRecord, after: ClusterRecord, ports: Ports) -> Non
     notice = notice_between(before, after, retries=ports.config.retries)
     if notice is not None:
         ports.state.add_notice(notice)
+
+
+def store_approval(before: PlanRecord | None, after: PlanRecord, ports: Ports) -> None:
+    """Store that somebody approved deletes of a plan, unless the plan that was saved before says so."""
+    if after.approval is not None and (before is None or before.approval != after.approval):
+        ports.state.add_notice(approved(after.approval))
+
+
+def of_dead_letter(letter: DeadLetter) -> Notice:
+    """Return the fact that a queue gave up a message which could not be handled."""
+    return Notice(
+        id=f"{Kind.DEAD_LETTER}:{letter.queue}:{letter.id}",
+        kind=Kind.DEAD_LETTER,
+        key=f"dead-letters:{letter.queue}",
+        subject=letter.queue,
+        at=letter.at,
+        detail=f"{letter.reason}: {letter.description}"[:DETAIL_LIMIT],
+        action=LETTERS,
+    )
+
+
+def store_dead_letter(letter: DeadLetter, ports: Ports) -> None:
+    """Store that a dead letter was saved; after it, because the problem lasts while a letter is saved."""
+    ports.state.add_notice(of_dead_letter(letter))
 
 
 def store_deletion(record: ClusterRecord, ports: Ports) -> None:

@@ -27,6 +27,7 @@ from tests.support.azure_ports import Azure, StaticCredential
 from tests.support.azurite import connect, running
 from tests.support.kubernetes_ports import CLUSTER, NOWHERE, Setting
 from tests.support.pull_request_ports import CASES, Case, pull_request_case
+from tests.support.receivers import Inbox, https_inbox
 
 
 @pytest.fixture(params=["world", "adapter"])
@@ -43,6 +44,12 @@ def azure(
         adapter = ArmAzure(StaticCredential(), base_url=server.url)
         yield Azure(adapter, world, plane, clock)
         adapter.close()
+
+
+@pytest.fixture
+def inbox(trusted: Authority) -> Iterator[Inbox]:
+    with https_inbox(trusted) as inbox:
+        yield inbox
 
 
 @pytest.fixture(scope="module")

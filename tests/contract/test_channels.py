@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import traceback
-from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from localcloud.common.certificates import Authority
-from shared.adapters.channels import AppChannels, https
+from shared.adapters.channels import https
 from shared.jobs.failures.errors import (
     Dependency,
     ReconcileError,
@@ -26,39 +24,14 @@ from shared.jobs.failures.errors import (
     Unavailable,
     Unexpected,
 )
-from shared.notices.digest import Links, Outgoing, messages
-from shared.notices.routes import LIMITS, Route, RouteType
+from shared.notices.digest import messages
+from shared.notices.routes import LIMITS, RouteType
+from tests.support.channels import KEY, LINKS, login, message, send
 from tests.support.notices import fact
-from tests.support.receivers import Inbox, Mailbox, https_inbox, mail_server, silent_server
+from tests.support.receivers import Inbox, https_inbox, mail_server, silent_server
 
 TOKEN = "T0KENc4n4ry/B0hook7f3e/secretsecret29ab"
 SIGNATURE = "sig-canary-83bd01f7aa"
-KEY = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-"""The example of the Standard Webhooks specification."""
-LINKS = Links("https://github.com/example/fleet", "https://app.example.com")
-
-
-@pytest.fixture
-def inbox(trusted: Authority) -> Iterator[Inbox]:
-    with https_inbox(trusted) as inbox:
-        yield inbox
-
-
-def now() -> datetime:
-    return datetime.now(UTC)
-
-
-def message(*names: str, type_: RouteType = RouteType.SLACK) -> Outgoing:
-    facts = [fact(name) for name in names or ("one", "two")]
-    return messages(facts, fleet="example", limit=LIMITS[type_], links=LINKS)[0]
-
-
-def channels(address: str, **more: str) -> AppChannels:
-    return AppChannels({"OPS": address, **more}, clock=now)
-
-
-def send(kind: RouteType, address: str, sent: Outgoing | None = None, **more: str) -> None:
-    channels(address, **more).send(Route("ops", kind, "OPS"), sent or message(type_=kind))
 
 
 def test_slack_gets_the_text_as_it_is_at_the_whole_address(inbox: Inbox) -> None:
@@ -200,57 +173,6 @@ def test_a_setting_that_is_missing_or_not_resolved_is_named() -> None:
         send(RouteType.SLACK, "@Microsoft.KeyVault(SecretUri=https://v.vault.azure.net/secrets/x)")
 
 
-def test_mail_is_delivered_as_plain_text() -> None:
-    with mail_server() as box:
-        send(RouteType.EMAIL, f"mailto://127.0.0.1:{box.port}/?from=fleet@example.com&to=ops@example.com")
-    (mail,) = box.got
-    assert mail["Subject"] == "example: 2 clusters failed in westeurope: QuotaExceeded"
-    assert mail.get_content_type() == "text/plain"
-    assert "Which: one 12:00:00, two 12:00:00" in mail.get_content()
-    assert box.recipients == ["ops@example.com"]
-
-
-def _login(box: Mailbox, password: str) -> str:
-    options = "mode=starttls&from=fleet@example.com&to=ops@example.com"
-    return f"mailtos://mailer:{password}@127.0.0.1:{box.port}/?{options}"
-
-
-def test_mail_over_tls_needs_the_password(trusted: Authority) -> None:
-    with mail_server(trusted) as box:
-        send(RouteType.EMAIL, _login(box, "mail-pass-9d41c7"))
-        assert len(box.got) == 1
-        with pytest.raises(Unavailable):
-            send(RouteType.EMAIL, _login(box, "wrong-pass-000000"))
-    assert len(box.got) == 1
-
-
-def test_a_mail_server_that_refuses_or_is_not_there_is_unavailable() -> None:
-    with mail_server() as box:
-        address = f"mailto://127.0.0.1:{box.port}/?from=fleet@example.com&to=ops@example.com"
-        box.refuse = "452 4.3.1 Insufficient system storage"
-        with pytest.raises(Unavailable):
-            send(RouteType.EMAIL, address)
-    with pytest.raises(Unavailable):
-        send(RouteType.EMAIL, address)
-
-
-def test_a_route_for_mail_takes_no_other_address(inbox: Inbox) -> None:
-    with pytest.raises(Dependency, match="mailto"):
-        send(RouteType.EMAIL, inbox.url.replace("https", "jsons"))
-    assert inbox.got == []
-
-
-def test_any_service_of_apprise_is_reached_by_its_address(inbox: Inbox) -> None:
-    send(RouteType.APPRISE, f"{inbox.url.replace('https', 'jsons')}/hook")
-    ((_, _, body),) = inbox.got
-    assert json.loads(body)["title"] == "example: 2 clusters failed in westeurope: QuotaExceeded"
-    with pytest.raises(Dependency, match="none that Apprise knows"):
-        send(RouteType.APPRISE, "nonsense://somewhere")
-    inbox.default = (500, {}, "")
-    with pytest.raises(Unavailable):
-        send(RouteType.APPRISE, f"{inbox.url.replace('https', 'jsons')}/hook")
-
-
 def test_no_error_and_no_line_of_the_log_has_an_address_or_a_secret(
     inbox: Inbox, trusted: Authority, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -258,14 +180,14 @@ def test_no_error_and_no_line_of_the_log_has_an_address_or_a_secret(
     texts = []
     inbox.default = (500, {}, f"bad path /services/{TOKEN}")
     with mail_server(trusted) as box, silent_server(closes=True) as broken:
-        send(RouteType.EMAIL, _login(box, "mail-pass-9d41c7"))
+        send(RouteType.EMAIL, login(box, "mail-pass-9d41c7"))
         for kind, address in (
             (RouteType.SLACK, f"{inbox.url}/services/{TOKEN}"),
             (RouteType.SLACK, f"{broken}/services/{TOKEN}"),
             (RouteType.SLACK, f"http://x/services/{TOKEN}"),
             (RouteType.TEAMS, f"https://127.0.0.1:1/x?sig={SIGNATURE}"),
             (RouteType.WEBHOOK, f"https://user:{SIGNATURE}@127.0.0.1:1/{TOKEN}"),
-            (RouteType.EMAIL, _login(box, SIGNATURE)),
+            (RouteType.EMAIL, login(box, SIGNATURE)),
             (RouteType.APPRISE, f"slacks://{TOKEN}"),
             (RouteType.APPRISE, f"jsons://user:{SIGNATURE}@127.0.0.1:1/{TOKEN}"),
         ):

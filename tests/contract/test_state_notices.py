@@ -10,7 +10,8 @@ import pytest
 
 from shared.adapters.tables import TablesState
 from shared.jobs.failures.errors import Stale, TooLarge
-from shared.notices.announced import Announced, failed, smaller, take
+from shared.notices.announced import Announced, smaller, take
+from shared.notices.deliveries import failed
 from shared.notices.kinds import Kind, Severity
 from shared.notices.notice import Notice
 from shared.notices.routes import Route, RouteType

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,16 +17,11 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
 from localcloud.common.http_server import HttpServer
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.adapters.telemetry import OpenTelemetry, open_telemetry
+from shared.adapters.telemetry import open_telemetry
 from shared.jobs.record import Phase
 from shared.jobs.reporting.measurements import (
     CLUSTERS,
@@ -40,6 +34,7 @@ from shared.jobs.reporting.measurements import (
 )
 from shared.pipeline.recovery.fleet_metrics import measure_fleet
 from tests.support import fleet_files
+from tests.support.collected_telemetry import Collected, watched
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around
 from tests.support.waiting import until
@@ -52,38 +47,11 @@ SPAN = Span("cluster", COMMIT, BEGAN, BEGAN + timedelta(seconds=300), {"cluster"
 RETRY = Measurement(RETRIES, 1, {"error": "Throttled", "step": "cluster"})
 
 
-class Collected:
-    """Telemetry in memory."""
-
-    def __init__(self) -> None:
-        self._spans, self._reader = InMemorySpanExporter(), InMemoryMetricReader()
-        tracers = TracerProvider()
-        tracers.add_span_processor(SimpleSpanProcessor(self._spans))
-        self.telemetry = OpenTelemetry(tracers, MeterProvider([self._reader]))
-
-    @property
-    def spans(self) -> list[ReadableSpan]:
-        return [*self._spans.get_finished_spans()]
-
-    @property
-    def metrics(self) -> dict[str, list[Any]]:
-        data = self._reader.get_metrics_data()
-        assert data is not None
-        (scope,) = data.resource_metrics[0].scope_metrics
-        return {metric.name: [*metric.data.data_points] for metric in scope.metrics}
-
-
 @pytest.fixture
 def receiver() -> Iterator[tuple[Receiver, str]]:
     taken = Receiver(200)
     with HttpServer(taken.app) as server:
         yield taken, server.url
-
-
-def watched(cloud: MemoryCloud) -> Collected:
-    collected = Collected()
-    cloud.with_ports(lambda ports: replace(ports, telemetry=collected.telemetry))
-    return collected
 
 
 def test_from_the_webhook_to_ready_a_commit_has_one_trace_whose_id_begins_its_sha() -> None:

@@ -1,141 +1,29 @@
-"""What is sent, and when: no fact is lost, and the messages are bounded however many facts there are."""
+"""What is sent, and when; tests/notices/test_promises.py has the promises by generated facts."""
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
-
-from hypothesis import given
-from hypothesis import strategies as st
+from datetime import timedelta
 
 from shared.notices.announced import (
     COLLECT,
     CONFIRM,
     CONFIRM_AGAIN,
-    LONGEST,
     MOST_PENDING,
-    OVER,
     PASSING,
-    RETRIES,
     Announced,
     compare,
     confirm,
-    delivered,
-    due,
-    failed,
-    next_moment,
     take,
     unconfirmed,
 )
-from shared.notices.digest import MOST_MESSAGES, Links, Outgoing, messages
+from shared.notices.deliveries import OVER, RETRIES, begin, delivered, due, failed, next_moment
+from shared.notices.digest import MOST_MESSAGES, Links, messages
 from shared.notices.kinds import Kind, Severity
 from shared.notices.notice import Notice
-from shared.notices.routes import LIMITS, Route, RouteType
-from tests.support.hypothesis_settings import GENERATED
+from shared.notices.routes import Route, RouteType
 from tests.support.notices import ROUTES, T0, after, fact
-
-KINDS = (Kind.FAILED, Kind.STALLED, Kind.HELD, Kind.LOST, Kind.READY, Kind.DELETED)
-changes = st.lists(
-    st.tuples(
-        st.integers(0, 900),
-        st.sampled_from("abcdefgh"),
-        st.sampled_from(KINDS),
-        st.sampled_from(("westeurope", "eastus")),
-    ),
-    max_size=60,
-)
-
-
-def _facts(drawn: Sequence[tuple[int, str, Kind, str]]) -> list[Notice]:
-    """Return facts in the order of their times, each with an id of its own."""
-    ordered = enumerate(sorted(drawn, key=lambda each: each[0]))
-    return [
-        fact(cluster, kind, seconds, location=place, number=n)
-        for n, (seconds, cluster, kind, place) in ordered
-    ]
-
-
-class Driver:
-    """The notifier without its ports: it looks at each moment at which something may be due."""
-
-    def __init__(self, routes: Sequence[Route] = ROUTES, down: Sequence[bool] = ()) -> None:
-        self.routes, self.known = routes, Announced()
-        self.sent: list[tuple[datetime, str, Outgoing]] = []
-        self._down = iter(down)
-
-    def run(self, facts: Sequence[Notice], until: datetime) -> None:
-        moments = sorted({notice.at for notice in facts})
-        now = T0
-        while now <= until:
-            new = [notice for notice in facts if notice.at == now]
-            self.known = take(self.known, new, self.routes, now)
-            for route in self.routes:
-                self._tell(route, now)
-            nexts = [moment for moment in moments if moment > now]
-            waiting = next_moment(self.known, now)
-            nexts += [max(waiting, now + timedelta(seconds=1))] if waiting else []
-            if not nexts:
-                return
-            now = min(nexts)
-
-    def _tell(self, route: Route, now: datetime) -> None:
-        facts = due(self.known, route.name, now)
-        for message in messages(facts, fleet="f", limit=LIMITS[route.type], links=Links()):
-            if next(self._down, False):
-                self.known = failed(
-                    self.known, route.name, ("Unavailable", "no answer"), now, wait=None, jitter=0.5
-                )
-                return
-            self.sent.append((now, route.name, message))
-            self.known = delivered(self.known, route.name, message.facts, now)
-
-    def facts(self) -> Counter[str]:
-        return Counter(each for _, _, message in self.sent for each in message.facts)
-
-
-@GENERATED
-@given(changes, st.lists(st.booleans(), max_size=12))
-def test_every_fact_of_a_route_is_told_exactly_once_whatever_fails(
-    drawn: list[tuple[int, str, Kind, str]], down: list[bool]
-) -> None:
-    facts = _facts(drawn)
-    driver = Driver(down=down)
-    driver.run(facts, after(86_400))
-    expected = {notice.id for notice in facts if ROUTES[0].takes(notice)}
-    ends = {each for each in driver.facts() if each.endswith(":over")}
-    assert driver.facts() == Counter([*expected, *ends])
-    assert not driver.known.routes["ops"].pending
-
-
-@GENERATED
-@given(changes)
-def test_every_problem_that_ends_is_told_to_have_ended(drawn: list[tuple[int, str, Kind, str]]) -> None:
-    facts = _facts(drawn)
-    driver = Driver()
-    driver.run(facts, after(86_400))
-    open_problems: dict[str, Notice] = {}
-    ended = set()
-    for notice in facts:
-        if not notice.lasting and notice.key in open_problems:
-            ended.add(f"{open_problems.pop(notice.key).id}:over")
-        elif notice.lasting:
-            open_problems[notice.key] = notice
-    assert {each for each in driver.facts() if each.endswith(":over")} == ended
-    assert set(driver.known.open.values()) == {notice.id for notice in open_problems.values()}
-
-
-@GENERATED
-@given(st.integers(1, 400), st.integers(1, 7200))
-def test_the_number_of_messages_grows_with_the_time_and_not_with_the_facts(count: int, seconds: int) -> None:
-    driver = Driver()
-    driver.run([fact(f"c{n}", seconds=n * seconds // count, number=n) for n in range(count)], after(seconds))
-    doublings = math.ceil(math.log2(LONGEST / COLLECT)) + 1
-    most = doublings + 1 + seconds / LONGEST.total_seconds()
-    assert len(driver.sent) <= most * MOST_MESSAGES
-    assert len({at for at, _, _ in driver.sent}) <= most
+from tests.support.notifier_driver import Driver
 
 
 def test_facts_of_the_same_seconds_are_one_message() -> None:
@@ -171,6 +59,33 @@ def test_a_problem_that_ends_before_it_was_told_is_told_with_its_end() -> None:
     ((_, _, message),) = driver.sent
     assert set(message.facts) == {"failed:one:1", "failed:one:1:over"}
     assert message.title == "f: 1 cluster no longer failed in westeurope"
+
+
+def test_a_problem_that_becomes_another_one_ends_for_whoever_was_told_of_it() -> None:
+    routes = (Route("stalls", RouteType.SLACK, "A", events=(Kind.STALLED,)), *ROUTES)
+    driver = Driver(routes)
+    facts = [fact("one", Kind.STALLED), fact("one", Kind.FAILED, 60), fact("one", Kind.READY, 3000)]
+    driver.run(facts, after(7200))
+    told = [(route, message.title.removeprefix("f: ")) for _, route, message in driver.sent]
+    assert [title for route, title in told if route == "stalls"] == [
+        "1 cluster stalled in westeurope: QuotaExceeded",
+        "1 cluster: stalled became failed in westeurope",
+    ]
+    assert [title for route, title in told if route == "ops"] == [
+        "1 cluster stalled in westeurope: QuotaExceeded",
+        "1 cluster failed in westeurope: QuotaExceeded, and 1 more",
+        "1 cluster no longer failed in westeurope",
+    ]
+
+
+def test_a_problem_of_a_cluster_that_leaves_a_route_ends_there_and_one_that_repeats_ends_once() -> None:
+    production = Route("production", RouteType.SLACK, "A", environments=("production",))
+    begins = fact("one", environment="production")
+    known = take(Announced(), [begins], (production,), T0)
+    again = take(known, [fact("one", environment="production", number=2)], (production,), after(1))
+    assert again.routes["production"].pending == ("failed:one:1", "failed:one:2")
+    moved = take(known, [fact("one", environment="test", number=2)], (production,), after(1))
+    assert moved.routes["production"].pending == ("failed:one:1", "failed:one:1:over")
 
 
 def test_a_stored_fact_that_is_read_again_is_taken_once() -> None:
@@ -269,3 +184,29 @@ def test_a_route_that_git_no_longer_has_is_forgotten_and_a_new_one_begins_empty(
     changed = take(known, [], other, after(1))
     assert {name: state.pending for name, state in changed.routes.items()} == {"new": ()}
     assert set(changed.open.values()) == {"failed:one:1"}
+
+
+def test_a_digest_of_several_messages_is_one_pause() -> None:
+    facts = [fact(f"aks-production-{n:04d}", number=n) for n in range(MOST_PENDING)]
+    driver = Driver()
+    driver.run(facts, after(10))
+    state = driver.known.routes["ops"]
+    assert len(driver.sent) == MOST_MESSAGES
+    assert (state.burst, state.next_at) == (1, after(10) + COLLECT)
+
+
+def test_a_message_whose_delivery_was_started_comes_first_and_alone_whatever_follows() -> None:
+    known = begin(take(Announced(), [fact("one")], ROUTES, T0), "ops", ["failed:one:1"])
+    error = ("Unavailable", "no answer")
+    known = failed(known, "ops", error, after(10), wait=None, jitter=1.0)
+    known = take(known, [fact("two", seconds=20)], ROUTES, after(20))
+    assert [each.id for each in due(known, "ops", after(40))] == ["failed:one:1"]
+    known = delivered(known, "ops", ["failed:one:1"], after(40))
+    assert [each.id for each in due(known, "ops", after(60))] == ["failed:two:1"]
+
+
+def test_a_part_of_a_message_that_was_started_is_not_lost_when_its_route_takes_less() -> None:
+    known = take(Announced(), [fact("one"), fact("two")], ROUTES, T0)
+    known = begin(known, "ops", known.routes["ops"].pending)
+    less = begin(known, "ops", ["failed:two:1"])
+    assert (less.routes["ops"].sending, less.routes["ops"].pending) == (("failed:two:1",), ("failed:one:1",))

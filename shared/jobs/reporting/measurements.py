@@ -11,6 +11,9 @@ from enum import StrEnum
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Retry
 from shared.jobs.record import ClusterRecord, Phase
 
+PLANNED, SUPERSEDED = "planned", "superseded"
+"""The results of a plan that is no failure; another planner was faster than a superseded one."""
+
 
 class MetricKind(StrEnum):
     """How the values of a metric add up, as OpenTelemetry names it."""
@@ -84,7 +87,7 @@ WEBHOOKS = Metric(
     "roadstead.webhooks",
     MetricKind.COUNTER,
     "{delivery}",
-    "deliveries of GitHub's webhook: queued, ignored or refused",
+    "deliveries to the webhook: queued, ignored, refused, or unsigned: their signature is wrong or missing",
     ("result",),
 )
 DEAD_LETTERS = Metric(
@@ -155,11 +158,11 @@ def of_outcome(before: ClusterRecord, after: ClusterRecord, outcome: Outcome) ->
         yield Span(f"{recipe} {before.name}", before.commit, before.job.started, ended, _names(before), error)
 
 
-def of_plan(commit: str, began: datetime, ended: datetime, failed: str) -> Iterator[Measurement | Span]:
-    """Yield what a plan of a commit adds; ``failed`` is the class of the error that ended it, or ""."""
+def of_plan(commit: str, began: datetime, ended: datetime, result: str) -> Iterator[Measurement | Span]:
+    """Yield what a plan of a commit adds; ``result`` is PLANNED, SUPERSEDED or the class of an error."""
     seconds = (ended - began).total_seconds()
-    yield Measurement(PLANS, seconds, {"result": failed or "planned"})
-    yield Span("plan", commit, began, ended, failed=failed)
+    yield Measurement(PLANS, seconds, {"result": result})
+    yield Span("plan", commit, began, ended, failed="" if result in (PLANNED, SUPERSEDED) else result)
 
 
 def of_phases(phases: Iterable[Phase]) -> Iterator[Measurement]:

@@ -13,7 +13,8 @@ from shared.jobs.failures.fleet_problem import Failed
 from shared.jobs.reporting.diagnosis import CORRECT_FILE
 from shared.notices.announced import Announced
 from shared.notices.kinds import Kind
-from shared.notices.notice import DETAIL_LIMIT, Notice
+from shared.notices.notice import DETAIL_LIMIT, NAMED, Notice
+from shared.pipeline.facts import of_dead_letter
 from shared.ports import DeadLetter, FleetRecord, PlanRecord
 from shared.ports.sweeps import SweepRecord
 
@@ -21,19 +22,16 @@ OF_PLANS = frozenset({Kind.REFUSED, Kind.INVALID})
 """What the plan of the newest commit says; it is read only when there is a new one."""
 OTHERS = frozenset({Kind.PLAN, Kind.CREDENTIAL, Kind.SWEEP, Kind.ORPHAN, Kind.DEAD_LETTER, Kind.CHANNEL})
 """What is looked at each time."""
-NAMED = 20
-"""How many clusters a fact names."""
 OUTAGE = timedelta(minutes=2)
 """After so long without a delivery the other routes hear of a channel."""
 APPROVE = "`roadstead plans` shows the deletes; `roadstead approve` releases them, a commit takes them back."
 SWEEPS = "`roadstead status` has the reason; the next sweep lists the subscription again."
 ORPHANS = "`roadstead import` makes a manifest of it, or delete it in Azure."
-LETTERS = "`roadstead dead-letters` shows them, and dismisses what was handled."
 CHANNEL = "Check the app setting with its address; what it missed is delivered once it answers."
 
 
-def of_plan(plan_record: PlanRecord, seen: datetime | None) -> Iterator[Notice]:
-    """Yield what the newest plan says; an approval only if it was given after ``seen``."""
+def of_plan(plan_record: PlanRecord) -> Iterator[Notice]:
+    """Yield what is wrong with the newest plan."""
     plan, at = plan_record.plan, plan_record.at
     waiting = sorted(plan.deletes_needing_approval)
     if waiting:
@@ -65,18 +63,6 @@ def of_plan(plan_record: PlanRecord, seen: datetime | None) -> Iterator[Notice]:
             commit=plan.commit,
             names=tuple(names[:NAMED]),
         )
-    approval = plan_record.approval
-    if approval is not None and (seen is None or approval.at > seen):
-        yield Notice(
-            id=f"{Kind.APPROVED}:{plan.commit}:{int(approval.at.timestamp())}",
-            kind=Kind.APPROVED,
-            key="approved",
-            subject=plan.commit[:8],
-            at=approval.at,
-            detail=_cut(": ".join(filter(None, (f"approved by {approval.by}", approval.reason)))),
-            commit=plan.commit,
-            names=tuple(sorted(approval.clusters)[:NAMED]),
-        )
 
 
 def present(
@@ -86,21 +72,12 @@ def present(
     known: Announced,
     now: datetime,
 ) -> Iterator[Notice]:
-    """Yield what is wrong with the fleet now, apart from its newest plan."""
+    """Yield what is wrong with the fleet now, apart from its newest plan. ``letters`` are newest first."""
     yield from _of_fleet(fleet, known, now)
     yield from _of_sweep(sweep, now)
     for queue in sorted({letter.queue for letter in letters}):
-        own = [letter for letter in letters if letter.queue == queue]
-        newest = max(own, key=lambda letter: letter.at)
-        yield Notice(
-            id=f"{Kind.DEAD_LETTER}:{queue}:{newest.id}",
-            kind=Kind.DEAD_LETTER,
-            key=f"dead-letters:{queue}",
-            subject=f"{queue} ({len(own)})",
-            at=newest.at,
-            detail=_cut(f"{newest.reason}: {newest.description}"),
-            action=LETTERS,
-        )
+        newest = of_dead_letter(next(letter for letter in letters if letter.queue == queue))
+        yield known.facts.get(known.open.get(newest.key, ""), newest)  # a new letter is a fact of its own
     yield from _of_channels(known, now)
 
 

@@ -1,9 +1,10 @@
 """The notifier takes the facts that are stored and sends each route those that are due.
 
 What it has taken, and what each route has not received, is one record, written over the version that was
-read. So a fact is taken once. A message is delivered before the record says so: after a crash in between, the
-same message, with the same id, is delivered again. A channel that fails is tried again at growing intervals,
-and gets what it missed as a digest. No job waits for any of this.
+read. So a fact is taken once. The record names the facts of a message before it is delivered, and drops
+them afterwards: after a crash in between, or without an answer, the same message, with the same id, is
+delivered again. A channel that fails is tried again at growing intervals, and gets what it missed as a
+digest. No job waits for any of this.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import PlanRequest
 from shared.jobs.record import Phase
 from shared.notices import announced as remembered
+from shared.notices import deliveries
 from shared.notices.announced import Announced
 from shared.notices.digest import Links, Outgoing, messages
+from shared.notices.kinds import Kind
 from shared.notices.notice import Notice
 from shared.notices.routes import LIMITS, Route, RouteType
 from shared.pipeline.notifier.fleet_facts import OF_PLANS, OTHERS, of_plan, present
@@ -62,7 +65,7 @@ def _handle(ports: Ports) -> None:
             break
         known = _tell(route, known, end, ports)
     now = ports.clock()
-    moment = now if more else remembered.next_moment(known, now)
+    moment = now if more else deliveries.next_moment(known, now)
     if moment is not None:
         request_notifications(ports, after=max(0.0, (moment - now).total_seconds()))
 
@@ -74,11 +77,12 @@ def _take(fleet: FleetRecord, ports: Ports) -> tuple[Announced, bool]:
     known = remembered.take(before, stored, fleet.routes, now)
     if fleet.at is not None and fleet.at != before.plan_at:
         newest = ports.state.plan(fleet.commit)
-        facts = list(of_plan(newest, before.plan_at)) if newest else []
+        facts = list(of_plan(newest)) if newest else []
         known = replace(remembered.compare(known, facts, OF_PLANS, fleet.routes, now), plan_at=fleet.at)
     letters = ports.state.dead_letters(LETTERS)
     others = list(present(fleet, ports.state.sweep(), letters, known, now))
-    known = remembered.compare(known, others, OTHERS, fleet.routes, now)
+    ending = OTHERS if len(letters) < LETTERS else OTHERS - {Kind.DEAD_LETTER}  # older ones were not read
+    known = remembered.compare(known, others, ending, fleet.routes, now)
     unsure = remembered.unconfirmed(known, now)
     if unsure:
         known = remembered.confirm(known, _still_so(unsure, ports), fleet.routes, now)
@@ -98,26 +102,29 @@ def _still_so(facts: Sequence[Notice], ports: Ports) -> Mapping[str, bool]:
 
 
 def _tell(route: Route, known: Announced, end: float, ports: Ports) -> Announced:
-    """Deliver what is due to a route; the record is saved after each message."""
-    facts = remembered.due(known, route.name, ports.clock())
+    """Deliver what is due to a route; the record is saved before and after each message."""
+    facts = deliveries.due(known, route.name, ports.clock())
     config = ports.config
     links = Links(f"https://{config.git_host}/{config.repository}", config.public_url)
     dropped = known.routes[route.name].dropped
-    for message in messages(
+    some = messages(
         facts,
         fleet=config.fleet,
         limit=LIMITS[route.type],
         links=links,
         dropped=dropped,
         together=route.type is not RouteType.GITHUB,
-    ):
+    )
+    for n, message in enumerate(some):
         if ports.elapsed() > end:
             break
+        started = deliveries.begin(known, route.name, message.facts)
+        known = _save(started, ports) if started is not known else known
         try:
             known = _deliver(route, message, known, ports)
         except ReconcileError as error:
             return _save(_failed(route, error, known, ports), ports)
-        known = remembered.delivered(known, route.name, message.facts, ports.clock())
+        known = deliveries.delivered(known, route.name, message.facts, ports.clock(), first=n == 0)
         known = _save(known, ports)
     return known
 
@@ -142,4 +149,4 @@ def _failed(route: Route, error: ReconcileError, known: Announced, ports: Ports)
     log.warning("the channel %s does not deliver: %s: %s", route.name, error.kind, error)
     wait = error.retry_after if isinstance(error, Retryable) else None
     described = (error.kind, str(error)[:300])
-    return remembered.failed(known, route.name, described, ports.clock(), wait=wait, jitter=ports.random())
+    return deliveries.failed(known, route.name, described, ports.clock(), wait=wait, jitter=ports.random())

@@ -13,12 +13,13 @@ from datetime import timedelta
 from functools import partial
 
 from shared.fleet.planning.plan import Item
-from shared.jobs.failures.errors import OtherRepository, ReconcileError, Retryable, Stale
+from shared.jobs.failures.errors import OtherRepository, ReconcileError, Retryable, Stale, Unexpected
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import HeadConfirmation, PlanRequest
-from shared.jobs.reporting.measurements import of_plan
+from shared.jobs.reporting.measurements import PLANNED, SUPERSEDED, of_plan
 from shared.logs import about
 from shared.notices.routes import routes_of
+from shared.pipeline.facts import store_approval
 from shared.pipeline.outbox import (
     PREVIEWS,
     request_handover,
@@ -109,8 +110,10 @@ def _plan_head(request: PlanRequest, ports: Ports) -> bool:
         found = ports.repository.read_head(ports.config.branch)
         require_own(found, fleet, ports)
     except OtherRepository as error:
+        ports.telemetry.record(of_plan(request.commit, now, ports.clock(), error.kind))
         report_unreadable(request, error, replace(failed, other_source=source_of(found, ports)), ports)
     except ReconcileError as error:
+        ports.telemetry.record(of_plan(request.commit, now, ports.clock(), error.kind))
         report_unreadable(request, error, failed, ports)
     else:
         _plan_read(request, BranchRead(found, now), fleet, ports)
@@ -145,21 +148,24 @@ def _plan_read(request: PlanRequest, read: BranchRead, fleet: FleetRecord, ports
         if request.attempt:
             report_again(head, ports)
         return False
-    began, failed = ports.clock(), ""
+    began, result = ports.clock(), Unexpected.__name__
     try:
         with about(commit=head):
-            _plan(request, read.head, known, ports)
+            result = _plan(request, read.head, known, ports)
     except ReconcileError as error:
-        failed = error.kind
+        result = error.kind
         report_failed_plan(head, error, ports)
         raise
     finally:
-        ports.telemetry.record(of_plan(head, began, ports.clock(), failed))
+        ports.telemetry.record(of_plan(head, began, ports.clock(), result))
     return True
 
 
-def _plan(request: PlanRequest, read: BranchHead, fleet: FleetRecord, ports: Ports) -> None:
-    """Plan a head that was confirmed. ``fleet`` may have a read of the branch that is not saved yet."""
+def _plan(request: PlanRequest, read: BranchHead, fleet: FleetRecord, ports: Ports) -> str:
+    """Plan a head that was confirmed, and return the result: PLANNED, SUPERSEDED or the class of an error.
+
+    ``fleet`` may have a read of the branch that is not saved yet.
+    """
     head = read.commit
     try:
         planning = replace(fleet, planning=head, head_read_at=read.at, waiting="")
@@ -179,7 +185,7 @@ def _plan(request: PlanRequest, read: BranchHead, fleet: FleetRecord, ports: Por
             as_before = replace(started, planning=fleet.planning, handover=fleet.handover)
             as_before = replace(as_before, head_read_at=fleet.head_read_at, gaps=fleet.gaps)
             report_unreadable(request, error, replace(as_before, last_read=failed), ports)
-            return
+            return error.kind
         inputs = PlanInputs(desired, records, known)
         ended = _carry_out(request, fleet.planning, inputs, started, ports)
         if ended and head != fleet.commit:
@@ -195,6 +201,8 @@ def _plan(request: PlanRequest, read: BranchHead, fleet: FleetRecord, ports: Por
         request_plan_again(
             request.model_copy(update={"commit": "", "again": True}), after=LOST_RACE_SECONDS, ports=ports
         )
+        return SUPERSEDED
+    return PLANNED
 
 
 def _confirm(
@@ -247,6 +255,7 @@ def _carry_out(
     plan_record = PlanRecord(
         plan, ports.clock(), approval=approved.approval, reports=reports, review=approved.review
     )
+    store_approval(earlier, plan_record, ports)
     ports.state.save_plan(plan_record)
     log.info("plan of %s: %s", head[:8], plan.summary)
     index_groups(plan, inputs, fleet, ports)

@@ -24,7 +24,7 @@ from shared.jobs.reporting.measurements import DEAD_LETTERS, Measurement
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.jobs.transitions.lease import names_moment
 from shared.pipeline import outbox
-from shared.pipeline.facts import store_fact
+from shared.pipeline.facts import store_dead_letter, store_fact
 from shared.pipeline.outbox import send_copy
 from shared.ports import DeadLetter, Ports
 
@@ -65,7 +65,9 @@ def handle_dead_letter(received: ReceivedDeadLetter, ports: Ports) -> None:
         handled = False
     ports.telemetry.record([Measurement(DEAD_LETTERS, 1, {"queue": received.queue})])
     if not handled:
-        ports.state.save_dead_letter(_dead_letter(received))
+        letter = _dead_letter(received)
+        ports.state.save_dead_letter(letter)
+        store_dead_letter(letter, ports)
 
 
 def _handle(received: ReceivedDeadLetter, ports: Ports) -> bool:

@@ -7,15 +7,19 @@ from dataclasses import replace
 import pytest
 
 from localcloud.memory.memory_cloud import Counter, Crash, MemoryCloud, tripwired
+from shared.jobs.failures.errors import Unavailable
 from shared.jobs.messages import PlanRequest
 from shared.jobs.record import Phase
+from shared.notices.digest import Outgoing
 from shared.notices.kinds import Kind
 from shared.notices.notice import Notice
+from shared.notices.routes import Route
 from shared.pipeline.notifier.notifier import handle
 from shared.pipeline.recovery.missed_work import wake_notifier
 from tests.support import fleet_files
 from tests.support.notices import notifying, storm
 from tests.support.pipeline_runs import push
+from tests.support.replaced_ports import around
 
 NOTIFY = PlanRequest(kind="notify")
 OPS = "{name: ops, type: slack, address: OPS}"
@@ -66,6 +70,59 @@ def test_a_crash_at_any_call_loses_no_fact_and_repeats_at_most_the_last_message(
     assert len(set(ids)) == 1
     assert len(ids) <= 2
     assert cloud.state.notices(10) == []
+
+
+def _ids_of_facts(cloud: MemoryCloud) -> dict[str, set[str]]:
+    """Return the ids of the messages in which each fact was delivered."""
+    found: dict[str, set[str]] = {}
+    for message in cloud.channels.delivered.get("ops", []):
+        for fact in message.facts:
+            found.setdefault(fact, set()).add(message.id)
+    return found
+
+
+def _another_failure(cloud: MemoryCloud, number: int) -> None:
+    key = f"cluster:other-{number}"
+    cloud.state.add_notice(
+        Notice(f"failed:{number}", Kind.FAILED, key, f"other-{number}", cloud.clock(), location="eastus")
+    )
+
+
+@pytest.mark.parametrize("point", range(2 * _count()))
+def test_a_message_that_a_crash_repeats_has_its_id_also_when_more_has_happened_since(point: int) -> None:
+    cloud = MemoryCloud()
+    _known_failure(cloud)
+    counter = Counter(point)
+    for n in range(8):
+        try:
+            handle(NOTIFY, tripwired(cloud.ports, counter))
+        except Crash:
+            _another_failure(cloud, n)
+        cloud.clock.advance(15)
+    found = _ids_of_facts(cloud)
+    assert len(found) >= 2
+    assert [fact for fact, ids in found.items() if len(ids) > 1] == []
+
+
+def test_a_message_whose_answer_was_lost_is_sent_again_as_it_was() -> None:
+    cloud = MemoryCloud()
+    _known_failure(cloud)
+    send, answers = cloud.channels.send, [Unavailable("the answer was lost")]
+
+    def lossy(route: Route, message: Outgoing) -> None:
+        send(route, message)
+        if answers:
+            raise answers.pop()
+
+    around(cloud, "channels", send=lossy)
+    wake_notifier(cloud.ports)
+    cloud.run(300, until=lambda: not answers)
+    assert answers == []
+    _another_failure(cloud, 1)
+    cloud.run(300)
+    found = _ids_of_facts(cloud)
+    assert [len(message.facts) for message in cloud.channels.delivered["ops"]] == [1, 1, 1]
+    assert {fact: len(ids) for fact, ids in found.items()} == {"failed:one:x": 1, "failed:1": 1}
 
 
 def test_a_storm_of_facts_is_a_bounded_number_of_messages_and_none_is_missing() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
@@ -17,45 +16,14 @@ from shared.pipeline.api.acts.approval import approve
 from shared.pipeline.api.acts.replay import replay
 from shared.pipeline.recovery.missed_work import wake_notifier
 from shared.ports.masked import masked
-from tests.support import fleet_files
-from tests.support.notices import notifying, storm
+from tests.support.notices import storm
+from tests.support.notified import ALL, OPS, kinds, notified_fleet, titles, with_failures
 from tests.support.one_cluster import ONE
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around
 from tests.support.sweeps import delete_by_hand, sweep
 
-OPS = "{name: ops, type: slack, address: OPS}"
-ALL = "{name: all, type: webhook, address: ALL, severity: info}"
 NOTIFY = PlanRequest(kind="notify")
-
-
-def fleet(*names: str, routes: tuple[str, ...] = (OPS,)) -> dict[str, bytes]:
-    return notifying(fleet_files.fleet(*names), *routes)
-
-
-def titles(cloud: MemoryCloud, route: str = "ops") -> list[str]:
-    return [message.title for message in cloud.channels.delivered.get(route, [])]
-
-
-def kinds(cloud: MemoryCloud, route: str = "ops") -> list[tuple[Kind, str, bool]]:
-    """Return the kind and the subject of every fact that a route got, and whether it was an end."""
-    return [
-        (fact.kind, fact.subject, fact.over)
-        for message in cloud.channels.delivered.get(route, [])
-        for group in message.groups
-        for fact in group.facts
-    ]
-
-
-def with_failures(*names: str, routes: tuple[str, ...] = (OPS,)) -> MemoryCloud:
-    """Return a cloud in which the creation of some clusters has failed."""
-    cloud = MemoryCloud()
-    for name in names:
-        cloud.azure.interventions.fail_next(name, "QuotaExceeded", "no vCPUs are left")
-    push(cloud, fleet(*names, "other", routes=routes))
-    cloud.run()
-    assert phases(cloud)["other"] is Phase.READY
-    return cloud
 
 
 def test_clusters_that_fail_are_one_message_and_their_end_is_another() -> None:
@@ -80,19 +48,19 @@ def test_a_message_has_the_reason_the_action_and_the_links() -> None:
 
 def test_a_route_for_everything_hears_of_ready_and_deleted_clusters_and_of_approvals() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleet("one", "two", routes=(ALL,)))
+    push(cloud, notified_fleet("one", "two", routes=(ALL,)))
     cloud.run()
     assert sorted(kinds(cloud, "all")) == [(Kind.READY, "one", False), (Kind.READY, "two", False)]
-    push(cloud, fleet("two", routes=(ALL,)))
+    push(cloud, notified_fleet("two", routes=(ALL,)))
     cloud.run()
     assert (Kind.DELETED, "one", False) in kinds(cloud, "all")
 
 
 def test_deletes_that_wait_for_an_approval_are_told_and_the_approval_ends_it() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleet("one", "two", "three", routes=(ALL,)))
+    push(cloud, notified_fleet("one", "two", "three", routes=(ALL,)))
     cloud.run()
-    commit = push(cloud, fleet("three", routes=(ALL,)))
+    commit = push(cloud, notified_fleet("three", routes=(ALL,)))
     cloud.run()
     assert (Kind.REFUSED, "2 clusters", False) in kinds(cloud, "all")
     assert approve(commit, ["one", "two"], "ann", cloud.ports).status == 202
@@ -103,9 +71,33 @@ def test_deletes_that_wait_for_an_approval_are_told_and_the_approval_ends_it() -
     assert {(Kind.DELETED, "one", False), (Kind.DELETED, "two", False)} <= set(told)
 
 
+def test_an_approval_is_told_also_when_the_next_commit_is_planned_before_the_notifier_looks() -> None:
+    cloud = MemoryCloud()
+    push(cloud, notified_fleet("one", "two", "three", routes=(ALL,)))
+    cloud.run()
+    commit = push(cloud, notified_fleet("three", routes=(ALL,)))
+    cloud.run()
+    announced = cloud.state.announced
+
+    def away() -> Announced:
+        raise Unavailable("the table does not answer")
+
+    around(cloud, "state", announced=away)
+    assert approve(commit, ["one", "two"], "ann", cloud.ports, reason="no longer used").status == 202
+    cloud.run(60)
+    push(cloud, notified_fleet("three", "four", routes=(ALL,)))
+    cloud.run(60)
+    around(cloud, "state", announced=announced)
+    wake_notifier(cloud.ports)
+    cloud.run()
+    assert kinds(cloud, "all").count((Kind.APPROVED, commit[:8], False)) == 1
+    text = "".join(message.text for message in cloud.channels.delivered["all"])
+    assert "Why: approved by ann: no longer used" in text
+
+
 def test_an_invalid_manifest_is_told_until_a_commit_corrects_it() -> None:
     cloud = MemoryCloud()
-    files = fleet("one")
+    files = notified_fleet("one")
     broken = files["clusters/one/cluster.yaml"].replace(b"location", b"loaction")
     commit = push(cloud, {**files, "clusters/one/cluster.yaml": broken})
     cloud.run()
@@ -118,7 +110,7 @@ def test_an_invalid_manifest_is_told_until_a_commit_corrects_it() -> None:
 
 def test_a_credential_that_github_refuses_is_told_and_so_is_its_renewal() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleet("one"))
+    push(cloud, notified_fleet("one"))
     cloud.run()
     read = cloud.ports.repository.read_head
 
@@ -136,7 +128,7 @@ def test_a_credential_that_github_refuses_is_told_and_so_is_its_renewal() -> Non
 
 def test_what_a_sweep_finds_is_told_and_so_is_that_it_is_as_before() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleet("one"))
+    push(cloud, notified_fleet("one"))
     cloud.run()
     delete_by_hand(cloud, ONE)
     sweep(cloud)
@@ -151,22 +143,22 @@ def test_a_channel_that_fails_delays_no_job_and_gets_what_it_missed_as_a_digest(
     cloud.channels.failing["ops"] = Unavailable("the channel does not answer")
     cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
     other = "{name: other, type: teams, address: TEAMS}"
-    push(cloud, fleet("one", "two", routes=(OPS, other)))
+    push(cloud, notified_fleet("one", "two", routes=(OPS, other)))
     cloud.run(1800, until=lambda: len(titles(cloud, "other")) > 1)
     assert phases(cloud) == {"one": Phase.FAILED, "two": Phase.READY}
     assert titles(cloud, "other")[1:] == ["example: 1 channel failing: Unavailable"]
     del cloud.channels.failing["ops"]
     cloud.run(7200, until=lambda: len(titles(cloud, "other")) > 2)
     assert titles(cloud, "other")[2:] == ["example: 1 channel delivering again"]
-    assert titles(cloud)[0] == "example: 1 cluster failed in eastus: QuotaExceeded, and 1 more"
-    assert (Kind.FAILED, "one", False) in kinds(cloud)
+    cloud.run(7200, until=lambda: len(titles(cloud)) > 1)
+    assert kinds(cloud) == [(Kind.FAILED, "one", False), (Kind.CHANNEL, "ops", True)]
 
 
 def test_a_channel_is_tried_again_when_it_asks_for_it() -> None:
     cloud = MemoryCloud()
     cloud.channels.failing["ops"] = Throttled("slow down", retry_after=600.0)
     cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
-    push(cloud, fleet("one"))
+    push(cloud, notified_fleet("one"))
     cloud.run(60)
     assert cloud.channels.tried == 1
     del cloud.channels.failing["ops"]
@@ -176,34 +168,9 @@ def test_a_channel_is_tried_again_when_it_asks_for_it() -> None:
     assert len(titles(cloud)) == 1
 
 
-def test_an_issue_is_opened_for_a_group_and_closed_when_it_is_over() -> None:
-    cloud = with_failures("one", "two", routes=("{name: issues, type: github}",))
-    issues = cloud.repository.pulls.issues
-    (issue,) = issues.listed()
-    assert issue.title == "example: 2 clusters failed in eastus: QuotaExceeded"
-    assert replay("one", "ann", cloud.ports).status == 202
-    cloud.run()
-    assert issues.listed() == [replace(issue, comments=issues.listed()[0].comments)]
-    assert replay("two", "ann", cloud.ports).status == 202
-    cloud.run()
-    (closed,) = issues.listed(state="all")
-    assert (closed.state, closed.state_reason) == ("closed", "completed")
-    assert "1 cluster no longer failed" in closed.comments[-1]
-
-
-def test_an_issue_that_somebody_deleted_is_opened_again() -> None:
-    cloud = with_failures("one", "two", routes=("{name: issues, type: github}",))
-    issues = cloud.repository.pulls.issues
-    issues.delete(1)
-    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
-    assert replay("one", "ann", cloud.ports).status == 202
-    cloud.run()
-    assert [issue.number for issue in issues.listed()] == [2]
-
-
 def test_a_fleet_without_routes_is_told_nothing_and_forgets_its_facts() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleet("one", routes=()))
+    push(cloud, notified_fleet("one", routes=()))
     cloud.run()
     assert cloud.channels.tried == 0
     assert [notice.kind for notice in cloud.state.notices(10)] == [Kind.READY]
@@ -214,7 +181,7 @@ def test_a_fleet_without_routes_is_told_nothing_and_forgets_its_facts() -> None:
 
 def test_the_timer_finds_facts_whose_message_was_lost() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleet("one"))
+    push(cloud, notified_fleet("one"))
     cloud.run()
     cloud.state.add_notice(
         Notice("failed:one:x", Kind.FAILED, "cluster:one", "one", cloud.clock(), location="eastus")
@@ -228,7 +195,7 @@ def test_the_timer_finds_facts_whose_message_was_lost() -> None:
 
 def test_a_problem_whose_record_another_worker_wrote_is_taken_back() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleet("one"))
+    push(cloud, notified_fleet("one"))
     cloud.run()
     cloud.state.add_notice(
         Notice("failed:one:x", Kind.FAILED, "cluster:one", "one", cloud.clock(), location="eastus")
@@ -243,7 +210,7 @@ def test_a_message_is_masked_before_it_leaves_whatever_a_fact_has() -> None:
     cloud = MemoryCloud()
     routes = (OPS, "{name: issues, type: github}")
     cloud.with_ports(lambda ports: masked(ports, Masker([secret])))
-    push(cloud, fleet("one", routes=routes))
+    push(cloud, notified_fleet("one", routes=routes))
     cloud.run()
     leaked = Notice(
         "failed:one:x",
@@ -266,7 +233,7 @@ def test_a_message_is_masked_before_it_leaves_whatever_a_fact_has() -> None:
 
 def test_facts_that_do_not_fit_an_entity_are_delivered_without_their_reasons() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleet("one"))
+    push(cloud, notified_fleet("one"))
     cloud.run()
     save = cloud.state.save_announced
 

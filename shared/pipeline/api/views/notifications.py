@@ -40,8 +40,8 @@ def _view(route: Route, state: RouteState) -> schema.Route:
         "environments": list(route.environments),
         "labels": dict(route.labels),
         "sent": state.sent,
-        "pending": len(state.pending),
+        "pending": len(state.missing),
         "problem": f"{outage.kind}: {outage.message}" if outage else "",
         "failingSince": iso(outage.since) if outage else None,
-        "nextAt": iso(state.next_at) if state.pending else None,
+        "nextAt": iso(state.next_at) if state.missing else None,
     }

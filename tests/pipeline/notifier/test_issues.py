@@ -1,0 +1,49 @@
+"""Issues of the fleet repository: one for each group of problems."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shared.notices.kinds import Kind
+from shared.notices.notice import Notice
+from shared.pipeline.api.acts.replay import replay
+from shared.pipeline.recovery.missed_work import wake_notifier
+from tests.support.notified import with_failures
+
+
+def test_an_issue_is_opened_for_a_group_and_closed_when_it_is_over() -> None:
+    cloud = with_failures("one", "two", routes=("{name: issues, type: github}",))
+    issues = cloud.repository.pulls.issues
+    (issue,) = issues.listed()
+    assert issue.title == "example: 2 clusters failed in eastus: QuotaExceeded"
+    assert replay("one", "ann", cloud.ports).status == 202
+    cloud.run()
+    assert issues.listed() == [replace(issue, comments=issues.listed()[0].comments)]
+    assert replay("two", "ann", cloud.ports).status == 202
+    cloud.run()
+    (closed,) = issues.listed(state="all")
+    assert (closed.state, closed.state_reason) == ("closed", "completed")
+    assert "1 cluster no longer failed" in closed.comments[-1]
+
+
+def test_an_issue_of_a_problem_that_became_another_one_is_closed_and_the_other_has_its_own() -> None:
+    cloud = with_failures("one", routes=("{name: issues, type: github}",))
+    issues = cloud.repository.pulls.issues
+    lost = Notice("lost:one:x", Kind.LOST, "cluster:one", "one", cloud.clock(), location="eastus")
+    cloud.state.add_notice(lost)
+    wake_notifier(cloud.ports)
+    cloud.run(60)
+    assert [(issue.title, issue.state) for issue in issues.listed(state="all")] == [
+        ("example: 1 cluster no longer as verified in eastus", "open"),
+        ("example: 1 cluster failed in eastus: QuotaExceeded", "closed"),
+    ]
+
+
+def test_an_issue_that_somebody_deleted_is_opened_again() -> None:
+    cloud = with_failures("one", "two", routes=("{name: issues, type: github}",))
+    issues = cloud.repository.pulls.issues
+    issues.delete(1)
+    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
+    assert replay("one", "ann", cloud.ports).status == 202
+    cloud.run()
+    assert [issue.number for issue in issues.listed()] == [2]

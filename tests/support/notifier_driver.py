@@ -1,0 +1,56 @@
+"""The notifier without its ports, for tests of what it decides."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from shared.notices.announced import Announced, take
+from shared.notices.deliveries import begin, delivered, due, failed, next_moment
+from shared.notices.digest import Links, Outgoing, messages
+from shared.notices.notice import Notice
+from shared.notices.routes import LIMITS, Route
+from tests.support.notices import ROUTES, T0
+
+
+class Driver:
+    """The notifier without its ports: it looks at each moment at which something may be due."""
+
+    def __init__(self, routes: Sequence[Route] = ROUTES, down: Sequence[bool] = ()) -> None:
+        self.routes, self.known = routes, Announced()
+        self.sent: list[tuple[datetime, str, Outgoing]] = []
+        self.tried: list[Outgoing] = []
+        self._down = iter(down)
+
+    def run(self, facts: Sequence[Notice], until: datetime) -> None:
+        moments = sorted({notice.at for notice in facts})
+        now = T0
+        while now <= until:
+            new = [notice for notice in facts if notice.at == now]
+            self.known = take(self.known, new, self.routes, now)
+            for route in self.routes:
+                self._tell(route, now)
+            nexts = [moment for moment in moments if moment > now]
+            waiting = next_moment(self.known, now)
+            nexts += [max(waiting, now + timedelta(seconds=1))] if waiting else []
+            if not nexts:
+                return
+            now = min(nexts)
+
+    def _tell(self, route: Route, now: datetime) -> None:
+        facts = due(self.known, route.name, now)
+        some = messages(facts, fleet="f", limit=LIMITS[route.type], links=Links())
+        for n, message in enumerate(some):
+            self.known = begin(self.known, route.name, message.facts)
+            self.tried.append(message)
+            if next(self._down, False):
+                self.known = failed(
+                    self.known, route.name, ("Unavailable", "no answer"), now, wait=None, jitter=0.5
+                )
+                return
+            self.sent.append((now, route.name, message))
+            self.known = delivered(self.known, route.name, message.facts, now, first=n == 0)
+
+    def facts(self) -> Counter[str]:
+        return Counter(each for _, _, message in self.sent for each in message.facts)

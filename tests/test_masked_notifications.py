@@ -1,0 +1,104 @@
+"""The addresses of channels are masked part by part, and what identifies a fact is not."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.masking import Masker
+from shared.notices.kinds import Kind
+from shared.notices.notice import Notice
+from shared.ports.masked import masked
+from shared.settings import load_settings
+
+EXAMPLE: dict[str, str] = json.loads(
+    (Path(__file__).parent.parent / "local.settings.example.json").read_text()
+)["Values"]
+ADDRESSES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "Slack": (
+        "https://hooks.slack.com/services/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",
+        ("T024BE7LD", "B0HX7KQ2M", "x9Zk2LmPq7RtVw3YbNc5Df8G"),
+    ),
+    "Teams": (
+        "https://prod-12.westeurope.logic.azure.com:443/workflows/5d2e8f0a7c914b6e93d1a4f7b8c26e50/triggers/manual"
+        "/paths/invoke?api-version=2016-06-01&sp=%2Ftriggers%2Fmanual%2Frun&sv=1.0"
+        "&sig=pX3kV9-mQ2wE7rT5yU8iO1aS4dF6gH0jK-lZxCvBnM_",
+        ("5d2e8f0a7c914b6e93d1a4f7b8c26e50", "pX3kV9-mQ2wE7rT5yU8iO1aS4dF6gH0jK-lZxCvBnM_"),
+    ),
+    "a webhook": (
+        "https://hooks.example.com/audit/roadstead?token=q7w8e9r0&key=correcthorsebatterystaple",
+        ("q7w8e9r0", "correcthorsebatterystaple"),
+    ),
+    "a webhook with credentials": (
+        "https://audit:tr0ub%40dor@hooks.example.com/production",
+        ("tr0ub%40dor", "tr0ub@dor"),
+    ),
+    "SMTP": (
+        "mailtos://apikey:SG.correct-horse@smtp.example.com:587/?from=fleet@example.com&to=ops@example.com",
+        ("SG.correct-horse",),
+    ),
+    "Apprise, with a token as its host": (
+        "tgram://123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw/987654321/",
+        ("AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw", "987654321"),
+    ),
+    "Apprise, with tokens as host and path": (
+        "discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js/",
+        ("4174216298", "JHMHI8qBe7bk2ZwO5U711o3dV_js"),
+    ),
+}
+"""Addresses of channels with the formats of the vendors, and the parts of each that are secret."""
+WORDS = (
+    *("audit", "roadstead", "production", "services", "workflows", "triggers", "manual", "paths", "invoke"),
+    *("apikey", "2016-06-01", "hooks.example.com", "prod-12.westeurope.logic.azure.com", "/production"),
+    *("https://github.com/example/roadstead/commit/c0ffee", "<!-- roadstead 8f2e -->", "/audit"),
+)
+
+
+def of_addresses() -> Masker:
+    notify = {f"NOTIFY_OPS_{n}": address for n, (address, _) in enumerate(ADDRESSES.values())}
+    return Masker(load_settings(EXAMPLE | notify).secrets)
+
+
+@pytest.mark.parametrize("secret", [each for _, parts in ADDRESSES.values() for each in parts])
+def test_each_secret_part_of_an_address_is_masked_by_itself(secret: str) -> None:
+    mask = of_addresses()
+    for text in (secret, f"status 500 at /x/{secret}/y", quote(secret, safe=""), json.dumps({"a": secret})):
+        shown = mask(text)
+        assert "***" in shown
+        assert secret not in shown
+
+
+@pytest.mark.parametrize("address", [address for address, _ in ADDRESSES.values()])
+def test_an_address_is_masked_as_a_whole_and_without_its_scheme(address: str) -> None:
+    for text in (address, address.partition("://")[2]):
+        assert of_addresses()(f"POST {text}!") in ("POST ***!", "POST https://***!")
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_word_in_the_path_of_an_address_is_no_secret(word: str) -> None:
+    assert of_addresses()(f"about {word} it is") == f"about {word} it is"
+
+
+def test_a_fact_keeps_what_routes_and_records_are_found_by() -> None:
+    cloud = MemoryCloud()
+    words = ["production", "eastus", "platform", "cluster:", "failed:"]
+    cloud.with_ports(lambda ports: masked(ports, Masker(words)))
+    kept = Notice(
+        "failed:platform:1",
+        Kind.FAILED,
+        "cluster:platform",
+        "platform",
+        cloud.clock(),
+        environment="production",
+        location="eastus",
+        labels={"team": "platform"},
+        names=("platform",),
+    )
+    cloud.ports.state.add_notice(replace(kept, detail="in production"))
+    (stored,) = cloud.state.notices(10)
+    assert stored == replace(kept, detail="in ***")
