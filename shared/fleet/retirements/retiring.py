@@ -30,13 +30,11 @@ class Retirement:
 
     def __str__(self) -> str:
         """Return a sentence with the day, what to do, and the source."""
-        announced, days = self.announced, (self.announced.on - self.today).days
-        ended = (
-            f"is out of support since {announced.on}"
-            if days < 0
-            else f"leaves support on {announced.on}, in {days} days"
-        )
-        return f"{announced.what} {ended if days else f'leaves support today, {announced.on}'}: {announced.instead} ({announced.source})"
+        told, days = self.announced, (self.announced.on - self.today).days
+        ended = f"leaves support on {told.on}, in {days} days"
+        if days <= 0:
+            ended = f"is out of support since {told.on}" if days else f"leaves support today, {told.on}"
+        return f"{told.what} {ended}: {told.instead} ({told.source})"
 
 
 def retiring(spec: Mapping[str, Any], today: date, *, running: str = "") -> list[Retirement]:

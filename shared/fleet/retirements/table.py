@@ -1,7 +1,7 @@
 """The dated table of what AKS retires, as Microsoft announced it.
 
-Each announcement has its source. Of a month without a day, its last day counts, as the release calendar says. The
-table knows what a manifest can express, and nothing else.
+Each announcement has its source. Of a month without a day, its last day counts, as the release calendar
+says. The table knows what a manifest can express, and nothing else.
 """
 
 from __future__ import annotations

@@ -64,3 +64,14 @@ def test_a_sweep_updates_the_version_and_the_nodes_that_run() -> None:
 def running(cloud: MemoryCloud) -> schema.ClusterSummary:
     (found,) = fleet_view(cloud.ports)["clusters"]
     return found
+
+
+def test_the_version_that_runs_decides_what_retires_and_not_that_of_git() -> None:
+    cloud = ready()
+    cloud.clock.advance(60 * 24 * 3600)
+    assert [each["what"] for each in running(cloud)["retirements"]] == ["Kubernetes 1.33"]
+    live = cluster(cloud)
+    newer = {**live["properties"], "kubernetesVersion": "1.34"}
+    cloud.azure.put_cluster(ONE, {**live, "properties": newer})
+    sweep(cloud)
+    assert running(cloud)["retirements"] == []
