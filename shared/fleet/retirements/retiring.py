@@ -30,11 +30,11 @@ class Retirement:
 
     def __str__(self) -> str:
         """Return a sentence with the day, what to do, and the source."""
-        told, days = self.announced, (self.announced.on - self.today).days
-        ended = f"leaves support on {told.on}, in {days} days"
+        shown, days = self.announced, (self.announced.on - self.today).days
+        ended = f"leaves support on {shown.on}, in {days} days"
         if days <= 0:
-            ended = f"is out of support since {told.on}" if days else f"leaves support today, {told.on}"
-        return f"{told.what} {ended}: {told.instead} ({told.source})"
+            ended = f"is out of support since {shown.on}" if days else f"leaves support today, {shown.on}"
+        return f"{shown.what} {ended}: {shown.instead} ({shown.source})"
 
 
 def retiring(spec: Mapping[str, Any], today: date, *, running: str = "") -> list[Retirement]:
