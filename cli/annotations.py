@@ -19,22 +19,27 @@ from shared.fleet.resolve.problems import Problem
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST_RESULTS = 25_000
 """GitHub refuses a SARIF run with more."""
-_RULE = "invalid-manifest"
+_RULE, _RETIREMENT = "invalid-manifest", "retirement"
 
 Shown = Callable[[str], str]
 
 
-def sarif(problems: Sequence[Problem], shown: Shown) -> dict[str, Any]:
-    """Return a SARIF 2.1.0 log; a notification states how many problems the run omits."""
+def sarif(problems: Sequence[Problem], shown: Shown, warnings: Sequence[Problem] = ()) -> dict[str, Any]:
+    """Return a SARIF 2.1.0 log; a notification states how many problems the run omits.
+
+    ``warnings`` are of retirements: no manifest is invalid because of them.
+    """
     listed = sorted(problems)[:MOST_RESULTS]
+    warned = sorted(warnings)[: MOST_RESULTS - len(listed)]
     run: dict[str, Any] = {
         "tool": {"driver": _driver()},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {"%SRCROOT%": {"description": {"text": "The root of the repository."}}},
-        "results": list(_results(listed, shown)),
+        "results": [*_results(listed, shown), *_results(warned, shown, rule=1)],
     }
-    if len(listed) < len(problems):
-        text = f"{len(problems) - len(listed)} more problems are not shown."
+    omitted = len(problems) - len(listed) + len(warnings) - len(warned)
+    if omitted:
+        text = f"{omitted} more problems are not shown."
         notification = {"level": "warning", "message": {"text": text}}
         run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": [notification]}]
     return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
@@ -51,10 +56,20 @@ def _driver() -> dict[str, Any]:
         "defaultConfiguration": {"level": "error"},
         "properties": {"tags": ["roadstead"], "problem.severity": "error"},
     }
-    return {"name": "Roadstead", "semanticVersion": version("roadstead"), "rules": [rule]}
+    warned = "AKS has retired something that a manifest asks for, or will retire it within 180 days."
+    retirement = {
+        "id": _RETIREMENT,
+        "name": "Retirement",
+        "shortDescription": {"text": "A retirement of AKS"},
+        "fullDescription": {"text": warned},
+        "help": {"text": f"{warned} Each result states the day, the source and what to do."},
+        "defaultConfiguration": {"level": "warning"},
+        "properties": {"tags": ["roadstead"], "problem.severity": "warning"},
+    }
+    return {"name": "Roadstead", "semanticVersion": version("roadstead"), "rules": [rule, retirement]}
 
 
-def _results(problems: Iterable[Problem], shown: Shown) -> Iterator[dict[str, Any]]:
+def _results(problems: Iterable[Problem], shown: Shown, *, rule: int = 0) -> Iterator[dict[str, Any]]:
     """Yield results; a fingerprint stays the same when lines above it change."""
     seen: Counter[str] = Counter()
     for problem in problems:
@@ -62,9 +77,9 @@ def _results(problems: Iterable[Problem], shown: Shown) -> Iterator[dict[str, An
         digest = hashlib.sha256(f"{uri}\n{problem.field}\n{problem.message}".encode()).hexdigest()[:16]
         seen[digest] += 1
         yield {
-            "ruleId": _RULE,
-            "ruleIndex": 0,
-            "level": "error",
+            "ruleId": (_RULE, _RETIREMENT)[rule],
+            "ruleIndex": rule,
+            "level": ("error", "warning")[rule],
             "message": {"text": _text(problem)},
             "locations": [
                 {
@@ -78,11 +93,11 @@ def _results(problems: Iterable[Problem], shown: Shown) -> Iterator[dict[str, An
         }
 
 
-def commands(problems: Iterable[Problem], shown: Shown) -> Iterator[str]:
-    """Yield a workflow command for each problem."""
+def commands(problems: Iterable[Problem], shown: Shown, level: str = "error") -> Iterator[str]:
+    """Yield a workflow command for each problem; ``level`` is error or warning."""
     for problem in sorted(problems):
         place = f"file={_property(shown(problem.file))},line={problem.line},col={problem.column}"
-        yield f"::error {place},title=Roadstead::{_data(_text(problem))}"
+        yield f"::{level} {place},title=Roadstead::{_data(_text(problem))}"
 
 
 def _text(problem: Problem) -> str:

@@ -66,6 +66,10 @@ def _head(view: schema.Fleet, now: datetime) -> Text:
         _sweep(view["sweep"], head)
     for each in view["failingChannels"][:PROBLEMS_SHOWN]:
         head.append(f"\nnotifications to {each['route']} fail: {each['problem']}", style="red")
+    retiring = sum(bool(each["retirements"]) for each in clusters)
+    if retiring:
+        have = f"{many(retiring, 'cluster')} shown here {'has' if retiring == 1 else 'have'}"
+        head.append(f"\n{have} what AKS retires within 180 days; see roadstead why NAME", style="yellow")
     if view["repairedGaps"]["last"]:
         head.append(
             f"\n{_gaps(view['repairedGaps']['count'], view['repairedGaps']['last'], now)}", style="dim"

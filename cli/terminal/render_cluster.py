@@ -16,6 +16,7 @@ from shared.jobs.acts import by_whom
 from shared.pipeline.api import schema
 
 ACTS_SHOWN = 3
+RETIREMENTS_SHOWN = 3
 STALLED = "Stalled"
 """The one condition that is good when it is false."""
 
@@ -62,6 +63,7 @@ def _add_facts(table: Table, view: schema.Cluster, now: datetime, *, wide: bool)
         table.add_row("labels", Text(", ".join(f"{key}={text}" for key, text in view["labels"].items())))
     if view["fluxRevision"]:
         table.add_row("flux", Text(view["fluxRevision"] if wide else revision(view["fluxRevision"])))
+    _add_retirements(table, view["retirements"])
     if not_carried_out(view["plan"]):
         table.add_row("newest plan", Text(not_carried_out(view["plan"]), style="yellow"))
     if view["step"]:
@@ -88,6 +90,14 @@ def _add_fleet_problem(table: Table, view: schema.FleetProblem) -> None:
         table.add_row("fleet", Text(view["problem"], style="red"))
     if view["waiting"]:
         table.add_row("fleet", Text(view["waiting"], style="yellow"))
+
+
+def _add_retirements(table: Table, retirements: Sequence[schema.Retirement]) -> None:
+    """Add what AKS retires, soonest first."""
+    for each in retirements[:RETIREMENTS_SHOWN]:
+        table.add_row("retirement", Text(f"{each['field']}: {each['message']}", style="yellow"))
+    if len(retirements) > RETIREMENTS_SHOWN:
+        table.add_row("", Text(f"and {len(retirements) - RETIREMENTS_SHOWN} more", style="dim"))
 
 
 def _conditions(conditions: Sequence[schema.Condition], now: datetime) -> Table:
@@ -153,6 +163,9 @@ def why(view: schema.Why, now: datetime) -> RenderableType:
     when = f", {until(view['nextAt'], now)}" if view["nextAt"] else ""
     table.add_row("next", Text(view["next"] + when))
     table.add_row("suggested action", Text(view["suggestedAction"] or "No action needed."))
+    _add_retirements(table, view["retirements"])
+    if view["retirementsNote"]:
+        table.add_row("", Text(view["retirementsNote"], style="dim"))
     for act in view["acts"][:ACTS_SHOWN]:
         who = by_whom(act["by"], act["reason"])
         table.add_row("act", Text(f"{act['action']} {age(act['at'], now)} ago by {who} ({act['result']})"))

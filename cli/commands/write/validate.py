@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import groupby
 from pathlib import Path
@@ -23,6 +24,9 @@ from cli.times import many
 from cli.worktree import Worktree, open_worktree
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.problems import Problem, number_of
+from shared.fleet.retirements.retiring import stale
+from shared.fleet.retirements.table import AS_OF
+from shared.fleet.retirements.warnings import retirement_warnings
 
 
 class Format(StrEnum):
@@ -49,27 +53,46 @@ def validate(
             help="table, wide, json, yaml, name (of invalid clusters), sarif or github (annotations).",
         ),
     ] = Format.TABLE,
+    on: Annotated[
+        datetime | None,
+        typer.Option(
+            "--on",
+            metavar="DAY",
+            formats=["%Y-%m-%d"],
+            help="The day for which to warn (default: today, UTC).",
+        ),
+    ] = None,
 ) -> None:
-    """Check every manifest of a fleet repository. Needs neither git nor a network."""
-    tree = open_worktree(path)
+    """Check every manifest of a fleet repository. Needs neither git nor a network.
+
+    Warns of what AKS has retired, or will retire within 180 days; such a manifest is valid.
+    """
+    tree, today = open_worktree(path), (on or datetime.now(UTC)).date()
     desired = tree.resolve()
+    warnings, old = retirement_warnings(desired, desired.clusters, today), stale(today)
     if output is Format.SARIF:
-        print_json(sarif(desired.problems, tree.shown))
+        print_json(sarif(desired.problems, tree.shown, warnings))
     elif output is Format.GITHUB:
-        sys.stdout.writelines(f"{text}\n" for text in commands(desired.problems, tree.shown))
-        echo(Text(summary(desired)))
+        found = (commands(desired.problems, tree.shown), commands(warnings, tree.shown, "warning"))
+        sys.stdout.writelines(f"{text}\n" for texts in found for text in texts)
+        echo(Text(summary(desired, warnings)))
     elif output in (Format.TABLE, Format.WIDE):
         print_problems(desired.problems, tree, console())
-        echo(Text(summary(desired)), soft_wrap=True)
+        print_problems(warnings, tree, console(), before="warning: ")
+        echo(Text(summary(desired, warnings)), *([Text(old, style="yellow")] if old else []), soft_wrap=True)
     else:
-        view = _view(tree.fleet, desired)
+        view = _view(tree.fleet, desired, warnings, old)
         names = (f"cluster/{name}" for name in sorted(desired.invalid))
         show(view, Output(output), table=lambda _: Text(), names=lambda: names)
     raise typer.Exit(ExitCode.FAILED if desired.problems else ExitCode.OK)
 
 
-def summary(desired: DesiredFleet) -> str:
+def summary(desired: DesiredFleet, warnings: Sequence[Problem] = ()) -> str:
     """Return the result in one line."""
+    return "; ".join(filter(None, (_result(desired), many(len(warnings), "warning") if warnings else "")))
+
+
+def _result(desired: DesiredFleet) -> str:
     valid, invalid = len(desired.clusters), len(desired.invalid)
     clusters = many(valid + invalid, "cluster")
     if not desired.problems:
@@ -81,18 +104,21 @@ def summary(desired: DesiredFleet) -> str:
     return f"{problems}: {invalid} of {clusters} {'is' if invalid == 1 else 'are'} invalid"
 
 
-def print_problems(problems: Sequence[Problem], tree: Worktree, out: Console) -> None:
-    """Print problems by file: a line each, or two where a terminal is too narrow for one."""
+def print_problems(problems: Sequence[Problem], tree: Worktree, out: Console, before: str = "") -> None:
+    """Print problems by file: a line each, or two where a terminal is too narrow for one.
+
+    ``before`` stands before each message.
+    """
     for file, found in groupby(sorted(problems), key=lambda problem: problem.file):
         for problem in found:
-            _print(problem, line(tree.shown(file)), out)
+            _print(problem, line(tree.shown(file)), out, before)
         out.print()
 
 
-def _print(problem: Problem, file: str, out: Console) -> None:
+def _print(problem: Problem, file: str, out: Console, before: str) -> None:
     place = Text(f"{file}:{problem.line}:{problem.column}", style="bold")
     field = Text(f"{problem.field}: " if problem.field else "", style="cyan")
-    message = Text.assemble(field, problem.message)
+    message = Text.assemble(field, (before, "yellow"), problem.message)
     whole = Text.assemble(place, " " if problem.field else ": ", message)
     if not out.is_terminal or len(whole) <= out.width:
         out.print(whole, soft_wrap=True)
@@ -101,11 +127,14 @@ def _print(problem: Problem, file: str, out: Console) -> None:
         out.print(Padding(message, (0, 0, 0, 4)))
 
 
-def _view(fleet: str, desired: DesiredFleet) -> dict[str, object]:
+def _view(fleet: str, desired: DesiredFleet, warnings: Sequence[Problem], old: str) -> dict[str, object]:
     return {
         "fleet": fleet,
         "valid": not desired.problems,
         "clusters": sorted(desired.clusters),
         "invalidClusters": sorted(desired.invalid),
         "problems": [vars(problem) for problem in sorted(desired.problems)],
+        "warnings": [vars(warning) for warning in warnings],
+        "retirementsOf": AS_OF.isoformat(),
+        "note": old,
     }

@@ -17,10 +17,12 @@ from dataclasses import replace
 from datetime import timedelta
 
 from shared.fleet.planning.make_plan import make_plan
-from shared.fleet.planning.plan import Plan
+from shared.fleet.planning.plan import Action, Plan
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.repository_layout import manifest_paths
 from shared.fleet.resolve.work import Work
+from shared.fleet.retirements.retiring import stale
+from shared.fleet.retirements.warnings import retirement_warnings
 from shared.jobs.failures.errors import ReconcileError, Retryable
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import PlanRequest
@@ -45,6 +47,8 @@ NEW_MANIFESTS = 500
 NEW_BYTES = 32 << 20
 """How large the files are together that a pull request may add: they are downloaded with the manifests."""
 OUTDATED_PULLS = 20
+RETIREMENTS_OF = 200
+"""Of so many changed clusters, retirements are looked up: those of shared files are the same for all."""
 
 PULL_PART, FORK_PART = 2, 20
 """Which part of the work of a plan a pull request may take, and one from a fork."""
@@ -176,7 +180,14 @@ def _planned(
             record.document if record else None,
             cluster.document() if cluster else None,
         )
-    return replace(view, plan=plan, documents=documents)
+    today, touched = ports.clock().date(), (Action.CREATE, Action.ADOPT, Action.UPDATE)
+    changed = [
+        each.cluster for each in plan.items if each.action in touched and each.cluster in desired.clusters
+    ]
+    warnings = tuple(retirement_warnings(desired, changed[:RETIREMENTS_OF], today))
+    return replace(
+        view, plan=plan, documents=documents, retirements=warnings, stale=stale(today) if changed else ""
+    )
 
 
 def _desired(

@@ -24,7 +24,7 @@ from shared.pipeline.facts import store_fact
 from shared.pipeline.outbox import request_next_check, send_continuation
 from shared.pipeline.sweep.sources import Sources
 from shared.pipeline.sweep.verdicts import Found, finding_of_sweep, verdict
-from shared.pipeline.worker.steps.azure_state import busy
+from shared.pipeline.worker.steps.azure_state import busy, running_of
 from shared.pipeline.worker.steps.context import StepContext
 from shared.ports import Ports
 
@@ -137,9 +137,11 @@ def _compared(
         return record
     before = record.verified
     unmanaged = before.unmanaged if before else unmanaged_names(record.desired, owner, existing)
-    return apply_comparison(
-        record, decided, Verified("" if decided else live_digest(existing), unmanaged), now=now
-    )
+    verified = Verified("" if decided else live_digest(existing), unmanaged)
+    after = apply_comparison(record, decided, verified, now=now)
+    if after.running is None:
+        return after
+    return replace(after, running=running_of(existing, after.running.flux_revision))
 
 
 def _recreated(record: ClusterRecord, now: datetime) -> ClusterRecord:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.pipeline.api.views.clusters import cluster_detail
+from shared.pipeline.api import schema
+from shared.pipeline.api.views.clusters import cluster_detail, fleet_view
 from shared.pipeline.api.views.drift import drift_of_cluster, drift_view
 from shared.pipeline.api.views.parts import FIRST_PAGE, Page
 from shared.pipeline.api.views.why import why_view
 from tests.support import fleet_files
-from tests.support.one_cluster import ONE, pool, ready
+from tests.support.one_cluster import ONE, cluster, pool, ready
 from tests.support.pipeline_runs import push
 from tests.support.sweeps import sweep, tag_by_hand
 
@@ -46,3 +47,33 @@ def test_the_view_of_a_fleet_has_pages() -> None:
     second = drift_view(cloud.ports, Page(after=first["next"] or "", limit=1))
     names = [each["name"] for page in (first, second) for each in page["clusters"]]
     assert (names, first["count"]) == (["a", "c"], 2)
+
+
+def test_a_sweep_updates_the_version_and_the_nodes_that_run() -> None:
+    cloud = ready(pool(count=2))
+    assert (running(cloud)["runningVersion"], running(cloud)["nodes"]) == ("1.33.5", 3)
+    live = cluster(cloud)
+    cloud.azure.put_cluster(ONE, {**live, "properties": {**live["properties"], "kubernetesVersion": "1.34"}})
+    sweep(cloud)
+    cloud.azure.interventions.scale(ONE, "apps", 5)
+    revision = running(cloud)["fluxRevision"]
+    sweep(cloud)
+    shown = running(cloud)
+    assert shown["runningVersion"].startswith("1.34.")
+    assert (shown["nodes"], shown["fluxRevision"]) == (6, revision)
+
+
+def running(cloud: MemoryCloud) -> schema.ClusterSummary:
+    (found,) = fleet_view(cloud.ports)["clusters"]
+    return found
+
+
+def test_the_version_that_runs_decides_what_retires_and_not_that_of_git() -> None:
+    cloud = ready()
+    cloud.clock.advance(60 * 24 * 3600)
+    assert [each["what"] for each in running(cloud)["retirements"]] == ["Kubernetes 1.33"]
+    live = cluster(cloud)
+    newer = {**live["properties"], "kubernetesVersion": "1.34"}
+    cloud.azure.put_cluster(ONE, {**live, "properties": newer})
+    sweep(cloud)
+    assert running(cloud)["retirements"] == []

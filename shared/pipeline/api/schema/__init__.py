@@ -31,6 +31,7 @@ from shared.pipeline.api.schema.clusters import (
     FleetProblem,
     MissingCluster,
     PlanPart,
+    Retirement,
     Why,
 )
 from shared.pipeline.api.schema.drift import Drift, DriftedCluster, DriftedField
@@ -103,6 +104,7 @@ __all__ = [
     "RecordedCluster",
     "RefreshReceipt",
     "ReplayReceipt",
+    "Retirement",
     "Route",
     "RouteReceipt",
     "Routes",

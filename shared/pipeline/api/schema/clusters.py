@@ -67,6 +67,20 @@ class FleetProblem(TypedDict):
     fleetSuggestedAction: str
 
 
+class Retirement(TypedDict):
+    """What AKS has retired, or will within 180 days, of what a cluster has.
+
+    ``field`` is the field below ``spec`` that asks for it, ``on`` the last day of its support, ``message`` a
+    sentence with what to do, and ``source`` the announcement.
+    """
+
+    field: str
+    what: str
+    on: str
+    message: str
+    source: str
+
+
 class ClusterSummary(TypedDict):
     """A cluster: its phase, the reason for it and since when, and when it is checked next.
 
@@ -102,6 +116,7 @@ class ClusterSummary(TypedDict):
     nodes: int
     fluxRevision: str
     conditions: list[Condition]
+    retirements: list[Retirement]
     createdAt: str | None
     updatedAt: str | None
 
@@ -151,7 +166,10 @@ class Act(TypedDict):
 
 @final
 class Why(FleetProblem):
-    """``GET clusters/NAME/why``: why a cluster is in its phase, in sentences."""
+    """``GET clusters/NAME/why``: why a cluster is in its phase, in sentences.
+
+    ``retirementsNote`` says that the table of retirements is old, "" otherwise.
+    """
 
     name: str
     phase: str
@@ -163,4 +181,6 @@ class Why(FleetProblem):
     next: str
     nextAt: str | None
     suggestedAction: str
+    retirements: list[Retirement]
+    retirementsNote: str
     acts: list[Act]

@@ -27,6 +27,7 @@ from shared.pipeline.api.views.parts import (
     items_of,
     not_created,
     plan_part,
+    retirements_of,
 )
 from shared.pipeline.api.views.sweep_view import sweep_view
 from shared.pipeline.http_result import unknown_cluster
@@ -188,6 +189,7 @@ def cluster_view(
             condition_of(each, listed if each.type == READY and each.status else None)
             for each in record.conditions
         ],
+        "retirements": retirements_of(record, now),
         "createdAt": iso(record.created),
         "updatedAt": iso(record.updated),
     }

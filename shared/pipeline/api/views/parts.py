@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from shared.fleet.json_tree import path_text
 from shared.fleet.planning.plan import Item
+from shared.fleet.retirements.retiring import retiring
 from shared.jobs.record import ClusterRecord, Condition
 from shared.jobs.reporting.diagnosis import CORRECT_FILE
 from shared.jobs.reporting.events import Event
@@ -102,6 +104,21 @@ def failure_of(record: ClusterRecord) -> schema.Failure | None:
         "code": failure.code,
         "requestId": failure.request_id,
     }
+
+
+def retirements_of(record: ClusterRecord, now: datetime) -> list[schema.Retirement]:
+    """Return what AKS retires of a cluster, by its accepted spec and the version that it runs."""
+    running = record.running.kubernetes_version if record.running else ""
+    return [
+        {
+            "field": path_text(each.path),
+            "what": each.announced.what,
+            "on": each.announced.on.isoformat(),
+            "message": str(each),
+            "source": each.announced.source,
+        }
+        for each in retiring(record.document["spec"], now.date(), running=running)
+    ]
 
 
 def condition_of(condition: Condition, listed: datetime | None = None) -> schema.Condition:

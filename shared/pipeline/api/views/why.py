@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from shared.fleet.retirements.retiring import stale
 from shared.jobs.reporting.diagnosis import Diagnosis, NewestPlan, diagnose, diagnose_absent, diagnose_deleted
 from shared.pipeline.api import schema
 from shared.pipeline.api.audit import acts_on
-from shared.pipeline.api.views.parts import failure_of, fleet_problem, iso, items_of, plan_part
+from shared.pipeline.api.views.parts import (
+    failure_of,
+    fleet_problem,
+    iso,
+    items_of,
+    plan_part,
+    retirements_of,
+)
 from shared.ports import Ports
 
 
@@ -25,6 +33,8 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
         phase, diagnosis = schema.DELETED, _deleted(name, ports)
     if diagnosis is None:
         return None
+    now = ports.clock()
+    found = retirements_of(record, now) if record else []
     return {
         "name": name,
         "phase": phase,
@@ -37,6 +47,8 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
         "next": diagnosis.next,
         "nextAt": iso(diagnosis.next_at),
         "suggestedAction": diagnosis.suggested_action,
+        "retirements": found,
+        "retirementsNote": stale(now.date()) if found else "",
         "acts": acts_on(name, ports),
     }
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from shared.fleet.aks.cluster_body import control_plane
 from shared.fleet.aks.writes import Write, is_final, is_stopped
 from shared.fleet.json_tree import Json
 from shared.jobs.failures.errors import Interrupted, InvalidManifest, NotYetVisible, from_operation
 from shared.jobs.outcomes import Fail, Outcome, Retry, Wait
+from shared.jobs.record import Running
 from shared.pipeline.worker.steps.context import StepContext
 from shared.ports.azure_errors import cause_of
 
@@ -154,3 +156,14 @@ def reverted(what: str, write: Write) -> Fail:
     differs = f"it still differs from the manifest{fields(write)}"
     reason = "something (a policy?) changes it back, so it is not written again"
     return Fail(InvalidManifest(f"Azure accepted the last write to {what}, but {differs}; {reason}"))
+
+
+def running_of(existing: Json, flux_revision: str) -> Running:
+    """Return what runs, as Azure shows the cluster; what Flux has applied is not shown there."""
+    return Running(control_plane(existing), sum(map(_nodes, profiles_of(existing))), flux_revision)
+
+
+def _nodes(pool: Json) -> int:
+    """Return how many nodes a pool has; of single machines Azure counts those of each size."""
+    machines = pool.get("virtualMachineNodesStatus") or ()
+    return int(pool.get("count") or 0) or sum(int(each.get("count") or 0) for each in machines)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from shared.fleet.aks.cluster_body import control_plane
 from shared.fleet.drift.differences import drift_of, unmanaged_names
 from shared.fleet.drift.live_digest import live_digest
 from shared.fleet.json_tree import Json
@@ -23,9 +22,8 @@ from shared.fleet.kubernetes.rollout import unfinished
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.drift import Verified
 from shared.jobs.outcomes import Done, Outcome, Restart, Wait
-from shared.jobs.record import Running
 from shared.pipeline.worker.steps import drain
-from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS, busy, profiles_of
+from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS, busy, running_of
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.components import rollout_wait
 from shared.pipeline.worker.steps.flux.sync import request_of
@@ -57,18 +55,11 @@ def verify(context: StepContext) -> Outcome:
     existing = context.azure(GetCluster(context.cluster))
     if existing is None:
         return Restart(f"the cluster {context.record.name} no longer exists in Azure")
-    pools = profiles_of(existing)
-    running = Running(control_plane(existing), sum(map(_nodes, pools)), applied.revision)
+    running = running_of(existing, applied.revision)
     note = f"Flux applied {applied.revision}"
     return drain.behind(context, existing) or Done(
         note, running=running, verified=_verified(context, existing)
     )
-
-
-def _nodes(pool: Json) -> int:
-    """Return how many nodes a pool has; of single machines Azure counts those of each size."""
-    machines = pool.get("virtualMachineNodesStatus") or ()
-    return int(pool.get("count") or 0) or sum(int(each.get("count") or 0) for each in machines)
 
 
 def _verified(context: StepContext, existing: Json) -> Verified:

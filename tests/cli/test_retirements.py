@@ -1,0 +1,106 @@
+"""What AKS retires: ``validate`` warns of it; ``why`` and ``status`` show it of a running cluster."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.retirements.table import AS_OF
+from tests.support import fleet_files
+from tests.support.one_cluster import ready
+from tests.support.roadstead_command import on_terminal, plain, roadstead, write
+
+DAY = ("--on", "2026-11-23")
+WINDOWS = "    - {name: win, vmSize: Standard_D4s_v5, count: 1, osType: Windows, osSKU: Windows2019}\n"
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Path:
+    """Return a fleet in which two clusters have the version of fleet.yaml, and one has its own."""
+    own = {"clusters/three/cluster.yaml": fleet_files.cluster("three", extra="  kubernetesVersion: '1.36'\n")}
+    return write(tmp_path / "fleet", fleet_files.fleet("one", "two") | own)
+
+
+def test_a_value_of_a_shared_file_is_one_warning_and_the_manifests_are_valid(fleet: Path) -> None:
+    done = roadstead("validate", *DAY, cwd=fleet)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0
+    assert lines[-1] == "no problems: 3 clusters, 0 systems; 1 warning"
+    (warning,) = (text for text in lines if "warning: " in text)
+    assert warning.startswith("fleet.yaml:")
+    assert " spec.kubernetesVersion: warning: Kubernetes 1.33 is out of support since 2026-07-31" in warning
+
+
+def test_a_warning_of_a_pool_names_the_pool_at_its_line(tmp_path: Path) -> None:
+    pool = fleet_files.fleet() | {
+        "clusters/one/cluster.yaml": fleet_files.cluster(
+            "one", extra=f"{WINDOWS}  kubernetesVersion: '1.32'\n"
+        )
+    }
+    done = roadstead("validate", "--on", "2026-01-01", cwd=write(tmp_path, pool))
+    assert (
+        "spec.nodePools[win].osSKU: warning: Windows Server 2019 leaves support on 2026-03-01" in done.stdout
+    )
+
+
+def test_no_warning_comes_more_than_180_days_ahead(fleet: Path) -> None:
+    done = roadstead("validate", "--on", "2026-01-01", cwd=fleet)
+    assert done.stdout == "no problems: 3 clusters, 0 systems\n"
+
+
+def test_scripts_and_github_get_the_warnings_apart_from_the_problems(fleet: Path) -> None:
+    view = json.loads(roadstead("validate", *DAY, "-o", "json", cwd=fleet).stdout)
+    assert (view["valid"], view["problems"], view["retirementsOf"]) == (True, [], AS_OF.isoformat())
+    assert [each["field"] for each in view["warnings"]] == ["spec.kubernetesVersion"]
+    log = json.loads(roadstead("validate", *DAY, "-o", "sarif", cwd=fleet).stdout)["runs"][0]
+    (result,) = log["results"]
+    assert (result["ruleId"], result["level"]) == ("retirement", "warning")
+    assert log["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "retirement"
+    first = roadstead("validate", *DAY, "-o", "github", cwd=fleet).stdout.splitlines()[0]
+    assert first.startswith("::warning file=fleet.yaml,line=")
+
+
+def test_a_table_older_than_half_a_year_is_no_secret(fleet: Path) -> None:
+    done = roadstead("validate", "--on", "2028-01-01", cwd=fleet)
+    assert f"the table of retirements is of {AS_OF}, older than half a year" in done.stdout
+
+
+def test_a_day_of_another_form_is_a_usage_error(fleet: Path) -> None:
+    done = roadstead("validate", "--on", "tomorrow", cwd=fleet)
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+@pytest.fixture
+def cloud() -> MemoryCloud:
+    cloud = ready()
+    cloud.clock.advance(60 * 24 * 3600)
+    return cloud
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_why_and_status_show_what_a_running_cluster_loses(url: str, cloud: MemoryCloud, columns: int) -> None:
+    for command in (("why", "one"), ("status", "one")):
+        _, shown = on_terminal(*command, columns=columns, rows=60, ROADSTEAD_URL=url)
+        rows = [row.rstrip() for row in plain(shown).splitlines()]
+        assert max(map(len, rows)) <= columns
+        text = " ".join(" ".join(rows).split())
+        assert (
+            "retirement kubernetesVersion: Kubernetes 1.33 leaves support on 2026-07-31, in 151 days" in text
+        )
+    _, shown = on_terminal("status", columns=columns, ROADSTEAD_URL=url)
+    head = " ".join(plain(shown).split())
+    assert "1 cluster shown here has what AKS retires within 180 days; see roadstead why NAME" in head
+
+
+def test_the_api_has_the_field_the_day_and_the_source(url: str, cloud: MemoryCloud) -> None:
+    for command in (("why", "one"), ("status", "one")):
+        view = json.loads(roadstead(*command, "-o", "json", ROADSTEAD_URL=url).stdout)
+        (found,) = view["retirements"]
+        assert (found["field"], found["what"], found["on"]) == (
+            *("kubernetesVersion", "Kubernetes 1.33"),
+            "2026-07-31",
+        )
+        assert found["source"].startswith("https://learn.microsoft.com/")
