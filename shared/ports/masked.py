@@ -23,7 +23,7 @@ NAMES = frozenset(
         *("planning", "in_flight", "contested", "awaiting_deletion", "approve_again", "branch", "queue"),
         *("state", "context", "target", "target_url", "details_url", "conclusion", "path", "level"),
         *("action", "by_id", "subscription", "resource", "ca", "unmanaged"),
-        *("id", "key", "subject", "names", "environment", "location", "labels"),
+        *("key", "subject", "names", "environment", "location", "labels"),
     }
 )
 """The fields that identify or decide something. Any other string may be what a service or a person wrote."""
