@@ -49,7 +49,8 @@ class Work:
 
 @dataclass(frozen=True)
 class Rollout:
-    """What a rollout took: virtual and real seconds, calls by limit, refusals by their time in seconds.
+    """What a rollout took: virtual seconds until the last cluster was Ready, real ones, calls by limit,
+    refusals by their time in seconds.
 
     ``longest`` are the virtual seconds of the longest invocation by queue, ``statuses`` the most of a commit,
     ``changed`` the virtual seconds until the change in between was Ready.
@@ -86,7 +87,7 @@ def roll_out(work: Work, config: FleetConfig = CONFIG) -> Rollout:
     cloud.run(LONGEST)
     limits = cloud.azure.limits
     return Rollout(
-        (cloud.clock() - begin).total_seconds(),
+        (max(record.updated for record in cloud.state.clusters()) - begin).total_seconds(),
         time.monotonic() - real,
         len(_ready(cloud)),
         limits.counts,

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
+from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.json_tree import Json
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.transitions.acceptance import accept_delete
+from shared.ports import FleetConfig
+from shared.ports.azure import GetCluster, PutCluster, Written
 from tests.support import fleet_files, one_cluster
 from tests.support.counted_calls import deliveries
 from tests.support.pipeline_runs import one_step_a_message, phases, push
-from tests.support.replaced_ports import Around
+from tests.support.replaced_ports import Around, on_azure
 
 
 @pytest.mark.parametrize(("sign_in", "messages"), [("", 2), (one_cluster.ENTRA, 4)])
@@ -59,3 +64,30 @@ def test_a_removal_that_is_accepted_between_two_steps_ends_the_message() -> None
             cloud.azure.complete_due()
     assert (found.generation, found.job.step.name, found.job.lease) == (2, Step.TOMBSTONE, None)
     assert cloud.broker.counts("deletes").active == 1
+
+
+def test_a_creation_is_read_soon_after_its_write_and_then_not_before_it_can_have_ended() -> None:
+    cloud = MemoryCloud(config=FleetConfig("example", "example/fleet", poll_seconds=20))
+    cloud.azure.engine.timings = Timings(create_cluster=300)
+    azure, written = cloud.ports.azure, list[datetime]()
+    reads = list[float]()
+
+    def read(call: GetCluster) -> Json | None:
+        found = azure.call(call)
+        if found is not None and found["properties"]["provisioningState"] == "Creating":
+            reads.append((cloud.clock() - written[0]).total_seconds())
+        return found
+
+    def put(call: PutCluster) -> Written:
+        written.append(cloud.clock())
+        return azure.call(call)
+
+    on_azure(cloud, GetCluster, read)
+    on_azure(cloud, PutCluster, put)
+    push(cloud, one_cluster.files())
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    first, second, *others = reads
+    assert first < 25
+    assert 105 < second < 135
+    assert len(others) < 11

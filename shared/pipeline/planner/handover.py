@@ -11,7 +11,7 @@ clusters that may be saved until the next check.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -27,6 +27,7 @@ from shared.jobs.messages import Approval
 from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.events import accepted_event
 from shared.jobs.small_changes import small_change
+from shared.jobs.starts import starting, starts
 from shared.jobs.transitions.acceptance import accept_change, accept_delete, accept_new, accept_retry
 from shared.pipeline.outbox import send_continuations
 from shared.pipeline.repository.commit_reader import PlanInputs
@@ -61,6 +62,7 @@ def hand_over(
     """
     acting = [item for item in plan_record.plan.items if item.acts]
     left = sorted((i for i in acting if _is_left(i, inputs)), key=lambda item: item.cluster not in small)
+    later = starts(acting, inputs.desired.clusters, small, plan_record.at)
     changed: dict[str, Item] = {}
     began, accepted = ports.elapsed(), False
     while left:
@@ -69,7 +71,13 @@ def hand_over(
         names = tuple(item.cluster for item in some)
         fleet = _check(fleet, Handover(ports.clock(), done, len(acting), names), ports)
         start = partial(
-            _try_to_start, plan_record=plan_record, small=small, inputs=inputs, fleet=fleet, ports=ports
+            _try_to_start,
+            plan_record=plan_record,
+            small=small,
+            later=later,
+            inputs=inputs,
+            fleet=fleet,
+            ports=ports,
         )
         started: Sequence[_Started] = ports.together(start, some)
         send_continuations([each.record for each in started if each.record is not None], ports)
@@ -117,13 +125,15 @@ def _try_to_start(
     *,
     plan_record: PlanRecord,
     small: Collection[str],
+    later: Mapping[str, datetime],
     inputs: PlanInputs,
     fleet: FleetRecord,
     ports: Ports,
 ) -> _Started:
     """Start the job of an item, but for its message."""
+    at = later.get(item.cluster)
     try:
-        return _start(item, plan_record, item.cluster in small, inputs, fleet, ports)
+        return _start(item, plan_record, item.cluster in small, at, inputs, fleet, ports)
     except TooLarge as error:
         log.error("%s: %s", item.cluster, error)  # noqa: TRY400 - it is a manifest's problem
         return _Started(_not_storable(item, error), None)
@@ -176,9 +186,17 @@ def _save_unchanged(cluster: str, ports: Ports) -> ClusterRecord | None:
 
 
 def _start(
-    item: Item, plan_record: PlanRecord, small: bool, inputs: PlanInputs, fleet: FleetRecord, ports: Ports
+    item: Item,
+    plan_record: PlanRecord,
+    small: bool,
+    at: datetime | None,
+    inputs: PlanInputs,
+    fleet: FleetRecord,
+    ports: Ports,
 ) -> _Started:
     """Save the new generation of a record that does not have it yet, unless a delete prevents that.
+
+    The job of a new cluster starts ``at`` a time, None for at once.
 
     The check for another planner is between the read and the save, see ``supersede``: the records in
     ``inputs`` were read before ``fleet`` was saved.
@@ -192,6 +210,7 @@ def _start(
             return _Started(item, record)
         try:
             job = replace(accepted.job, small_change=small)
+            job = starting(job, at) if at is not None and record is None else job
             saved = ports.state.save(replace(accepted, job=job, installation=fleet.installation))
         except Stale:
             # A worker has saved its step since: accept on top of that record.

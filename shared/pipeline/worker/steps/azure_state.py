@@ -12,6 +12,9 @@ from shared.pipeline.worker.steps.context import StepContext
 from shared.ports.azure_errors import cause_of
 
 FAILED_STATES = ("Failed", "Canceled")
+CREATION_POLLS = 6
+"""Azure takes minutes to create a cluster (learn.microsoft.com/azure/aks/learn/quick-kubernetes-deploy-cli).
+One read soon after the write finds what fails at once; the next one comes after so many usual intervals."""
 OBSERVE_SECONDS = 300.0
 """The time between two reads of what only a person continues, such as an adoption."""
 _DOING = {
@@ -87,10 +90,18 @@ def not_ready(context: StepContext, existing: Json) -> Outcome | None:
         return stopped(context)
     operation = busy(properties)
     if operation:
-        return Wait(context.poll_seconds, operation)
+        return Wait(_until_next_read(context, existing), operation)
     if state_of(existing) in FAILED_STATES and context.job.step.last_write:
         return _cluster_failure(context, properties)
     return None
+
+
+def _until_next_read(context: StepContext, existing: Json) -> float:
+    seconds = context.poll_seconds
+    if state_of(existing) != "Creating":
+        return seconds
+    age = (context.ports.clock() - context.job.step.last_progress).total_seconds()
+    return max(seconds, CREATION_POLLS * seconds - age)
 
 
 def stopped(context: StepContext) -> Wait:
