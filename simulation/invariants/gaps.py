@@ -50,7 +50,7 @@ class Gaps:
         counted.append((gap.commit, pushed))
 
     def tables_replaced(self, cloud: MemoryCloud) -> None:
-        """Forget what the tables of a fleet no longer know."""
+        """Drop what the tables of a fleet no longer have."""
         fleet = cloud.ports.config.fleet
         self._counted.pop(fleet, None)
         for key in [key for key in self._announced if key[0] == fleet]:
