@@ -22,8 +22,9 @@ NEWEST_IMAGE = "202511.01.0"
 """The date of the newest node image of the local Azure."""
 
 
-CORRECTED, EXEMPT = ("b", "c"), ("c",)
-"""The clusters whose policies correct drift, and those of them whose tag cost is exempt from that."""
+CORRECTED, EXEMPT, RECREATED = ("b", "c"), ("c",), ("b",)
+"""The clusters whose policies correct drift, those of them whose tag cost is exempt from that, and those that
+are created again when they are missing."""
 _EXEMPTION = (
     "{name: cost, fields: [tags.cost], action: ignore, owner: a, reason: an audit, expires: 2999-12-31}"
 )
@@ -156,8 +157,9 @@ spec:
     if cluster.newest_image:
         text += f'  minNodeImageVersion: "{NEWEST_IMAGE}"\n'
     if cluster.name in CORRECTED:
-        rules = f", rules: [{_EXEMPTION}]" if cluster.name in EXEMPT else ""
-        text += f"  drift: {{action: correct{rules}}}\n"
+        more = f", rules: [{_EXEMPTION}]" if cluster.name in EXEMPT else ""
+        more += ", missingCluster: recreate" if cluster.name in RECREATED else ""
+        text += f"  drift: {{action: correct{more}}}\n"
     if cluster.suspended:
         text += f'  suspend: {{owner: somebody, reason: an audit, until: "{cluster.suspended}"}}\n'
     return text.encode()

@@ -40,6 +40,10 @@ class FleetHistory:
         self.head_line.append(commit)
         self._moved_at.append(at)
 
+    def moved_at(self, commit: str) -> datetime:
+        """Return when a commit last became the head, in whole seconds as GitHub says it."""
+        return self._moved_at[self.place(commit)].replace(microsecond=0)
+
     def wanted_since(self, name: str) -> datetime | None:
         """Return since when the head has a cluster without a break, None while it does not have it."""
         since = None

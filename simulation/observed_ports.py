@@ -93,6 +93,7 @@ class ObservedState(MemoryState):
         if self._observer is not None:
             invariants, shown, cloud = self._observer
             invariants.hand_overs.checked(cloud, before, saved)
+            invariants.gaps.saved(cloud, before, saved)
             invariants.records.planned(cloud, saved)
             shown.changed(cloud)
         return saved

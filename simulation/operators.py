@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 from localcloud.azure.world.arm_errors import ArmError
@@ -56,6 +56,7 @@ class Operators:
         self._pushed_at = loop.began
         self.often: frozenset[str] = frozenset()
         """The actions that these operators carry out more often than others."""
+        self.on_webhook: Callable[[MemoryCloud, str, datetime | None], None] = lambda *_: None
         self.on_takeover: Callable[[MemoryCloud, ClusterRecord], None] = lambda _cloud, _record: None
 
     @property
@@ -71,28 +72,31 @@ class Operators:
 
     # Git
 
-    def push(self, desired: DesiredFleet, *, back_to: str = "") -> None:
-        """Push a commit, or move the branch back to one; the webhook comes, late, twice or never."""
+    def push(self, desired: DesiredFleet, *, back_to: str = "", announced: bool = True) -> None:
+        """Push a commit, or move the branch back to one; its webhook comes, late, twice or never."""
         if back_to:
             self.cloud.repository.reset(back_to, self._branch)
             commit = back_to
         else:
             commit = self.cloud.repository.push(desired.files(self.fleet), branch=self._branch)
             self.history.add(commit, desired)
-        self._is_now_head(commit, desired, again=" again" if back_to else "")
+        self._is_now_head(commit, desired, again=" again" if back_to else "", announced=announced)
 
     def merged(self, commit: str, desired: DesiredFleet) -> None:
         """Note that GitHub merged a pull request into the branch; the webhook comes, late, twice or never."""
         self.history.add(commit, desired)
         self._is_now_head(commit, desired)
 
-    def _is_now_head(self, commit: str, desired: DesiredFleet, again: str = "") -> None:
+    def _is_now_head(
+        self, commit: str, desired: DesiredFleet, again: str = "", *, announced: bool = True
+    ) -> None:
         self.history.moved(commit, self.loop.clock())
         self._pushed_at = self.history.pushed_at = self.loop.clock().replace(microsecond=0)
         clusters = ", ".join(map(_describe, desired.clusters.values()))
         self.loop.log("%s: %s is the head%s: %s", self.fleet, commit[:8], again, clusters)
         self._deliveries += 1
-        self._send_webhook(Pushed("d1", f"{self.fleet}-{self._deliveries}", commit, self._pushed_at))
+        if announced:
+            self._send_webhook(Pushed("d1", f"{self.fleet}-{self._deliveries}", commit, self._pushed_at))
 
     def _send_webhook(self, pushed: Pushed) -> None:
         fate = self.chance.random()
@@ -114,6 +118,7 @@ class Operators:
     def _webhook(self, pushed: Pushed) -> None:
         self.loop.log("%s: webhook for %s", self.fleet, pushed.commit[:8])
         self.loop.run_function(self.cloud, lambda ports: accept(pushed, ports))
+        self.on_webhook(self.cloud, pushed.commit, pushed.at)
 
     def change(
         self,

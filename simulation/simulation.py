@@ -11,17 +11,25 @@ from functools import partial
 from typing import Any
 
 from localcloud.azure.world.arm_resources import Timings
-from localcloud.kubernetes.world.controllers import Delays
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
-from shared.fleet.kubernetes.flux_objects import GitCredentials
-from shared.ports import FleetConfig, Ports
-from simulation.actors import checks, contributors, large_records, reviewers, second_app, sweeps
+from shared.ports import Ports
+from simulation.actors import (
+    checks,
+    contributors,
+    large_records,
+    lost_webhooks,
+    reviewers,
+    second_app,
+    sweeps,
+)
 from simulation.actors.checks import Checks
 from simulation.actors.contributors import Contributors
 from simulation.actors.large_records import LargeRecords
+from simulation.actors.lost_webhooks import LostWebhooks
 from simulation.actors.reviewers import Reviewers
 from simulation.actors.second_app import SecondApp
 from simulation.actors.sweeps import Sweeps
+from simulation.clouds import clouds_of, names_of
 from simulation.desired_state import DesiredCluster, DesiredFleet
 from simulation.event_loop import MAX_SKEW, EventLoop
 from simulation.fault_injector import FaultInjector
@@ -30,12 +38,10 @@ from simulation.faults.calls import Scene
 from simulation.faults.catalog import KINDS, rare_kinds
 from simulation.history import AzureHistory
 from simulation.invariants.context import Context
-from simulation.invariants.end import SECRET
-from simulation.invariants.hand_overs import SMALL_CHANGES
 from simulation.invariants.rules import Invariants
 from simulation.observed_ports import ObservedQueue, ObservedState, ObservedWrites
 from simulation.operator_actions import act
-from simulation.operators import NAMES, Operators
+from simulation.operators import Operators
 from simulation.oracle import Oracle
 from simulation.shown.shown import Shown
 from simulation.throttling import Throttling
@@ -49,10 +55,6 @@ PEACE_SECONDS = 4 * 3600.0
 LOOK_SECONDS = 1800.0
 """In which two apps of a fleet meet: longer than a job waits to try again."""
 ROUNDS = 12
-CRD_SECONDS = (0.2, 0.2, 15.0, 90.0)
-"""Until a custom resource definition is established."""
-HAND_OVERS = ((40, 60.0), (1, 0.0), (2, 0.0), (1, 60.0))
-"""How many clusters are handed over at a time, and the seconds after which a message continues."""
 SKEWS = (0.0, -MAX_SKEW, MAX_SKEW)
 TIMINGS = Timings(
     create_cluster=50,
@@ -112,9 +114,6 @@ def simulate(
     )
 
 
-UNHEALTHY_SECONDS = 60.0
-
-
 class Simulation:
     """Wires everything that one seed decides, and runs it."""
 
@@ -127,20 +126,21 @@ class Simulation:
             kinds, rate = only, 40
         kinds = kinds - disasters.FAULTS.keys() if second_app.KIND in kinds else kinds
         states = [ObservedState() for _ in range(2 if chance.random() < 0.15 else 1)]
-        clouds = _clouds(states, chance, seed)
+        clouds = clouds_of(states, chance, seed)
         self.loop = EventLoop(chance, clouds, verbose=verbose)
         oracle, history = Oracle(self.loop.azure, clouds[0].kubernetes), AzureHistory(self.loop.clock)
         workloads = Workloads(clouds[0].kubernetes, chance.choice)
         create = partial(Operators, self.loop, oracle, history, workloads)
         self._operators = {
             cloud.ports.config.fleet: create(cloud, names)
-            for cloud, names in zip(clouds, _names(len(clouds)), strict=True)
+            for cloud, names in zip(clouds, names_of(len(clouds)), strict=True)
         }
         histories = {name: operators.history for name, operators in self._operators.items()}
         self._context = Context(self.loop, oracle, history, histories)
         self._invariants = Invariants(self._context, workloads)
         for operators in self._operators.values():
             operators.on_takeover = self._invariants.azure_writes.taken_over
+            operators.on_webhook = self._invariants.gaps.announced
         self._shown = shown = Shown(self.loop, oracle, history, histories)
         for cloud, state in zip(clouds, states, strict=True):
             state.observe(self._invariants, shown, cloud)
@@ -165,8 +165,13 @@ class Simulation:
         self.injected, self.loop.instance = injector.injected, injector.instance
         self.loop.workers = {cloud: self._workers(cloud, injector) for cloud in clouds}
         everybody = self._operators.values()
-        self._sweeps = Sweeps(seed, everybody, self.loop, oracle, history) if sweeps.KIND in kinds else None
-        self._checks = Checks(seed, everybody, self.loop) if checks.KIND in kinds else None
+        self._upkeep: dict[str, Sweeps | Checks | LostWebhooks] = {}
+        if sweeps.KIND in kinds:
+            self._upkeep[sweeps.KIND] = Sweeps(seed, everybody, self.loop, oracle, history)
+        if checks.KIND in kinds:
+            self._upkeep[checks.KIND] = Checks(seed, everybody, self.loop)
+        if lost_webhooks.KIND in kinds:
+            self._upkeep[lost_webhooks.KIND] = LostWebhooks(seed, everybody, self.loop)
         self._second = None
         if second_app.KIND in kinds and len(clouds) == 1:
             start = partial(self._start, injector)
@@ -182,6 +187,7 @@ class Simulation:
         self._scene.operators[operators.cloud] = operators
         self._invariants.azure_writes.contests.met(operators.cloud, operators.history)
         operators.on_takeover = self._invariants.azure_writes.taken_over
+        operators.on_webhook = self._invariants.gaps.announced
         self.loop.start(operators.cloud, self._workers(operators.cloud, injector))
 
     def _workers(self, cloud: MemoryCloud, injector: FaultInjector) -> list[Ports]:
@@ -214,7 +220,7 @@ class Simulation:
             passed += chance.choice((1, 10, 30, 90, 300))
             loop.schedule(passed, partial(act, chance.choice([*self._operators.values()])))
             passed = self._schedule_disaster(passed)
-        for actor in (self._contributors, *self._others.values(), self._second, self._sweeps, self._checks):
+        for actor in (self._contributors, *self._others.values(), self._second, *self._upkeep.values()):
             if actor is not None:
                 actor.schedule(passed)
         loop.run_until(loop.clock() + timedelta(seconds=passed + 120))
@@ -254,6 +260,7 @@ class Simulation:
                 self._throttling.forget(operators.fleet)
                 self._shown.tables_replaced(operators.cloud)
                 self._context.tables_replaced(operators.cloud)
+                self._invariants.gaps.tables_replaced(operators.cloud)
 
         self.loop.schedule(seconds, strike)
         return seconds
@@ -281,47 +288,11 @@ class Simulation:
         for attempt in range(ROUNDS):
             everybody[0].unblock()
             loop.run_until(loop.clock() + timedelta(seconds=PEACE_SECONDS), done=lambda: loop.idle)
-            if self._sweeps is not None and attempt == 0:
-                self._sweeps.check()
-                self.injected[sweeps.KIND] += self._sweeps.acts
-            if self._checks is not None and attempt == 0:
-                self._checks.check()
-                self.injected[checks.KIND] += self._checks.acts
+            for kind, actor in self._upkeep.items() if attempt == 0 else ():
+                actor.check()
+                self.injected[kind] += actor.acts
             if loop.idle and all(operators.content for operators in everybody):
                 return
             for operators in everybody:
                 operators.resolve()
         loop.run_until(loop.clock() + timedelta(seconds=PEACE_SECONDS), done=lambda: loop.idle)
-
-
-def _clouds(states: list[ObservedState], chance: random.Random, seed: int) -> list[MemoryCloud]:
-    """Return a cloud for each state; the clouds share time, Azure and the clusters."""
-    hand_overs = random.Random(f"{seed} hand-overs").choice(HAND_OVERS)  # noqa: S311
-    small_change = random.Random(f"{seed} small changes").choice(SMALL_CHANGES)  # noqa: S311
-    clouds: list[MemoryCloud] = []
-    delays = Delays(crd=chance.choice(CRD_SECONDS))
-    for name, state in zip(("north", "south"), states, strict=False):
-        config = FleetConfig(
-            name,
-            f"example/{name}",
-            git_credentials=GitCredentials("flux", SECRET, host="github.com"),
-            handover_clusters=hand_overs[0],
-            handover_seconds=hand_overs[1],
-            small_change=small_change,
-            unhealthy_seconds=UNHEALTHY_SECONDS,
-        )
-        cloud = MemoryCloud(
-            seed=chance.getrandbits(32),
-            config=config,
-            state=state,
-            peer=clouds[0] if clouds else None,
-            delays=delays,
-            lock_seconds=60,
-        )
-        clouds.append(cloud)
-    return clouds
-
-
-def _names(fleets: int) -> tuple[tuple[str, ...], ...]:
-    """Return the names of the clusters of each fleet; two fleets share one."""
-    return (NAMES,) if fleets == 1 else (NAMES[:2], NAMES[1:3])

@@ -226,10 +226,9 @@ def request_whole_check(ports: Ports, *, within: float = 0) -> None:
 
 def request_checks(names: Sequence[str], check: str, ports: Ports, *, after: float = 0) -> None:
     """Ask that these clusters are checked, so many seconds from now; ``check`` is the id of what asks."""
-    parts = (
-        tuple(names[first : first + CHECKED_TOGETHER]) for first in range(0, len(names), CHECKED_TOGETHER)
-    )
-    _send_checks([CheckMessage(check=check, clusters=part) for part in parts], _later(after, ports), ports)
+    parts = [names[first : first + CHECKED_TOGETHER] for first in range(0, len(names), CHECKED_TOGETHER)]
+    messages = [CheckMessage(check=check, clusters=tuple(part)) for part in parts]
+    _send_checks(messages, _later(after, ports), ports)
 
 
 def request_next_check(record: ClusterRecord, ports: Ports, scheduled: datetime | None = None) -> None:

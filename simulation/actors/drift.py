@@ -1,4 +1,6 @@
-"""People who change tags and node pools by hand, and what each cluster's drift policy must make of that.
+"""People who change clusters by hand, and what each cluster's drift policy must make of that.
+
+They change tags and counts, and delete node pools and whole clusters.
 
 Everything is quiet: the faults have ended, and no job runs. The policies are those of the manifests
 (``desired_state.POLICIES``), stated here once more, because no decision is shared with the code under test.
@@ -17,8 +19,9 @@ from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
+from shared.jobs.failures.errors import ClusterMissing
 from shared.jobs.record import ClusterRecord, Phase
-from simulation.desired_state import CORRECTED, EXEMPT
+from simulation.desired_state import CORRECTED, EXEMPT, RECREATED
 from simulation.event_loop import Actor, EventLoop
 from simulation.history import AzureHistory
 from simulation.oracle import Oracle, is_going, serves
@@ -30,11 +33,16 @@ ROUNDS, MOST = 5, 3
 OPERATION = timedelta(minutes=20)
 """By then an operation of Azure has ended."""
 BY_HAND = "by-hand"
+THE_CLUSTER = "the cluster"
+DELETIONS = 0.2
+"""Of so many clusters, by their generations, the whole cluster is deleted again and again."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """What somebody changed: the tag cost, a tag of their own, or the count of the first pool."""
+    """What somebody changed: the tag cost, a tag of their own, the count of the first pool, or whether there
+    is a pool, or the cluster at all.
+    """
 
     cloud: MemoryCloud
     cluster: ClusterId
@@ -46,6 +54,8 @@ class Change:
     @property
     def expected(self) -> str:
         """What becomes of it by the policy."""
+        if self.field == THE_CLUSTER:
+            return "corrected" if self.name in RECREATED else "reported"
         if self.name in EXEMPT and self.field == "tags.cost":
             return "ignored"
         return "corrected" if self.name in CORRECTED and self.field != f"tags.{BY_HAND}" else "reported"
@@ -98,10 +108,12 @@ class Drift:
         ):
             return []
         fields = [f"tags.{BY_HAND}", *(["tags.cost"] if record.document["spec"]["tags"].get("cost") else [])]
-        fields.append("count")
+        fields += ["count", *_pools(live)]
+        if record.phase is Phase.READY:
+            fields.append(THE_CLUSTER)
         generation, again = self._again.get(cluster, (0, ()))
         if generation != record.generation or not {*again} <= {*fields}:
-            again = tuple(self._chance.sample(fields, self._chance.randint(1, 2)))
+            again = self._some(fields)
             self._again[cluster] = record.generation, again
         changes: list[Change] = []
         for field in again:
@@ -109,21 +121,38 @@ class Drift:
                 changes.append(self._changed(cloud, cluster, record.name, field))
         return changes
 
+    def _some(self, fields: list[str]) -> tuple[str, ...]:
+        """Return one or two fields that are changed from now on, or the cluster as a whole."""
+        if fields[-1] == THE_CLUSTER and self._chance.random() < DELETIONS:
+            return (THE_CLUSTER,)
+        some = self._chance.sample(
+            [each for each in fields if each != THE_CLUSTER], self._chance.randint(1, 2)
+        )
+        # The count is that of the first pool, which somebody may delete.
+        return tuple(some[:1] if "count" in some and any(map(_is_pool, some)) else some)
+
     def _changed(self, cloud: MemoryCloud, cluster: ClusterId, name: str, field: str) -> Change:
         """Change one field; raise ArmError where Azure does not allow that now."""
         live = self._oracle.live(cluster) or {}
         wanted = value_of(live, field)
-        changed = wanted + 1 if isinstance(wanted, int) else f"{wanted or ''}x"
+        changed: object = wanted + 1 if isinstance(wanted, int) else f"{wanted or ''}x"
+        if _is_deletion(field):
+            changed = None
         self._write(cloud, cluster, live, field, changed)
         self._loop.log("%s: somebody changes %s of %s by hand", cloud.ports.config.fleet, field, name)
-        if field != f"tags.{BY_HAND}":
+        if field != f"tags.{BY_HAND}" and not _is_deletion(field):
             self._before.setdefault((cloud, cluster, field), wanted)
         path = f"nodePools[{serves(_first(live))}].count" if field == "count" else field
         return Change(cloud, cluster, name, path, wanted, changed)
 
     def _write(self, cloud: MemoryCloud, cluster: ClusterId, live: Json, field: str, value: object) -> None:
         self._history.disturb(cluster)
-        if field == "count":
+        if field == THE_CLUSTER:
+            cloud.azure.delete_cluster(cluster)
+        elif _is_pool(field):
+            name = next(pool["name"] for pool in _profiles(live) if f"nodePools[{serves(pool)}]" == field)
+            cloud.azure.delete_pool(cluster, name)
+        elif field == "count":
             cloud.azure.interventions.scale(cluster, _first(live)["name"], int(str(value)))
         else:
             tags = {**live["tags"], field.removeprefix("tags."): str(value)}
@@ -131,6 +160,9 @@ class Drift:
 
     def _is_as_the_policy_says(self, change: Change) -> None:
         record, live = change.cloud.state.cluster(change.name), self._oracle.live(change.cluster)
+        if change.field == THE_CLUSTER and record is not None:
+            self._cluster_is_as_the_policy_says(change, record, exists=not is_going(live))
+            return
         if record is None or live is None or is_going(live):
             return
         field = "count" if change.field.endswith("].count") else change.field
@@ -152,6 +184,18 @@ class Drift:
         if times > MOST:
             raise RuleViolated(RULE, f"{what} is corrected again and again")
 
+    def _cluster_is_as_the_policy_says(self, change: Change, record: ClusterRecord, *, exists: bool) -> None:
+        what = f"{change.name} was deleted by hand, and"
+        times = sum(each.times for each in record.corrections if each.path == THE_CLUSTER)
+        if exists and change.expected != "corrected":
+            raise RuleViolated(RULE, f"{what} is created again against its policy")
+        if times > MOST:
+            raise RuleViolated(RULE, f"{what} is created again and again")
+        if not exists and change.expected == "corrected" and times < MOST:
+            raise RuleViolated(RULE, f"{what} is not created again")
+        if not exists and record.finding != ClusterMissing.__name__:
+            raise RuleViolated(RULE, f"{what} a sweep does not show it")
+
     def _restore(self) -> None:
         """Undo by hand what nobody corrected; no field is reported any more."""
         for (cloud, cluster, field), value in self._before.items():
@@ -171,7 +215,11 @@ class Drift:
 
 
 def value_of(live: Json, field: str) -> object:
-    """Return what Azure has of a field."""
+    """Return what Azure has of a field, and of a pool whether it exists."""
+    if field == THE_CLUSTER:
+        return True
+    if _is_pool(field):
+        return field in _pools(live) or None
     if field == "count":
         return _first(live)["count"]
     return live["tags"].get(field.removeprefix("tags."))
@@ -179,4 +227,21 @@ def value_of(live: Json, field: str) -> object:
 
 def _first(live: Json) -> Json:
     """Return the first node pool by name."""
-    return min(live["properties"]["agentPoolProfiles"], key=lambda pool: str(pool["name"]))
+    return min(_profiles(live), key=lambda pool: str(pool["name"]))
+
+
+def _profiles(live: Json) -> list[Json]:
+    return list(live["properties"]["agentPoolProfiles"])
+
+
+def _pools(live: Json) -> list[str]:
+    """Return the paths of the node pools that Azure lets somebody delete."""
+    return [f"nodePools[{serves(pool)}]" for pool in _profiles(live) if pool["mode"] == "User"]
+
+
+def _is_pool(field: str) -> bool:
+    return field.startswith("nodePools[") and field.endswith("]")
+
+
+def _is_deletion(field: str) -> bool:
+    return field == THE_CLUSTER or _is_pool(field)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from simulation.invariants.azure_writes import AzureWrites
 from simulation.invariants.context import Context
 from simulation.invariants.end import TheEnd
+from simulation.invariants.gaps import Gaps
 from simulation.invariants.hand_overs import HandOvers
 from simulation.invariants.messages import Messages
 from simulation.invariants.pull_requests import PullRequests
@@ -22,6 +23,7 @@ class Invariants:
 
     def __init__(self, context: Context, workloads: Workloads) -> None:
         self.azure_writes = AzureWrites(context, workloads)
+        self.gaps = Gaps(context)
         self.hand_overs = HandOvers(context)
         self.messages = Messages(context)
         self.pull_requests = PullRequests(context.loop)

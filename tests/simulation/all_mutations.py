@@ -6,6 +6,7 @@ from tests.simulation.check_mutations import CHECK_MUTATIONS
 from tests.simulation.contest_mutations import CONTEST_MUTATIONS
 from tests.simulation.disaster_mutations import DISASTER_MUTATIONS
 from tests.simulation.fault_mutations import FAULT_MUTATIONS
+from tests.simulation.gap_mutations import GAP_MUTATIONS
 from tests.simulation.mutations import MUTATIONS
 from tests.simulation.pull_request_mutations import PULL_REQUEST_MUTATIONS
 from tests.simulation.review_mutations import REVIEW_MUTATIONS
@@ -27,4 +28,5 @@ ALL = (
     *CONTEST_MUTATIONS,
     *SWEEP_MUTATIONS,
     *CHECK_MUTATIONS,
+    *GAP_MUTATIONS,
 )

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from shared.fleet.drift import policy
+from shared.fleet.drift.differences import drift_of
 from shared.fleet.manifests.cluster.drift import DriftAction
 from shared.jobs.record import ClusterRecord
 from shared.jobs.transitions import apply_comparison
@@ -86,6 +87,21 @@ def a_correction_is_repeated_indefinitely(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(conclusions, "exhausted", lambda *_: frozenset())
 
 
+def a_deleted_node_pool_is_no_difference(patch: pytest.MonkeyPatch) -> None:
+    def but_pools(*given: Any) -> list[Any]:
+        return [each for each in drift_of(*given) if not each.path.endswith("]")]
+
+    patch.setattr(conclusions, "drift_of", but_pools)
+
+
+def a_missing_cluster_is_never_created_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ClusterRecord, "recreated", property(lambda _: False))
+
+
+def a_missing_cluster_is_created_again_whatever_its_policy_says(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ClusterRecord, "recreated", property(lambda record: record.finding == "ClusterMissing"))
+
+
 def _drift(remove: Callable[[pytest.MonkeyPatch], None], often: str = "") -> Mutation:
     return mutation(remove, KIND, "drift", often=often)
 
@@ -107,4 +123,7 @@ SWEEP_MUTATIONS = (
     _drift(every_policy_corrects_everything),
     _drift(a_correction_writes_the_other_differences_too, "add tag"),
     _drift(a_correction_is_repeated_indefinitely),
+    _drift(a_deleted_node_pool_is_no_difference, "add-pool"),
+    _drift(a_missing_cluster_is_never_created_again),
+    _drift(a_missing_cluster_is_created_again_whatever_its_policy_says),
 )

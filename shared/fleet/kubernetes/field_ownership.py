@@ -7,7 +7,7 @@ removes those that our manifest lacks. client-go does the same (``util/csaupgrad
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from shared.fleet.json_tree import Json
@@ -61,6 +61,22 @@ def transferred(live: Json, *, entirely: bool) -> Json | None:
         return None
     own = {**(ours or _new_entry(live, entries)), "fieldsV1": fields}
     return {**live, "metadata": {**live["metadata"], "managedFields": [*kept, own]}}
+
+
+def changed_by_others(live: Json, below: str, names: Collection[str]) -> frozenset[str]:
+    """Return the fields below an element, such as "f:data", that others set, and the ``names`` that we lost.
+
+    Whoever changes a value takes the field from us, so no value is looked at.
+    """
+    ours = our_entry(live)
+    kept = _names(ours, below) if ours else frozenset()
+    others = (_names(entry, below) for entry in _entries(live) if entry is not ours)
+    return (frozenset(names) - kept).union(*others)
+
+
+def _names(entry: Json, below: str) -> frozenset[str]:
+    fields = (entry.get("fieldsV1") or {}).get(below) or {}
+    return frozenset(name.removeprefix("f:") for name in fields if name != ".")
 
 
 def our_entry(live: Json) -> Json | None:

@@ -28,6 +28,8 @@ MAX_COMPONENT_DEPTH = 100
 
 SOURCE = ObjectRef("source.toolkit.fluxcd.io/v1", "GitRepository", NAMESPACE, NAMESPACE)
 SECRET = ObjectRef("v1", "Secret", NAMESPACE, NAMESPACE)
+CREDENTIALS = ("username", "password")
+"""The keys of the Secret."""
 KUSTOMIZATION = ObjectRef("kustomize.toolkit.fluxcd.io/v1", "Kustomization", NAMESPACE, NAMESPACE)
 
 
@@ -206,9 +208,9 @@ def _object(ref: ObjectRef, spec: Json, request: str) -> dict[str, Any]:
 
 
 def _secret(credentials: GitCredentials) -> dict[str, Any]:
+    values = (credentials.username, credentials.password)
     data = {
-        "username": base64.b64encode(credentials.username.encode()).decode(),
-        "password": base64.b64encode(credentials.password.encode()).decode(),
+        key: base64.b64encode(value.encode()).decode() for key, value in zip(CREDENTIALS, values, strict=True)
     }
     manifest = {
         "apiVersion": "v1",

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux_objects import KUSTOMIZATION, SOURCE, ref_of
+from shared.fleet.kubernetes.field_ownership import changed_by_others, our_entry
+from shared.fleet.kubernetes.flux_objects import CREDENTIALS, KUSTOMIZATION, SECRET, SOURCE, ref_of
 from shared.fleet.kubernetes.flux_readiness import message_of, ready_condition
 from shared.fleet.kubernetes.rollout import unfinished
 from shared.fleet.resource_ids import ObjectRef
@@ -78,6 +79,25 @@ def sync_faults(wanted: Sequence[Json], live: Mapping[ObjectRef, Json]) -> Itera
             yield changed(ref, ", ".join(others))
         if spec.get("suspend"):
             yield Fault(ref, "Suspended", "somebody suspended it, so the cluster does not follow git")
+
+
+def uses_credentials(source: Json | None) -> bool:
+    """Return whether Roadstead has the GitRepository use a Secret, which it applied too then."""
+    entry = our_entry(source) if source else None
+    return "f:secretRef" in ((entry or {}).get("fieldsV1") or {}).get("f:spec", {})
+
+
+def credential_faults(secret: Json | None) -> Iterator[Fault]:
+    """Yield what is wrong with the Secret of the git credentials: it is missing, or somebody changed a field.
+
+    No value is compared: those of the app's settings are newer while a token is replaced.
+    """
+    if secret is None:
+        yield missing(SECRET)
+        return
+    fields = changed_by_others(secret, "f:data", CREDENTIALS)
+    if fields:
+        yield changed(SECRET, ", ".join(f"data.{name}" for name in sorted(fields)))
 
 
 def deployment_faults(deployments: Sequence[Json], now: datetime) -> Iterator[Fault]:

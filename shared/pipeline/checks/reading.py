@@ -42,7 +42,10 @@ def read(context: StepContext) -> Reading:
     in_components = _component_faults(context, components, api, workloads[DEPLOYMENT])
     faults = [*in_components, *health.flux_faults(objects, now)]
     wanted = flux_objects.sync_objects(context.desired, None)
-    faults += health.sync_faults(wanted, {flux_objects.ref_of(one): one for one in objects})
+    by_ref = {flux_objects.ref_of(one): one for one in objects}
+    faults += health.sync_faults(wanted, by_ref)
+    if health.uses_credentials(by_ref.get(flux_objects.SOURCE)):
+        faults += health.credential_faults(api.get(flux_objects.SECRET))
     nodes = api.list("v1", "Node")
     node_faults = list(health.node_faults(nodes, now))
 

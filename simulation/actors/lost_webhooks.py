@@ -1,0 +1,68 @@
+"""Webhooks that never come once the faults have ended: what the fleet counts as repaired gaps is exact then.
+
+While there are faults, webhooks are lost too. How many heads nobody announced is then not known from outside,
+because a plan for another reason may find a head first; ``invariants/gaps.py`` checks each count by itself.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+
+from simulation.event_loop import EventLoop
+from simulation.operators import Operators
+from simulation.rule import RuleViolated
+
+KIND = "lost-webhooks"
+ACTS = (2, 6)
+ROUNDS, BURST = (3, 6), (1, 1, 2, 3)
+LOST = 0.5
+FOUND = timedelta(hours=1)
+"""By then the timer has found a head that nobody announced, and it is planned."""
+
+
+class LostWebhooks:
+    """Commits of each fleet of which some are announced; ``acts`` counts the others."""
+
+    def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:
+        self._chance = random.Random(f"{seed} {KIND}")  # noqa: S311
+        self._everybody, self._loop = [*everybody], loop
+        self.acts = 0
+
+    def schedule(self, seconds: float) -> None:
+        """Let commits that nobody announces come at some moments of so many seconds."""
+        for _ in range(self._chance.randint(*ACTS)):
+            operators = self._chance.choice(self._everybody)
+            self._loop.schedule(
+                self._chance.uniform(0, seconds), partial(self._commit, operators, silent=True)
+            )
+
+    def check(self) -> None:
+        """Push some commits at a time, and compare the count of gaps after each time."""
+        for operators in self._everybody:
+            if operators.cloud in self._loop.clouds:
+                for _ in range(self._chance.randint(*ROUNDS)):
+                    self._push(operators)
+
+    def _push(self, operators: Operators) -> None:
+        """Push some commits at once, all of them or the earlier ones without a webhook, or none.
+
+        The webhook of an earlier one alone may have the head planned, or the timer may be first.
+        """
+        state, lost = operators.cloud.state, self._chance.random() < LOST
+        expected = state.fleet().gaps.count + lost
+        for earlier in reversed(range(self._chance.choice(BURST))):
+            silent = lost or (earlier > 0 and self._chance.random() < LOST)
+            self._commit(operators, silent=silent)
+        self._loop.run_until(self._loop.clock() + FOUND, done=lambda: self._loop.idle)
+        counted = state.fleet().gaps.count
+        if counted != expected:
+            raise RuleViolated("gaps", f"{operators.fleet}: {counted} are counted, and there were {expected}")
+
+    def _commit(self, operators: Operators, *, silent: bool) -> None:
+        self.acts += silent
+        now = operators.now
+        operators.push(replace(now, note=now.note + 1), announced=not silent)

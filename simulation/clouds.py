@@ -1,0 +1,54 @@
+"""The clouds of a seed: one for each fleet, with the settings of its app."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from localcloud.kubernetes.world.controllers import Delays
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.kubernetes.flux_objects import GitCredentials
+from shared.ports import FleetConfig
+from simulation.invariants.end import SECRET
+from simulation.invariants.hand_overs import SMALL_CHANGES
+from simulation.observed_ports import ObservedState
+from simulation.operators import NAMES
+
+CRD_SECONDS = (0.2, 0.2, 15.0, 90.0)
+"""Until a custom resource definition is established."""
+HAND_OVERS = ((40, 60.0), (1, 0.0), (2, 0.0), (1, 60.0))
+"""How many clusters are handed over at a time, and the seconds after which a message continues."""
+UNHEALTHY_SECONDS = 60.0
+
+
+def clouds_of(states: Sequence[ObservedState], chance: random.Random, seed: int) -> list[MemoryCloud]:
+    """Return a cloud for each state; the clouds share time, Azure and the clusters."""
+    hand_overs = random.Random(f"{seed} hand-overs").choice(HAND_OVERS)  # noqa: S311
+    small_change = random.Random(f"{seed} small changes").choice(SMALL_CHANGES)  # noqa: S311
+    clouds: list[MemoryCloud] = []
+    delays = Delays(crd=chance.choice(CRD_SECONDS))
+    for name, state in zip(("north", "south"), states, strict=False):
+        config = FleetConfig(
+            name,
+            f"example/{name}",
+            git_credentials=GitCredentials("flux", SECRET, host="github.com"),
+            handover_clusters=hand_overs[0],
+            handover_seconds=hand_overs[1],
+            small_change=small_change,
+            unhealthy_seconds=UNHEALTHY_SECONDS,
+        )
+        cloud = MemoryCloud(
+            seed=chance.getrandbits(32),
+            config=config,
+            state=state,
+            peer=clouds[0] if clouds else None,
+            delays=delays,
+            lock_seconds=60,
+        )
+        clouds.append(cloud)
+    return clouds
+
+
+def names_of(fleets: int) -> tuple[tuple[str, ...], ...]:
+    """Return the names of the clusters of each fleet; two fleets share one."""
+    return (NAMES,) if fleets == 1 else (NAMES[:2], NAMES[1:3])

@@ -1,0 +1,57 @@
+"""The count of repaired gaps: heads of the branch that no webhook had announced when they were planned."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import datetime
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.ports import FleetRecord
+from simulation.invariants.context import Context
+from simulation.rule import RuleViolated
+
+RULE = "gaps"
+
+
+class Gaps:
+    """Checks each gap that is counted, whatever else happens."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._announced: dict[tuple[str, str, datetime], datetime] = {}
+        """Of a fleet, a commit and the time of its push, when the tables knew of its webhook."""
+        self._counted: defaultdict[str, list[tuple[str, datetime]]] = defaultdict(list)
+
+    def announced(self, cloud: MemoryCloud, commit: str, pushed: datetime | None) -> None:
+        """Note that a webhook was accepted, if the tables have it: one that they lack may count as lost."""
+        if pushed is not None and cloud.state.announced_at(commit) == pushed:
+            key = cloud.ports.config.fleet, commit, pushed
+            self._announced.setdefault(key, self._context.loop.clock())
+
+    def saved(self, cloud: MemoryCloud, before: FleetRecord, after: FleetRecord) -> None:
+        """Check a version of the fleet's record."""
+        fleet, more = cloud.ports.config.fleet, after.gaps.count - before.gaps.count
+        if not more:
+            return
+        counted = self._counted[fleet]
+        if more == -1:  # the plan of the head that was counted could not be read, and begins again
+            del counted[-1:]
+            return
+        gap = after.gaps.last
+        if more != 1 or gap is None or gap.commit != after.planning:
+            raise RuleViolated(RULE, f"{fleet}: {more} more gaps are counted at once: {after.gaps}")
+        pushed = self._context.history(cloud).moved_at(gap.commit)
+        what = f"{fleet}: the push of {gap.commit[:8]} at {pushed:%H:%M:%S}"
+        if (gap.commit, pushed) in counted:
+            raise RuleViolated(RULE, f"{what} is counted as a gap twice")
+        known = self._announced.get((fleet, gap.commit, pushed))
+        if known is not None and known < self._context.loop.actor.since:
+            raise RuleViolated(RULE, f"{what} is counted as a gap, and was announced before")
+        counted.append((gap.commit, pushed))
+
+    def tables_replaced(self, cloud: MemoryCloud) -> None:
+        """Drop what the tables of a fleet no longer have."""
+        fleet = cloud.ports.config.fleet
+        self._counted.pop(fleet, None)
+        for key in [key for key in self._announced if key[0] == fleet]:
+            del self._announced[key]

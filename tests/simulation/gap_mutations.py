@@ -1,0 +1,37 @@
+"""Mutations of the count of repaired gaps: a lost webhook counts never or twice, or one that came counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shared.pipeline.planner import missed_heads, planner
+from simulation.actors.lost_webhooks import KIND
+from tests.simulation.mutations import mutation
+
+
+def a_lost_webhook_is_not_counted(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(planner, "repaired_gaps", lambda _request, _head, fleet, _deliveries: fleet.gaps)
+
+
+def a_head_is_counted_with_each_of_its_plans(patch: pytest.MonkeyPatch) -> None:
+    original = missed_heads.repaired_gaps
+
+    def again(request: Any, head: str, fleet: Any, deliveries: Any) -> Any:
+        counted = original(request, head, fleet, deliveries)
+        last = counted.last
+        return counted.and_one(last) if last and counted == fleet.gaps and last.commit == head else counted
+
+    patch.setattr(planner, "repaired_gaps", again)
+
+
+def a_webhook_that_came_counts_as_lost(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(missed_heads, "is_announced", lambda *_: False)
+
+
+GAP_MUTATIONS = (
+    mutation(a_lost_webhook_is_not_counted, KIND, "gaps"),
+    mutation(a_head_is_counted_with_each_of_its_plans, "", "gaps"),
+    mutation(a_webhook_that_came_counts_as_lost, "", "gaps"),
+)
