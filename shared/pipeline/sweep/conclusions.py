@@ -79,8 +79,7 @@ def conclude(record: ClusterRecord, existing: Json | None, ports: Ports) -> bool
     if after == record:
         return False
     ports.state.append(events)
-    if turned:
-        store_fact(record, after, ports)
+    store_fact(record, after, ports)
     try:
         saved = ports.state.save(after)
     except Stale:
