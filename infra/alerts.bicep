@@ -40,6 +40,52 @@ var rules = [
       | where measured == 0'''
   }
   {
+    name: 'unhealthy'
+    severity: 3
+    window: 'PT15M'
+    description: 'Flux or the nodes of clusters are unhealthy. `roadstead status --condition FluxHealthy=False` names them.'
+    query: '''
+      customMetrics
+      | where name == "roadstead.conditions"
+      | extend condition = tostring(customDimensions.condition), status = tostring(customDimensions.status)
+      | summarize arg_max(timestamp, value) by condition, status
+      | where condition in ("FluxHealthy", "PlatformHealthy") and status == "False" and value > 0'''
+  }
+  {
+    name: 'drift'
+    severity: 4
+    window: 'PT15M'
+    description: 'Clusters differ from git. `roadstead drift` shows the fields.'
+    query: '''
+      customMetrics
+      | where name == "roadstead.drift"
+      | extend policy = tostring(customDimensions.policy)
+      | summarize arg_max(timestamp, value) by policy
+      | where value > 0'''
+  }
+  {
+    name: 'gaps-repaired'
+    severity: 3
+    window: 'PT6H'
+    description: 'Webhooks were lost, and the timer found their commits. See the deliveries of the webhook in GitHub.'
+    query: '''
+      customMetrics
+      | where name == "roadstead.repaired_gaps"
+      | summarize repaired = max(value) - min(value)
+      | where repaired > 3'''
+  }
+  {
+    name: 'queue-age'
+    severity: 2
+    window: 'PT15M'
+    description: 'Jobs wait for a worker: the worker or deleter app does not run, or has too few instances.'
+    query: '''
+      customMetrics
+      | where name == "roadstead.queue.age"
+      | summarize oldest = min(value) by tostring(customDimensions.queue)
+      | where oldest > 900'''
+  }
+  {
     name: 'jobs-failed'
     severity: 2
     window: 'PT15M'

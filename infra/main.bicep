@@ -211,6 +211,17 @@ module alerts 'alerts.bicep' = {
   }
 }
 
+module workbook 'workbook.bicep' = {
+  scope: group
+  name: 'workbook'
+  params: {
+    componentName: monitoring.outputs.componentName
+    fleet: fleet
+    location: location
+    tags: allTags
+  }
+}
+
 module controlHost 'host.bicep' = {
   scope: group
   name: 'host-control'

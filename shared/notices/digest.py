@@ -14,10 +14,8 @@ from shared.notices.notice import Notice
 
 MOST_MESSAGES = 5
 """So many messages a digest has at most; the facts of further ones wait for the next digest."""
-_REASONS, _COMMITS = 3, 3
-"""How many different reasons, and commits, of a group a message shows."""
-_DIFF = 800
-"""Characters of the diff of a fact."""
+_REASONS, _COMMITS, _DIFFS = 3, 3, 3
+"""How many different reasons, commits and diffs of a group a message shows."""
 _MARGIN = 600
 """Bytes for the title and for what is said of facts that were dropped."""
 
@@ -72,6 +70,11 @@ class Group:
     def until(self) -> datetime:
         """When the last of it happened."""
         return max(fact.at for fact in self.facts)
+
+    @property
+    def diffs(self) -> Sequence[Notice]:
+        """The facts with a diff."""
+        return [fact for fact in self.facts if fact.diff]
 
     def distinct(self, field: str) -> list[str]:
         """Return the different values of a field, the most frequent first."""
@@ -206,17 +209,16 @@ def text_of(group: Group, links: Links) -> str:
     lines += [f"Why: {reason}" for reason in reasons[:_REASONS]]
     lines += [f"{len(reasons) - _REASONS} more reasons."] if len(reasons) > _REASONS else []
     lines += [f"Next: {action}" for action in group.distinct("action")[:1]]
-    lines += [f"Diff:\n{_shortened(fact.diff)}" for fact in group.facts if fact.diff]
+    lines += [f"Diff:\n{fact.diff}" for fact in group.diffs[:_DIFFS]]
+    more = len(group.diffs) - _DIFFS
+    lines += (
+        [f"{more} more {'diff' if more == 1 else 'diffs'}: `roadstead drift` shows them."] if more > 0 else []
+    )
     lines.append(f"{'Which' if len(group.facts) > 1 else 'What'}: {', '.join(map(_named, group.facts))}")
     for commit in commits[:_COMMITS]:
         shown = ", ".join(f"{name} {link}" for name, link in links.of(commit).items())
         lines.append(f"Commit {commit[:8]}: {shown}" if shown else f"Commit {commit[:8]}")
     return "\n".join(lines)
-
-
-def _shortened(diff: str) -> str:
-    """Return the beginning of a diff; the plan, or the drift, has the rest."""
-    return diff if len(diff) <= _DIFF else f"{diff[:_DIFF]}\n..."
 
 
 def _named(fact: Notice) -> str:
@@ -244,7 +246,7 @@ def body_of(message: Outgoing) -> Mapping[str, Any]:
 
 
 def _json(group: Group, links: Links) -> Mapping[str, Any]:
-    first = group.facts[0]
+    first, shown = group.facts[0], group.diffs[:_DIFFS]
     return {
         "kind": first.kind.value,
         "severity": group.severity.value,
@@ -255,11 +257,11 @@ def _json(group: Group, links: Links) -> Mapping[str, Any]:
         "title": group.title,
         "since": group.since.isoformat(),
         "until": group.until.isoformat(),
-        "facts": [_fact(fact, links) for fact in group.facts],
+        "facts": [_fact(fact, links, shown) for fact in group.facts],
     }
 
 
-def _fact(fact: Notice, links: Links) -> Mapping[str, Any]:
+def _fact(fact: Notice, links: Links, with_diff: Sequence[Notice]) -> Mapping[str, Any]:
     return {
         "id": fact.id,
         "subject": fact.subject,
@@ -269,7 +271,7 @@ def _fact(fact: Notice, links: Links) -> Mapping[str, Any]:
         "since": (fact.since or fact.at).isoformat(),
         "why": fact.detail,
         "next": fact.action,
-        "diff": fact.diff,
+        "diff": fact.diff if fact in with_diff else "",
         "commit": fact.commit,
         "links": dict(links.of(fact.commit)),
     }

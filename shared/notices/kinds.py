@@ -27,6 +27,7 @@ class Kind(StrEnum):
     LOST = "lost"
     STALLED = "stalled"
     HELD = "held"
+    DRIFT = "drift"
     REFUSED = "refused"
     INVALID = "invalid"
     PLAN = "plan"
@@ -73,6 +74,11 @@ KINDS: Mapping[Kind, About] = {
         Severity.WARNING,
         *(_C, _CS, "waiting for a person", "no longer waiting for a person"),
         "A job waits until somebody acts, such as a contest or a drain that is blocked.",
+    ),
+    Kind.DRIFT: About(
+        Severity.WARNING,
+        *(_C, _CS, "with drift", "as git has it again"),
+        "A sweep found that a cluster differs from git, also if a job corrects it.",
     ),
     Kind.REFUSED: About(
         Severity.WARNING,

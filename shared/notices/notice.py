@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from shared.fleet.drift.yaml_diff import Sides, yaml_diff
+from shared.jobs.drift import paths_of
 from shared.jobs.failures.retry import DEFAULTS, Policies
 from shared.jobs.messages import Approval
 from shared.jobs.record import ClusterRecord, Phase
@@ -14,9 +16,14 @@ from shared.notices.kinds import KINDS, Kind, Severity
 
 DETAIL_LIMIT = 300
 """Characters of a reason; `roadstead why` has the whole one."""
+DIFF_LIMIT = 800
+"""Characters of a diff; `roadstead drift` has the whole one."""
 NAMED = 20
 """How many clusters a fact of the fleet names."""
-_CLUSTER = "cluster:"
+_CLUSTER, _DRIFT = "cluster:", "drift:"
+SEE_DRIFT = (
+    "`roadstead drift` shows each field; `roadstead replay` writes git's values, a commit keeps Azure's."
+)
 
 
 @dataclass(frozen=True)
@@ -63,7 +70,7 @@ class Notice:
     @property
     def of_cluster(self) -> bool:
         """Whether it is about one cluster; its environment and labels are known only then."""
-        return self.key.startswith(_CLUSTER)
+        return self.key.startswith((_CLUSTER, _DRIFT))
 
     @property
     def group(self) -> tuple[str, str, str]:
@@ -101,6 +108,31 @@ def notice_between(
         return None if was_ready else _fact(Kind.READY, after)
     was = _trouble(before)
     return replace(_fact(was[0], after), over=True) if was and before.job.active else None
+
+
+def drift_between(before: ClusterRecord, after: ClusterRecord) -> Notice | None:
+    """Return the fact that a cluster differs from git in other fields, or in none; None for no change."""
+    if paths_of(before.drift) == paths_of(after.drift):
+        return None
+    fact = replace(_fact(Kind.DRIFT, after), key=f"{_DRIFT}{after.name}")
+    if after.drift is None:
+        return replace(fact, over=True)
+    fields = after.drift.fields
+    notes = "; ".join(["", *dict.fromkeys(each.note for each in fields if each.note)])
+    return replace(
+        fact,
+        detail=f"differs from git in {after.drift}{notes}"[:DETAIL_LIMIT],
+        action=SEE_DRIFT,
+        diff=_shortened(yaml_diff(after.name, [Sides(each.path, each.git, each.live) for each in fields])),
+    )
+
+
+def _shortened(diff: str) -> str:
+    """Return the first lines of a diff; a longer one ends with dots."""
+    if len(diff) <= DIFF_LIMIT:
+        return diff
+    whole, _, _ = diff[: DIFF_LIMIT + 1].rpartition("\n")
+    return f"{whole}\n..."
 
 
 def deleted(record: ClusterRecord, at: datetime) -> Notice:

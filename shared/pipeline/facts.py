@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from shared.jobs.record import ClusterRecord
 from shared.notices.kinds import Kind
-from shared.notices.notice import DETAIL_LIMIT, Notice, approved, deleted, notice_between
+from shared.notices.notice import DETAIL_LIMIT, Notice, approved, deleted, drift_between, notice_between
 from shared.ports import DeadLetter, PlanRecord, Ports
 
 LETTERS = "`roadstead dead-letters` shows them, and dismisses what was handled."
@@ -12,9 +14,9 @@ LETTERS = "`roadstead dead-letters` shows them, and dismisses what was handled."
 
 def store_fact(before: ClusterRecord, after: ClusterRecord, ports: Ports) -> None:
     """Store what the change of a record is to whoever is notified; most changes are nothing."""
-    notice = notice_between(before, after, retries=ports.config.retries)
-    if notice is not None:
-        ports.state.add_notice(notice)
+    for notice in (notice_between(before, after, retries=ports.config.retries), drift_between(before, after)):
+        if notice is not None:
+            ports.state.add_notice(notice)
 
 
 def store_approval(before: PlanRecord | None, after: PlanRecord, ports: Ports) -> None:
@@ -43,4 +45,7 @@ def store_dead_letter(letter: DeadLetter, ports: Ports) -> None:
 
 def store_deletion(record: ClusterRecord, ports: Ports) -> None:
     """Store that a cluster no longer exists, as git asked."""
+    drift = drift_between(record, replace(record, drift=None, updated=ports.clock()))
+    if drift is not None:
+        ports.state.add_notice(drift)
     ports.state.add_notice(deleted(record, ports.clock()))

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -37,6 +38,7 @@ from tests.support import fleet_files
 from tests.support.collected_telemetry import Collected, watched
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around
+from tests.support.templates import TEMPLATES
 from tests.support.waiting import until
 from tests.support.webhook_receiver import Receiver
 
@@ -201,6 +203,26 @@ def test_alerts_name_metrics_that_exist_and_every_metric_that_somebody_acts_on_h
     assert dimensions <= {name for metric in METRICS for name in metric.attributes}
     alerts = re.findall(r"^    name: '([a-z-]+)'$", text, re.MULTILINE)
     assert re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE)[-len(alerts) :] == alerts
+
+
+def test_the_workbook_shows_every_metric_by_attributes_that_it_has() -> None:
+    book = json.loads((ROOT / "infra/workbook.json").read_text())
+    queries = [item["content"]["query"] for item in book["items"] if item["type"] == 3]
+    shown = Counter(name for query in queries for name in re.findall(r"\"(roadstead\.[a-z._]+)\"", query))
+    assert shown == Counter(metric.name for metric in METRICS)
+    known = {metric.name: metric for metric in METRICS}
+    for query in queries:
+        (name,) = re.findall(r"name == \"([^\"]+)\"", query)
+        assert set(re.findall(r"customDimensions\.(\w+)", query)) <= set(known[name].attributes)
+        column = {"counter": "valueSum", "gauge": "(value)", "histogram": "valueCount"}[known[name].kind]
+        assert column in query, query
+    (parameters,) = (item["content"]["parameters"] for item in book["items"] if item["type"] == 9)
+    named = set(re.findall(r"\{(\w+)[:}]", "".join(queries)))
+    assert named == {parameter["name"] for parameter in parameters}
+    assert len({item["name"] for item in book["items"]}) == len(book["items"])
+    workbook = TEMPLATES["workbook.bicep"].resource("Microsoft.Insights/workbooks").value["properties"]
+    assert workbook["serializedData"] == "loadTextContent('workbook.json')"
+    assert "workbook" in TEMPLATES["main.bicep"].of("module")
 
 
 def _plain(headers: dict[str, str], body: bytes) -> bytes:

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
+from shared.fleet.manifests.cluster.drift import DriftAction
+from shared.jobs.conditions import with_condition, with_in_sync
+from shared.jobs.drift import Drift, DriftedField
 from shared.jobs.failures.errors import QuotaExceeded, Throttled
+from shared.jobs.gaps import Gaps
+from shared.jobs.job import Delay, JobQueue, NextRun
 from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry, Wait
 from shared.jobs.recipes import Step
-from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.record import ClusterRecord, Condition, Phase
 from shared.jobs.reporting.measurements import (
+    CLUSTERS,
+    CONDITIONS,
+    DRIFT,
     FAILURES,
+    GAPS,
     JOB_DURATION,
     METRICS,
+    QUEUE_AGE,
     RETRIES,
     STEP_DURATION,
     Measurement,
     Metric,
     Span,
+    of_fleet,
     of_outcome,
-    of_phases,
+    of_queues,
 )
+from shared.jobs.reporting.summary import summary_of
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from tests.support.cluster_records import NOW, record
 
@@ -75,9 +89,46 @@ def test_a_wait_and_a_restart_are_no_end() -> None:
         assert measured(record(Step.CLUSTER), outcome) == ({}, [])
 
 
+def of_metric(metric: Metric, found: Sequence[Measurement]) -> dict[tuple[str, ...], float]:
+    """Return the values of a metric by those of its attributes."""
+    return {tuple(each.attributes.values()): each.value for each in found if each.metric is metric}
+
+
 def test_each_phase_has_a_value_also_when_no_cluster_is_in_it() -> None:
-    found = {each.attributes["phase"]: each.value for each in of_phases([Phase.READY, Phase.READY])}
-    assert found == {phase.value: 2 * (phase is Phase.READY) for phase in Phase}
+    ready = replace(summary_of(record(Step.VERIFY)), phase=Phase.READY)
+    found = list(of_fleet([ready, ready], Gaps()))
+    assert of_metric(CLUSTERS, found) == {(phase.value,): 2 * (phase is Phase.READY) for phase in Phase}
+    assert of_metric(GAPS, found) == {(): 0}
+
+
+def test_conditions_drift_and_gaps_are_counted() -> None:
+    differs = Drift(
+        DriftedField("tags.a", "1", "2", NOW),
+        (DriftedField("sku.tier", "1", "2", NOW, action=DriftAction.CORRECT),),
+    )
+    drifted = with_in_sync(record(Step.VERIFY), differs, NOW)
+    unknown = Condition("FluxHealthy", None, "Unread", "", NOW, 1, NOW)
+    found = list(of_fleet([summary_of(with_condition(drifted, unknown)), summary_of(drifted)], Gaps(count=7)))
+    conditions = of_metric(CONDITIONS, found)
+    assert conditions["InSync", "False"] == 2
+    assert (conditions["FluxHealthy", "Unknown"], conditions["FluxHealthy", "False"]) == (1, 0)
+    assert {kind for kind, _ in conditions} == {
+        "Ready",
+        "InSync",
+        "FluxHealthy",
+        "PlatformHealthy",
+        "Stalled",
+    }
+    assert of_metric(DRIFT, found) == {("report",): 2, ("correct",): 2}
+    assert of_metric(GAPS, found) == {(): 7}
+
+
+def test_a_queue_is_as_old_as_its_oldest_continuation_that_is_due() -> None:
+    due = record(Step.CLUSTER)
+    late = replace(due, job=replace(due.job, next_run=NextRun(NOW - timedelta(seconds=90), Delay.WAIT)))
+    later = replace(due, job=replace(due.job, next_run=NextRun(NOW + timedelta(seconds=90), Delay.WAIT)))
+    found = of_metric(QUEUE_AGE, list(of_queues([later, late], NOW)))
+    assert found == {(queue.value,): 90.0 * (queue is JobQueue.JOBS) for queue in JobQueue}
 
 
 def test_a_measurement_has_the_attributes_of_its_metric() -> None:

@@ -21,6 +21,7 @@ EventName = Literal[
     "lost",
     "stalled",
     "held",
+    "drift",
     "refused",
     "invalid",
     "plan",

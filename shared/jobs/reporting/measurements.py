@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from shared.fleet.manifests.cluster.drift import DriftAction
+from shared.jobs.conditions import IN_SYNC, STALLED
+from shared.jobs.gaps import Gaps
+from shared.jobs.health import HealthCondition
+from shared.jobs.job import JobQueue
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Retry
-from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.record import READY, ClusterRecord, Phase
+from shared.jobs.reporting.summary import ClusterSummary
 
 PLANNED, SUPERSEDED = "planned", "superseded"
 """The results of a plan that is no failure; another planner was faster than a superseded one."""
@@ -104,8 +110,39 @@ CLUSTERS = Metric(
     "clusters of the fleet, by phase",
     ("phase",),
 )
+CONDITIONS = Metric(
+    "roadstead.conditions",
+    MetricKind.GAUGE,
+    "{cluster}",
+    "clusters of the fleet, by each condition of the whole cluster and its status",
+    ("condition", "status"),
+)
+DRIFT = Metric(
+    "roadstead.drift",
+    MetricKind.GAUGE,
+    "{field}",
+    "fields in which clusters differ from git, by what the policy does with them",
+    ("policy",),
+)
+GAPS = Metric(
+    "roadstead.repaired_gaps",
+    MetricKind.GAUGE,
+    "{gap}",
+    "heads that were planned although no webhook announced them, since the fleet was planned first",
+)
+QUEUE_AGE = Metric(
+    "roadstead.queue.age",
+    MetricKind.GAUGE,
+    "s",
+    "time since the oldest continuation of a job was due that no worker has taken",
+    ("queue",),
+)
 METRICS = (
     CLUSTERS,
+    CONDITIONS,
+    DRIFT,
+    GAPS,
+    QUEUE_AGE,
     JOB_DURATION,
     STEP_DURATION,
     RETRIES,
@@ -165,11 +202,33 @@ def of_plan(commit: str, began: datetime, ended: datetime, result: str) -> Itera
     yield Span("plan", commit, began, ended, failed="" if result in (PLANNED, SUPERSEDED) else result)
 
 
-def of_phases(phases: Iterable[Phase]) -> Iterator[Measurement]:
-    """Yield how many clusters are in each phase, 0 for none: a gauge keeps a value that nothing replaces."""
-    counts = Counter(phases)
+def of_fleet(summaries: Sequence[ClusterSummary], gaps: Gaps) -> Iterator[Measurement]:
+    """Yield how many clusters are in each phase, and so on, from summaries with details.
+
+    There is a 0 for what no cluster has: a gauge keeps a value that nothing replaces.
+    """
+    phases = Counter(summary.phase for summary in summaries)
     for phase in Phase:
-        yield Measurement(CLUSTERS, counts[phase], {"phase": phase})
+        yield Measurement(CLUSTERS, phases[phase], {"phase": phase})
+    details = [summary.details for summary in summaries if summary.details]
+    statuses = Counter(each for detail in details for each in detail.conditions.items())
+    for kind in (READY, IN_SYNC, *HealthCondition, STALLED):
+        for status, name in ((True, "True"), (False, "False"), (None, "Unknown")):
+            yield Measurement(CONDITIONS, statuses[kind, status], {"condition": kind, "status": name})
+    for action in (DriftAction.REPORT, DriftAction.CORRECT):
+        fields = sum(detail.drift.get(action, 0) for detail in details)
+        yield Measurement(DRIFT, fields, {"policy": action})
+    yield Measurement(GAPS, gaps.count)
+
+
+def of_queues(records: Iterable[ClusterRecord], now: datetime) -> Iterator[Measurement]:
+    """Yield how long the oldest continuation of a job waits in each queue, 0 for none."""
+    waited = dict.fromkeys(JobQueue, 0.0)
+    for record in records:
+        queue = record.job.queue
+        waited[queue] = max(waited[queue], (now - record.job.due(now)).total_seconds())
+    for queue, seconds in waited.items():
+        yield Measurement(QUEUE_AGE, seconds, {"queue": queue})
 
 
 def _names(record: ClusterRecord) -> Mapping[str, str]:

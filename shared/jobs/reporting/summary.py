@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -14,11 +15,15 @@ REASON_LIMIT = 500
 
 @dataclass(frozen=True)
 class SummaryDetails:
-    """What only some lists select by: the class, the labels, and each condition's status by its type."""
+    """What only some lists select by: the class, the labels, and each condition's status by its type.
+
+    ``drift`` counts the fields that differ, by what the policy does with them.
+    """
 
     cluster_class: str
     labels: Mapping[str, str]
     conditions: Mapping[str, bool | None]
+    drift: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,7 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
             cluster_class=record.desired.cluster_class,
             labels=record.desired.labels,
             conditions={each.type: each.status for each in record.conditions},
+            drift=Counter(each.action.value for each in record.drift.fields) if record.drift else {},
         ),
         digest=record.verified.digest if record.verified else "",
         drifted=record.drift.count if record.drift else 0,

@@ -16,7 +16,7 @@ from dataclasses import replace
 from shared.jobs.failures.errors import ReconcileError, Retryable, TooLarge
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import PlanRequest
-from shared.jobs.record import Phase
+from shared.jobs.record import ClusterRecord, Phase
 from shared.notices import announced as remembered
 from shared.notices import deliveries
 from shared.notices.announced import Announced
@@ -94,11 +94,17 @@ def _take(fleet: FleetRecord, ports: Ports) -> tuple[Announced, bool]:
 
 
 def _still_so(facts: Sequence[Notice], ports: Ports) -> Mapping[str, bool]:
-    """Return, by the id of a problem, whether its cluster's record is not one of a Ready cluster."""
-    records = {record.name: record for record in ports.state.clusters_named([fact.subject for fact in facts])}
-    return {
-        fact.id: fact.subject in records and records[fact.subject].phase is not Phase.READY for fact in facts
-    }
+    """Return, by the id of a problem, whether its cluster's record has it."""
+    named = sorted({fact.subject for fact in facts})
+    records = {record.name: record for record in ports.state.clusters_named(named)}
+    return {fact.id: _shows(records.get(fact.subject), fact) for fact in facts}
+
+
+def _shows(record: ClusterRecord | None, fact: Notice) -> bool:
+    """Return whether the record of a cluster has a problem."""
+    if record is None:
+        return False
+    return record.drift is not None if fact.kind is Kind.DRIFT else record.phase is not Phase.READY
 
 
 def _tell(route: Route, known: Announced, end: float, ports: Ports) -> Announced:

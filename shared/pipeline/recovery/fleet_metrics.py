@@ -1,18 +1,18 @@
-"""The metrics that no event changes: how many clusters there are."""
+"""The metrics that no event changes: how many clusters there are, and how they are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shared.jobs.reporting.measurements import Measurement, of_phases
+from shared.jobs.reporting.measurements import Measurement, of_fleet
 from shared.ports import Ports
 
 
 def measure_fleet(ports: Ports) -> None:
-    """Measure how many clusters are in each phase; without a place for telemetry nothing is read."""
-    ports.telemetry.record(_phases(ports))
+    """Measure the clusters and the fleet; without a place for telemetry nothing is read."""
+    ports.telemetry.record(_fleet(ports))
 
 
-def _phases(ports: Ports) -> Iterator[Measurement]:
+def _fleet(ports: Ports) -> Iterator[Measurement]:
     """Yield the measurements; the state is read when somebody takes the first."""
-    yield from of_phases(summary.phase for summary in ports.state.summaries())
+    yield from of_fleet(ports.state.summaries(details=True), ports.state.fleet().gaps)

@@ -12,6 +12,7 @@ from shared.jobs.failures.fleet_problem import Failed, FleetProblem
 from shared.jobs.gaps import FoundBy
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import Found, PlanRequest
+from shared.jobs.reporting.measurements import of_queues
 from shared.jobs.transitions.lease import overdue, served_until
 from shared.pipeline import outbox
 from shared.pipeline.outbox import request_notifications, request_plan, send_overdue
@@ -103,6 +104,7 @@ def resend_overdue(ports: Ports) -> int:
     now = ports.clock()
     grace = 2 * ports.config.lease_seconds
     late, records = 0, ports.state.active_clusters()
+    ports.telemetry.record(of_queues(records, now))
     served = {queue: served_until(records, queue, now) for queue in JobQueue}
     for record in records:
         times = overdue(record, now=now, grace=grace, served=served[record.job.queue])

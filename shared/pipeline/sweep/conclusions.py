@@ -78,8 +78,9 @@ def conclude(record: ClusterRecord, existing: Json | None, sources: Sources, por
     if after == record:
         return False
     ports.state.append(events)
+    store_fact(record, concluded, ports)
+    store_fact(concluded, after, ports)
     if turned:
-        store_fact(record, concluded, ports)
         request_next_check(after, ports)
     try:
         saved = ports.state.save(after)
