@@ -107,7 +107,8 @@ def measure(clusters: int, milliseconds: float, config: FleetConfig) -> Cost:
             continue
         virtual.append(meter.seconds - seconds)
         processor.append(time.process_time() - began)
-    sent = cloud.broker.counts("jobs").active + cloud.broker.counts("changes").active
+    counts = [cloud.broker.counts(queue) for queue in ("jobs", "changes")]
+    sent = sum(each.active + each.scheduled for each in counts)
     if len(cloud.state.clusters()) != clusters or sent != clusters:
         raise SystemExit("the hand-over did not end")
     return Cost(meter.calls, virtual, processor)

@@ -89,7 +89,7 @@ def test_a_fact_keeps_what_routes_and_records_are_found_by() -> None:
     words = ["production", "eastus", "platform", "cluster:", "failed:"]
     cloud.with_ports(lambda ports: masked(ports, Masker(words)))
     kept = Notice(
-        "failed:platform:1",
+        "1",
         Kind.FAILED,
         "cluster:platform",
         "platform",
