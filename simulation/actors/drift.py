@@ -174,6 +174,9 @@ class Drift:
             raise RuleViolated(RULE, f"{what} is corrected against its policy or in a suspension")
         if suspended or record.phase is not Phase.READY:
             return
+        in_sync = record.condition("InSync")
+        if change.field in shown and (in_sync is None or in_sync.status is not False):
+            raise RuleViolated(RULE, f"{what} the cluster says that it is in sync: {in_sync}")
         if change.expected == "ignored" and change.field in shown:
             raise RuleViolated(RULE, f"{what} is reported, although it is exempt")
         if change.expected != "ignored" and not corrected and change.field not in shown:

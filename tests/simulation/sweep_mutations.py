@@ -13,6 +13,7 @@ import pytest
 from shared.fleet.drift import policy
 from shared.fleet.drift.differences import drift_of
 from shared.fleet.manifests.cluster.drift import DriftAction
+from shared.jobs.conditions import with_in_sync
 from shared.jobs.record import ClusterRecord
 from shared.jobs.transitions import apply_comparison
 from shared.jobs.transitions.acceptance import accept_retry
@@ -87,6 +88,13 @@ def a_correction_is_repeated_indefinitely(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(conclusions, "exhausted", lambda *_: frozenset())
 
 
+def a_cluster_that_differs_says_that_it_is_in_sync(patch: pytest.MonkeyPatch) -> None:
+    def in_sync(record: ClusterRecord, drift: Any, now: datetime) -> ClusterRecord:
+        return replace(with_in_sync(record, None, now), drift=drift)
+
+    patch.setattr(apply_comparison, "with_in_sync", in_sync)
+
+
 def a_deleted_node_pool_is_no_difference(patch: pytest.MonkeyPatch) -> None:
     def but_pools(*given: Any) -> list[Any]:
         return [each for each in drift_of(*given) if not each.path.endswith("]")]
@@ -123,6 +131,7 @@ SWEEP_MUTATIONS = (
     _drift(every_policy_corrects_everything),
     _drift(a_correction_writes_the_other_differences_too, "add tag"),
     _drift(a_correction_is_repeated_indefinitely),
+    _drift(a_cluster_that_differs_says_that_it_is_in_sync),
     _drift(a_deleted_node_pool_is_no_difference, "add-pool"),
     _drift(a_missing_cluster_is_never_created_again),
     _drift(a_missing_cluster_is_created_again_whatever_its_policy_says),
