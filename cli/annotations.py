@@ -19,67 +19,74 @@ from shared.fleet.resolve.problems import Problem
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST_RESULTS = 25_000
 """GitHub refuses a SARIF run with more."""
-_RULE, _RETIREMENT = "invalid-manifest", "retirement"
+_RULES = (
+    (
+        *("invalid-manifest", "InvalidManifest", "An invalid manifest", "error"),
+        "A manifest of the fleet repository is invalid; its clusters keep their last valid spec.",
+        "Each result states the problem and its remedy.",
+    ),
+    (
+        *("retirement", "Retirement", "A retirement of AKS", "warning"),
+        "AKS has retired something that a manifest asks for, or will retire it within 180 days.",
+        "Each result states the day, the source and what to do.",
+    ),
+    (
+        *("ending-exemption", "EndingExemption", "An exemption from drift that ends", "warning"),
+        "An exemption of a drift policy has ended, or will end within 30 days.",
+        "Each result states the day, and who answers for the exemption.",
+    ),
+)
+"""The id, the name, the title and the level of each kind of result, and two sentences about it."""
 
 Shown = Callable[[str], str]
 
 
-def sarif(problems: Sequence[Problem], shown: Shown, warnings: Sequence[Problem] = ()) -> dict[str, Any]:
+def sarif(problems: Sequence[Problem], shown: Shown, *warnings: Sequence[Problem]) -> dict[str, Any]:
     """Return a SARIF 2.1.0 log; a notification states how many problems the run omits.
 
-    ``warnings`` are of retirements: no manifest is invalid because of them.
+    ``warnings`` are of retirements, then of exemptions: no manifest is invalid because of them.
     """
-    listed = sorted(problems)[:MOST_RESULTS]
-    warned = sorted(warnings)[: MOST_RESULTS - len(listed)]
+    found = [(rule, one) for rule, part in enumerate((problems, *warnings)) for one in sorted(part)]
     run: dict[str, Any] = {
         "tool": {"driver": _driver()},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {"%SRCROOT%": {"description": {"text": "The root of the repository."}}},
-        "results": [*_results(listed, shown), *_results(warned, shown, rule=1)],
+        "results": list(_results(found[:MOST_RESULTS], shown)),
     }
-    omitted = len(problems) - len(listed) + len(warnings) - len(warned)
-    if omitted:
-        text = f"{omitted} more problems are not shown."
+    if len(found) > MOST_RESULTS:
+        text = f"{len(found) - MOST_RESULTS} more problems are not shown."
         notification = {"level": "warning", "message": {"text": text}}
         run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": [notification]}]
     return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
 def _driver() -> dict[str, Any]:
-    text = "A manifest of the fleet repository is invalid; its clusters keep their last valid spec."
-    rule = {
-        "id": _RULE,
-        "name": "InvalidManifest",
-        "shortDescription": {"text": "An invalid manifest"},
-        "fullDescription": {"text": text},
-        "help": {"text": f"{text} Each result states the problem and its remedy."},
-        "defaultConfiguration": {"level": "error"},
-        "properties": {"tags": ["roadstead"], "problem.severity": "error"},
-    }
-    warned = "AKS has retired something that a manifest asks for, or will retire it within 180 days."
-    retirement = {
-        "id": _RETIREMENT,
-        "name": "Retirement",
-        "shortDescription": {"text": "A retirement of AKS"},
-        "fullDescription": {"text": warned},
-        "help": {"text": f"{warned} Each result states the day, the source and what to do."},
-        "defaultConfiguration": {"level": "warning"},
-        "properties": {"tags": ["roadstead"], "problem.severity": "warning"},
-    }
-    return {"name": "Roadstead", "semanticVersion": version("roadstead"), "rules": [rule, retirement]}
+    rules = [
+        {
+            "id": rule,
+            "name": name,
+            "shortDescription": {"text": title},
+            "fullDescription": {"text": text},
+            "help": {"text": f"{text} {more}"},
+            "defaultConfiguration": {"level": level},
+            "properties": {"tags": ["roadstead"], "problem.severity": level},
+        }
+        for rule, name, title, level, text, more in _RULES
+    ]
+    return {"name": "Roadstead", "semanticVersion": version("roadstead"), "rules": rules}
 
 
-def _results(problems: Iterable[Problem], shown: Shown, *, rule: int = 0) -> Iterator[dict[str, Any]]:
-    """Yield results; a fingerprint stays the same when lines above it change."""
+def _results(found: Iterable[tuple[int, Problem]], shown: Shown) -> Iterator[dict[str, Any]]:
+    """Yield the results of rules; a fingerprint stays the same when lines above it change."""
     seen: Counter[str] = Counter()
-    for problem in problems:
+    for rule, problem in found:
         uri = quote(shown(problem.file))
         digest = hashlib.sha256(f"{uri}\n{problem.field}\n{problem.message}".encode()).hexdigest()[:16]
         seen[digest] += 1
         yield {
-            "ruleId": (_RULE, _RETIREMENT)[rule],
+            "ruleId": _RULES[rule][0],
             "ruleIndex": rule,
-            "level": ("error", "warning")[rule],
+            "level": _RULES[rule][3],
             "message": {"text": _text(problem)},
             "locations": [
                 {

@@ -22,6 +22,7 @@ from cli.terminal.output import Output, console, echo, print_json, show
 from cli.text import line
 from cli.times import many
 from cli.worktree import Worktree, open_worktree
+from shared.fleet.drift.exemptions import exemption_warnings
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.problems import Problem, number_of
 from shared.fleet.retirements.retiring import stale
@@ -65,13 +66,16 @@ def validate(
 ) -> None:
     """Check every manifest of a fleet repository. Needs neither git nor a network.
 
-    Warns of what AKS has retired, or will retire within 180 days; such a manifest is valid.
+    Warns of what AKS has retired, or will retire within 180 days, and of exemptions from drift that have
+    ended, or will within 30 days; such a manifest is valid.
     """
     tree, today = open_worktree(path), (on or datetime.now(UTC)).date()
     desired = tree.resolve()
-    warnings, old = retirement_warnings(desired, desired.clusters, today), stale(today)
+    retired, old = retirement_warnings(desired, desired.clusters, today), stale(today)
+    ending = exemption_warnings(desired, desired.clusters, today)
+    warnings = sorted([*retired, *ending])
     if output is Format.SARIF:
-        print_json(sarif(desired.problems, tree.shown, warnings))
+        print_json(sarif(desired.problems, tree.shown, retired, ending))
     elif output is Format.GITHUB:
         found = (commands(desired.problems, tree.shown), commands(warnings, tree.shown, "warning"))
         sys.stdout.writelines(f"{text}\n" for texts in found for text in texts)

@@ -31,7 +31,7 @@ DIFF_LINES = 200
 LINES_COMPARED = 4_000
 """More lines are not compared: the time that a diff takes may grow with the square of their number."""
 PROBLEMS_SHOWN = 100
-RETIREMENTS_SHOWN = 20
+WARNINGS_SHOWN = 20
 NAMES_TOGETHER = 100
 CHANGES_SHOWN = 100
 
@@ -53,8 +53,8 @@ class PullPlan:
     """The plan of a pull request; ``plan`` is None for one from a ``fork``, which is only validated.
 
     ``head`` would be merged into ``branch`` at commit ``base``; ``note`` is a remark for the reviewer.
-    ``retirements`` are warnings about the clusters that the plan changes; ``stale`` says that their table is
-    old.
+    ``retirements`` and ``exemptions`` are warnings about the clusters that the plan changes; ``stale`` says
+    that the table of the former is old.
     """
 
     fleet: str
@@ -69,6 +69,7 @@ class PullPlan:
     fork: bool = False
     retirements: tuple[Problem, ...] = ()
     stale: str = ""
+    exemptions: tuple[Problem, ...] = ()
 
     @property
     def conclusion(self) -> str:
@@ -147,21 +148,22 @@ def _parts(view: PullPlan) -> Iterator[str]:
     if view.note:
         yield f"> [!NOTE]\n> {prose(view.note)}"
     yield from _problems(view)
-    yield from _retirements(view)
+    yield from _warnings("Retirements of AKS", view.retirements)
+    if view.stale:
+        yield f"> [!NOTE]\n> {prose(view.stale)}"
+    yield from _warnings("Exemptions from drift that end", view.exemptions)
     yield from _items(view)
 
 
-def _retirements(view: PullPlan) -> Iterator[str]:
+def _warnings(title: str, warnings: Sequence[Problem]) -> Iterator[str]:
     shown = [
         (code(f"{each.file}:{each.line}"), code(each.field), prose(each.message))
-        for each in view.retirements[:RETIREMENTS_SHOWN]
+        for each in warnings[:WARNINGS_SHOWN]
     ]
     if shown:
-        yield "#### Retirements of AKS\n\n" + table(("place", "field", "warning"), shown)
-    if len(view.retirements) > len(shown):
-        yield f"{len(view.retirements) - len(shown)} more warnings are not shown."
-    if view.stale:
-        yield f"> [!NOTE]\n> {prose(view.stale)}"
+        yield f"#### {title}\n\n" + table(("place", "field", "warning"), shown)
+    if len(warnings) > len(shown):
+        yield f"{len(warnings) - len(shown)} more warnings are not shown."
 
 
 def _place(view: PullPlan) -> str:

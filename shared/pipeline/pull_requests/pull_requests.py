@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
+from shared.fleet.drift.exemptions import exemption_warnings
 from shared.fleet.planning.make_plan import make_plan
 from shared.fleet.planning.plan import Action, Plan
 from shared.fleet.resolve.desired_fleet import DesiredFleet
@@ -47,8 +48,9 @@ NEW_MANIFESTS = 500
 NEW_BYTES = 32 << 20
 """How large the files are together that a pull request may add: they are downloaded with the manifests."""
 OUTDATED_PULLS = 20
-RETIREMENTS_OF = 200
-"""Of so many changed clusters, retirements are looked up: those of shared files are the same for all."""
+WARNINGS_OF = 200
+"""Of so many changed clusters, retirements and exemptions that end are looked up: those of shared files are
+the same for all."""
 
 PULL_PART, FORK_PART = 2, 20
 """Which part of the work of a plan a pull request may take, and one from a fork."""
@@ -184,9 +186,14 @@ def _planned(
     changed = [
         each.cluster for each in plan.items if each.action in touched and each.cluster in desired.clusters
     ]
-    warnings = tuple(retirement_warnings(desired, changed[:RETIREMENTS_OF], today))
+    warned = changed[:WARNINGS_OF]
     return replace(
-        view, plan=plan, documents=documents, retirements=warnings, stale=stale(today) if changed else ""
+        view,
+        plan=plan,
+        documents=documents,
+        retirements=tuple(retirement_warnings(desired, warned, today)),
+        stale=stale(today) if changed else "",
+        exemptions=tuple(exemption_warnings(desired, warned, today)),
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resolve.problems import Problem
 from shared.fleet.retirements.table import AS_OF
-from shared.pipeline.pull_requests.comment import COMMENT_LIMIT, RETIREMENTS_SHOWN, PullPlan, comment_of
+from shared.pipeline.pull_requests.comment import COMMENT_LIMIT, WARNINGS_SHOWN, PullPlan, comment_of
 from tests.support import fleet_files
 from tests.support.proposals import Repo
 
@@ -61,4 +61,4 @@ def test_many_warnings_are_counted_and_the_comment_stays_within_its_limit() -> N
     warnings = tuple(Problem(f"clusters/{n}/cluster.yaml", 1, 1, "spec", "x" * 900) for n in range(500))
     text = comment_of(PullPlan("acme", "main", "a" * 40, "b" * 40, retirements=warnings))
     assert len(text) <= COMMENT_LIMIT
-    assert f"{500 - RETIREMENTS_SHOWN} more warnings are not shown" in text
+    assert f"{500 - WARNINGS_SHOWN} more warnings are not shown" in text
