@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 
-from simulation.actors import checks, contributors, large_records, reviewers, second_app, sweeps
+from simulation.actors import channels, checks, contributors, large_records, reviewers, second_app, sweeps
 from simulation.faults import calls, disasters, instances, services
 from simulation.faults.calls import Fault
 
@@ -20,6 +20,7 @@ RARE: Mapping[str, float] = {
     reviewers.KIND: 0.08,
     sweeps.KIND: 0.08,
     checks.KIND: 0.08,
+    channels.KIND: 0.08,
 }
 """Who else acts, each in this part of all seeds."""
 

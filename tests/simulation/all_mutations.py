@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.simulation.channel_mutations import CHANNEL_MUTATIONS
 from tests.simulation.check_mutations import CHECK_MUTATIONS
 from tests.simulation.contest_mutations import CONTEST_MUTATIONS
 from tests.simulation.disaster_mutations import DISASTER_MUTATIONS
@@ -27,4 +28,5 @@ ALL = (
     *CONTEST_MUTATIONS,
     *SWEEP_MUTATIONS,
     *CHECK_MUTATIONS,
+    *CHANNEL_MUTATIONS,
 )
