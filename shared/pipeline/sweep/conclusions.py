@@ -34,7 +34,8 @@ MISSING = "the cluster"
 MISSING_CLUSTER = Difference(MISSING, "exists", None)
 """A whole cluster that differs, as it is counted among the corrections."""
 SETTLED = timedelta(minutes=2)
-"""How long before a list a record must have been written: Azure may list a cluster as it was a moment ago."""
+"""How long before a list a record must have been written: Azure may list a cluster as it was a moment ago. One
+that was written that long after it has the time of a wrong clock."""
 
 
 def conclude_from_list(
@@ -45,7 +46,7 @@ def conclude_from_list(
     Return whether the cluster is not Ready any more, or is so again.
     """
     record = ports.state.cluster(name)
-    if record is None or not record.idle or record.updated >= listed_at - SETTLED:
+    if record is None or not record.idle or abs(listed_at - record.updated) <= SETTLED:
         return False
     return conclude(record, existing, sources, ports)
 

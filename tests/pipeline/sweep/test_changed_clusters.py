@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -43,6 +44,14 @@ def test_a_second_sweep_of_a_stopped_cluster_changes_nothing_more() -> None:
     before = record(cloud)
     sweep(cloud)
     assert record(cloud).etag == before.etag
+
+
+def test_a_record_with_the_time_of_a_wrong_clock_is_compared_like_any_other() -> None:
+    cloud = ready()
+    cloud.state.save(replace(record(cloud), updated=cloud.clock() + timedelta(days=30)))
+    cloud.azure.interventions.stop(ONE)
+    sweep(cloud)
+    assert ready_condition(record(cloud)) == (False, "ClusterStopped")
 
 
 def failed_by_hand(cloud: MemoryCloud, *, in_pool: bool) -> None:
