@@ -104,12 +104,16 @@ def matches_manual_cluster(cluster: DesiredCluster) -> bool:
 
 @dataclass(frozen=True)
 class DesiredFleet:
-    """What a commit asks for; ``note`` changes the commit and nothing else."""
+    """What a commit asks for; ``note`` changes the commit and nothing else.
+
+    ``notified``: it has a route of notifications, which gets everything.
+    """
 
     clusters: Mapping[str, DesiredCluster] = field(default_factory=dict)
     budget: int = 1
     invalid: bool = False
     note: int = 0
+    notified: bool = False
 
     def with_cluster(self, cluster: DesiredCluster) -> DesiredFleet:
         """Return the fleet with a cluster added or changed."""
@@ -128,7 +132,7 @@ class DesiredFleet:
     def files(self, fleet: str) -> dict[str, bytes]:
         """Return the files of the repository."""
         files = {f"clusters/{name}/cluster.yaml": _cluster(one) for name, one in self.clusters.items()}
-        files["fleet.yaml"] = _fleet(fleet, self.budget, self.invalid)
+        files["fleet.yaml"] = _fleet(fleet, self.budget, self.invalid, self.notified)
         files["README.md"] = str(self.note).encode()
         return files | {"flux/gotk-components.yaml": COMPONENTS, "platform/apps.yaml": PLATFORM}
 
@@ -179,13 +183,15 @@ def _window(day: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def _fleet(fleet: str, budget: int, invalid: bool) -> bytes:
+def _fleet(fleet: str, budget: int, invalid: bool, notified: bool) -> bytes:
+    routes = "  notifications: [{name: all, type: slack, address: ALL, severity: info}]\n" if notified else ""
     return f"""\
 apiVersion: roadstead.dev/v1alpha1
 kind: Fleet
 metadata: {{name: {fleet}}}
 spec:
   guards: {{deleteBudget: {{count: {budget}, percent: 100}}}}
+{routes}\
   {"defautls" if invalid else "defaults"}:
     subscriptionId: {SUBSCRIPTION}
     kubernetesVersion: "1.33"

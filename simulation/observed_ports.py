@@ -14,6 +14,7 @@ from localcloud.memory.memory_cloud import JOB_QUEUES, MemoryCloud
 from localcloud.tables.memory_state import MemoryState
 from shared.jobs import stored_forms
 from shared.jobs.record import ClusterRecord, from_json
+from shared.notices.notice import Notice
 from shared.ports import FleetRecord, Message, PlanRecord
 from simulation.event_loop import EventLoop
 from simulation.invariants.rules import Invariants
@@ -34,6 +35,10 @@ class ObservedState(MemoryState):
         self._observer: tuple[Invariants, Shown, MemoryCloud] | None = None
         self.backups: list[tuple[datetime, Mapping[str, Any]]] = []
         """What the tables contained at some moments."""
+        self.facts: list[Notice] = []
+        """Every fact that was stored for notifications."""
+        self.pruned: set[str] = set()
+        """The ids of those that were removed because of their age."""
 
     def observe(self, invariants: Invariants, shown: Shown, cloud: MemoryCloud) -> None:
         """Report to the invariants from now on, and note what changes in what is shown."""
@@ -117,6 +122,16 @@ class ObservedState(MemoryState):
         if self._observer is not None:
             _, shown, cloud = self._observer
             shown.changed(cloud)
+
+    def add_notice(self, notice: Notice) -> None:
+        """Save a fact."""
+        super().add_notice(notice)
+        self.facts.append(notice)
+
+    def prune_notices(self, before: datetime) -> int:
+        """Remove older facts."""
+        self.pruned |= {notice.id for notice in self.notices(len(self.facts)) if notice.at < before}
+        return super().prune_notices(before)
 
     def save_report(self, plan_record: PlanRecord) -> PlanRecord:
         """Write what was reported of a plan."""

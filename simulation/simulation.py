@@ -14,6 +14,7 @@ from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from shared.ports import Ports
 from simulation.actors import (
+    channels,
     checks,
     contributors,
     large_records,
@@ -22,6 +23,7 @@ from simulation.actors import (
     second_app,
     sweeps,
 )
+from simulation.actors.channels import Channels
 from simulation.actors.checks import Checks
 from simulation.actors.contributors import Contributors
 from simulation.actors.large_records import LargeRecords
@@ -124,7 +126,9 @@ class Simulation:
             rate = chance.choice((2, 8, 20, 40))
         else:
             kinds, rate = only, 40
-        kinds = kinds - disasters.FAULTS.keys() if second_app.KIND in kinds else kinds
+        kinds = kinds - {channels.KIND} if second_app.KIND in kinds else kinds
+        kinds = kinds - disasters.FAULTS.keys() if kinds & {second_app.KIND, channels.KIND} else kinds
+        kinds = kinds - channels.EXCLUDED if channels.KIND in kinds else kinds
         states = [ObservedState() for _ in range(2 if chance.random() < 0.15 else 1)]
         clouds = clouds_of(states, chance, seed)
         self.loop = EventLoop(chance, clouds, verbose=verbose)
@@ -172,6 +176,8 @@ class Simulation:
             self._upkeep[checks.KIND] = Checks(seed, everybody, self.loop)
         if lost_webhooks.KIND in kinds:
             self._upkeep[lost_webhooks.KIND] = LostWebhooks(seed, everybody, self.loop)
+        states_of = dict(zip(clouds, states, strict=True))
+        self._channels = Channels(seed, states_of, self.loop) if channels.KIND in kinds else None
         self._second = None
         if second_app.KIND in kinds and len(clouds) == 1:
             start = partial(self._start, injector)
@@ -214,17 +220,22 @@ class Simulation:
         for operators in self._operators.values():
             clusters = [DesiredCluster(name) for name in operators.names[: chance.randint(1, 2)]]
             budget = chance.choice((1, 1, 2))
-            operators.push(DesiredFleet({cluster.name: cluster for cluster in clusters}, budget))
+            wanted = DesiredFleet({cluster.name: cluster for cluster in clusters}, budget)
+            operators.push(replace(wanted, notified=self._channels is not None))
         passed = 0.0
         for _ in range(chance.randint(2, 7)):
             passed += chance.choice((1, 10, 30, 90, 300))
             loop.schedule(passed, partial(act, chance.choice([*self._operators.values()])))
             passed = self._schedule_disaster(passed)
-        for actor in (self._contributors, *self._others.values(), self._second, *self._upkeep.values()):
+        others = (*self._others.values(), self._second, *self._upkeep.values(), self._channels)
+        for actor in (self._contributors, *others):
             if actor is not None:
                 actor.schedule(passed)
         loop.run_until(loop.clock() + timedelta(seconds=passed + 120))
         self._run_in_peace()
+        if self._channels is not None:
+            self._channels.check()
+            self.injected[channels.KIND] += self._channels.acts
         contests = self._invariants.azure_writes.contests
         for cloud in loop.clouds:
             (contests.converged if cloud is contests.rival else self._invariants.the_end.check)(cloud)
@@ -281,6 +292,8 @@ class Simulation:
         """End the faults, and let operators do what only they can, until nothing is left to do."""
         loop, everybody = self.loop, [*self._operators.values()]
         loop.end_faults()
+        if self._channels is not None:
+            self._channels.calm()
         if self._contributors is not None:
             self._contributors.deliver_again()
         if self._second is not None and self._second.both():

@@ -11,10 +11,14 @@ from shared.notices.routes import Route
 
 @dataclass
 class MemoryChannels:
-    """Remembers every delivered message by route; a route in ``failing`` raises its error."""
+    """Remembers every delivered message by route; a route in ``failing`` raises its error.
+
+    One in ``unanswered`` takes the message, and raises its error then.
+    """
 
     delivered: dict[str, list[Outgoing]] = field(default_factory=dict)
     failing: dict[str, ReconcileError] = field(default_factory=dict)
+    unanswered: dict[str, ReconcileError] = field(default_factory=dict)
     tried: int = 0
 
     def send(self, route: Route, message: Outgoing) -> None:
@@ -23,6 +27,8 @@ class MemoryChannels:
         if route.name in self.failing:
             raise self.failing[route.name]
         self.delivered.setdefault(route.name, []).append(message)
+        if route.name in self.unanswered:
+            raise self.unanswered[route.name]
 
     def facts(self, route: str) -> list[str]:
         """Return the ids of the facts that a route got, in order."""

@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping
 
 from simulation.actors import (
+    channels,
     checks,
     contributors,
     large_records,
@@ -29,6 +30,7 @@ RARE: Mapping[str, float] = {
     sweeps.KIND: 0.08,
     checks.KIND: 0.08,
     lost_webhooks.KIND: 0.08,
+    channels.KIND: 0.08,
 }
 """Who else acts, each in this part of all seeds."""
 

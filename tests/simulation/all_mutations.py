@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.simulation.channel_mutations import CHANNEL_MUTATIONS
 from tests.simulation.check_mutations import CHECK_MUTATIONS
 from tests.simulation.contest_mutations import CONTEST_MUTATIONS
 from tests.simulation.disaster_mutations import DISASTER_MUTATIONS
@@ -29,4 +30,5 @@ ALL = (
     *SWEEP_MUTATIONS,
     *CHECK_MUTATIONS,
     *GAP_MUTATIONS,
+    *CHANNEL_MUTATIONS,
 )

@@ -1,0 +1,178 @@
+"""A route that gets everything, whose channel does not answer, refuses, or takes a message without an answer.
+
+Now and then many clusters fail at once, as in an outage. When the faults have ended, every fact was sent,
+in few messages and under one id of a message, and so was the end of every problem.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Protocol
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.failures.errors import Dependency, ReconcileError, Throttled, Unauthenticated, Unavailable
+from shared.jobs.record import Phase
+from shared.notices.digest import Outgoing
+from shared.notices.kinds import Kind
+from shared.notices.notice import Notice
+from shared.pipeline.recovery.missed_work import wake_notifier
+from simulation.event_loop import EventLoop
+from simulation.rule import RuleViolated
+
+KIND = "channels"
+ROUTE = "all"
+EXCLUDED = frozenset({"clock-jump"})
+"""A clock that is wrong by a month removes facts as the purge does."""
+ACTS = (2, 6)
+OUTAGES = (5.0, 60.0, 600.0, 3600.0)
+ERRORS: tuple[Callable[[], ReconcileError], ...] = (
+    lambda: Unavailable("the channel does not answer"),
+    lambda: Unavailable("the channel answers with the status 500"),
+    lambda: Throttled("the channel answers with the status 429", retry_after=40.0),
+    lambda: Unauthenticated("the channel answers with the status 403"),
+    lambda: Dependency("the channel answers with the status 404"),
+)
+LOST_ANSWERS = 0.4
+"""In this part of all outages the channel takes the messages, and the answers are lost."""
+LAST = timedelta(hours=3)
+"""Longer than a channel waits to be tried again, and a problem to be compared with the record."""
+STORM, EVERY = 40, 5.0
+"""So many clusters fail in a storm, one every so many seconds."""
+MOST, PERIOD = 7, timedelta(minutes=5)
+"""No more messages come in such a period: the pauses double from ten seconds to five minutes, by clocks that
+differ by seconds."""
+
+
+class Stored(Protocol):
+    """The facts that were stored for notifications, and the ids of those that were removed for their age."""
+
+    facts: list[Notice]
+    pruned: set[str]
+
+
+class _Sent(list[Outgoing]):
+    """The messages that a route got, and when each came first."""
+
+    def __init__(self, clock: Callable[[], datetime]) -> None:
+        super().__init__()
+        self._clock = clock
+        self.first: dict[str, datetime] = {}
+
+    def append(self, message: Outgoing) -> None:
+        super().append(message)
+        self.first.setdefault(message.id, self._clock())
+
+
+class Channels:
+    """They let the channel of each fleet fail; ``acts`` counts how often."""
+
+    def __init__(self, seed: int, states: Mapping[MemoryCloud, Stored], loop: EventLoop) -> None:
+        self._chance = random.Random(f"{seed} {KIND}")  # noqa: S311
+        self._states, self._loop = states, loop
+        self._sent = {cloud: _Sent(loop.clock) for cloud in states}
+        for cloud, sent in self._sent.items():
+            cloud.channels.delivered[ROUTE] = sent
+        self.acts = 0
+
+    def schedule(self, seconds: float) -> None:
+        """Let a channel fail at some moments of so many seconds."""
+        for _ in range(self._chance.randint(*ACTS)):
+            self._loop.schedule(self._chance.uniform(0, seconds), self._fail)
+        if self._chance.random() < 0.5:
+            self._loop.schedule(self._chance.uniform(0, seconds), self._storm)
+
+    def _storm(self) -> None:
+        """Let many clusters fail, of which no record says so: they are soon found to be none."""
+        cloud = self._chance.choice([*self._states])
+        for number in range(STORM):
+            self._loop.schedule(number * EVERY, partial(self._one_fails, cloud, f"storm-{number:02d}"))
+
+    def _one_fails(self, cloud: MemoryCloud, name: str) -> None:
+        key, at = f"cluster:{name}", self._loop.clock()
+        identifier = f"{Kind.FAILED}:{name}:{int(at.timestamp())}"
+        cloud.state.add_notice(Notice(identifier, Kind.FAILED, key, name, at, location="westeurope"))
+        self._loop.run_function(cloud, wake_notifier)
+
+    def _fail(self) -> None:
+        cloud, error = self._chance.choice([*self._states]), self._chance.choice(ERRORS)()
+        lost = self._chance.random() < LOST_ANSWERS
+        failing = cloud.channels.unanswered if lost else cloud.channels.failing
+        seconds = self._chance.choice(OUTAGES)
+        self.acts += 1
+        self._loop.log("%s: its channel fails for %.0f s: %s", cloud.ports.config.fleet, seconds, error)
+        failing[ROUTE] = error
+        self._loop.schedule(seconds, lambda: failing.pop(ROUTE, None) and None)
+
+    def calm(self) -> None:
+        """Let the channels answer from now on."""
+        for cloud in self._states:
+            cloud.channels.failing.clear()
+            cloud.channels.unanswered.clear()
+
+    def check(self) -> None:
+        """Let the notifiers end, and compare what each route got with what happened."""
+        self._loop.run_until(self._loop.clock() + LAST)
+        for cloud, stored in self._states.items():
+            _check(cloud, stored, self._sent[cloud])
+
+
+def _check(cloud: MemoryCloud, stored: Stored, sent: _Sent) -> None:
+    fleet = cloud.ports.config.fleet
+    messages: dict[str, set[str]] = {}
+    order: dict[str, int] = {}
+    for message in sent:
+        for fact in message.facts:
+            messages.setdefault(fact, set()).add(message.id)
+            order.setdefault(fact, len(order))
+    times_stored = Counter(notice.id for notice in stored.facts)  # again after a crash
+    for fact, ids in messages.items():
+        if len(ids) > max(1, times_stored[fact.removesuffix(":over")]):
+            raise RuleViolated("repeated fact", f"{fleet}: {fact} is in messages with different ids")
+    for notice in stored.facts:
+        known = notice.id in messages or notice.id in stored.pruned
+        if not known and not notice.over and notice.kind is not Kind.READY:
+            raise RuleViolated("lost fact", f"{fleet}: {notice.id} was never delivered")
+    times = sorted(sent.first.values())
+    for begins, ends in zip(times, times[MOST:], strict=False):
+        if ends - begins < PERIOD:
+            raise RuleViolated("many messages", f"{fleet}: {MOST + 1} from {begins} to {ends}")
+    facts = (fact for message in sent for group in message.groups for fact in group.facts)
+    remembered = cloud.state.announced()
+    is_open = {remembered.facts[identifier].key for identifier in remembered.open.values()}
+    for notice in _shown(facts, order):
+        if notice.key not in is_open:
+            raise RuleViolated("missing end", f"{fleet}: {notice.id} is over, and no message says so")
+    _holds(cloud, is_open, pruned=bool(stored.pruned))
+
+
+def _shown(facts: Iterable[Notice], order: Mapping[str, int]) -> Iterable[Notice]:
+    """Return the problems that a reader of the route takes for open."""
+    shown: dict[tuple[str, tuple[str, str, str]], Notice] = {}
+    for fact in facts:
+        place = (fact.key, fact.group)
+        if fact.lasting:
+            shown[place] = fact
+        elif fact.over and place in shown:
+            began = order.get(fact.id.removesuffix(":over"), -1)
+            if began >= order[shown[place].id]:
+                del shown[place]
+    return shown.values()
+
+
+def _holds(cloud: MemoryCloud, is_open: set[str], *, pruned: bool) -> None:
+    """Check that the open problems of clusters are those of the records."""
+    fleet, records = cloud.ports.config.fleet, {each.name: each for each in cloud.state.clusters()}
+    for key in is_open:
+        about, _, name = key.partition(":")
+        record = records.get(name)
+        if about == "cluster" and (record is None or record.phase is Phase.READY):
+            raise RuleViolated("missing end", f"{fleet}: {name} has no problem, and one is open")
+        if about == "drift" and (record is None or record.drift is None):
+            raise RuleViolated("missing end", f"{fleet}: {name} has no drift, and its drift is open")
+    for name, record in records.items():
+        if record.drift is not None and f"drift:{name}" not in is_open and not pruned:
+            raise RuleViolated("lost fact", f"{fleet}: {name} differs from git, and no message says so")

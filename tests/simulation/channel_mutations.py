@@ -1,0 +1,57 @@
+"""Mutations of notifications: a fact, an end or the id of a message is lost, or messages follow at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from shared.notices import announced, deliveries
+from shared.notices.announced import Announced
+from shared.pipeline import facts
+from simulation.actors import sweeps
+from simulation.actors.channels import KIND
+from tests.simulation.mutations import mutation
+
+
+def a_message_that_fails_is_dropped(patch: pytest.MonkeyPatch) -> None:
+    original = deliveries.failed
+
+    def failed(known: Announced, route: str, *given: Any, **named: Any) -> Announced:
+        after = original(known, route, *given, **named)
+        state = replace(after.routes[route], sending=(), pending=())
+        return replace(after, routes={**after.routes, route: state})
+
+    patch.setattr(deliveries, "failed", failed)
+
+
+def a_message_that_is_sent_again_has_what_came_since(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(deliveries, "begin", lambda known, *_: known)
+
+
+def a_problem_that_becomes_another_one_does_not_end(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(announced, "_replaced", lambda known, *_: known)
+
+
+def a_problem_is_never_compared_with_the_record(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(announced, "unconfirmed", lambda *_: [])
+
+
+def the_pause_after_a_digest_does_not_grow(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(deliveries, "COLLECT", timedelta(0))
+
+
+def drift_is_no_fact(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(facts, "drift_between", lambda *_: None)
+
+
+CHANNEL_MUTATIONS = (
+    mutation(a_message_that_fails_is_dropped, KIND, "lost fact", "missing end"),
+    mutation(a_message_that_is_sent_again_has_what_came_since, KIND, "repeated fact"),
+    mutation(a_problem_that_becomes_another_one_does_not_end, f"{KIND} {sweeps.KIND}", "missing end"),
+    mutation(a_problem_is_never_compared_with_the_record, KIND, "missing end"),
+    mutation(drift_is_no_fact, f"{KIND} {sweeps.KIND}", "lost fact"),
+    mutation(the_pause_after_a_digest_does_not_grow, KIND, "many messages"),
+)
