@@ -51,6 +51,7 @@ LOCAL_ONLY = {
     "EVENTS_KEPT": "the default is for Azure; moreSettings",
     "UNHEALTHY_MINUTES": "the default is for Azure; moreSettings",
     "RETRY_LIMITS": "the defaults are for Azure; moreSettings",
+    "NOTIFY_TEAMS_WEBHOOK_URL": "an address of notifications; notificationAddresses",
     "WEBSITE_AUTH_ENABLED": "Functions sets it",
 }
 

@@ -27,6 +27,7 @@ USUAL_PORTS: Mapping[str, int] = {
     "arm": 8443,
     "identity": 8444,
     "github": 8445,
+    "teams": 8446,
 }
 
 

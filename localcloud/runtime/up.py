@@ -1,4 +1,4 @@
-"""``make up``: runs a local cloud with the functions until Ctrl-C, and prints the next commands."""
+"""``make up``: runs a local cloud until Ctrl-C, and prints the next commands and what is notified."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from localcloud.runtime.child_processes import PartFailed
 from localcloud.runtime.guide import guide
 from localcloud.runtime.local_cloud import LocalCloud
 from localcloud.runtime.options import ROOT, Options
+from localcloud.runtime.parts.part import shown_notifications
 from localcloud.runtime.state_folder import StateFolderError
 from localcloud.runtime.tools import ToolError
 
@@ -45,8 +46,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not given.quiet:
             print(guide(cloud, Path.cwd()), flush=True)
         stop.started.set()
+        seen = 0
         while not stop.asked.wait(_WATCH_SECONDS):
             cloud.check()
+            seen = seen if given.quiet else show_notifications(shown_notifications(cloud.state), seen)
     except _Stopped:
         pass
     except (PartFailed, StateFolderError, ToolError, OSError) as error:
@@ -59,6 +62,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not given.quiet:
         print("The local cloud has stopped.")
     return 0
+
+
+def show_notifications(path: Path, seen: int) -> int:
+    """Print the notifications after the first ``seen`` bytes; return how many bytes were shown."""
+    new = path.read_bytes()[seen:] if path.is_file() else b""
+    whole = new[: new.rfind(b"\n\n") + 2] if b"\n\n" in new else b""
+    for message in filter(None, whole.decode().split("\n\n")):
+        lines = ["".join(filter(str.isprintable, line)) for line in message.splitlines()]
+        print("\n".join(["", "Notification in Teams:", *(f"  {line}" for line in lines)]), flush=True)
+    return seen + len(whole)
 
 
 class _Stop:

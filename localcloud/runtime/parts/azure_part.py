@@ -1,7 +1,7 @@
-"""Azure: Resource Manager, the clusters' Kubernetes APIs with the local Flux, and managed identity.
+"""Azure: Resource Manager, the clusters' Kubernetes APIs with the local Flux, managed identity, and Teams.
 
-One process, because Resource Manager starts and stops the Kubernetes APIs. Flux reads the repositories of
-the GitHub part from disk, as that part would serve them.
+One process, because Resource Manager starts and stops the Kubernetes APIs, and one authority signs all
+certificates. Flux reads the repositories of the GitHub part from disk, as that part would serve them.
 """
 
 from __future__ import annotations
@@ -19,13 +19,21 @@ from localcloud.azure.world import directory
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.azure.world.credentials import SERVER_APPLICATION
+from localcloud.channels.teams_server import TeamsServer
 from localcloud.common.certificates import Authority
 from localcloud.common.clock import system_clock
 from localcloud.common.control_plane import ControlPlane
 from localcloud.flux.flux_controllers import FluxExtension, Source
 from localcloud.github.world.git_repository import GitRepository
 from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
-from localcloud.runtime.parts.part import Config, kubeconfigs, repositories, request_log, run
+from localcloud.runtime.parts.part import (
+    Config,
+    kubeconfigs,
+    repositories,
+    request_log,
+    run,
+    shown_notifications,
+)
 from shared.jobs.failures.errors import Dependency
 
 OpenPlane = Callable[[Config, Authority, IdentityServer], AbstractContextManager[ControlPlane]]
@@ -128,6 +136,9 @@ def serve(config: Config, clusters: OpenPlane = small_clusters) -> Iterator[None
                 log_file=request_log(state, "arm"),
             )
         )
+        teams = settings["NOTIFY_TEAMS_WEBHOOK_URL"]
+        shown, log_file = shown_notifications(state), request_log(state, "teams")
+        stack.enter_context(TeamsServer(teams, authority, shown=shown, log_file=log_file))
         yield
 
 

@@ -55,6 +55,11 @@ def kubeconfigs(state: Path) -> Path:
     return state / "kubeconfigs"
 
 
+def shown_notifications(state: Path) -> Path:
+    """Return the file with the notifications that a channel has got, as text."""
+    return state / "notifications.txt"
+
+
 def ready_file(state: Path, part: str) -> Path:
     """Return the file that a process writes when it is ready."""
     return state / f".{part}-is-ready"

@@ -1,0 +1,1 @@
+"""Channels of notifications: Teams, as its workflows take messages."""
