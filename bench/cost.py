@@ -1,8 +1,9 @@
 """What a fleet costs in a month: ``python -m bench.cost [CLUSTERS]``, in US dollars of East US.
 
-Counts what the functions do, in memory and under Azure's limits: for the timers, a creation, a commit that
-changes five clusters, one that changes many, and a delete. A month adds them up. Its seconds are an upper
-bound: no two executions share an instance, and the calls of each come one after the other.
+Counts what the functions do, in memory and under Azure's limits: for the timers, with and without routes of
+notifications, a sweep, a check, a creation, a commit that changes five clusters, one that changes many, and a
+delete. A month adds them up. Its seconds are an upper bound: no two executions share an instance, and the
+calls of each come one after the other.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ from localcloud.servicebus.world.broker_values import SessionLock
 from shared.jobs.record import Phase
 from shared.jobs.reporting.measurements import Measurement, Span
 from shared.pipeline.health.timers import record_run
-from shared.pipeline.recovery import fleet_metrics, missed_work
+from shared.pipeline.outbox import request_whole_check, request_whole_sweep
+from shared.pipeline.recovery import fleet_metrics, missed_work, settings_seen
 from shared.ports import FleetConfig, Kubernetes, KubernetesApi, Ports
 from tests.support import fleet_files
+from tests.support.notices import notifying
 from tests.support.pipeline_runs import push
 
 SECONDS = {"tables": 0.01, "bus": 0.02, "azure": 0.5, "github": 0.3, "kubernetes": 0.1}
@@ -40,12 +43,18 @@ DAYS = 365 / 12
 
 def plan_missed_head(ports: Ports) -> None:
     """Do what the timer of that name does."""
+    settings_seen.record_changed_settings(ports)
     missed_work.plan_missed_head(ports)
     fleet_metrics.measure_fleet(ports)
+    missed_work.wake_notifier(ports)
 
 
 TIMERS = ((plan_missed_head, 12 * 24 * DAYS), (missed_work.resend_overdue, 60 * 24 * DAYS))
 """The timers, and how often they run in a month by the schedules of docs/settings.md."""
+ROUNDS = ((request_whole_sweep, 6 * DAYS), (request_whole_check, 6 * DAYS))
+"""The timers whose work grows with the fleet."""
+SETTLED = 600.0
+"""Seconds after which a sweep takes a record for settled."""
 FEW, MANY = 5, 50
 COMMITS, ALL_CHANGED, TURNOVER = 400, 2, 0.02
 """A busy month: commits that change five clusters, commits that change all, and what part comes and goes."""
@@ -139,11 +148,12 @@ class CountedCloud(MemoryCloud):
         self.usage.used.update(before.used)
 
     def timer(self, function: Callable[[Ports], object]) -> Usage:
-        """Return what a run of a timer uses."""
+        """Return what a run of a timer uses, with the messages that it sends."""
         before = self.usage.plus(Usage())
         function(self.ports)
         record_run(function.__name__, self.ports)
         self._executed(before)
+        self.run(7 * 86400)
         return self._since(before)
 
     def commit(self, files: dict[str, bytes]) -> Usage:
@@ -167,28 +177,39 @@ class CountedCloud(MemoryCloud):
 class Measured:
     """What was used: by each timer, for each cluster that is created, changed with many, or deleted.
 
+    ``quiet`` are the timers of a fleet without routes of notifications, ``rounds`` a sweep and a check.
     ``few`` is what a commit uses that changes five clusters.
     """
 
     clusters: int
+    quiet: tuple[Usage, ...]
     timers: tuple[Usage, ...]
+    rounds: tuple[Usage, ...]
     created: Usage
     few: Usage
     changed: Usage
     deleted: Usage
 
     def idle(self) -> Usage:
-        """Return a month in which nothing happens."""
-        month = Usage()
-        for usage, (_, runs) in zip(self.timers, TIMERS, strict=True):
-            month = month.plus(usage, runs)
-        return month
+        """Return a month in which nothing happens to a fleet without routes, sweeps and checks."""
+        return _month(self.quiet, TIMERS)
+
+    def watched(self) -> Usage:
+        """Return a month in which nothing happens to a fleet with routes, sweeps and checks."""
+        return _month(self.timers, TIMERS).plus(_month(self.rounds, ROUNDS))
 
     def busy(self) -> Usage:
         """Return a month with commits, changes of the whole fleet, creations and deletes."""
         turnover = TURNOVER * self.clusters
-        month = self.idle().plus(self.few, COMMITS).plus(self.changed, ALL_CHANGED * self.clusters)
+        month = self.watched().plus(self.few, COMMITS).plus(self.changed, ALL_CHANGED * self.clusters)
         return month.plus(self.created, turnover).plus(self.deleted, turnover)
+
+
+def _month(used: Iterable[Usage], runs: Iterable[tuple[Any, float]]) -> Usage:
+    month = Usage()
+    for usage, (_, times) in zip(used, runs, strict=True):
+        month = month.plus(usage, times)
+    return month
 
 
 def measure(clusters: int) -> Measured:
@@ -197,7 +218,12 @@ def measure(clusters: int) -> Measured:
     cloud.azure.engine.subscriptions = tuple(_subscription(number) for number in range(clusters))
     files = fleet_files.fleet(budget=clusters) | {_path(name): _manifest(name) for name in names}
     created = cloud.commit(files)
+    cloud.commit(notifying(files))
+    quiet = tuple(cloud.timer(function) for function, _ in TIMERS)
+    cloud.commit(files)
     timers = tuple(cloud.timer(function) for function, _ in TIMERS)
+    cloud.clock.advance(SETTLED)
+    rounds = tuple(cloud.timer(function) for function, _ in ROUNDS)
     few = cloud.commit(files := files | {_path(name): _manifest(name, "few") for name in names[:FEW]})
     many = names[:MANY]
     changed = cloud.commit(files := files | {_path(name): _manifest(name, "many") for name in many})
@@ -209,7 +235,9 @@ def measure(clusters: int) -> Measured:
     each = Usage().plus
     return Measured(
         clusters,
+        quiet,
         timers,
+        rounds,
         each(created, 1 / clusters),
         few,
         each(changed, 1 / len(many)),
@@ -241,13 +269,18 @@ def _show(what: str, usage: Usage) -> None:
 def main() -> None:
     """Measure and print."""
     measured = measure(int(sys.argv[1]) if len(sys.argv) > 1 else 100)
-    for usage, (function, _) in zip(measured.timers, TIMERS, strict=True):
+    for usage, (function, _) in zip(measured.quiet, TIMERS, strict=True):
         _show(f"timer {function.__name__}", usage)
+    for usage, (function, _) in zip(measured.timers, TIMERS, strict=True):
+        _show(f"the same with routes: {function.__name__}"[:34], usage)
+    for usage, what in zip(measured.rounds, ("a sweep", "a check"), strict=True):
+        _show(what, usage)
     _show("a cluster that is created", measured.created)
     _show("a commit that changes five", measured.few)
     _show("a cluster that many change with", measured.changed)
     _show("a cluster that is deleted", measured.deleted)
-    for what, month in (("idle", measured.idle()), ("busy", measured.busy())):
+    months = {"idle": measured.idle(), "watched": measured.watched(), "busy": measured.busy()}
+    for what, month in months.items():
         _show(f"{what} month", month)
         print(f"{what} month of {measured.clusters:,} clusters: ${month.dollars():,.2f}")
 

@@ -82,7 +82,11 @@ def test_a_busy_month_costs_more_than_an_idle_one_and_an_idle_one_calls_nothing_
     measured = measure_cost(6)
     idle, busy = measured.idle(), measured.busy()
     assert idle.used["azure"] == idle.used["bus"] == 0
-    assert NAMESPACE < idle.dollars() < busy.dollars()
+    watched = measured.watched()
+    assert NAMESPACE < idle.dollars() < watched.dollars() < busy.dollars()
+    assert watched.used["bus"] > 0, "the notifier, sweeps and checks have messages"
+    sweep, check = measured.rounds
+    assert (sweep.used["azure"], check.used["azure"]) == (1, 6), "a page of a list; each cluster's kubeconfig"
     assert all(usage.used["azure"] > 0 for usage in (measured.created, measured.few, measured.deleted))
     assert Usage().dollars() == NAMESPACE
 
