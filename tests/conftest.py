@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gc
+import io
+import logging
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -31,3 +34,17 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[Authority, Path
     made, path = Authority(), tmp_path_factory.mktemp("tls") / "ca.pem"
     made.write(path)
     return made, path
+
+
+@pytest.fixture
+def written() -> Iterator[io.StringIO]:
+    factory = logging.getLogRecordFactory()
+    out = io.StringIO()
+    handler = logging.StreamHandler(out)
+    logger = logging.getLogger("some_client")
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    yield out
+    logger.removeHandler(handler)
+    logging.setLogRecordFactory(factory)

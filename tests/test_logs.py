@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import logging
 import re
-from collections.abc import Iterator
 
 import pytest
 
@@ -15,20 +14,6 @@ from shared.masking import Masker
 from shared.ports.together import in_threads
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
-
-
-@pytest.fixture
-def written() -> Iterator[io.StringIO]:
-    factory = logging.getLogRecordFactory()
-    out = io.StringIO()
-    handler = logging.StreamHandler(out)
-    logger = logging.getLogger("some_client")
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
-    yield out
-    logger.removeHandler(handler)
-    logging.setLogRecordFactory(factory)
 
 
 def test_a_secret_is_masked_in_messages_arguments_and_tracebacks(written: io.StringIO) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import logging
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
@@ -10,11 +12,17 @@ from urllib.parse import quote
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared import logs
+from shared.jobs.failures.errors import Unavailable
 from shared.masking import Masker
+from shared.notices.digest import Links, body_of, messages
 from shared.notices.kinds import Kind
 from shared.notices.notice import Notice
+from shared.notices.routes import Route, RouteType
 from shared.ports.masked import masked
 from shared.settings import load_settings
+from tests.support.notices import fact
+from tests.support.replaced_ports import around
 
 EXAMPLE: dict[str, str] = json.loads(
     (Path(__file__).parent.parent / "local.settings.example.json").read_text()
@@ -70,6 +78,28 @@ def test_each_secret_part_of_an_address_is_masked_by_itself(secret: str) -> None
     for text in (secret, f"status 500 at /x/{secret}/y", quote(secret, safe=""), json.dumps({"a": secret})):
         shown = mask(text)
         assert "***" in shown
+        assert secret not in shown
+
+
+@pytest.mark.parametrize("secret", [each for _, parts in ADDRESSES.values() for each in parts])
+def test_it_reaches_no_log_table_message_or_error(secret: str, written: io.StringIO) -> None:
+    cloud, text = MemoryCloud(), f"the status 500 at /x/{secret}"
+    ports = masked(cloud.ports, of_addresses())
+    logs.configure(of_addresses())
+    logging.getLogger("some_client").warning("%s", text)
+    ports.state.add_notice(replace(fact("one"), detail=text))
+    route = Route("ops", RouteType.SLACK, "OPS")
+    (message,) = messages([replace(fact("one"), detail=text)], fleet="f", limit=12_000, links=Links())
+    ports.channels.send(route, message)
+    ports.issues.open_issue("a title", text)
+    around(cloud, "channels", send=lambda *_: (_ for _ in ()).throw(Unavailable(text)))
+    with pytest.raises(Unavailable) as caught:
+        masked(cloud.ports, of_addresses()).channels.send(route, message)
+    (stored,) = cloud.state.notices(10)
+    (delivered,) = cloud.channels.delivered["ops"]
+    (issue,) = cloud.repository.pulls.issues.listed()
+    for shown in (written.getvalue(), str(stored), str(body_of(delivered)), issue.body, str(caught.value)):
+        assert "the status 500 at /x/***" in shown
         assert secret not in shown
 
 
