@@ -105,7 +105,7 @@ class Channels:
         self.acts += 1
         self._loop.log("%s: its channel fails for %.0f s: %s", cloud.ports.config.fleet, seconds, error)
         failing[ROUTE] = error
-        self._loop.schedule(seconds, lambda: failing.pop(ROUTE, None) and None)
+        self._loop.schedule(seconds, failing.clear)
 
     def calm(self) -> None:
         """Let the channels answer from now on."""

@@ -7,10 +7,12 @@ from typing import Any
 import httpx
 
 from localcloud.runtime.options import Options
+from localcloud.runtime.parts.part import shown_notifications
 from tests.support import fleet_files
 from tests.support.arm_client import arm, path
 from tests.support.fleet_operator import Operator
 from tests.support.local_cloud_start import Start
+from tests.support.notices import notifying
 from tests.support.roadstead_command import roadstead
 
 ARM_SECONDS = 1.0
@@ -26,12 +28,13 @@ POLICIES = {
 
 
 def fleet() -> dict[str, bytes]:
-    """Return a fleet with a cluster for each policy."""
+    """Return a fleet with a cluster for each policy, whose drift is sent to Teams."""
     clusters = {
         f"clusters/{name}/cluster.yaml": fleet_files.cluster(name, extra=POOL + policy)
         for name, policy in POLICIES.items()
     }
-    return fleet_files.fleet() | clusters
+    route = "{name: drift, type: teams, address: TEAMS_WEBHOOK_URL, events: [drift]}"
+    return notifying(fleet_files.fleet() | clusters, route)
 
 
 def changed(operator: Operator, azure: httpx.Client, name: str) -> None:
@@ -60,6 +63,12 @@ def drifted(operator: Operator, name: str) -> dict[str, tuple[str, str]]:
     return {field["path"]: (field["git"], field["live"]) for each in found for field in each["fields"]}
 
 
+def notified(operator: Operator) -> str:
+    """Return what Teams has got."""
+    shown = shown_notifications(operator.cloud.state)
+    return shown.read_text() if shown.is_file() else ""
+
+
 def in_sync(operator: Operator, name: str) -> str:
     view: dict[str, Any] = operator.api.get(f"clusters/{name}")
     return next(str(each["status"]) for each in view["conditions"] if each["type"] == "InSync")
@@ -84,6 +93,9 @@ def test_drift_is_found_by_the_next_refresh_and_reported_corrected_or_ignored(st
         own = {"tags.own": ("", '"x"')}
         operator.wait(lambda: drifted(operator, "reported") == scaled | cost | own, "drift is reported")
         assert in_sync(operator, "reported") == "False"
+        operator.wait(lambda: "with drift in eastus" in notified(operator), "Teams is notified of drift")
+        assert "--- reported in git\n+++ reported in Azure\n" in notified(operator)
+        assert "-    count: 1\n+    count: 3" in notified(operator)
         operator.wait(lambda: apps(azure, "corrected") == 1, "the pool is scaled back", every=ARM_SECONDS)
         operator.wait(
             lambda: apps(azure, "ignored") == 1,

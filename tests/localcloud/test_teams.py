@@ -78,7 +78,7 @@ def test_another_signature_or_workflow_is_refused_and_faults_can_be_injected(tea
     assert post(teams, body, signature="other") == post(teams, body, path="/workflows/other") == 401
     with pytest.raises(Unauthenticated):
         send(RouteType.TEAMS, f"{teams.url}{PATH}?sig=other")
-    faults = [{"match": "^POST ", "status": 503}]
+    faults: Any = [{"match": "^POST ", "status": 503}]
     requests.put(f"{teams.url}/_local/faults", json=faults, timeout=5).raise_for_status()
     with pytest.raises(Unavailable):
         send(RouteType.TEAMS, f"{teams.url}{PATH}?sig={SIGNATURE}")
