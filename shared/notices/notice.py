@@ -119,11 +119,13 @@ def drift_between(before: ClusterRecord, after: ClusterRecord) -> Notice | None:
         return replace(fact, over=True)
     fields = after.drift.fields
     notes = "; ".join(["", *dict.fromkeys(each.note for each in fields if each.note)])
+    places = [f"# {each.path}: {each.source}" for each in fields if each.source]
+    diff = yaml_diff(after.name, [Sides(each.path, each.git, each.live) for each in fields])
     return replace(
         fact,
         detail=f"differs from git in {after.drift}{notes}"[:DETAIL_LIMIT],
         action=SEE_DRIFT,
-        diff=_shortened(yaml_diff(after.name, [Sides(each.path, each.git, each.live) for each in fields])),
+        diff=_shortened("\n".join([diff, *places])),
     )
 
 

@@ -34,8 +34,8 @@ MISSING = "the cluster"
 MISSING_CLUSTER = Difference(MISSING, "exists", None)
 """A whole cluster that differs, as it is counted among the corrections."""
 SETTLED = timedelta(minutes=2)
-"""How long before a list a record must have been written: Azure may list a cluster as it was a moment ago. One
-that was written that long after it has the time of a wrong clock."""
+"""How long before a list a record must have been written: Azure may list a cluster as it was a moment ago.
+One that was written that long after it has the time of a wrong clock."""
 
 
 def conclude_from_list(

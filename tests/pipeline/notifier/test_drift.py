@@ -48,7 +48,8 @@ def test_a_tag_that_somebody_changes_is_one_message_with_the_diff_and_its_end_is
     swept(cloud)
     assert titles(cloud) == ["example: 1 cluster with drift in eastus"]
     text = cloud.channels.delivered["ops"][0].text
-    assert "Why: differs from git in tags.cost" in text
+    assert "Why: differs from git in tags.cost\n" in text
+    assert "\n# tags.cost: clusters/one/cluster.yaml:11\n" in text
     assert "Diff:\n--- one in git\n+++ one in Azure\n" in text
     assert "\n-    cost: a\n+    cost: b" in text
     swept(cloud)
