@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 
+from localcloud.azure.world.directory import FUNCTION_APP
 from localcloud.runtime.options import Options
 from tests.support import fleet_files
 from tests.support.arm_client import arm, path
@@ -83,6 +84,9 @@ def test_drift_is_found_by_the_next_refresh_and_reported_corrected_or_ignored(st
         scaled, cost = {"nodePools[apps].count": ("1", "3")}, {"tags.cost": ('"a"', '"b"')}
         own = {"tags.own": ("", '"x"')}
         operator.wait(lambda: drifted(operator, "reported") == scaled | cost | own, "drift is reported")
+        (found,) = operator.api.drift("reported")["clusters"]
+        assert {field["changedBy"] for field in found["fields"]} == {FUNCTION_APP.id}
+        assert all(field["changedAt"] for field in found["fields"])
         assert in_sync(operator, "reported") == "False"
         operator.wait(lambda: apps(azure, "corrected") == 1, "the pool is scaled back", every=ARM_SECONDS)
         operator.wait(
