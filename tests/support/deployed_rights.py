@@ -72,7 +72,7 @@ def _queue(queue: str) -> dict[str, Any]:
 def permission_of(kind: type[AzureCall[Any]]) -> str:
     """Return the permission for an operation, from the request that the client library makes of it."""
     operation, recorder = example(kind), _Recorder()
-    policies = {"policies": []} if kind.service == "monitor" else {}
+    policies: dict[str, Any] = {"policies": []} if kind.service == "monitor" else {}
     client: Any = CLIENTS[kind.service](StaticCredential(), SUBSCRIPTION, transport=recorder, **policies)
     with suppress(_Sent):
         answer = attrgetter(kind.sdk)(client)(*astuple(operation.target)[1:], *operation.arguments)

@@ -41,9 +41,10 @@ class ActivityLog:
         """Return who changed a field since the last list that did not show that, or the last job."""
         cluster, ready = record.desired.id, record.condition(READY)
         listed = self.listed.get(cluster.subscription.lower())
-        since = max(filter(None, (listed and listed - LATE, ready and ready.since)), default=None)
-        writes = self._writes(cluster.subscription)
-        return changed_by(writes, cluster.resource, path, since or self.ports.clock() - LONGEST)
+        times = [self.ports.clock() - LONGEST]
+        times += [listed - LATE] if listed else []
+        times += [ready.since] if ready else []
+        return changed_by(self._writes(cluster.subscription), cluster.resource, path, max(times))
 
     def _writes(self, subscription: str) -> Sequence[Activity]:
         if subscription not in self._read:
