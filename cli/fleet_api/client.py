@@ -135,6 +135,10 @@ class Api:
         """Return the manifest of a managed cluster by its ARM id."""
         return self._typed(schema.Imported, self.get(f"import?resource={quote(resource, safe='')}"))
 
+    def live(self, names: Sequence[str]) -> schema.Live:
+        """Return some clusters as Azure shows them now; raise NotFound."""
+        return self._typed(schema.Live, self.get(f"live?clusters={quote(','.join(names), safe=',')}"))
+
     def get(self, path: str) -> dict[str, Any]:
         """Return the JSON object at a path below ``/api/``; raise ApiError."""
         return self._call("GET", path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 from rich.console import Group, RenderableType
@@ -39,10 +39,7 @@ def changed(field: schema.DriftedField) -> str:
 
 def _cluster(cluster: schema.DriftedCluster, now: datetime) -> Iterator[RenderableType]:
     fields = cluster["fields"]
-    for text in yaml_diff(cluster["name"], (Sides(e["path"], e["git"], e["live"]) for e in fields)).split(
-        "\n"
-    ):
-        yield Text(printable(text), style=_STYLES.get(text[:1], ""))
+    yield from diff_lines(cluster["name"], (Sides(e["path"], e["git"], e["live"]) for e in fields))
     for each in fields:
         source = f"set in {each['source']}" if each["source"] else ""
         notes = (changed(each), source, each["note"], LEFT_ALONE if each["leftAlone"] else "")
@@ -51,3 +48,9 @@ def _cluster(cluster: schema.DriftedCluster, now: datetime) -> Iterator[Renderab
     if cluster["more"]:
         yield indented(Text(f"and {cluster['more']} more fields", style="dim"), 2)
     yield Text("")
+
+
+def diff_lines(name: str, sides: Iterable[Sides]) -> Iterator[Text]:
+    """Yield the lines of the diff of a cluster, in colours."""
+    for text in yaml_diff(name, sides).split("\n"):
+        yield Text(printable(text), style=_STYLES.get(text[:1], ""))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -12,7 +13,7 @@ from tests.support import fleet_files
 from tests.support.arm_client import arm, path
 from tests.support.fleet_operator import Operator
 from tests.support.local_cloud_start import Start
-from tests.support.roadstead_command import roadstead
+from tests.support.roadstead_command import roadstead, write
 
 ARM_SECONDS = 1.0
 """Between two reads of Azure, which limits them for each cluster."""
@@ -72,7 +73,9 @@ def apps(azure: httpx.Client, name: str) -> int | None:
     return None if answer.status_code == 404 else int(answer.json()["properties"]["count"])
 
 
-def test_drift_is_found_by_the_next_refresh_and_reported_corrected_or_ignored(start: Start) -> None:
+def test_drift_is_found_by_the_next_refresh_and_reported_corrected_or_ignored(
+    start: Start, tmp_path: Path
+) -> None:
     operator = start(QUICK)
     commit = operator.push(fleet())
     operator.wait_for_status(commit, "success")
@@ -106,6 +109,13 @@ def test_drift_is_found_by_the_next_refresh_and_reported_corrected_or_ignored(st
         )
         assert "-    count: 1\n+    count: 3" in shown.stdout, shown.stderr
         assert "; set in clusters/reported/cluster.yaml:" in shown.stdout
+        live = roadstead(
+            *("plan", "--live", "--cluster", "reported"),
+            cwd=write(tmp_path, fleet()),
+            ROADSTEAD_URL=operator.cloud.urls.functions,
+            ROADSTEAD_KEY=operator.cloud.settings["API_KEY_ADMIN"],
+        )
+        assert "-    count: 1\n+    count: 3" in live.stdout, live.stderr
         azure.delete(path("corrected", "/agentPools/apps")).raise_for_status()
         operator.wait(lambda: apps(azure, "corrected") is None, "the pool is deleted", every=ARM_SECONDS)
         operator.api.refresh(["corrected"])

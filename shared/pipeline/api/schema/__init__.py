@@ -47,6 +47,7 @@ from shared.pipeline.api.schema.fleet import (
     SweepProblem,
 )
 from shared.pipeline.api.schema.health import Health, Readiness, ServiceHealth, TimerHealth
+from shared.pipeline.api.schema.live import Live, LiveCluster
 from shared.pipeline.api.schema.notifications import Route, RouteReceipt, Routes
 from shared.pipeline.api.schema.plans import (
     Approval,
@@ -89,6 +90,8 @@ __all__ = [
     "Gaps",
     "Health",
     "Imported",
+    "Live",
+    "LiveCluster",
     "MissingCluster",
     "NodePool",
     "ObjectGroup",
