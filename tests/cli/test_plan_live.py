@@ -71,6 +71,8 @@ def test_the_files_count_and_not_the_record(url: str, cloud: MemoryCloud, tmp_pa
 def test_a_label_that_the_files_no_longer_have_differs(url: str, cloud: MemoryCloud, tmp_path: Path) -> None:
     done = live(url, tmp_path, files(pool(count=2)), "-o", "json")
     assert fields(done) == {"nodePools[apps].nodeLabels.tier": ("", '"a"')}
+    (one,) = json.loads(done.stdout)["clusters"][0]["fields"]
+    assert one["leftAlone"] is False, "a job would remove it"
 
 
 def test_a_cluster_that_is_gone_is_said_and_is_a_difference(
