@@ -46,7 +46,7 @@ from shared.pipeline.api.schema.fleet import (
     Sweep,
     SweepProblem,
 )
-from shared.pipeline.api.schema.health import Health, Readiness, ServiceHealth, TimerHealth
+from shared.pipeline.api.schema.health import CredentialHealth, Health, Readiness, ServiceHealth, TimerHealth
 from shared.pipeline.api.schema.live import Live, LiveCluster
 from shared.pipeline.api.schema.notifications import Route, RouteReceipt, Routes
 from shared.pipeline.api.schema.plans import (
@@ -74,6 +74,7 @@ __all__ = [
     "ClusterSummary",
     "Condition",
     "Counts",
+    "CredentialHealth",
     "DeadLetter",
     "DeadLetters",
     "DismissReceipt",
