@@ -9,7 +9,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import Unavailable
-from shared.pipeline.health.health import SOON, Health, health_view
+from shared.pipeline.health.health import Health, health_view
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around
@@ -31,7 +31,7 @@ def test_a_token_without_an_end_is_no_line(cloud: MemoryCloud) -> None:
 
 
 def test_a_token_that_ends_soon_is_a_problem_and_the_app_is_as_ready_as_before(cloud: MemoryCloud) -> None:
-    cloud.repository.token_expires = cloud.clock() + SOON + timedelta(minutes=1)
+    cloud.repository.token_expires = cloud.clock() + timedelta(days=30, minutes=1)
     before = view(cloud)
     (token,) = before["credentials"]
     assert (token["name"], token["ok"], token["problem"]) == ("GITHUB_TOKEN", True, "")
