@@ -61,7 +61,8 @@ def test_a_new_difference_has_who_made_it_and_when() -> None:
     assert field["changedAt"] < at.isoformat()
     why = why_view("one", cloud.ports)
     assert why is not None
-    assert "differs from git in nodePools[apps].count; changed 2026-01-01 00:" in why["doing"]
+    assert "differs from git in nodePools[apps].count, set in clusters/one/cluster.yaml:" in why["doing"]
+    assert "; changed 2026-01-01 00:" in why["doing"]
     assert why["doing"].endswith(f" UTC by {ANN}")
     assert from_json(to_json(record(cloud)), "v1") == record(cloud)
 
