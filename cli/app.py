@@ -61,6 +61,7 @@ COMMANDS: Sections = {
         "events": Entry("cli.commands.watch.events:events", "List the events of a cluster."),
         "plans": Entry("cli.commands.watch.plans:plans", "List the newest plans."),
         "audit": Entry("cli.commands.watch.audit:audit", "List who did what."),
+        "health": Entry("cli.commands.watch.health:health", "Show whether the app can work."),
         "contexts": Entry("cli.commands.watch.contexts:contexts", "List the contexts of the file."),
         "dead-letters": Entry(
             "cli.commands.watch.dead_letters:dead_letters", "List or dismiss dead letters."

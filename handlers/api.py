@@ -12,6 +12,7 @@ from typing import Any
 
 import azure.functions as func
 
+from handlers.azure_reads import add_azure_reads
 from handlers.notifications import add_notifications
 from handlers.reply import html, reply
 from handlers.routes import Routes
@@ -21,7 +22,6 @@ from shared.jobs.record import Phase
 from shared.pipeline.api import dead_letters
 from shared.pipeline.api.access import Caller, Role
 from shared.pipeline.api.acts import approval, refresh, replay, sync, takeover
-from shared.pipeline.api.acts.import_cluster import import_cluster
 from shared.pipeline.api.audit import MAX_TEXT, Request, audit_view, audited
 from shared.pipeline.api.views import clusters, drift, plans, tree, why
 from shared.pipeline.api.views.cluster_list import Selection, Sort
@@ -49,6 +49,7 @@ def blueprint(ports: Ports, sign_in: SignIn) -> func.Blueprint:
     _add_plans(routes, ports)
     _add_dead_letters(routes, ports)
     _add_audit(routes, ports)
+    add_azure_reads(routes, ports, _reason)
     add_notifications(routes, ports, _reason)
     return bp
 
@@ -127,12 +128,6 @@ def _add_clusters(routes: Routes, ports: Ports) -> None:
     def sync_now(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         act = Request("sync", ports.config.branch, reason=_reason(req))
         return reply(audited(act, caller, ports, lambda: sync.sync(caller.name, ports)))
-
-    @routes.add("import", "import", Role.OPERATOR)
-    def manifest(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
-        resource = req.params.get("resource") or ""
-        act = Request("import", resource, reason=_reason(req))
-        return reply(audited(act, caller, ports, lambda: import_cluster(resource, ports)))
 
 
 def _add_plans(routes: Routes, ports: Ports) -> None:

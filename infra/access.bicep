@@ -19,6 +19,9 @@ param grantKubernetesAdmin bool = false
 
 var kubernetesRbacClusterAdmin = 'b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b'
 
+@description('Also let a sweep read the activity log, which says who changed a cluster by hand.')
+param readActivityLog bool = false
+
 // The API reads a cluster to import it, and a sweep lists those of the subscription. Nothing in this app changes anything in Azure.
 resource control 'Microsoft.Authorization/roleDefinitions@2022-04-01' = {
   name: guid(subscription().id, 'roadstead-control')
@@ -119,6 +122,31 @@ resource deleterAssignment 'Microsoft.Authorization/roleAssignments@2022-04-01' 
     principalId: deleterPrincipalId
     principalType: 'ServicePrincipal'
     roleDefinitionId: deleter.id
+  }
+}
+
+// Narrower than the built-in Monitoring Reader, which reads everything. An event shows who called, and from which address.
+resource activityReader 'Microsoft.Authorization/roleDefinitions@2022-04-01' = if (readActivityLog) {
+  name: guid(subscription().id, 'roadstead-activity')
+  properties: {
+    roleName: 'Roadstead activity (${subscription().subscriptionId})'
+    description: 'Read the activity log.'
+    type: 'CustomRole'
+    assignableScopes: [subscription().id]
+    permissions: [
+      {
+        actions: ['Microsoft.Insights/eventtypes/values/read']
+      }
+    ]
+  }
+}
+
+resource activityReaderAssignment 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (readActivityLog) {
+  name: guid(subscription().id, controlPrincipalId, activityReader.id)
+  properties: {
+    principalId: controlPrincipalId
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: activityReader.id
   }
 }
 

@@ -19,6 +19,9 @@ param targetSubscriptions array = [subscription().subscriptionId]
 @description('Also make the worker a Kubernetes administrator of clusters that take Entra identities only (no local accounts).')
 param grantKubernetesAdmin bool = false
 
+@description('Also let sweeps read the activity log of the target subscriptions, so that drift has who changed it.')
+param readActivityLog bool = false
+
 @description('The fleet repository, as owner/name.')
 param githubRepository string
 
@@ -410,6 +413,7 @@ module access 'access.bicep' = [
       workerPrincipalId: workerIdentity.outputs.principalId
       deleterPrincipalId: deleterIdentity.outputs.principalId
       grantKubernetesAdmin: grantKubernetesAdmin
+      readActivityLog: readActivityLog
     }
   }
 ]

@@ -59,9 +59,11 @@ def test_a_sweep_makes_no_call_but_those_of_the_lists_and_reads_only_records_tha
     assert first.calls["cluster"] + first.calls["clusters"] + first.calls["clusters_named"] == 0
     tagged = tag_some(cloud)
     second = measure_sweep(cloud)
-    assert (second.azure, second.found, second.drifted) == ({"list_clusters": first.pages}, 0, tagged)
+    asked = {"list_clusters": first.pages, "list_activity": 3}  # one for each subscription with new drift
+    assert (second.azure, second.found, second.drifted) == (asked, 0, tagged)
     assert (second.calls["cluster"], second.calls["save"]) == (tagged, tagged)
     again = measure_sweep(cloud)
+    assert again.azure == {"list_clusters": first.pages}
     assert (again.calls["cluster"], again.calls["save"]) == (tagged, 0)
     stopped = stop_some(cloud)
     third = measure_sweep(cloud)

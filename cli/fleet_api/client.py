@@ -135,6 +135,14 @@ class Api:
         """Return the manifest of a managed cluster by its ARM id."""
         return self._typed(schema.Imported, self.get(f"import?resource={quote(resource, safe='')}"))
 
+    def live(self, names: Sequence[str]) -> schema.Live:
+        """Return some clusters as Azure shows them now; raise NotFound."""
+        return self._typed(schema.Live, self.get(f"live?clusters={quote(','.join(names), safe=',')}"))
+
+    def health(self) -> schema.Health:
+        """Return whether the app is ready, and what is wrong when it is not."""
+        return self._typed(schema.Health, self._call("GET", "health", accepts=(503,)))
+
     def get(self, path: str) -> dict[str, Any]:
         """Return the JSON object at a path below ``/api/``; raise ApiError."""
         return self._call("GET", path)
@@ -168,7 +176,7 @@ class Api:
             raise ApiError(f"{self.url} answered without {fields}; it has another version than this command")
         return cast(View, view)
 
-    def _call(self, method: str, path: str, **options: Any) -> dict[str, Any]:
+    def _call(self, method: str, path: str, accepts: Sequence[int] = (), **options: Any) -> dict[str, Any]:
         headers = {"Authorization": f"Bearer {self._token()}"} if self._token else {}
         try:
             reply = self._client.request(method, f"{self.url}/api/{path}", headers=headers, **options)
@@ -195,7 +203,7 @@ class Api:
             raise NotFound(str(body.get("error") or "not found"))
         if reply.status_code == 409:
             raise Refused(str(body.get("error") or "refused"))
-        if not reply.is_success:
+        if not reply.is_success and not (reply.status_code in accepts and "error" not in body):
             raise ApiError(f"{self.url} answered {reply.status_code}: {str(body.get('error', ''))[:300]}")
         return body
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -24,20 +24,33 @@ def drift(view: schema.Drift, name: str, now: datetime) -> RenderableType:
     if not view["clusters"]:
         return Text(f"{name or 'The fleet'}: the last comparison with Azure found no difference from git")
     parts = [part for cluster in view["clusters"] for part in _cluster(cluster, now)]
+    if view["activityLog"]:
+        return Group(*parts, Text(f"Who changed what: {view['activityLog']}", style="dim"))
     return Group(*parts[:-1])
+
+
+def changed(field: schema.DriftedField) -> str:
+    """Return who changed a field, and when, "" where the activity log does not say."""
+    at = field["changedAt"]
+    if not at:
+        return ""
+    return f"changed {datetime.fromisoformat(at).astimezone(UTC):%Y-%m-%d %H:%M} UTC by {field['changedBy']}"
 
 
 def _cluster(cluster: schema.DriftedCluster, now: datetime) -> Iterator[RenderableType]:
     fields = cluster["fields"]
-    for text in yaml_diff(cluster["name"], (Sides(e["path"], e["git"], e["live"]) for e in fields)).split(
-        "\n"
-    ):
-        yield Text(printable(text), style=_STYLES.get(text[:1], ""))
+    yield from diff_lines(cluster["name"], (Sides(e["path"], e["git"], e["live"]) for e in fields))
     for each in fields:
         source = f"set in {each['source']}" if each["source"] else ""
-        notes = (source, each["note"], LEFT_ALONE if each["leftAlone"] else "")
+        notes = (changed(each), source, each["note"], LEFT_ALONE if each["leftAlone"] else "")
         note = "".join(f"; {text}" for text in notes if text)
         yield indented(Text(f"{each['path']}: for {age(each['since'], now)}{note}", style="dim"), 2)
     if cluster["more"]:
         yield indented(Text(f"and {cluster['more']} more fields", style="dim"), 2)
     yield Text("")
+
+
+def diff_lines(name: str, sides: Iterable[Sides]) -> Iterator[Text]:
+    """Yield the lines of the diff of a cluster, in colours."""
+    for text in yaml_diff(name, sides).split("\n"):
+        yield Text(printable(text), style=_STYLES.get(text[:1], ""))

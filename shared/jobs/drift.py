@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from shared.fleet.drift.activity import Change
 from shared.fleet.drift.policy import MAX_CORRECTIONS, Decided
 from shared.fleet.manifests.cluster.drift import DriftAction
 
@@ -25,7 +26,8 @@ class DriftedField:
     A long value is cut, and then is no JSON. ``left_alone``: no job changes it. ``note`` says why it is not
     corrected although the policy asks for that, or which exemption has ended; "" for nothing. ``source`` is
     the "file:line" that sets the value of git, as of the commit that was planned last when it was found; ""
-    where git has no value, and where it could not be read yet.
+    where git has no value, and where it could not be read yet. ``by`` is who changed it and ``changed`` when,
+    by Azure's activity log; "" and None where that does not say.
     """
 
     path: str
@@ -36,6 +38,13 @@ class DriftedField:
     action: DriftAction = DriftAction.REPORT
     note: str = ""
     source: str = ""
+    by: str = ""
+    changed: datetime | None = None
+
+    @property
+    def change(self) -> str:
+        """Who changed the field and when, such as ``changed 02:14 UTC by a@example.com``; "" if unknown."""
+        return f"changed {self.changed:%Y-%m-%d %H:%M} UTC by {self.by}" if self.changed else ""
 
 
 @dataclass(frozen=True)
@@ -91,22 +100,44 @@ def drift_from(decided: Sequence[Decided], before: Drift | None, now: datetime) 
     Ignored ones are not stored.
     """
     shown = [each for each in decided if each.action is not DriftAction.IGNORE]
-    since = {each.path: each.since for each in before.fields} if before else {}
-    sources = {(each.path, each.git): each.source for each in before.fields} if before else {}
-    fields = [
-        DriftedField(
-            each.path,
-            git := value_text(each.difference.git),
-            value_text(each.difference.live),
-            since.get(each.path, now),
-            left_alone=each.difference.left_alone,
-            action=each.action,
-            note=each.note,
-            source=sources.get((each.path, git), ""),
-        )
-        for each in shown[:FIELDS]
-    ]
+    known = {each.path: each for each in before.fields} if before else {}
+    fields = [_field(each, known.get(each.path), now) for each in shown[:FIELDS]]
     return Drift(fields[0], tuple(fields[1:]), len(shown) - len(fields)) if fields else None
+
+
+def _field(decided: Decided, before: DriftedField | None, now: datetime) -> DriftedField:
+    git, live = value_text(decided.difference.git), value_text(decided.difference.live)
+    same = before if before and before.live == live else None
+    return DriftedField(
+        decided.path,
+        git,
+        live,
+        before.since if before else now,
+        left_alone=decided.difference.left_alone,
+        action=decided.action,
+        note=decided.note,
+        source=before.source if before and before.git == git else "",
+        by=same.by if same else "",
+        changed=same.changed if same else None,
+    )
+
+
+def attributed(
+    drift: Drift | None, before: Drift | None, who: Callable[[str], Change | None]
+) -> Drift | None:
+    """Return a drift with who changed the fields that differ for the first time, or have another value now.
+
+    ``who`` is asked for no other field.
+    """
+    if drift is None:
+        return None
+    known = {(each.path, each.live) for each in before.fields} if before else set()
+
+    def asked(each: DriftedField) -> DriftedField:
+        change = None if (each.path, each.live) in known else who(each.path)
+        return replace(each, by=change.by, changed=change.at) if change else each
+
+    return replace(drift, first=asked(drift.first), rest=tuple(map(asked, drift.rest)))
 
 
 def remaining_after(drift: Drift | None, left: Collection[str], *, same_generation: bool) -> Drift | None:

@@ -50,7 +50,7 @@ class AzureCall(Generic[T]):
     sdk: ClassVar[str]
     limits: ClassVar[Sequence[Limit]]
     name: ClassVar[str]
-    service: ClassVar[Literal["containerservice", "resource"]] = "containerservice"
+    service: ClassVar[Literal["containerservice", "resource", "monitor"]] = "containerservice"
     writes: ClassVar[bool] = False
     absent_is_fine: ClassVar[bool] = False
     target: GroupId | ClusterId | RegionId | SubscriptionId

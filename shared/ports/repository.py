@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -48,11 +48,14 @@ class BranchHead:
     """The commit that a branch pointed to, and when GitHub stated it, in whole seconds by GitHub's clock.
 
     ``repository`` is GitHub's id of the repository, which no rename changes and no other repository gets.
+    ``credential_expires`` is when the token ends with which it was read, as GitHub says it; None for one that
+    does not end, or that the app renews by itself.
     """
 
     commit: str
     at: datetime
     repository: int
+    credential_expires: datetime | None = field(default=None, compare=False)
 
 
 class Repository(Protocol):

@@ -25,13 +25,15 @@ class Orphan:
 class Listing:
     """The last list of a subscription's clusters that was complete; ``at`` is None for none.
 
-    ``problem`` is why the newest one concludes nothing, or less than it should, "" for nothing.
+    ``problem`` is why the newest one concludes nothing, or less than it should, "" for nothing. ``activity``
+    is why the activity log could not be read when a sweep asked for it last, "" where it could.
     """
 
     subscription: str
     at: datetime | None = None
     problem: str = ""
     orphans: tuple[Orphan, ...] = ()
+    activity: str = ""
 
 
 @dataclass(frozen=True)

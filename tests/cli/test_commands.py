@@ -33,6 +33,7 @@ LISTS = {
     "roadstead events": ["one"],
     "roadstead plans": [],
     "roadstead audit": [],
+    "roadstead health": [],
     "roadstead contexts": [],
     "roadstead dead-letters": [],
     "roadstead notify": [],

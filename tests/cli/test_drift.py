@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.failures.errors import Unauthorized
+from shared.ports.activity_log import ListActivity
 from tests.support.one_cluster import ONE, cluster, pool, ready
+from tests.support.replaced_ports import on_azure
 from tests.support.roadstead_command import on_terminal, plain, roadstead
 from tests.support.sweeps import sweep
 
@@ -55,6 +59,33 @@ def test_the_drift_is_a_diff_of_yaml_with_the_age_of_each_field(
     assert "; set in clusters/one/cluster.yaml:11" in count
     assert "tags.example.com/own: for" in words
     assert "no job changes it: put it into the manifest, or undo it in Azure" in words
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_who_changed_a_field_stands_below_the_diff(url: str, cloud: MemoryCloud, columns: int) -> None:
+    with cloud.azure.called_by("ann@example.com"):
+        changed(cloud)
+    _, shown = on_terminal("drift", "one", columns=columns, rows=60, ROADSTEAD_URL=url)
+    rows = [row.rstrip() for row in plain(shown).splitlines()]
+    assert max(map(len, rows)) <= columns
+    words = " ".join(" ".join(rows).split())
+    assert re.search(r"tags\.cost: for \w+; changed 2026-01-01 00:\d\d UTC by ann@example\.com", words)
+    assert "nodePools[apps].count: for" in words
+    assert "Who changed what" not in words
+
+
+def test_a_log_that_may_not_be_read_is_said_once_and_the_command_succeeds(
+    url: str, cloud: MemoryCloud
+) -> None:
+    def refuse(_: object) -> object:
+        raise Unauthorized("no role")
+
+    on_azure(cloud, ListActivity, refuse)
+    changed(cloud)
+    code, shown = on_terminal("drift", columns=120, ROADSTEAD_URL=url)
+    assert code == 0
+    text = " ".join(plain(shown).split())
+    assert text.count("not permitted to read the activity log") == 1
 
 
 def test_a_fleet_without_drift_says_so(url: str, cloud: MemoryCloud) -> None:

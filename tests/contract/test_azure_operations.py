@@ -16,13 +16,17 @@ from localcloud.azure.world.azure_ports import WorldAzure
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.clock import ManualClock
 from localcloud.common.control_plane import NullPlane
+from shared.adapters.arm import Monitor
 from shared.jobs.failures.errors import ReconcileError
 from shared.jobs.rate_limits import AKS_OTHER, ARM_DELETE, ARM_READ, ARM_WRITE
 from shared.ports.azure import AzureCall, Conditional
 from tests.support.azure_operations import OPERATIONS, example
 from tests.support.azure_ports import SUBSCRIPTION, Azure, StaticCredential
 
-CLIENTS = {"containerservice": ContainerServiceClient, "resource": ResourceManagementClient}
+CLIENTS: dict[str, Any] = {
+    **{"containerservice": ContainerServiceClient, "resource": ResourceManagementClient},
+    "monitor": Monitor,
+}
 BUCKETS = {"read": ARM_READ, "write": ARM_WRITE, "delete": ARM_DELETE, "AllOtherHandlers": AKS_OTHER}
 """What the local Azure calls the buckets that all clusters of a subscription share."""
 
@@ -30,7 +34,8 @@ BUCKETS = {"read": ARM_READ, "write": ARM_WRITE, "delete": ARM_DELETE, "AllOther
 @pytest.mark.parametrize("kind", OPERATIONS)
 def test_each_operation_calls_an_existing_method_of_the_library(kind: type[AzureCall[Any]]) -> None:
     operation = example(kind)
-    client: Any = CLIENTS[kind.service](StaticCredential(), SUBSCRIPTION)
+    policies: dict[str, Any] = {"policies": []} if kind.service == "monitor" else {}
+    client: Any = CLIENTS[kind.service](StaticCredential(), SUBSCRIPTION, **policies)
     signature = inspect.signature(attrgetter(kind.sdk)(client))
     options = {"etag": "a", "match_condition": None} if isinstance(operation, Conditional) else {}
     assert signature.bind(*astuple(operation.target)[1:], *operation.arguments, **options)

@@ -37,7 +37,7 @@ from tests.support.function_calls import ADMIN, call, functions
 from tests.support.one_cluster import ONE, WINDOW, files, pool
 from tests.support.pipeline_runs import phases, push
 from tests.support.proposals import Repo
-from tests.support.sweeps import sweep
+from tests.support.sweeps import sweep, tag_by_hand
 
 ROOT = Path(__file__).parent.parent.parent
 CONTAINERS = "Microsoft.ContainerService/managedClusters"
@@ -180,6 +180,8 @@ def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
     push(cloud, files(newer + '  minNodeImageVersion: "202511.01"\n'))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
+    sweep(cloud)
+    tag_by_hand(cloud, ONE, own="x")
     sweep(cloud)
     _contest(cloud, newer)
     Repo(cloud).propose(files(pool()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,8 @@ from localcloud.github.wire.github_server import GitHubServer
 from localcloud.github.world.git_repository import GitRepository
 from localcloud.github.world.memory_repository import MemoryRepository
 from shared.adapters.github import GitHubRepository, github_auth
-from shared.jobs.failures.errors import Dependency, InvalidManifest, Unavailable
+from shared.adapters.github.repository import end_of_token
+from shared.jobs.failures.errors import Dependency, InvalidManifest, Unauthenticated, Unavailable
 from shared.ports import CommitStatus, Repository
 
 UNKNOWN = "1234567890" * 4
@@ -25,6 +26,13 @@ class Case:
 
     port: Repository
     git: GitRepository | MemoryRepository
+    server: GitHubServer | None = None
+
+    def token_ends(self, at: datetime) -> None:
+        """Let the token of the port end at a time."""
+        self.git.token_expires = at
+        if self.server:
+            self.server.credentials.token_expires = at
 
 
 @pytest.fixture(params=["memory", "world", "adapter"])
@@ -40,7 +48,7 @@ def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
     with GitHubServer(tmp_path, token="local", webhook_secret="s") as server:
         git = server.create_repository("acme/fleet")
         adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
-        yield Case(adapter, git)
+        yield Case(adapter, git, server)
         adapter.close()
 
 
@@ -198,3 +206,37 @@ def test_a_commit_holds_no_more_than_a_thousand_statuses_of_one_context(case: Ca
     with pytest.raises(InvalidManifest, match="maximum number of statuses"):
         case.port.set_status(commit, CommitStatus("success", "", "C"))
     case.port.set_status(commit, CommitStatus("success", "", "another"))
+
+
+def test_a_read_says_when_the_token_ends_and_nothing_for_one_without_an_end(case: Case) -> None:
+    case.git.commit({"a.yaml": b"1"})
+    assert case.port.read_head("main").credential_expires is None
+    ends = datetime.now(UTC).replace(microsecond=0) + timedelta(days=12)
+    case.token_ends(ends)
+    assert case.port.read_head("main").credential_expires == ends
+
+
+def test_a_token_that_has_ended_is_refused(tmp_path: Path) -> None:
+    with GitHubServer(tmp_path, token="local", webhook_secret="s") as server:
+        server.create_repository("acme/fleet").commit({"a.yaml": b"1"})
+        server.credentials.token_expires = datetime.now(UTC) - timedelta(seconds=1)
+        adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
+        with pytest.raises(Unauthenticated):
+            adapter.read_head("main")
+        adapter.close()
+
+
+@pytest.mark.parametrize(
+    ("header", "ends"),
+    [
+        ("2027-01-31 09:00:00 UTC", "2027-01-31T09:00:00+00:00"),
+        ("2027-01-31 09:00:00 +0100", "2027-01-31T09:00:00+01:00"),
+        ("2027-01-31 09:00:00 -0700", "2027-01-31T09:00:00-07:00"),
+        ("", None),
+        ("never", None),
+        ("2027-01-31", None),
+    ],
+)
+def test_both_forms_of_the_header_are_read_and_another_one_is_no_error(header: str, ends: str | None) -> None:
+    found = end_of_token(header)
+    assert (found.isoformat() if found else None) == ends

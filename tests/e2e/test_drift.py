@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import httpx
 
+from localcloud.azure.world.directory import FUNCTION_APP
 from localcloud.runtime.options import Options
 from localcloud.runtime.parts.part import shown_notifications
 from tests.support import fleet_files
@@ -13,7 +15,7 @@ from tests.support.arm_client import arm, path
 from tests.support.fleet_operator import Operator
 from tests.support.local_cloud_start import Start
 from tests.support.notices import notifying
-from tests.support.roadstead_command import roadstead
+from tests.support.roadstead_command import roadstead, write
 
 ARM_SECONDS = 1.0
 """Between two reads of Azure, which limits them for each cluster."""
@@ -80,7 +82,9 @@ def apps(azure: httpx.Client, name: str) -> int | None:
     return None if answer.status_code == 404 else int(answer.json()["properties"]["count"])
 
 
-def test_drift_is_found_by_the_next_refresh_and_reported_corrected_or_ignored(start: Start) -> None:
+def test_drift_is_found_by_the_next_refresh_and_reported_corrected_or_ignored(
+    start: Start, tmp_path: Path
+) -> None:
     operator = start(QUICK)
     commit = operator.push(fleet())
     operator.wait_for_status(commit, "success")
@@ -92,6 +96,9 @@ def test_drift_is_found_by_the_next_refresh_and_reported_corrected_or_ignored(st
         scaled, cost = {"nodePools[apps].count": ("1", "3")}, {"tags.cost": ('"a"', '"b"')}
         own = {"tags.own": ("", '"x"')}
         operator.wait(lambda: drifted(operator, "reported") == scaled | cost | own, "drift is reported")
+        (found,) = operator.api.drift("reported")["clusters"]
+        assert {field["changedBy"] for field in found["fields"]} == {FUNCTION_APP.id}
+        assert all(field["changedAt"] for field in found["fields"])
         assert in_sync(operator, "reported") == "False"
         operator.wait(lambda: "with drift in eastus" in notified(operator), "Teams is notified of drift")
         assert "--- reported in git\n+++ reported in Azure\n" in notified(operator)
@@ -114,6 +121,13 @@ def test_drift_is_found_by_the_next_refresh_and_reported_corrected_or_ignored(st
         )
         assert "-    count: 1\n+    count: 3" in shown.stdout, shown.stderr
         assert "; set in clusters/reported/cluster.yaml:" in shown.stdout
+        live = roadstead(
+            *("plan", "--live", "--cluster", "reported"),
+            cwd=write(tmp_path, fleet()),
+            ROADSTEAD_URL=operator.cloud.urls.functions,
+            ROADSTEAD_KEY=operator.cloud.settings["API_KEY_ADMIN"],
+        )
+        assert "-    count: 1\n+    count: 3" in live.stdout, live.stderr
         azure.delete(path("corrected", "/agentPools/apps")).raise_for_status()
         operator.wait(lambda: apps(azure, "corrected") is None, "the pool is deleted", every=ARM_SECONDS)
         operator.api.refresh(["corrected"])

@@ -41,6 +41,7 @@ ROUTES = {
     "refresh": ("POST", "refresh", "Operator"),
     "sync": ("POST", "sync", "Operator"),
     "import": ("GET", "import", "Operator"),
+    "live": ("GET", "live", "Operator"),
     "plans": ("GET", "plans", "Reader"),
     "plan": ("GET", "plans/{commit}", "Reader"),
     "plan_page": ("GET", "plans/{commit}/page", "Reader"),

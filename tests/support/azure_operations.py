@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
+from localcloud.common.clock import ManualClock
 from shared.fleet.resource_ids import RegionId, SubscriptionId
-from shared.ports import azure
+from shared.ports import activity_log, azure
 from shared.ports.azure import AzureCall
 from tests.support.arm_bodies import window
 from tests.support.azure_ports import CLUSTER, SUBSCRIPTION, body, pool
 
 OPERATIONS: list[type[AzureCall[Any]]] = [
     found
-    for found in vars(azure).values()
+    for found in {**vars(azure), **vars(activity_log)}.values()
     if isinstance(found, type) and issubclass(found, AzureCall) and hasattr(found, "sdk")
 ]
 
@@ -34,5 +35,6 @@ def example(kind: type[AzureCall[Any]]) -> AzureCall[Any]:
         "etag": None,
         "only_new": False,
         "page": "",
+        "filter": activity_log.events_between(ManualClock()(), ManualClock()()),
     }
     return kind(**{each.name: given[each.name] for each in fields(kind)})

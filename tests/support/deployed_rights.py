@@ -18,6 +18,7 @@ from azure.mgmt.resource.resources import ResourceManagementClient
 from localcloud.azure.wire.authorization import action_of, allows
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from localcloud.servicebus.world.broker_values import SessionLock
+from shared.adapters.arm import Monitor
 from shared.jobs.failures.errors import Unauthorized
 from shared.ports import Azure, Message, Ports, Queue
 from shared.ports.azure import AzureCall
@@ -28,17 +29,25 @@ from tests.support.bicep import Template
 
 T = TypeVar("T")
 INFRA = Path(__file__).parent.parent.parent / "infra"
-CLIENTS = {"containerservice": ContainerServiceClient, "resource": ResourceManagementClient}
+CLIENTS: dict[str, Any] = {
+    **{"containerservice": ContainerServiceClient, "resource": ResourceManagementClient},
+    "monitor": Monitor,
+}
 
 
 @cache
 def actions(app: App) -> frozenset[str]:
-    """Return the actions of an app's role in a target subscription."""
+    """Return the actions of an app's roles in a target subscription, with the one that is an option."""
+    optional = _actions("activityReader", app) if app is App.CONTROL else frozenset()
+    return _actions(app, app) | optional
+
+
+def _actions(role: str, app: App) -> frozenset[str]:
     template = Template(INFRA / "access.bicep")
-    (permissions,) = template.of("resource")[app].value["properties"]["permissions"]
+    (permissions,) = template.of("resource")[role].value["properties"]["permissions"]
     assert set(permissions) == {"actions"}
-    assignment = template.of("resource")[f"{app}Assignment"].value["properties"]
-    assert (assignment["principalId"], assignment["roleDefinitionId"]) == (f"{app}PrincipalId", f"{app}.id")
+    assignment = template.of("resource")[f"{role}Assignment"].value["properties"]
+    assert (assignment["principalId"], assignment["roleDefinitionId"]) == (f"{app}PrincipalId", f"{role}.id")
     return frozenset(permissions["actions"])
 
 
@@ -63,7 +72,8 @@ def _queue(queue: str) -> dict[str, Any]:
 def permission_of(kind: type[AzureCall[Any]]) -> str:
     """Return the permission for an operation, from the request that the client library makes of it."""
     operation, recorder = example(kind), _Recorder()
-    client: Any = CLIENTS[kind.service](StaticCredential(), SUBSCRIPTION, transport=recorder)
+    policies: dict[str, Any] = {"policies": []} if kind.service == "monitor" else {}
+    client: Any = CLIENTS[kind.service](StaticCredential(), SUBSCRIPTION, transport=recorder, **policies)
     with suppress(_Sent):
         answer = attrgetter(kind.sdk)(client)(*astuple(operation.target)[1:], *operation.arguments)
         list(answer)  # a list sends its request when it is read

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import azure.functions as func
@@ -33,8 +34,12 @@ def functions(ports: Ports) -> dict[str, Any]:
     return {str(made.get_function_name()): made for made in function_app(ports).get_functions()}
 
 
-def call(ports: Ports, function: str, **route: str) -> tuple[int, Any]:
+def call(
+    ports: Ports, function: str, *, query: Mapping[str, str] | None = None, **route: str
+) -> tuple[int, Any]:
     headers = {**ADMIN, "content-type": "application/json"}
-    request = func.HttpRequest("GET", f"/api/{function}", body=b"", route_params=route, headers=headers)
+    request = func.HttpRequest(
+        "GET", f"/api/{function}", body=b"", params=query, route_params=route, headers=headers
+    )
     reply = functions(ports)[function].get_user_function()(request)
     return reply.status_code, json.loads(reply.get_body())

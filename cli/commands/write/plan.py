@@ -5,22 +5,30 @@ It only reads. Deletes that were approved at a commit need approval here, becaus
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.errors import CommandError, ExitCode
-from cli.fleet_api.recorded import Against, recorded
+from cli.errors import CommandError, ExitCode, UsageError
+from cli.fleet_api.recorded import Against, Recorded, recorded
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, RepositoryPath, Timeout, Url, connect
 from cli.terminal import plan_view
 from cli.terminal.output import Output, OutputOption, show
 from cli.text import line
-from cli.worktree import open_worktree
+from cli.worktree import Worktree, open_worktree
 from shared.fleet.planning.make_plan import make_plan
 from shared.fleet.planning.plan import Action, Item, Plan
+from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.problems import nearest
+
+if TYPE_CHECKING:
+    from cli.fleet_api.client import Api
+
+MOST_LIVE = 100
+"""So many clusters are read from Azure by one command."""
 
 
 def plan(
@@ -37,6 +45,9 @@ def plan(
     empty: Annotated[
         bool, typer.Option("--empty", help="Compare with a fleet without clusters; do not ask the API.")
     ] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Compare with Azure as it is now, instead of what is recorded.")
+    ] = False,
     url: Url = DEFAULT_URL,
     key_file: KeyFile = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
@@ -45,14 +56,19 @@ def plan(
 
     Ends with 1 if a manifest is invalid or a change is refused.
     """
-    tree = open_worktree(path)
+    if live and empty:
+        raise UsageError("--live compares with Azure, --empty with nothing; give one of the two")
+    tree, names = open_worktree(path), [name.removeprefix("cluster/") for name in cluster or ()]
+    if live:
+        with connect(url, key_file, timeout) as api:
+            raise typer.Exit(_live(tree, names, api, output, report_changes=exit_code))
     if empty:
         against = Against("an empty fleet")
     else:
         with connect(url, key_file, timeout) as api:
             against = recorded(tree, api)
     planned = make_plan("", tree.resolve(), against.clusters or {}, now=datetime.now(UTC))
-    items = _chosen(planned, [name.removeprefix("cluster/") for name in cluster or ()])
+    items = _chosen(planned, names)
     show(
         plan_view.as_json(planned, items, tree.fleet, against),
         output,
@@ -60,6 +76,43 @@ def plan(
         names=lambda: (f"cluster/{item.cluster}" for item in items if item.action is not Action.UNCHANGED),
     )
     raise typer.Exit(_status(planned, items, report_changes=exit_code))
+
+
+def _live(tree: Worktree, names: list[str], api: Api, output: Output, *, report_changes: bool) -> ExitCode:
+    """Show how the clusters of the files are in Azure now; return the exit code."""
+    from cli.fleet_api.live import compare_live
+    from cli.terminal import live_view
+
+    against, desired = recorded(tree, api), tree.resolve()
+    known = against.clusters or {}
+    planned = make_plan("", desired, known, now=datetime.now(UTC))
+    chosen = [item.cluster for item in _chosen(planned, names)]
+    others = {name: reason for name in chosen if (reason := _not_compared(name, desired, known))}
+    compared = [desired.clusters[name] for name in chosen if name not in others]
+    if len(compared) > MOST_LIVE:
+        raise CommandError(
+            f"--live reads at most {MOST_LIVE} clusters, one by one, and these are {len(compared)}; "
+            "name some with --cluster, or see roadstead drift"
+        )
+    found = list(compare_live(compared, {name: each.document for name, each in known.items()}, api))
+    show(
+        live_view.as_json(tree.fleet, found, others, planned.problems),
+        output,
+        table=lambda wide: live_view.table(found, others, planned.problems),  # noqa: ARG005
+        names=lambda: (f"cluster/{each.name}" for each in found if live_view.differs(each)),
+    )
+    if planned.problems or any(each.problem for each in found):
+        return ExitCode.FAILED
+    return ExitCode.CHANGES if report_changes and any(map(live_view.differs, found)) else ExitCode.OK
+
+
+def _not_compared(name: str, desired: DesiredFleet, known: Mapping[str, Recorded]) -> str:
+    """Return why a cluster is not compared with Azure, "" where it is."""
+    if name not in desired.clusters:
+        return "its manifest is invalid" if name in desired.invalid else "the files do not have it"
+    if name not in known:
+        return "it is not recorded yet: a push creates or adopts it"
+    return "it is being deleted" if known[name].deleting else ""
 
 
 def _status(planned: Plan, items: list[Item], *, report_changes: bool) -> ExitCode:

@@ -5,6 +5,7 @@ Source of AKS' versions: specification/containerservice of github.com/Azure/azur
 that refuse unknown fields are here (Azure/AKS#4060).
 Source of the others: the answer of Resource Manager in Azure/bicep#17091 for 2019-10-01 to 2024-11-01
 without previews, and specification/resources for the last two.
+Source of that of the activity log: specification/monitor, activityLogs_API.json.
 Source of the text of the refusals: Azure/azure-cli#28038 and #28368.
 """
 
@@ -29,6 +30,8 @@ _RESOURCES = (
 )
 _OPERATIONS = ("2016-03-30", *_AKS)
 """The links of a long-running operation of AKS have the version 2016-03-30 (recordings of azure-cli)."""
+_MONITOR = ("2015-04-01",)
+_ACTIVITY = re.compile(r"/providers/microsoft\.insights/eventtypes/", re.IGNORECASE)
 _TYPE = re.compile(r"/providers/microsoft\.containerservice/(?P<rest>.*)", re.IGNORECASE)
 
 
@@ -38,6 +41,10 @@ def check_version(path: str, version: str, location: str) -> None:
         message = "The api-version query parameter (?api-version=) is required for all requests."
         raise ArmError(400, "MissingApiVersionParameter", message)
     match = _TYPE.search(path)
+    if _ACTIVITY.search(path):
+        if version not in _MONITOR:
+            raise ArmError(400, "InvalidApiVersionParameter", _invalid(version, _MONITOR))
+        return
     if match is None:
         if version not in _RESOURCES:
             raise ArmError(400, "InvalidApiVersionParameter", _invalid(version, _RESOURCES))

@@ -74,6 +74,15 @@ def _list_clusters(world: AzureWorld, request: Request, at: re.Match[str]) -> Re
     return json_response(200, {"value": clusters, "nextLink": f"{request.base_url}?{query}"})
 
 
+def _list_activity(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
+    wanted = request.args.get("$filter", "")
+    events, following = world.list_activity(at["subscription"], wanted, request.args.get(_SKIP, ""))
+    if not following:
+        return json_response(200, {"value": events})
+    query = {"api-version": request.args["api-version"], "$filter": wanted, _SKIP: following}
+    return json_response(200, {"value": events, "nextLink": f"{request.base_url}?{urlencode(query)}"})
+
+
 def _list_clusters_of_group(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
     return json_response(200, {"value": world.list_clusters_of_group(at["subscription"], at["group"])})
 
@@ -250,6 +259,7 @@ def _accepted(request: Request, at: re.Match[str], accepted: Accepted) -> Respon
 _SUBSCRIPTION = "/subscriptions/(?P<subscription>[^/]+)"
 _GROUP = _SUBSCRIPTION + "/resourcegroups/(?P<group>[^/]+)"
 _CLUSTERS = "/providers/microsoft.containerservice/managedclusters"
+_ACTIVITY = r"/providers/microsoft\.insights/eventtypes/management/values"
 _CLUSTER = _GROUP + r"/providers/microsoft\.containerservice/managedclusters/(?P<name>[^/]+)"
 _POOL = _CLUSTER + "/agentpools/(?P<pool>[^/]+)"
 _MAINTENANCE = _CLUSTER + "/maintenanceconfigurations"
@@ -262,6 +272,7 @@ _TABLE: tuple[tuple[str, str, _Handler], ...] = (
     ("GET", _SUBSCRIPTION + "/locations", _locations),
     ("GET", _SUBSCRIPTION + "/resourcegroups", _list_groups),
     ("GET", _SUBSCRIPTION + _CLUSTERS, _list_clusters),
+    ("GET", _SUBSCRIPTION + _ACTIVITY, _list_activity),
     ("GET", _GROUP + _CLUSTERS, _list_clusters_of_group),
     ("GET", _CLUSTER, _get_cluster),
     ("PUT", _CLUSTER, _put_cluster),

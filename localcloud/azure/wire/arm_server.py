@@ -21,6 +21,7 @@ from localcloud.azure.wire.sign_in import endpoints
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.arm_errors import AksError, ArmError, no_subscription
 from localcloud.azure.world.azure_world import AzureWorld
+from localcloud.azure.world.directory import FUNCTION_APP
 from localcloud.common.certificates import Authority
 from localcloud.common.front_door import FrontDoor
 from localcloud.common.http_server import HttpServer, json_response
@@ -37,7 +38,8 @@ class ArmServer:
     """Serves an Azure world at a loopback port until closed; a context manager.
 
     ``accepts`` decides whether a bearer token is valid, ``granted`` which actions its holder's role has,
-    None for all. ``door`` has the request log and the fault script.
+    None for all, and ``caller`` who its holder is in the activity log. ``door`` has the request log and the
+    fault script.
     """
 
     def __init__(
@@ -47,10 +49,11 @@ class ArmServer:
         *,
         accepts: Callable[[str], bool],
         granted: Callable[[str], Collection[str] | None] = lambda _token: None,
+        caller: Callable[[str], str] = lambda _token: FUNCTION_APP.id,
         port: int = 0,
         log_file: Path | None = None,
     ) -> None:
-        self._world, self._accepts, self._granted = world, accepts, granted
+        self._world, self._accepts, self._granted, self._caller = world, accepts, granted, caller
         self.door = FrontDoor(Request.application(self._application), "arm", log_file=log_file)
         self._http = HttpServer(self.door, port=port, tls=authority.server_context())
         self.port, self.url = self._http.port, self._http.url
@@ -71,8 +74,9 @@ class ArmServer:
         if request.path == "/metadata/endpoints" and request.method == "GET":
             return json_response(200, endpoints(self._http.url))
         try:
-            self._admit(request)
-            reply = route(self._world, request)
+            token = self._admit(request)
+            with self._world.called_by(self._caller(token)):
+                reply = route(self._world, request)
         except ArmError as error:
             reply = _refusal(error)
         reply.headers["x-ms-request-id"] = str(uuid4())
@@ -81,7 +85,8 @@ class ArmServer:
         self._count(request, reply)
         return reply
 
-    def _admit(self, request: Request) -> None:
+    def _admit(self, request: Request) -> str:
+        """Return the token of a request that may be routed."""
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not token:
             raise ArmError(401, "AuthenticationFailed", "The 'Authorization' header is missing or invalid.")
@@ -92,6 +97,7 @@ class ArmServer:
             _check_subscription(subscription, self._world)
             authorize(request.method, request.path, self._granted(token))
         check_version(request.path, request.args.get("api-version", ""), self._location(request))
+        return token
 
     def _location(self, request: Request) -> str:
         """Return the region that a refused version is about: that of the group in the path."""

@@ -61,6 +61,10 @@ class IdentityServer:
         """Return the id of the account for which this server issued a token, "" for another token."""
         return str(self._claims(token).get("oid", ""))
 
+    def caller(self, token: str) -> str:
+        """Return how the activity log names the holder of a token: the UPN of a person, the id of an app."""
+        return str(self._claims(token).get("upn") or self.holder(token))
+
     def accepts(self, token: str, audience: str | None = None) -> bool:
         """Return whether this server issued the token, it has not expired, and it is for the audience."""
         claims = self._claims(token)

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from localcloud.azure.world import request_limits as limits
+from localcloud.azure.world.activity_log import ActivityEvents
 from localcloud.azure.world.arm_errors import (
     AksError,
     group_being_deleted,
@@ -79,6 +80,7 @@ class AzureEngine:
         self.next_faults: dict[str, OperationFault] = {}
         self.quotas: dict[tuple[str, str], int] = {}
         self.accepted: list[dict[str, str]] = []
+        self.activity = ActivityEvents()
         self.page_size = PAGE_SIZE
 
     def complete_due(self) -> None:
@@ -120,7 +122,12 @@ class AzureEngine:
         """Record an accepted write, and return it."""
         if accepted.kind:
             self.accepted.append({"accepted": accepted.kind, "resource": accepted.resource})
+            self.log_activity(accepted.kind, accepted.resource)
         return accepted
+
+    def log_activity(self, kind: str, resource: str) -> None:
+        """Record a write in the activity log."""
+        self.activity.record(kind, resource, self._clock())
 
     def group(self, subscription: str, name: str) -> Group:
         """Return a resource group; raise ArmError (404) when there is none."""

@@ -54,6 +54,7 @@ class AzureWorld:
             clock, plane=plane, timings=timings, throttle=throttle, subscriptions=subscriptions
         )
         self.interventions = Interventions(self.engine)
+        self.called_by = self.engine.activity.called_by
         self.complete_due, self.request_id = self.engine.complete_due, self.engine.request_id
         groups = ResourceGroups(self.engine)
         self.list_groups, self.get_group, self.put_group = (
@@ -145,6 +146,12 @@ class AzureWorld:
             shown = left[: self.engine.page_size]
             last = f"{shown[-1][0].resource_group}|{shown[-1][0].name}" if len(left) > len(shown) else ""
             return [deepcopy(cluster.view()) for _, cluster in shown], last
+
+    def list_activity(self, subscription: str, wanted: str, page: str = "") -> tuple[list[Json], str]:
+        """Return a page of the activity log, and what the next one is called, "" for none."""
+        with self.engine.request(subscription, limits.ARM_READ) as now:
+            events, following = self.engine.activity.page(subscription, wanted, page, now)
+            return [dict(event) for event in events], following
 
     def list_clusters_of_group(self, subscription: str, group: str) -> list[Json]:
         """Return the clusters of a resource group."""

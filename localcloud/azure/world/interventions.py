@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from localcloud.azure.world.arm_resources import OperationFault
+from localcloud.azure.world.arm_resources import Cluster, OperationFault
 from localcloud.azure.world.azure_engine import AzureEngine
 from shared.fleet.resource_ids import ClusterId
+
+SOMEBODY = "somebody@example.com"
+"""Who makes these changes, in the activity log."""
 
 
 class Interventions:
@@ -95,6 +98,12 @@ class Interventions:
             found = self._engine.cluster(cluster)
             found.require_idle()
             self._engine.set_power(found, code)
+            self._record(found, "stop" if code == "Stopped" else "start")
+
+    def _record(self, cluster: Cluster, kind: str) -> None:
+        """Record in the activity log what somebody did."""
+        with self._engine.activity.called_by(SOMEBODY):
+            self._engine.log_activity(kind, cluster.id.resource)
 
     def _set_fault(self, name: str, fault: OperationFault) -> None:
         with self._engine.lock:

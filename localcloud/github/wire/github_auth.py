@@ -11,7 +11,7 @@ import hmac
 import secrets
 import threading
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import jwt
 from jwt.types import Options
@@ -59,6 +59,8 @@ class Credentials:
 
     def __init__(self, token: str, *, app: GitHubApp | None, clock: Clock) -> None:
         self._token, self._app, self._clock = token, app, clock
+        self.token_expires: datetime | None = None
+        """When the one token ends, None for never."""
         self._lock = threading.Lock()
         self._issued: dict[str, datetime] = {}
 
@@ -99,10 +101,22 @@ class Credentials:
     def accepts(self, secret: str) -> bool:
         """Return whether a token is the configured one, or an installation token that has not expired."""
         if hmac.compare_digest(secret.encode(), self._token.encode()):
-            return True
+            return self.token_expires is None or self._clock() < self.token_expires
         with self._lock:
             expires = self._issued.get(secret)
         return expires is not None and self._clock() < expires
+
+    def headers(self, authorization: str) -> dict[str, str]:
+        """Return what every answer to a personal access token with an end has.
+
+        Source: github.blog/changelog/2021-07-26-expiration-options-for-personal-access-tokens, and the two
+        forms that google/go-github reads.
+        """
+        secret = authorization.partition(" ")[2]
+        if self.token_expires is None or not hmac.compare_digest(secret.encode(), self._token.encode()):
+            return {}
+        ends = self.token_expires.astimezone(UTC)
+        return {"github-authentication-token-expiration": f"{ends:%Y-%m-%d %H:%M:%S} UTC"}
 
     def issue(self, installation: int, authorization: str) -> tuple[str, datetime]:
         """Return a new installation token and its end for a call signed by the App; raise 401 or 404."""

@@ -47,7 +47,8 @@ _REDELIVER = re.compile(r"^/_local/deliveries/([^/]+)/redeliver$")
 class GitHubServer:
     """Serves the bare repositories at ``root/owner/name.git``. A context manager.
 
-    ``webhook_url`` may be set later; ``rate_limit.limit`` and the switches of ``repository(...)`` too.
+    ``webhook_url`` and ``credentials.token_expires`` may be set later; ``rate_limit.limit`` and the switches
+    of ``repository(...)`` too.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class GitHubServer:
         self.rate_limit = RateLimit(clock)
         self.hooks = Webhooks(webhook_secret, webhook_url, clock)
         self._store = RepositoryStore(root, clock)
-        credentials = Credentials(token, app=app, clock=clock)
+        self.credentials = credentials = Credentials(token, app=app, clock=clock)
         self._rest = RestApi(self._store, credentials, self.rate_limit, self.hooks, clock)
         self._git = SmartHttp(self._store, credentials, self._pushed)
         self.door = FrontDoor(self._answer, "github", log_file=log_file, clock=clock)

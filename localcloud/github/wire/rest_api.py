@@ -112,6 +112,7 @@ class RestApi:
         except (ReconcileError, GitError) as error:
             reply = error_response(ApiError(500, str(error)))
         reply.headers.extend(self._limit.headers())
+        reply.headers.extend(self._credentials.headers(request.headers.get("Authorization", "")))
         reply.headers["x-github-request-id"] = uuid.uuid4().hex[:16].upper()
         return reply
 

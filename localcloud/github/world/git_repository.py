@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
@@ -59,6 +60,7 @@ class GitRepository:
         self.pulls = Pulls(self, clock)
         self._merges: dict[tuple[str, str], str | None] = {}
         self.truncate_trees = False
+        self.token_expires: datetime | None = None
         self._clock = clock
         self._reader = ObjectReader(path)
 
@@ -94,7 +96,8 @@ class GitRepository:
 
     def read_head(self, branch: str) -> BranchHead:
         """Return the commit that the branch points to, and the time."""
-        return BranchHead(self.head(branch), self._clock().replace(microsecond=0), self.id)
+        at = self._clock().replace(microsecond=0)
+        return BranchHead(self.head(branch), at, self.id, self.token_expires)
 
     def is_descendant(self, commit: str, earlier: str) -> bool:
         """Return whether a commit comes after another, or is it."""

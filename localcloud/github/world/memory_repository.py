@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 
 from localcloud.common.clock import system_clock
 from localcloud.github.world.branches import ChangedFile
@@ -32,6 +33,7 @@ class MemoryRepository:
         self.statuses = Statuses(clock)
         self.pulls = Pulls(self, clock)
         self.truncate_trees = False
+        self.token_expires: datetime | None = None
         self.id = 1
         """GitHub's number of the repository."""
 
@@ -139,7 +141,8 @@ class MemoryRepository:
 
     def read_head(self, branch: str) -> BranchHead:
         """Return the commit that the branch points to, and the time."""
-        return BranchHead(self.head(branch), self._clock().replace(microsecond=0), self.id)
+        at = self._clock().replace(microsecond=0)
+        return BranchHead(self.head(branch), at, self.id, self.token_expires)
 
     def is_descendant(self, commit: str, earlier: str) -> bool:
         """Return whether a commit comes after another, or is it."""

@@ -132,6 +132,7 @@ def serve(config: Config, clusters: OpenPlane = small_clusters) -> Iterator[None
                 authority,
                 accepts=lambda token: identity.accepts(token, config.urls["arm"]),
                 granted=lambda token: roles.get(identity.holder(token)),
+                caller=identity.caller,
                 port=config.ports["arm"],
                 log_file=request_log(state, "arm"),
             )

@@ -12,6 +12,7 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import Any
@@ -56,8 +57,10 @@ class GitHubRepository:
             if not _COMMIT.fullmatch(ref.object.sha):
                 raise ValueError("not the id of a commit")
             at = parsedate_to_datetime(str(ref.raw_headers["date"]))
+            ends = end_of_token(str(ref.raw_headers.get("github-authentication-token-expiration") or ""))
             # Afterwards: a name that passes to another repository meanwhile then shows the other id.
-            return BranchHead(ref.object.sha, at, int(json_call(api, "GET", api.url)["id"]))
+            identifier = int(json_call(api, "GET", api.url)["id"])
+            return BranchHead(ref.object.sha, at, identifier, ends)
 
     def is_descendant(self, commit: str, earlier: str) -> bool:
         """Return whether a commit is a descendant of another, or equal to it; False for an unknown one."""
@@ -130,6 +133,18 @@ class GitHubRepository:
     def issues(self) -> GitHubIssues:
         """The repository's issues, over the same connections."""
         return GitHubIssues(self._client)
+
+
+def end_of_token(header: str) -> datetime | None:
+    """Return when a personal access token ends, "2027-01-31 09:00:00 UTC" or with "+0100"; None without that.
+
+    Source: github.blog/changelog/2021-07-26-expiration-options-for-personal-access-tokens. GitHub sends no
+    such header for a token without an end, and for that of an App, which the library renews.
+    """
+    try:
+        return datetime.strptime(header.replace(" UTC", " +0000"), "%Y-%m-%d %H:%M:%S %z")
+    except ValueError:
+        return None
 
 
 def _tree_entry(item: Mapping[str, Any]) -> TreeEntry:

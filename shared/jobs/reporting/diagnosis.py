@@ -19,6 +19,8 @@ from shared.jobs.review_check import ReviewCheck
 
 LATE = timedelta(seconds=60)
 """How long after its time a job's message counts as late."""
+CHANGES = 3
+"""So many changes of the activity log are named."""
 _NEXT_COMMIT = "the next commit that changes the cluster"
 _ACTIVITY_LOG = "Azure's activity log of the resource group shows what delays the operation."
 _FLUX = "`kubectl -n flux-system get pods,gitrepositories,kustomizations` shows what delays Flux."
@@ -161,7 +163,9 @@ def _drifted(record: ClusterRecord, drift: Drift, activity: str) -> Diagnosis:
         f"{_DRIFT} {_LEFT_ALONE}" if all(each.left_alone for each in drift.fields) else f"{_DRIFT} {_WRITTEN}"
     )
     sources = " and ".join(dict.fromkeys(each.source for each in drift.fields[:NAMED] if each.source))
-    activity = f"{activity}, and it differs from git in {drift}" + (f", set in {sources}" if sources else "")
+    changes = list(dict.fromkeys(each.change for each in drift.fields if each.change))[:CHANGES]
+    differs = f"differs from git in {drift}" + (f", set in {sources}" if sources else "")
+    activity = f"{activity}, and it {'; '.join((differs, *changes))}"
     return Diagnosis(activity, since, 0, None, following, None, _named(action, record))
 
 

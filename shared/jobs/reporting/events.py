@@ -78,7 +78,8 @@ def drift_event(before: ClusterRecord, after: ClusterRecord) -> Iterator[Event]:
         yield _event(after, "InSync", "a sweep found the cluster as git has it")
         return
     shown = (
-        f"{each.path} ({_value(each.git)} in {each.source or 'git'}, {_value(each.live)} live)"
+        f"{each.path} ({_value(each.git)} in {each.source or 'git'}, {_value(each.live)} live"
+        f"{f'; {each.change}' if each.change else ''})"
         for each in after.drift.fields
     )
     yield _event(after, "Drifted", f"differs from git in {', '.join(shown)}", warning=True)

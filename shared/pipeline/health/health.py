@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from threading import Lock
 from typing import Any
 
@@ -20,7 +20,7 @@ from shared.pipeline.api import schema
 from shared.pipeline.api.views.parts import iso
 from shared.pipeline.health.timers import TimerState, timer_state
 from shared.pipeline.http_result import HttpResult
-from shared.ports import Ports
+from shared.ports import BranchHead, Ports
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +29,9 @@ ANSWER_SECONDS = 3.0
 REUSED_SECONDS = 15.0
 """For how long a reading serves callers: at most four calls a minute to each service from an instance."""
 TABLES, GITHUB = "Table Storage", "GitHub"
+SETTING = "GITHUB_TOKEN"
+SOON = timedelta(days=30)
+"""So long before its end a credential is a problem. It does not make the app less ready."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +43,22 @@ class ServiceState:
 
 
 @dataclass(frozen=True)
+class CredentialState:
+    """A credential that ends, and what to do, "" while there is time."""
+
+    name: str
+    expires: datetime
+    problem: str = ""
+
+
+@dataclass(frozen=True)
 class Reading:
-    """What was found at a time."""
+    """What was found at a time; ``credentials`` are those whose end a service has stated."""
 
     at: datetime
     services: Sequence[ServiceState]
     timers: Sequence[TimerState]
+    credentials: Sequence[CredentialState] = ()
 
     @property
     def problems(self) -> Mapping[str, str]:
@@ -93,7 +106,7 @@ class Health:
             else TimerState(name, schedule, None, None, f"not known, because {TABLES} does not answer")
             for name, schedule in ports.config.timers.items()
         ]
-        return Reading(now, services, timers)
+        return Reading(now, services, timers, _credentials(answers.get(GITHUB), now))
 
     def _ask(self, probes: Mapping[str, Callable[[], Any]]) -> tuple[dict[str, Any], dict[str, str]]:
         """Return the answers and the problems of the services, each by name."""
@@ -118,6 +131,16 @@ class Health:
         return answers, problems
 
 
+def _credentials(head: BranchHead | None, now: datetime) -> Sequence[CredentialState]:
+    """Return the token for GitHub, where GitHub says when it ends. It stops nothing before that."""
+    expires = head.credential_expires if head else None
+    if expires is None:
+        return ()
+    days = (expires - now).days
+    problem = f"ends in {days} days: create another one and set it as {SETTING}, then deploy"
+    return (CredentialState(SETTING, expires, problem if expires - now <= SOON else ""),)
+
+
 def health_view(reading: Reading) -> HttpResult:
     """Return all that was found, with the status 503 for an app that is not ready."""
     body: schema.Health = {
@@ -126,6 +149,15 @@ def health_view(reading: Reading) -> HttpResult:
         "checkedAt": iso(reading.at),
         "services": [
             {"name": each.name, "ok": not each.problem, "problem": each.problem} for each in reading.services
+        ],
+        "credentials": [
+            {
+                "name": each.name,
+                "ok": not each.problem,
+                "problem": each.problem,
+                "expiresAt": iso(each.expires),
+            }
+            for each in reading.credentials
         ],
         "timers": [
             {

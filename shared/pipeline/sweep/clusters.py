@@ -10,6 +10,7 @@ from shared.jobs.failures.errors import ClusterMissing, ReconcileError, Retryabl
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import SweepPart
 from shared.pipeline.outbox import request_sweep
+from shared.pipeline.sweep.activity import ActivityLog
 from shared.pipeline.sweep.conclusions import conclude
 from shared.pipeline.sweep.sources import Sources
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
@@ -48,6 +49,8 @@ def check(part: SweepPart, attempt: int, end: float, sources: Sources, ports: Po
     message from ``end`` on, by the clock that measures ages, or when a token of the rate limits is missing.
     """
     limiter = RateLimiter(None, ports, part.reservations)
+    listed = {each.subscription: each.at for each in ports.state.sweep().listings}
+    activity = ActivityLog(limiter.over(ports), listed)
     absent: list[str] = []
     lacking: list[str] = []
     changed = False
@@ -74,7 +77,7 @@ def check(part: SweepPart, attempt: int, end: float, sources: Sources, ports: Po
             continue
         if existing is not None and part.subscription:
             lacking.append(name)
-        changed = conclude(record, existing, sources, ports) or changed
+        changed = conclude(record, existing, sources, activity, ports) or changed
     if absent:
         again = {"clusters": tuple(absent), "absent": True, "reservations": {}}
         request_sweep(part.model_copy(update=again), ports, after=ports.config.lag_seconds)

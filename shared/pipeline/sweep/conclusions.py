@@ -13,7 +13,7 @@ from shared.fleet.drift.live_digest import live_digest
 from shared.fleet.drift.policy import Decided, decide
 from shared.fleet.json_tree import Json
 from shared.fleet.manifests.cluster.drift import DriftAction
-from shared.jobs.drift import Verified, exhausted
+from shared.jobs.drift import Verified, attributed, exhausted
 from shared.jobs.failures.errors import ClusterMissing, Stale
 from shared.jobs.outcomes import Done, Fail
 from shared.jobs.record import ClusterRecord
@@ -22,6 +22,7 @@ from shared.jobs.transitions.apply_comparison import apply_comparison, start_cor
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.pipeline.facts import store_fact
 from shared.pipeline.outbox import request_next_check, send_continuation
+from shared.pipeline.sweep.activity import ActivityLog
 from shared.pipeline.sweep.sources import Sources
 from shared.pipeline.sweep.verdicts import Found, finding_of_sweep, verdict
 from shared.pipeline.worker.steps.azure_state import busy, running_of
@@ -39,7 +40,7 @@ One that was written that long after it has the time of a wrong clock."""
 
 
 def conclude_from_list(
-    name: str, existing: Json, listed_at: datetime, sources: Sources, ports: Ports
+    name: str, existing: Json, listed_at: datetime, sources: Sources, activity: ActivityLog, ports: Ports
 ) -> bool:
     """Conclude what a list shows of a cluster, unless its record was written at about that time.
 
@@ -48,10 +49,12 @@ def conclude_from_list(
     record = ports.state.cluster(name)
     if record is None or not record.idle or abs(listed_at - record.updated) <= SETTLED:
         return False
-    return conclude(record, existing, sources, ports)
+    return conclude(record, existing, sources, activity, ports)
 
 
-def conclude(record: ClusterRecord, existing: Json | None, sources: Sources, ports: Ports) -> bool:
+def conclude(
+    record: ClusterRecord, existing: Json | None, sources: Sources, activity: ActivityLog, ports: Ports
+) -> bool:
     """Save what Azure shows of an idle cluster, if its record says something else, and start a correction.
 
     Return whether the cluster is not Ready any more, or is so again. A record that somebody else writes
@@ -66,6 +69,7 @@ def conclude(record: ClusterRecord, existing: Json | None, sources: Sources, por
     if found is None and existing is not None:
         decided = _decided(after, existing, owner, now)
         compared = sources.added(_compared(after, decided, existing, owner, now))
+        compared = _attributed(compared, after, activity)
         events += drift_event(after, compared)
         # One that a check found unhealthy is left to a person: its job would apply Flux again, unasked.
         after = compared if compared.finding else start_correction(compared, decided or (), now=now)
@@ -87,7 +91,7 @@ def conclude(record: ClusterRecord, existing: Json | None, sources: Sources, por
         saved = ports.state.save(after)
     except Stale:
         current = written_beside(record, ports)
-        return current is not None and conclude(current, existing, sources, ports)
+        return current is not None and conclude(current, existing, sources, activity, ports)
     if saved.job.active:
         send_continuation(saved, ports)
     return turned
@@ -144,6 +148,12 @@ def _compared(
     if after.running is None:
         return after
     return replace(after, running=running_of(existing, after.running.flux_revision))
+
+
+def _attributed(compared: ClusterRecord, before: ClusterRecord, activity: ActivityLog) -> ClusterRecord:
+    """Return the record with who changed what differs for the first time, as the activity log has it."""
+    drift = attributed(compared.drift, before.drift, lambda path: activity.change(compared, path))
+    return compared if drift == compared.drift else replace(compared, drift=drift)
 
 
 def _recreated(record: ClusterRecord, now: datetime) -> ClusterRecord:

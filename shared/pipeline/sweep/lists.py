@@ -11,6 +11,7 @@ from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId, SubscriptionId
 from shared.jobs.failures.errors import ReconcileError
 from shared.jobs.reporting.summary import ClusterSummary
+from shared.pipeline.sweep.activity import ActivityLog
 from shared.pipeline.sweep.conclusions import conclude_from_list
 from shared.pipeline.sweep.sources import Sources
 from shared.pipeline.sweep.verdicts import (
@@ -43,6 +44,7 @@ def compare(
     installation: str,
     started: datetime,
     sources: Sources,
+    activity: ActivityLog,
     ports: Ports,
 ) -> Compared:
     """Conclude what a whole list of a subscription shows of the idle clusters that should be there.
@@ -59,7 +61,7 @@ def compare(
         if existing is None:
             lacking.append(summary.name)
         else:
-            changed = conclude_from_list(summary.name, existing, started, sources, ports) or changed
+            changed = conclude_from_list(summary.name, existing, started, sources, activity, ports) or changed
     return Compared(lacking, changed)
 
 

@@ -20,6 +20,7 @@ from shared.jobs.messages import PlanRequest, SweepPart
 from shared.jobs.reporting.summary import ClusterSummary, summary_of
 from shared.pipeline.outbox import request_report, request_sweep
 from shared.pipeline.planner.reporter import report_again
+from shared.pipeline.sweep.activity import ActivityLog
 from shared.pipeline.sweep.clusters import ATTEMPTS, check, postpone, request_checks, retry
 from shared.pipeline.sweep.lists import compare, orphans_of, read_list
 from shared.pipeline.sweep.sources import Sources
@@ -127,10 +128,13 @@ def _list(
         log.warning("the clusters of %s cannot be listed: %s: %s", before.subscription, error.kind, error)
         retry(part, error, attempt, ports)
         return replace(before, problem=f"its clusters cannot be listed: {error.kind}: {error}"), False
-    compared = compare(listed, summaries, installation, started, sources, ports)
+    activity = ActivityLog(limiter.over(ports), {before.subscription: before.at})
+    compared = compare(listed, summaries, installation, started, sources, activity, ports)
     request_checks(compared.lacking, part, ports)
     orphans = orphans_of(listed, summaries, before, started, limiter.over(ports))
-    return replace(before, at=started, problem="", orphans=orphans), compared.changed
+    unread = activity.problems.get(before.subscription, before.activity)
+    after = replace(before, at=started, problem="", orphans=orphans, activity=unread)
+    return after, compared.changed
 
 
 def _with_places(summaries: Sequence[ClusterSummary], ports: Ports) -> Sequence[ClusterSummary]:

@@ -15,6 +15,7 @@ from shared.pipeline import outbox
 from shared.pipeline.api.views.drift import drift_view
 from shared.pipeline.api.views.parts import FIRST_PAGE
 from shared.pipeline.sweep import conclusions
+from shared.pipeline.sweep.activity import ActivityLog
 from shared.pipeline.sweep.sources import Sources
 from shared.ports.azure import PutCluster, Written
 from tests.support.one_cluster import ONE, cluster, files, pool, pools, ready, record, suspended
@@ -202,7 +203,11 @@ def test_two_sweeps_at_once_start_one_correction() -> None:
     for _ in range(2):
         handle(cloud, SweepPart())
     conclusions.conclude(
-        before, cluster(cloud), Sources(before.commit, cloud.ports), cloud.ports
+        before,
+        cluster(cloud),
+        Sources(before.commit, cloud.ports),
+        ActivityLog(cloud.ports, {}),
+        cloud.ports,
     )  # a sweep that read the record before
     assert events(cloud, 100).count("Correcting") == 1
     assert record(cloud).job.sequence == before.job.sequence + 2

@@ -46,7 +46,8 @@ from shared.pipeline.api.schema.fleet import (
     Sweep,
     SweepProblem,
 )
-from shared.pipeline.api.schema.health import Health, Readiness, ServiceHealth, TimerHealth
+from shared.pipeline.api.schema.health import CredentialHealth, Health, Readiness, ServiceHealth, TimerHealth
+from shared.pipeline.api.schema.live import Live, LiveCluster
 from shared.pipeline.api.schema.notifications import Route, RouteReceipt, Routes
 from shared.pipeline.api.schema.plans import (
     Approval,
@@ -73,6 +74,7 @@ __all__ = [
     "ClusterSummary",
     "Condition",
     "Counts",
+    "CredentialHealth",
     "DeadLetter",
     "DeadLetters",
     "DismissReceipt",
@@ -89,6 +91,8 @@ __all__ = [
     "Gaps",
     "Health",
     "Imported",
+    "Live",
+    "LiveCluster",
     "MissingCluster",
     "NodePool",
     "ObjectGroup",

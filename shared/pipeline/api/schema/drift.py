@@ -11,6 +11,7 @@ class DriftedField(TypedDict):
     ``leftAlone``: no job changes it, because git does not name it, or because AKS cannot go back.
     ``action`` is what the policy does, ``note`` why it is not what the policy asks for; "" for nothing.
     ``source`` is the "file:line" that sets the value of git; "" where git has none.
+    ``changedBy`` and ``changedAt`` are from Azure's activity log, "" and None where that does not say.
     """
 
     path: str
@@ -21,6 +22,8 @@ class DriftedField(TypedDict):
     action: str
     note: str
     source: str
+    changedBy: str
+    changedAt: str | None
 
 
 class DriftedCluster(TypedDict):
@@ -35,8 +38,12 @@ class DriftedCluster(TypedDict):
 
 @final
 class Drift(TypedDict):
-    """``GET drift``; ``count`` is the number of clusters that differ, on all pages."""
+    """``GET drift``; ``count`` is the number of clusters that differ, on all pages.
+
+    ``activityLog`` is why who changed something is not known of some subscriptions, "" for nothing.
+    """
 
     clusters: list[DriftedCluster]
     count: int
+    activityLog: str
     next: str | None

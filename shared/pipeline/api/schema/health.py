@@ -21,6 +21,12 @@ class TimerHealth(ServiceHealth):
     dueAt: str | None
 
 
+class CredentialHealth(ServiceHealth):
+    """A credential, and when it ends; ``problem`` is set 30 days before that, and stops nothing."""
+
+    expiresAt: str | None
+
+
 @final
 class Readiness(TypedDict):
     """``GET ready``: what anybody may know."""
@@ -37,4 +43,5 @@ class Health(TypedDict):
     ready: bool
     checkedAt: str | None
     services: list[ServiceHealth]
+    credentials: list[CredentialHealth]
     timers: list[TimerHealth]

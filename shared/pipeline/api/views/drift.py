@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
+
 from shared.jobs.drift import Drift, DriftedField
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.parts import Page, iso
 from shared.ports import Ports
+from shared.ports.sweeps import Listing
+
+REASONS = 3
 
 
 def drift_view(ports: Ports, page: Page) -> schema.Drift:
@@ -15,7 +21,8 @@ def drift_view(ports: Ports, page: Page) -> schema.Drift:
     shown = [name for name in names if name > page.after][: page.limit]
     records = ports.state.clusters_named(shown)
     clusters = [_cluster(record, record.drift) for record in records if record.drift]
-    return {"clusters": clusters, "count": len(names), "next": page.next(shown)}
+    unread = _unread(ports.state.sweep().listings)
+    return {"clusters": clusters, "count": len(names), "activityLog": unread, "next": page.next(shown)}
 
 
 def drift_of_cluster(name: str, ports: Ports) -> schema.Drift | None:
@@ -24,7 +31,22 @@ def drift_of_cluster(name: str, ports: Ports) -> schema.Drift | None:
     if record is None:
         return None
     clusters = [_cluster(record, record.drift)] if record.drift else []
-    return {"clusters": clusters, "count": len(clusters), "next": None}
+    own = record.desired.id.subscription.lower()
+    unread = _unread([each for each in ports.state.sweep().listings if each.subscription == own])
+    return {"clusters": clusters, "count": len(clusters), "activityLog": unread, "next": None}
+
+
+def _unread(listings: Sequence[Listing]) -> str:
+    """Return why the activity log of some subscriptions was not read, once for each reason."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for each in listings:
+        if each.activity:
+            found[each.activity].append(each.subscription)
+    sentences = []
+    for reason, subscriptions in found.items():
+        more = f" and {len(subscriptions) - 1} more" if len(subscriptions) > 1 else ""
+        sentences.append(f"{reason} of {subscriptions[0]}{more}")
+    return "; ".join(sentences[:REASONS])
 
 
 def _cluster(record: ClusterRecord, drift: Drift) -> schema.DriftedCluster:
@@ -47,4 +69,6 @@ def _field(field: DriftedField) -> schema.DriftedField:
         "action": field.action.value,
         "note": field.note,
         "source": field.source,
+        "changedBy": field.by,
+        "changedAt": iso(field.changed),
     }

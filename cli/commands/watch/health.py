@@ -1,0 +1,36 @@
+"""``roadstead health``: whether the app can work."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import typer
+from rich.console import RenderableType
+
+from cli.errors import ExitCode
+from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, connect
+from cli.terminal.health_view import health as rendered
+from cli.terminal.output import Output, OutputOption, show
+
+
+def health(
+    *,
+    output: OutputOption = Output.TABLE,
+    url: Url = DEFAULT_URL,
+    key_file: KeyFile = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+) -> None:
+    """Show whether the app can work: its services, timers and credentials.
+
+    Ends with 1 if a service does not answer or a timer is late.
+    """
+    with connect(url, key_file, timeout) as api:
+        view = api.health()
+
+    def table(wide: bool) -> RenderableType:  # noqa: ARG001
+        return rendered(view, datetime.now(UTC))
+
+    parts = (*view["services"], *view["timers"], *view["credentials"])
+    wrong = [f"problem/{each['name']}" for each in parts if not each["ok"]]
+    show(view, output, table=table, names=lambda: wrong)
+    raise typer.Exit(ExitCode.OK if view["ready"] else ExitCode.FAILED)

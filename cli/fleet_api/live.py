@@ -1,0 +1,58 @@
+"""What the files are compared with, live: the clusters as Azure shows them now, which the app reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cli.fleet_api.client import Api
+from shared.fleet.aks.ownership import Owner
+from shared.fleet.aks.removed_keys import keys_to_remove
+from shared.fleet.desired import Desired
+from shared.fleet.drift.differences import Difference, drift_of
+from shared.pipeline.api import schema
+
+TOGETHER = 10
+"""Clusters in one request, of which the app makes one to Azure for each."""
+
+
+@dataclass(frozen=True)
+class LiveComparison:
+    """A cluster: in which fields Azure differs from the files, or why that is not known.
+
+    ``exists`` is whether Azure has it; without ``differences`` and with neither it is as the files have it.
+    """
+
+    name: str
+    phase: str
+    exists: bool
+    differences: Sequence[Difference] = ()
+    problem: str = ""
+
+
+def compare_live(
+    clusters: Sequence[Desired], documents: Mapping[str, Mapping[str, Any]], api: Api
+) -> Iterator[LiveComparison]:
+    """Yield how each cluster is in Azure now; ``documents`` are the clusters as recorded."""
+    desired = {each.name: each for each in clusters}
+    names = list(desired)
+    for first in range(0, len(names), TOGETHER):
+        view = api.live(names[first : first + TOGETHER])
+        for found in view["clusters"]:
+            yield _compared(desired[found["name"]], documents[found["name"]], found, view)
+
+
+def _compared(
+    desired: Desired, document: Mapping[str, Any], found: schema.LiveCluster, view: schema.Live
+) -> LiveComparison:
+    name, existing = found["name"], found["existing"]
+    if found["problem"] or existing is None:
+        return LiveComparison(name, found["phase"], exists=bool(found["problem"]), problem=found["problem"])
+    owner = Owner(view["fleet"], view["repository"], name, view["previousRepository"])
+    if not owner.owns(existing):
+        problem = f"its tags are not this fleet's: {owner.describe_tags(existing)}"
+        return LiveComparison(name, found["phase"], exists=True, problem=problem)
+    wanted = replace(desired, removed_keys=keys_to_remove(document, desired.document(), {}))
+    differences = drift_of(wanted, owner, existing, found["unmanaged"])
+    return LiveComparison(name, found["phase"], exists=True, differences=differences)

@@ -1,0 +1,35 @@
+"""The health of the app as text for a terminal."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from cli.text import printable
+from cli.times import age, until
+from shared.pipeline.api import schema
+
+
+def health(view: schema.Health, now: datetime) -> RenderableType:
+    """Return a line for each service, timer and credential, with what is wrong."""
+    view = printable(view)
+    ready = Text("ready", style="green") if view["ready"] else Text("not ready", style="bold red")
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for service in view["services"]:
+        table.add_row(service["name"], _state(service, "answers"))
+    for timer in view["timers"]:
+        last = f"ran {age(timer['lastRunAt'], now)} ago" if timer["lastRunAt"] else "has not run yet"
+        table.add_row(timer["name"], _state(timer, last))
+    for credential in view["credentials"]:
+        ends = until(credential["expiresAt"], now) if credential["expiresAt"] else ""
+        table.add_row(credential["name"], _state(credential, f"ends {ends}"))
+    return Group(Text.assemble("The app is ", ready, f", {age(view['checkedAt'], now)} ago"), table)
+
+
+def _state(part: schema.ServiceHealth, good: str) -> Text:
+    return Text(good, style="green") if part["ok"] else Text(part["problem"], style="red")

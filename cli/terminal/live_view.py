@@ -1,0 +1,96 @@
+"""The files against Azure as it is now: a diff of YAML for each cluster, and an object for scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from cli.fleet_api.live import LiveComparison
+from cli.terminal.cluster_table import indented
+from cli.terminal.drift_view import LEFT_ALONE, diff_lines
+from cli.text import line
+from cli.times import many
+from shared.fleet.drift.yaml_diff import Sides
+from shared.jobs.drift import value_text
+
+MISSING = "Azure has no such cluster"
+_READY = "Ready"
+
+
+def table(
+    found: Sequence[LiveComparison], others: Mapping[str, str], problems: Sequence[str]
+) -> RenderableType:
+    """Return the differences for people; ``others`` are clusters that are not compared, and why."""
+    differ = sum(differs(each) for each in found)
+    verb = "differs" if differ == 1 else "differ"
+    head = f"Compared with Azure now: {differ} of {many(len(found), 'cluster')} {verb}"
+    parts: list[RenderableType] = [Text(head, style="bold")]
+    if problems:
+        parts += [Text("\nInvalid manifests:", style="bold red")]
+        parts += [indented(Text(line(problem)), 2) for problem in problems]
+    for each in found:
+        parts += _cluster(each)
+    if others:
+        parts.append(Text("\nNot compared:", style="yellow"))
+        parts += [indented(Text(f"{name}: {reason}"), 2) for name, reason in others.items()]
+    return Group(*parts)
+
+
+def differs(each: LiveComparison) -> bool:
+    """Return whether Azure certainly has the cluster in another way, or not at all."""
+    return not each.problem and (not each.exists or bool(each.differences))
+
+
+def _cluster(each: LiveComparison) -> list[RenderableType]:
+    if each.problem:
+        return [Text(""), Text(f"{each.name} could not be read: {line(each.problem)}", style="red")]
+    if not each.exists:
+        return [Text(""), Text(f"{each.name}: {MISSING}", style="red")]
+    if not each.differences:
+        return []
+    parts: list[RenderableType] = [Text(""), *diff_lines(each.name, _sides(each))]
+    parts += [
+        indented(Text(f"{line(other.path)}: {LEFT_ALONE}", style="dim"), 2)
+        for other in each.differences
+        if other.left_alone
+    ]
+    if each.phase != _READY:
+        parts.append(indented(Text(f"its job is at work: {each.phase}", style="yellow"), 2))
+    return parts
+
+
+def _sides(each: LiveComparison) -> list[Sides]:
+    return [Sides(one.path, value_text(one.git), value_text(one.live)) for one in each.differences]
+
+
+def as_json(
+    fleet: str, found: Sequence[LiveComparison], others: Mapping[str, str], problems: Sequence[str]
+) -> dict[str, Any]:
+    """Return the differences for scripts, each value as JSON, as ``GET /api/drift`` has them."""
+    return {
+        "fleet": fleet,
+        "against": "Azure",
+        "problems": list(problems),
+        "clusters": [
+            {
+                "name": each.name,
+                "phase": each.phase,
+                "exists": each.exists,
+                "problem": each.problem,
+                "fields": [
+                    {
+                        "path": one.path,
+                        "git": value_text(one.git),
+                        "live": value_text(one.live),
+                        "leftAlone": one.left_alone,
+                    }
+                    for one in each.differences
+                ],
+            }
+            for each in found
+        ],
+        "notCompared": [{"name": name, "reason": reason} for name, reason in others.items()],
+    }

@@ -1,0 +1,34 @@
+"""The part of the HTTP API that reads Azure while the caller waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import azure.functions as func
+
+from handlers.reply import reply
+from handlers.routes import Routes
+from shared.pipeline.api.access import Caller, Role
+from shared.pipeline.api.acts.import_cluster import import_cluster
+from shared.pipeline.api.acts.live import MAX_CLUSTERS, WRONG_NAMES, read_live
+from shared.pipeline.api.audit import Request, audited
+from shared.pipeline.http_result import rejected
+from shared.ports import Ports
+
+
+def add_azure_reads(routes: Routes, ports: Ports, reason: Callable[[func.HttpRequest], str]) -> None:
+    """Add the manifest of an existing cluster, and clusters as they are; ``reason`` reads why."""
+
+    @routes.add("import", "import", Role.OPERATOR)
+    def manifest(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        resource = req.params.get("resource") or ""
+        act = Request("import", resource, reason=reason(req))
+        return reply(audited(act, caller, ports, lambda: import_cluster(resource, ports)))
+
+    @routes.add("live", "live", Role.OPERATOR)
+    def live(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        names = list(dict.fromkeys(filter(None, (req.params.get("clusters") or "").split(","))))
+        if not 1 <= len(names) <= MAX_CLUSTERS:
+            return reply(rejected(400, WRONG_NAMES))
+        act = Request("live", ", ".join(names), tuple(names), reason(req))
+        return reply(audited(act, caller, ports, lambda: read_live(names, ports)))

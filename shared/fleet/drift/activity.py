@@ -1,0 +1,73 @@
+"""Who changed a field of a cluster, by the events of Azure's activity log. Pure.
+
+The log has who wrote to a cluster or to a node pool, and not which field. So every caller who wrote to the
+resource of the field since it was known as git has it may have changed it, and all of them are named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from shared.fleet.json_tree import Json
+
+NAMED = 3
+CALLER_LIMIT = 100
+_POOL = re.compile(r"nodePools\[([^\]]+)\]")
+_READS = re.compile(r"/(read|list\w*credential/action|accessprofiles/.*)$", re.IGNORECASE)
+_FAILED = ("failed", "canceled", "cancelled")
+
+
+@dataclass(frozen=True)
+class Activity:
+    """A write of somebody: who (an address, or the id of an app), to which resource, and when."""
+
+    resource: str
+    caller: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Change:
+    """Who changed a field, as far as the log says that, and when the last of them wrote."""
+
+    by: str
+    at: datetime
+
+
+def writes_in(events: Iterable[Json]) -> list[Activity]:
+    """Return the writes among events of the activity log; an event of another form is none."""
+    found = []
+    for event in events:
+        caller, resource, moment = (event.get(name) for name in ("caller", "resourceId", "eventTimestamp"))
+        if not (caller and resource and moment) or _READS.search(_value(event, "operationName")):
+            continue
+        if _value(event, "status").lower() not in _FAILED:
+            at = datetime.fromisoformat(str(moment))
+            found.append(Activity(str(resource).lower(), str(caller)[:CALLER_LIMIT], at))
+    return found
+
+
+def changed_by(writes: Sequence[Activity], cluster: str, path: str, after: datetime) -> Change | None:
+    """Return who wrote to the resource of a field after a time, the last one first; None for nobody.
+
+    ``cluster`` is the ARM id of the cluster. A node pool is written by itself, or with its cluster.
+    """
+    resource, pool = cluster.lower(), _POOL.match(path)
+    places = {resource, f"{resource}/agentpools/{pool[1].lower()}"} if pool else {resource}
+    own = sorted(
+        (each for each in writes if each.resource in places and each.at > after),
+        key=lambda each: each.at,
+        reverse=True,
+    )
+    if not own:
+        return None
+    callers = list(dict.fromkeys(each.caller for each in own))
+    more = [f"{len(callers) - NAMED} more"] if len(callers) > NAMED else []
+    return Change(" or ".join([*callers[:NAMED], *more]), own[0].at)
+
+
+def _value(event: Json, name: str) -> str:
+    return str((event.get(name) or {}).get("value") or "")

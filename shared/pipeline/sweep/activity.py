@@ -1,0 +1,61 @@
+"""What the activity log says of the differences that a sweep finds for the first time."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from shared.fleet.drift.activity import Activity, Change, changed_by, writes_in
+from shared.fleet.resource_ids import SubscriptionId
+from shared.jobs.failures.errors import ReconcileError, Unauthorized
+from shared.jobs.record import READY, ClusterRecord
+from shared.pipeline.worker.rate_limiter import RateLimited
+from shared.ports import Ports
+from shared.ports.activity_log import ListActivity, events_between
+
+log = logging.getLogger(__name__)
+
+LONGEST = timedelta(days=7)
+"""The log is read no further back."""
+LATE = timedelta(minutes=2)
+"""How much longer than a list a change may be ago that this list did not show."""
+NOT_PERMITTED = "not permitted to read the activity log"
+
+
+@dataclass
+class ActivityLog:
+    """The activity log, of which the newest page of a subscription is read when it is first asked for.
+
+    A sweep without new differences reads nothing. That a log cannot be read is no error: ``problems`` says
+    why, by subscription, "" where it was read. ``listed`` is when the clusters of each were listed before.
+    """
+
+    ports: Ports
+    listed: Mapping[str, datetime | None]
+    problems: dict[str, str] = field(default_factory=dict)
+    _read: dict[str, Sequence[Activity]] = field(default_factory=dict)
+
+    def change(self, record: ClusterRecord, path: str) -> Change | None:
+        """Return who changed a field since the last list that did not show that, or the last job."""
+        cluster, ready = record.desired.id, record.condition(READY)
+        listed = self.listed.get(cluster.subscription.lower())
+        times = [self.ports.clock() - LONGEST]
+        times += [listed - LATE] if listed else []
+        times += [ready.since] if ready else []
+        return changed_by(self._writes(cluster.subscription), cluster.resource, path, max(times))
+
+    def _writes(self, subscription: str) -> Sequence[Activity]:
+        if subscription not in self._read:
+            self.problems[subscription], self._read[subscription] = "", ()
+            now = self.ports.clock()
+            asked = ListActivity(SubscriptionId(subscription), filter=events_between(now - LONGEST, now))
+            try:
+                self._read[subscription] = writes_in(self.ports.azure.call(asked).documents)
+            except Unauthorized:
+                self.problems[subscription] = NOT_PERMITTED
+            except (RateLimited, ReconcileError) as error:
+                log.warning("the activity log of %s cannot be read: %s", subscription, error)
+                self.problems[subscription] = f"the activity log cannot be read: {error}"[:200]
+        return self._read[subscription]

@@ -1,0 +1,36 @@
+"""Azure's activity log: who wrote to the clusters of a subscription, and when.
+
+Source: learn.microsoft.com/azure/azure-monitor/platform/rest-activity-log, and activityLogs_API.json of
+azure-rest-api-specs (2015-04-01), which allows these forms of a filter and no other. It has no ``caller``
+among the fields that can be selected, so whole events come.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from shared.fleet.resource_ids import SubscriptionId
+from shared.jobs.rate_limits import ARM_READ
+from shared.ports.azure import PageCall
+
+PROVIDER = "Microsoft.ContainerService"
+
+
+def events_between(after: datetime, before: datetime) -> str:
+    """Return the filter of the events of AKS between two times."""
+    begin, end = (moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") for moment in (after, before))
+    times = f"eventTimestamp ge '{begin}' and eventTimestamp le '{end}'"
+    return f"{times} and resourceProvider eq '{PROVIDER}'"
+
+
+@dataclass(frozen=True)
+class ListActivity(PageCall):
+    """Return a page of the events of a subscription that a filter leaves, the newest first.
+
+    Each has ``caller``, ``eventTimestamp``, ``resourceId``, ``operationName.value`` and ``status.value``.
+    """
+
+    service, sdk, limits = "monitor", "activity_logs.list", (ARM_READ,)
+    target: SubscriptionId
+    filter: str

@@ -1,0 +1,93 @@
+"""Clusters as Azure shows them now: each is one request, within the limits, and hides no other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.failures.errors import Unavailable
+from shared.pipeline.api.acts.live import MAX_CLUSTERS, read_live
+from shared.ports.azure import GetCluster
+from tests.support import fleet_files
+from tests.support.function_calls import call
+from tests.support.one_cluster import ONE, cluster, ready
+from tests.support.pipeline_runs import accepted, push
+from tests.support.replaced_ports import on_azure
+from tests.support.sweeps import delete_by_hand, reads_of, use_up_reads
+
+
+def read(cloud: MemoryCloud, *names: str) -> dict[str, Any]:
+    result = read_live(names, cloud.ports)
+    assert result.status == 200
+    return dict(result.body)
+
+
+def test_a_cluster_is_the_document_of_azure_and_one_request() -> None:
+    cloud = ready()
+    written, reads = dict(accepted(cloud)), reads_of(cloud)
+    (found,) = read(cloud, "one")["clusters"]
+    assert (len(reads), dict(accepted(cloud))) == (1, written)
+    assert (found["name"], found["resource"], found["problem"]) == ("one", ONE.resource, "")
+    assert found["existing"] == cluster(cloud)
+    assert found["unmanaged"] == []
+
+
+def test_a_cluster_that_no_longer_exists_is_none_and_no_problem() -> None:
+    cloud = ready()
+    delete_by_hand(cloud, ONE)
+    (found,) = read(cloud, "one")["clusters"]
+    assert (found["existing"], found["problem"]) == (None, "")
+
+
+def test_one_cluster_that_cannot_be_read_hides_no_other() -> None:
+    cloud = MemoryCloud(throttle=False)
+    push(cloud, fleet_files.fleet("one", "two"))
+    cloud.run()
+    azure = cloud.ports.azure
+
+    def sometimes(operation: Any) -> Any:
+        if operation.target.name == "one":
+            raise Unavailable("no answer")
+        return azure.call(operation)
+
+    on_azure(cloud, GetCluster, sometimes)
+    one, two = read(cloud, "one", "two")["clusters"]
+    assert (one["existing"], one["problem"]) == (None, "Unavailable: no answer")
+    assert two["existing"]["name"] == "two"
+
+
+def test_without_a_token_of_the_read_limit_nothing_is_read() -> None:
+    cloud = ready()
+    use_up_reads(cloud, ONE, 600)
+    reads = reads_of(cloud)
+    (found,) = read(cloud, "one")["clusters"]
+    assert reads == []
+    assert found["problem"].startswith("waits for Azure's read limit of subscription")
+
+
+def test_a_cluster_without_a_record_is_not_read() -> None:
+    cloud = ready()
+    reads = reads_of(cloud)
+    assert read_live(["one", "two"], cloud.ports).status == 404
+    assert reads == []
+
+
+@pytest.mark.parametrize("names", ["", ",", ",".join(f"c{number}" for number in range(MAX_CLUSTERS + 1))])
+def test_other_numbers_of_names_are_refused(names: str) -> None:
+    cloud = ready()
+    status, body = call(cloud.ports, "live", query={"clusters": names})
+    assert (status, body["error"]) == (
+        400,
+        f"clusters must be 1 to {MAX_CLUSTERS} names, separated by commas",
+    )
+
+
+def test_who_read_azure_is_in_the_audit() -> None:
+    cloud = ready()
+    assert call(cloud.ports, "live", query={"clusters": "one"})[0] == 200
+    _, body = call(cloud.ports, "audit")
+    assert [(act["action"], act["target"], act["result"]) for act in body["acts"]][:1] == [
+        ("live", "one", "accepted")
+    ]

@@ -1,0 +1,178 @@
+"""Who changed what: a sweep reads the activity log for a new difference, and for nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.failures.errors import Unauthorized, Unavailable
+from shared.jobs.messages import SweepPart
+from shared.jobs.record import from_json, to_json
+from shared.pipeline.api.views.drift import drift_of_cluster, drift_view
+from shared.pipeline.api.views.parts import FIRST_PAGE
+from shared.pipeline.api.views.why import why_view
+from shared.ports.activity_log import ListActivity
+from tests.support import fleet_files
+from tests.support.one_cluster import ONE, files, pool, pools, ready, record
+from tests.support.pipeline_runs import push
+from tests.support.replaced_ports import on_azure
+from tests.support.sweeps import change_pool_by_hand, handle, sweep, tag_by_hand
+
+ANN, BOB = "ann@example.com", "bob@example.com"
+
+
+def asked(cloud: MemoryCloud, *, refuse: Exception | None = None) -> list[ListActivity]:
+    """Return the list to which each read of the activity log is added; ``refuse`` is the answer to all."""
+    azure, reads = cloud.ports.azure, list[ListActivity]()
+
+    def read(operation: Any) -> Any:
+        reads.append(operation)
+        if refuse:
+            raise refuse
+        return azure.call(operation)
+
+    on_azure(cloud, ListActivity, read)
+    return reads
+
+
+def scaled(cloud: MemoryCloud, count: int, who: str = ANN) -> None:
+    with cloud.azure.called_by(who):
+        change_pool_by_hand(cloud, ONE, "apps", count=count)
+
+
+def changes(cloud: MemoryCloud) -> dict[str, str]:
+    """Return who changed each field that differs."""
+    drift = record(cloud).drift
+    return {each.path: each.by for each in drift.fields} if drift else {}
+
+
+def test_a_new_difference_has_who_made_it_and_when() -> None:
+    cloud = ready(pool(count=2))
+    scaled(cloud, 5)
+    at = cloud.clock()
+    sweep(cloud)
+    (found,) = drift_view(cloud.ports, FIRST_PAGE)["clusters"]
+    (field,) = found["fields"]
+    assert (field["path"], field["changedBy"]) == ("nodePools[apps].count", ANN)
+    assert field["changedAt"] is not None
+    assert field["changedAt"] < at.isoformat()
+    why = why_view("one", cloud.ports)
+    assert why is not None
+    assert "differs from git in nodePools[apps].count, set in clusters/one/cluster.yaml:" in why["doing"]
+    assert "; changed 2026-01-01 00:" in why["doing"]
+    assert why["doing"].endswith(f" UTC by {ANN}")
+    assert from_json(to_json(record(cloud)), "v1") == record(cloud)
+
+
+def test_a_sweep_reads_the_log_once_for_a_new_difference_and_never_without_one() -> None:
+    cloud = ready(pool(count=2))
+    reads = asked(cloud)
+    sweep(cloud)
+    assert reads == []
+    scaled(cloud, 5)
+    sweep(cloud)
+    assert len(reads) == 1
+    sweep(cloud)
+    assert len(reads) == 1
+    assert changes(cloud) == {"nodePools[apps].count": ANN}
+    with cloud.azure.called_by(BOB):
+        tag_by_hand(cloud, ONE, own="x")
+    sweep(cloud)
+    assert len(reads) == 2
+    assert changes(cloud) == {"nodePools[apps].count": ANN, "tags.own": BOB}
+
+
+def test_another_value_of_the_same_field_is_a_new_difference() -> None:
+    cloud = ready(pool(count=2))
+    scaled(cloud, 5)
+    sweep(cloud)
+    scaled(cloud, 7, BOB)
+    sweep(cloud)
+    assert changes(cloud) == {"nodePools[apps].count": BOB}
+
+
+def test_many_clusters_of_a_subscription_cost_one_request() -> None:
+    cloud = MemoryCloud(throttle=False)
+    push(cloud, fleet_files.fleet("a", "b", "c"))
+    cloud.run()
+    reads = asked(cloud)
+    for each in cloud.state.clusters():
+        tag_by_hand(cloud, each.desired.id, own="x")
+    sweep(cloud)
+    assert len(drift_view(cloud.ports, FIRST_PAGE)["clusters"]) == 3
+    assert len(reads) == 1
+
+
+def test_the_writes_of_a_job_are_nobody_elses_and_earlier_changes_do_not_count() -> None:
+    cloud = ready(pool(count=2))
+    scaled(cloud, 5, BOB)
+    scaled(cloud, 2, BOB)
+    cloud.clock.advance(600)
+    push(cloud, files(pool(count=3)))
+    cloud.run()
+    assert pools(cloud)["apps"]["count"] == 3
+    cloud.azure.interventions.scale(ONE, "apps", 9)
+    sweep(cloud)
+    assert changes(cloud) == {"nodePools[apps].count": ""}
+
+
+def test_a_refresh_of_one_cluster_names_who_changed_it_too() -> None:
+    cloud = ready(pool(count=2))
+    scaled(cloud, 5)
+    handle(cloud, SweepPart(sweep="1", clusters=("one",)))
+    assert changes(cloud) == {"nodePools[apps].count": ANN}
+
+
+def test_a_missing_permission_is_said_once_and_is_no_error() -> None:
+    cloud = MemoryCloud(throttle=False)
+    push(cloud, fleet_files.fleet("one", "two"))
+    cloud.run()
+    asked(cloud, refuse=Unauthorized("no role"))
+    for each in cloud.state.clusters():
+        tag_by_hand(cloud, each.desired.id, own="x")
+    sweep(cloud)
+    view = drift_view(cloud.ports, FIRST_PAGE)
+    assert view["count"] == 2
+    assert view["activityLog"] == f"not permitted to read the activity log of {ONE.subscription}"
+    assert cloud.state.sweep().listings[0].problem == ""
+    own = drift_of_cluster("one", cloud.ports)
+    assert own is not None
+    assert own["activityLog"] == view["activityLog"]
+
+
+def test_a_permission_that_is_given_later_is_seen_with_the_next_new_difference() -> None:
+    cloud = ready(pool(count=2))
+    azure = cloud.ports.azure
+    asked(cloud, refuse=Unauthorized("no role"))
+    scaled(cloud, 5)
+    sweep(cloud)
+    on_azure(cloud, ListActivity, azure.call)
+    with cloud.azure.called_by(BOB):
+        tag_by_hand(cloud, ONE, own="x")
+    sweep(cloud)
+    assert drift_view(cloud.ports, FIRST_PAGE)["activityLog"] == ""
+    assert changes(cloud)["tags.own"] == BOB
+
+
+@pytest.mark.parametrize("problem", [Unavailable("no answer")])
+def test_a_log_that_does_not_answer_hides_no_drift(problem: Exception) -> None:
+    cloud = ready(pool(count=2))
+    asked(cloud, refuse=problem)
+    scaled(cloud, 5)
+    sweep(cloud)
+    assert changes(cloud) == {"nodePools[apps].count": ""}
+    assert "no answer" in drift_view(cloud.ports, FIRST_PAGE)["activityLog"]
+
+
+def test_what_the_version_before_stored_of_drift_has_nobody_who_changed_it() -> None:
+    cloud = ready(pool(count=2))
+    scaled(cloud, 5)
+    sweep(cloud)
+    stored = to_json(record(cloud)).replace(f'"by":"{ANN}",', "")
+    drift = from_json(stored, "v1").drift
+    assert drift is not None
+    assert drift.first.by == ""
+    assert replace(drift.first, by=ANN) == record(cloud).drift.first  # type: ignore[union-attr]
