@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import azure.functions as func
 
+from shared.pipeline.checks.changed_paths import check_changed_paths
 from shared.pipeline.health.timers import record_run
 from shared.pipeline.outbox import request_whole_check, request_whole_sweep
 from shared.pipeline.recovery import fleet_metrics, missed_work, retention, settings_seen
@@ -22,6 +23,8 @@ CHECK_WITHIN = 300.0
 def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func.Blueprint:
     """Return the timers: missed heads, overdue messages, the retention of records, sweeps, and checks.
 
+    The first one also has clusters checked whose Flux applies what a commit changed.
+
     The schedules of the last two are values: apps that were deployed before have no settings for them.
     """
     bp = func.Blueprint()
@@ -33,6 +36,7 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
         missed_work.plan_missed_head(ports)
         fleet_metrics.measure_fleet(ports)
         missed_work.wake_notifier(ports)
+        check_changed_paths(ports)
         record_run("plan_missed_head", ports)
 
     @bp.function_name("resend_overdue")

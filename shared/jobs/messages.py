@@ -91,8 +91,8 @@ class CheckMessage(_Versioned):
     """Check how some clusters are inside, or, without ``clusters``, begin a check of the whole fleet.
 
     ``check`` is the id of what asked for it, ``attempt`` counts how often the message waited for a token of
-    Azure's limit for credentials. ``at`` is when it is due that follows another check of a cluster which is
-    not healthy, None for any other.
+    Azure's limit for credentials. ``at`` is the moment of one that follows another check of an unhealthy
+    cluster, None for any other.
     """
 
     check: str

@@ -234,14 +234,15 @@ def request_checks(names: Sequence[str], check: str, ports: Ports, *, after: flo
 def request_next_check(record: ClusterRecord, ports: Ports, scheduled: datetime | None = None) -> None:
     """Ask for the next check of a cluster that is not known to be healthy.
 
-    All who ask for one moment ask for one message. ``scheduled`` is when the check was due that asks: it may
-    come early by the clock of its instance.
+    All who ask for one moment ask for one message, which comes when no clock is before that moment any more.
+    ``scheduled`` is the moment of the check that asks.
     """
     if not needs_check(record):
         return
     now, patience = ports.clock(), timedelta(seconds=ports.config.unhealthy_seconds)
     at = next_check(record, max(now, scheduled or now), patience)
-    _send_checks([CheckMessage(check=record.uid, clusters=(record.name,), at=at)], at, ports)
+    message = CheckMessage(check=record.uid, clusters=(record.name,), at=at)
+    _send_checks([message], at + timedelta(seconds=CLOCKS_DIFFER), ports)
 
 
 def request_rest(rest: CheckMessage, ports: Ports, after: float = 0) -> None:

@@ -109,6 +109,8 @@ class FleetRecord:
     """The clusters that are created again once their deletion has finished."""
     gaps: Gaps = field(default_factory=Gaps)
     """The heads that no webhook had announced."""
+    flux_checked: str = ""
+    """The commit whose changes were compared last with what Flux applies, "" for none yet."""
     groups_indexed: bool = False
     """Whether every cluster is a member of its resource group, as ``Clusters`` stores them."""
     routes: tuple[Route, ...] = ()

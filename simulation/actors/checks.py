@@ -13,6 +13,7 @@ from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId, ObjectRef
 from shared.jobs.record import ClusterRecord, Phase
+from shared.pipeline.checks.changed_paths import check_changed_paths
 from shared.pipeline.outbox import request_whole_check
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
@@ -39,6 +40,7 @@ class Checks:
         for _ in range(self._chance.randint(*ACTS)):
             self._loop.schedule(self._chance.uniform(0, seconds), self._act)
             self._loop.schedule(self._chance.uniform(0, seconds), self._check)
+            self._loop.schedule(self._chance.uniform(0, seconds), self._compare)
 
     def _act(self) -> None:
         """Delete a controller of Flux from a cluster that is Ready."""
@@ -65,6 +67,11 @@ class Checks:
     def _check(self) -> None:
         for cloud in self._loop.clouds:
             self._loop.run_function(cloud, request_whole_check)
+
+    def _compare(self) -> None:
+        """Let the timer look for commits that change what Flux applies."""
+        for cloud in self._loop.clouds:
+            self._loop.run_function(cloud, check_changed_paths)
 
     def check(self) -> None:
         """Let people act once more, check the clusters, and compare the records with them."""

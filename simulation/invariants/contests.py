@@ -81,11 +81,11 @@ class Contests:
                 raise RuleViolated("contested", f"{what}, which {owner} manages")
             self._change_owner(key, who)
         since = self._marked.get(key)
-        if (
-            since is not None
-            and self._context.loop.clock() - since > FROZEN
-            and not self._may_overrule(key, cloud)
-        ):
+        if since is not None and self._may_overrule(key, cloud):
+            live = self._context.oracle.live(key) or {}
+            if MARK not in live.get("tags", {}):  # the write took it off, as the operator decided
+                del self._marked[key]
+        elif since is not None and self._context.loop.clock() - since > FROZEN:
             raise RuleViolated("contested", f"{what}, which is contested since {since:%H:%M:%S}")
         if cloud is self.rival:
             self._of_rival(cloud, kind, key, owner, what)

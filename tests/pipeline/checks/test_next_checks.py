@@ -65,6 +65,19 @@ def test_a_check_on_an_instance_whose_clock_is_behind_is_not_the_last_one() -> N
     assert len(scheduled_checks(cloud)) == 1
 
 
+def test_a_check_on_such_an_instance_asks_for_no_check_that_has_just_been() -> None:
+    cloud = unread()
+    cloud.kubernetes.set_power(ONE, on=True)
+    cloud.run(seconds=400)
+    assert condition(record(cloud)).status is True
+    cloud.kubernetes.set_power(ONE, on=False)
+    with_clock(cloud, timedelta(seconds=4))
+    request_checks(["one"], "a check", cloud.ports)
+    cloud.run(seconds=1)
+    assert condition(record(cloud)).status is None
+    assert len(scheduled_checks(cloud)) == 1
+
+
 def with_clock(cloud: MemoryCloud, behind: timedelta) -> None:
     clock = cloud.ports.clock
     cloud.with_ports(lambda ports: replace(ports, clock=lambda: clock() - behind))

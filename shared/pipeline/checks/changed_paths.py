@@ -1,0 +1,91 @@
+"""Commits that change what Flux applies: clusters that no job verifies afterwards are checked minutes later.
+
+A timer compares the commit that was planned last with the one that was compared before. That takes two trees
+of GitHub, and the records only if more than manifests of Roadstead changed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from shared.fleet.resolve.repository_layout import Files, cluster_paths, shared_paths
+from shared.jobs.failures.errors import ReconcileError, Stale
+from shared.jobs.record import ClusterRecord
+from shared.pipeline.outbox import request_checks
+from shared.pipeline.repository.commit_reader import read_files
+from shared.pipeline.worker.steps.context import StepContext
+from shared.pipeline.worker.steps.flux.verify import pulls_the_fleet
+from shared.ports import Ports
+
+log = logging.getLogger(__name__)
+
+SETTLED = timedelta(minutes=3)
+"""So long after a plan Flux has fetched the commit, as it looks every minute, and has mostly applied it."""
+GIVES_UP = timedelta(minutes=30)
+"""So long GitHub is asked again for a commit that it does not show: a forced push may have removed it."""
+MOST = 100
+"""How many clusters are checked because of one commit: each path has one before another has its second."""
+
+
+def check_changed_paths(ports: Ports) -> None:
+    """Ask that clusters are checked whose Flux applies what the newest commit changed; once for a commit."""
+    fleet = ports.state.fleet()
+    if fleet.planning or fleet.commit in ("", fleet.flux_checked):
+        return
+    plan_record = ports.state.plan(fleet.commit)
+    age = ports.clock() - plan_record.at if plan_record else timedelta()
+    if age < SETTLED:
+        return
+    try:
+        names = _following(fleet.flux_checked, fleet.commit, ports) if fleet.flux_checked else ()
+    except ReconcileError as error:
+        log.warning("what %s changes is not known: %s: %s", fleet.commit[:8], error.kind, error)
+        if age < GIVES_UP:
+            return
+        names = ()
+    request_checks(names, f"paths:{fleet.commit}", ports)
+    try:
+        ports.state.save_fleet(replace(fleet, flux_checked=fleet.commit))
+    except Stale:
+        log.info(
+            "the planner has saved the fleet's record meanwhile; the next run of the timer compares again"
+        )
+
+
+def _following(before: str, commit: str, ports: Ports) -> Sequence[str]:
+    """Return the idle clusters whose Flux applies what changed between two commits, ``MOST`` at most."""
+    changed = _changed(read_files(before, ports), read_files(commit, ports))
+    if not changed:
+        return ()
+    groups: defaultdict[tuple[str, str, str], list[ClusterRecord]] = defaultdict(list)
+    for record in ports.state.clusters():
+        if record.idle and record.commit != commit:
+            flux = record.document["spec"]["flux"]
+            groups[flux["repository"], flux["branch"], flux["path"]].append(record)
+    ranked = [
+        (rank, record.name)
+        for (_, _, path), records in groups.items()
+        if _covers(path, changed) and pulls_the_fleet(StepContext.of(records[0], ports))
+        for rank, record in enumerate(records)
+    ]
+    return [name for _, name in sorted(ranked)[:MOST]]
+
+
+def _changed(before: Files, after: Files) -> frozenset[str]:
+    """Return the paths that differ, without the manifests of Roadstead."""
+    differing = dict(before.blobs.items() ^ after.blobs.items())
+    manifests = {path for files in (before, after) for path in _manifests(files)}
+    return frozenset(differing) - manifests
+
+
+def _manifests(files: Files) -> Iterable[str]:
+    return (*shared_paths(files), *cluster_paths(files, files.folders))
+
+
+def _covers(path: str, changed: Iterable[str]) -> bool:
+    folder = path.removeprefix("./").strip("/")
+    return any(not folder or each.startswith(f"{folder}/") for each in changed)
