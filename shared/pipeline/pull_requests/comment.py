@@ -21,6 +21,7 @@ from shared.fleet.planning.call_estimate import AzureCalls, azure_calls
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.fleet.resolve.problems import Problem, number_of
 from shared.pipeline.pull_requests.markdown import code, details, fence, fit, line, prose, table
+from shared.pipeline.pull_requests.warnings import warnings_of
 from shared.ports import Annotation, Check, CommitStatus
 from shared.ports.repository import status_line
 
@@ -31,7 +32,6 @@ DIFF_LINES = 200
 LINES_COMPARED = 4_000
 """More lines are not compared: the time that a diff takes may grow with the square of their number."""
 PROBLEMS_SHOWN = 100
-WARNINGS_SHOWN = 20
 NAMES_TOGETHER = 100
 CHANGES_SHOWN = 100
 
@@ -148,22 +148,11 @@ def _parts(view: PullPlan) -> Iterator[str]:
     if view.note:
         yield f"> [!NOTE]\n> {prose(view.note)}"
     yield from _problems(view)
-    yield from _warnings("Retirements of AKS", view.retirements)
+    yield from warnings_of("Retirements of AKS", view.retirements)
     if view.stale:
         yield f"> [!NOTE]\n> {prose(view.stale)}"
-    yield from _warnings("Exemptions from drift that end", view.exemptions)
+    yield from warnings_of("Exemptions from drift that end", view.exemptions)
     yield from _items(view)
-
-
-def _warnings(title: str, warnings: Sequence[Problem]) -> Iterator[str]:
-    shown = [
-        (code(f"{each.file}:{each.line}"), code(each.field), prose(each.message))
-        for each in warnings[:WARNINGS_SHOWN]
-    ]
-    if shown:
-        yield f"#### {title}\n\n" + table(("place", "field", "warning"), shown)
-    if len(warnings) > len(shown):
-        yield f"{len(warnings) - len(shown)} more warnings are not shown."
 
 
 def _place(view: PullPlan) -> str:

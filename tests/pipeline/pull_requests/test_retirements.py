@@ -9,7 +9,8 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resolve.problems import Problem
 from shared.fleet.retirements.table import AS_OF
-from shared.pipeline.pull_requests.comment import COMMENT_LIMIT, WARNINGS_SHOWN, PullPlan, comment_of
+from shared.pipeline.pull_requests.comment import COMMENT_LIMIT, PullPlan, comment_of
+from shared.pipeline.pull_requests.warnings import WARNINGS_SHOWN
 from tests.support import fleet_files
 from tests.support.proposals import Repo
 
