@@ -50,14 +50,14 @@ def links_of_statuses_have_no_scheme(patch: pytest.MonkeyPatch) -> None:
 
 
 FAULT_MUTATIONS = (
-    mutation(times_of_a_wrong_clock_are_believed, "clock-jump", "lost work"),
+    mutation(times_of_a_wrong_clock_are_believed, "clock-jump", "lost work", "orphan"),
     mutation(a_refusal_empties_no_bucket, "limit-used-up", "rate limit"),
     mutation(the_version_before_did_not_know_what_it_created, "version-before", "orphan"),
     mutation(links_of_statuses_have_no_scheme, "other-settings", "open status"),
     mutation(
         two_planners_may_plan_at_once,
         "list-in-pages",
-        *("unrequested delete", "unrequested change", "untrue", "lost record", "lost work"),
+        *("unrequested delete", "unrequested change", "untrue", "lost record", "lost work", "open status"),
         often="add remove",
     ),
     mutation(

@@ -202,7 +202,7 @@ MUTATIONS = (
     mutation(
         a_cluster_that_is_being_deleted_takes_a_new_spec,
         "refused",
-        *("unrequested change", "tombstone"),
+        *("unrequested change", "tombstone", "lost work"),
         often="remove add",
     ),
     mutation(
@@ -230,7 +230,7 @@ MUTATIONS = (
     mutation(
         a_stale_head_is_not_confirmed,
         "stale-head",
-        *("unrequested delete", "unrequested change"),
+        *("unrequested delete", "unrequested change", "gaps"),
         often="add remove",
     ),
     mutation(an_old_read_of_the_branch_serves_every_request, "", "lost work"),
