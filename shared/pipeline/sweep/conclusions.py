@@ -21,7 +21,7 @@ from shared.jobs.reporting.events import Event, correction_event, drift_event, e
 from shared.jobs.transitions.apply_comparison import apply_comparison, start_correction
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.pipeline.facts import store_fact
-from shared.pipeline.outbox import request_next_check, send_continuation
+from shared.pipeline.outbox import MAX_SKEW, request_next_check, send_continuation
 from shared.pipeline.sweep.activity import ActivityLog
 from shared.pipeline.sweep.sources import Sources
 from shared.pipeline.sweep.verdicts import Found, finding_of_sweep, verdict
@@ -35,8 +35,7 @@ MISSING = "the cluster"
 MISSING_CLUSTER = Difference(MISSING, "exists", None)
 """A whole cluster that differs, as it is counted among the corrections."""
 SETTLED = timedelta(minutes=2)
-"""How long before a list a record must have been written: Azure may list a cluster as it was a moment ago.
-One that was written that long after it has the time of a wrong clock."""
+"""How long before a list a record must have been written: Azure may list a cluster as it was a moment ago."""
 
 
 def conclude_from_list(
@@ -47,8 +46,8 @@ def conclude_from_list(
     Return whether the cluster is not Ready any more, or is so again.
     """
     record = ports.state.cluster(name)
-    if record is None or not record.idle or abs(listed_at - record.updated) <= SETTLED:
-        return False
+    if record is None or not record.idle or -MAX_SKEW <= listed_at - record.updated <= SETTLED:
+        return False  # one that was written later than this can last has the time of a wrong clock
     return conclude(record, existing, sources, activity, ports)
 
 

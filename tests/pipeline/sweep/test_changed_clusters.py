@@ -12,6 +12,9 @@ from shared.jobs.messages import SweepPart
 from shared.jobs.record import Phase
 from shared.pipeline.api.acts.takeover import take_over
 from shared.pipeline.api.views.clusters import cluster_detail, fleet_view
+from shared.pipeline.sweep.activity import ActivityLog
+from shared.pipeline.sweep.conclusions import conclude_from_list
+from shared.pipeline.sweep.sources import Sources
 from tests.support.one_cluster import ONE, advice, cluster, files, pool, ready, record
 from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.sweeps import handle, ready_condition, sweep
@@ -52,6 +55,17 @@ def test_a_record_with_the_time_of_a_wrong_clock_is_compared_like_any_other() ->
     cloud.azure.interventions.stop(ONE)
     sweep(cloud)
     assert ready_condition(record(cloud)) == (False, "ClusterStopped")
+
+
+def test_a_record_that_was_written_after_the_list_is_not_compared_with_it() -> None:
+    cloud = ready()
+    cloud.azure.interventions.stop(ONE)
+    listed = cluster(cloud)
+    for minutes in (1, 3, 9):
+        written = cloud.state.save(replace(record(cloud), updated=cloud.clock() + timedelta(minutes=minutes)))
+        sources, activity = Sources("", cloud.ports), ActivityLog(cloud.ports, {})
+        assert not conclude_from_list("one", listed, cloud.clock(), sources, activity, cloud.ports)
+        assert record(cloud) == written
 
 
 def failed_by_hand(cloud: MemoryCloud, *, in_pool: bool) -> None:
