@@ -210,7 +210,8 @@ def _start(
             return _Started(item, record)
         try:
             job = replace(accepted.job, small_change=small)
-            job = starting(job, at) if at is not None and record is None else job
+            if at is not None and record is None and at > accepted.created:
+                job = starting(job, at)
             saved = ports.state.save(replace(accepted, job=job, installation=fleet.installation))
         except Stale:
             # A worker has saved its step since: accept on top of that record.

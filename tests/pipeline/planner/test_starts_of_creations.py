@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
 from shared.jobs.starts import PACE
 from shared.pipeline.api.views.why import why_view
 from tests.support.fleet_files import cluster, fleet
-from tests.support.hand_overs import CONFIG, plan_steps
+from tests.support.hand_overs import CONFIG, plan_step, plan_steps
 from tests.support.pipeline_runs import phases, push
 
 MANY = [f"c{number:02}" for number in range(PACE.usable + 8)]
@@ -66,3 +68,16 @@ def test_a_commit_that_changes_a_cluster_before_its_start_does_not_wait_for_it()
     assert record is not None
     assert record.generation == 2
     assert record.creation_requested
+
+
+def test_a_hand_over_that_takes_long_or_is_continued_late_does_not_move_the_starts() -> None:
+    parts = replace(CONFIG, handover_clusters=10, handover_seconds=0)
+    cloud = MemoryCloud(config=parts)
+    push(cloud, fleet(*MANY))
+    while cloud.state.fleet().planning or not cloud.state.clusters():
+        plan_step(cloud)
+        cloud.clock.advance(1)
+    first, last = cloud.state.clusters()[0], cloud.state.clusters()[-1]
+    assert last.created - first.created >= timedelta(seconds=4)
+    waits = (last.job.next_run.at - first.created).total_seconds()
+    assert waits == pytest.approx(8 / PACE.per_second, abs=0.001)
