@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId
@@ -42,3 +43,12 @@ def take_tokens(cloud: MemoryCloud, cluster: ClusterId, number: int) -> None:
     with suppress(RateLimited):
         for _ in range(number):
             limiter.call(cluster.subscription, (AKS_OTHER,), lambda: None)
+
+
+def refused_since(cloud: MemoryCloud, name: str) -> None:
+    """Let a cluster have a spec that the version before accepted, and this one refuses."""
+    record = cloud.state.cluster(name)
+    assert record is not None
+    spec = record.document["spec"] | {"sku": "nonsense"}
+    saved = cloud.state.save(replace(record, document=record.document | {"spec": spec}))
+    assert saved.desired.problem

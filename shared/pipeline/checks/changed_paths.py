@@ -17,7 +17,6 @@ from shared.jobs.failures.errors import ReconcileError, Stale
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.outbox import request_checks
 from shared.pipeline.repository.commit_reader import read_files
-from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.verify import pulls_the_fleet
 from shared.ports import Ports
 
@@ -69,7 +68,7 @@ def _following(before: str, commit: str, ports: Ports) -> Sequence[str]:
     ranked = [
         (rank, record.name)
         for (_, _, path), records in groups.items()
-        if _covers(path, changed) and pulls_the_fleet(StepContext.of(records[0], ports))
+        if _covers(path, changed) and pulls_the_fleet(records[0], ports.config)
         for rank, record in enumerate(records)
     ]
     return [name for _, name in sorted(ranked)[:MOST]]

@@ -65,7 +65,8 @@ def _handle(message: CheckMessage, ports: Ports) -> None:
         if record is None:
             continue
         if not record.idle:
-            request_next_check(record, ports, message.at)
+            if record.job.active:
+                request_next_check(record, ports, message.at)
         elif not _affordable(record, waiting, limiter) or not _check(record, message, limiter, ports):
             waiting.append(record)
     if waiting:
@@ -95,8 +96,12 @@ def _affordable(record: ClusterRecord, waiting: list[ClusterRecord], limiter: Ra
 
 def _check(record: ClusterRecord, message: CheckMessage, limiter: RateLimiter, ports: Ports) -> bool:
     """Read one cluster, and save what is so of it; return False where a token for that is missing."""
+    why = ""
     if record.finding and not of_health(record.finding):
         why = f"a sweep found {record.finding}: {record.job.reason}"
+    elif record.desired.problem:
+        why = f"this version refuses what was accepted: {record.desired.problem}"
+    if why:
         conclude(record, unknown(why), record.api_server, message, ports)
         return True
     access = ClusterAccess(record)

@@ -21,7 +21,6 @@ from shared.pipeline.checks.reading import Reading
 from shared.pipeline.facts import store_fact
 from shared.pipeline.outbox import request_next_check, request_status_again
 from shared.pipeline.sweep.conclusions import written_beside
-from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.verify import pulls_the_fleet
 from shared.ports import Ports
 
@@ -58,7 +57,7 @@ def _cause(fault: Fault, record: ClusterRecord, ports: Ports) -> str:
     if not commit:
         return ""
     by = ""
-    if pulls_the_fleet(StepContext.of(record, ports)):
+    if pulls_the_fleet(record, ports.config):
         try:
             authors = ports.repository.authors(commit, fault.path.removeprefix("./"))
         except ReconcileError as error:

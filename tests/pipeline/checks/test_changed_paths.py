@@ -12,6 +12,7 @@ from shared.jobs.health import HealthCondition
 from shared.pipeline.checks import changed_paths
 from shared.pipeline.checks.changed_paths import SETTLED, check_changed_paths
 from tests.support import fleet_files
+from tests.support.checks import condition, refused_since
 from tests.support.one_cluster import files, ready, record
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around
@@ -121,3 +122,16 @@ def test_a_read_that_fails_is_repeated_for_half_an_hour(seconds: float, again: b
 
 def _fails(_: str) -> Any:
     raise Unavailable("GitHub did not answer")
+
+
+def test_a_spec_that_this_version_refuses_stops_neither_the_timer_nor_the_check_of_another_cluster() -> None:
+    cloud = known(fleet_files.fleet("one", "two"))
+    refused_since(cloud, "one")
+    push(cloud, fleet_files.fleet("one", "two") | BROKEN)
+    cloud.run()
+    refused_since(cloud, "one")
+    tick(cloud)
+    assert cloud.state.fleet().flux_checked == cloud.repository.head("main")
+    one, two = cloud.state.clusters()
+    assert (condition(one).status, condition(two).status) == (None, False)
+    assert "this version refuses what was accepted" in condition(one).message

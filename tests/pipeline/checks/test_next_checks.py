@@ -134,3 +134,13 @@ def test_an_unhealthy_cluster_whose_message_the_queue_gave_up_is_checked_again_a
     letter = ReceivedDeadLetter("jobs", "7:m", cloud.clock(), body, body.decode())
     handle_dead_letter(letter, cloud.ports)
     assert len(scheduled_checks(cloud)) == 1
+
+
+def test_a_cluster_whose_job_has_failed_is_not_checked_until_its_next_job() -> None:
+    cloud = unread()
+    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
+    push(cloud, files(ENTRA + "  tags: {a: b}\n"))
+    cloud.run(seconds=1200, until=lambda: phases(cloud) == {"one": Phase.FAILED})
+    assert phases(cloud) == {"one": Phase.FAILED}
+    cloud.run(seconds=1200)
+    assert scheduled_checks(cloud) == []

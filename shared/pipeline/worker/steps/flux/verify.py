@@ -22,12 +22,13 @@ from shared.fleet.kubernetes.rollout import unfinished
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.drift import Verified
 from shared.jobs.outcomes import Done, Outcome, Restart, Wait
+from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.steps import drain
 from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS, busy, running_of
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.components import rollout_wait
 from shared.pipeline.worker.steps.flux.sync import request_of
-from shared.ports import KubernetesApi
+from shared.ports import FleetConfig, KubernetesApi
 from shared.ports.azure import GetCluster
 
 
@@ -113,7 +114,7 @@ def _older_commit(context: StepContext, revision: str) -> Wait | None:
     the job if git says so, or if it is the head that the planner planned last: after a forced push it need
     not be a descendant.
     """
-    if not pulls_the_fleet(context) or _follows(context, revision):
+    if not pulls_the_fleet(context.record, context.ports.config) or _follows(context, revision):
         return None
     wanted = context.record.commit[:8]
     reason = f"Flux: the source is at {revision or 'no revision'}, which does not contain commit {wanted}"
@@ -126,17 +127,17 @@ def _follows(context: StepContext, revision: str) -> bool:
     Where commits come faster than Flux applies them, it never has applied what it fetched last.
     """
     commit, wanted = commit_of(revision), context.record.commit
-    if not commit or not pulls_the_fleet(context):
+    if not commit or not pulls_the_fleet(context.record, context.ports.config):
         return False
     fleet = context.ports.state.fleet()
     newest = commit in (wanted, fleet.planning or fleet.commit)
     return newest or context.ports.repository.is_descendant(commit, wanted)
 
 
-def pulls_the_fleet(context: StepContext) -> bool:
-    """Return whether Flux pulls the tracked branch of the fleet repository."""
-    config, flux = context.ports.config, context.desired.spec.flux
-    name = urlsplit(flux.repository).path.strip("/").removesuffix(".git").lower()
+def pulls_the_fleet(record: ClusterRecord, config: FleetConfig) -> bool:
+    """Return whether Flux pulls the tracked branch of the fleet repository, whatever else the spec has."""
+    flux = record.document["spec"]["flux"]
+    name = urlsplit(flux["repository"]).path.strip("/").removesuffix(".git").lower()
     ours = {config.repository.lower(), config.previous_repository.lower()}
-    same = name in ours and flux_objects.is_on_host(flux.repository, config.git_host)
-    return same and flux.branch == config.branch
+    same = name in ours and flux_objects.is_on_host(flux["repository"], config.git_host)
+    return same and bool(flux["branch"] == config.branch)
