@@ -49,6 +49,6 @@ def refused_since(cloud: MemoryCloud, name: str) -> None:
     """Let a cluster have a spec that the version before accepted, and this one refuses."""
     record = cloud.state.cluster(name)
     assert record is not None
-    spec = record.document["spec"] | {"sku": "nonsense"}
-    saved = cloud.state.save(replace(record, document=record.document | {"spec": spec}))
+    spec = {**record.document["spec"], "sku": "nonsense"}
+    saved = cloud.state.save(replace(record, document={**record.document, "spec": spec}))
     assert saved.desired.problem
