@@ -148,13 +148,16 @@ class Reviewers:
         return next(pull for pull in self._github.listed(state="all") if pull.number == story.number)
 
     def _note(self, story: Story) -> None:
-        """Note which deletes the reviews of a merged pull request approve now."""
+        """Note which deletes the reviews of a merged pull request approve now.
+
+        One without a record is among them: tables that are restored may have its record again.
+        """
         pull = self._pull(story)
         review = approving(self._github.reviews.of(story.number), pull.sha) if pull.merged else None
         if review is None:
             return
-        records = [self._cloud.state.cluster(name) for name in story.removed]
-        names = {r.name for r in records if r is not None and r.created < review.at}
+        records = {name: self._cloud.state.cluster(name) for name in story.removed}
+        names = {name for name, r in records.items() if r is None or r.created < review.at}
         self._operators.history.approved[pull.merge_commit] |= names
         self._loop.log("    which approves %s of %s", sorted(names), pull.merge_commit[:8])
 

@@ -45,7 +45,8 @@ class Gaps:
         if (gap.commit, pushed) in counted:
             raise RuleViolated(RULE, f"{what} is counted as a gap twice")
         known = self._announced.get((fleet, gap.commit, pushed))
-        if known is not None and known < self._context.loop.actor.since:
+        kept = cloud.state.announced_at(gap.commit) == pushed  # what is months old may have been purged
+        if known is not None and kept and known < self._context.loop.actor.since:
             raise RuleViolated(RULE, f"{what} is counted as a gap, and was announced before")
         counted.append((gap.commit, pushed))
 

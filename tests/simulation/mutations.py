@@ -197,7 +197,7 @@ def mutation(
 
 MUTATIONS = (
     mutation(records_are_saved_over_any_version, "freeze-before freeze-after", "lost record", "tombstone"),
-    mutation(overdue_messages_are_not_sent_again, "", "lost work"),
+    mutation(overdue_messages_are_not_sent_again, "", "lost work", "open status"),
     mutation(no_message_is_sent_again, "crash-after", "lost work"),
     mutation(
         a_cluster_that_is_being_deleted_takes_a_new_spec,

@@ -26,11 +26,18 @@ Place = tuple[str, tuple[Any, ...]]
 
 
 def live_of(spec: dict[str, Any]) -> dict[str, Any]:
-    """Return what Azure shows of a new cluster; reject specs that Azure refuses."""
+    """Return what Azure shows of a cluster after its first job; reject specs that Azure refuses.
+
+    AKS creates every node pool running, and a write of that job stops it.
+    """
     try:
-        return copy.deepcopy(created(desired(**spec)))
+        live = copy.deepcopy(created(desired(**spec)))
     except InvalidManifest:
         reject()
+    for number, each in enumerate(spec.get("nodePools", ())):
+        if "powerState" in each:
+            live["properties"]["agentPoolProfiles"][number]["powerState"] = dict(each["powerState"])
+    return live
 
 
 def drift(spec: dict[str, Any], live: dict[str, Any], before: dict[str, Any]) -> list[Difference]:
