@@ -45,6 +45,8 @@ CHECK_SESSIONS = 8
 """In how many sessions the messages of a check are, so how many clusters are checked at a time."""
 REPORT_SECONDS = 5
 """Requests for a report within this many seconds are one message."""
+REFRESH_SECONDS = 5
+"""Requests for a whole sweep or check within this many seconds are one message."""
 NOTIFY_SECONDS = 15
 """Requests for notifications within this many seconds are one message."""
 
@@ -211,15 +213,27 @@ def request_sweep(part: SweepPart, ports: Ports, *, after: float = 0, attempt: i
 
 
 def request_whole_sweep(ports: Ports, *, within: float = 0) -> None:
-    """Ask for a sweep at a random moment within so many seconds; one request a minute gets through."""
-    minute, seconds = int(ports.clock().timestamp() // 60), within * ports.random() if within else 0
-    request_sweep(SweepPart(sweep=str(minute)), ports, after=seconds)
+    """Ask for a sweep, see ``_begins``."""
+    number, seconds = _begins(within, ports)
+    request_sweep(SweepPart(sweep=str(number)), ports, after=seconds)
 
 
 def request_whole_check(ports: Ports, *, within: float = 0) -> None:
-    """Ask that all clusters are checked at a random moment within so many seconds; once a minute at most."""
-    minute, seconds = int(ports.clock().timestamp() // 60), within * ports.random() if within else 0
-    _send_checks([CheckMessage(check=str(minute))], _later(seconds, ports), ports)
+    """Ask that all clusters are checked, see ``_begins``."""
+    number, seconds = _begins(within, ports)
+    _send_checks([CheckMessage(check=str(number))], _later(seconds, ports), ports)
+
+
+def _begins(within: float, ports: Ports) -> tuple[int, float]:
+    """Return the number of what was asked for, and in how many seconds it begins; one number is one message.
+
+    With ``within`` it begins at a random moment of so many seconds, once for all requests of a minute.
+    Without it, requests within ``REFRESH_SECONDS`` share one that begins after all of them.
+    """
+    if within:
+        return int(ports.clock().timestamp() // 60), within * ports.random()
+    slot, at = _slot(REFRESH_SECONDS, 0, ports)
+    return slot, (at - ports.clock()).total_seconds()
 
 
 def request_checks(names: Sequence[str], check: str, ports: Ports, *, after: float = 0) -> None:

@@ -28,7 +28,10 @@ TOGETHER = 200
 
 
 def request_checks(names: Sequence[str], part: SweepPart, ports: Ports) -> None:
-    """Ask that clusters are read one by one that the list of a subscription lacks."""
+    """Ask that clusters are read one by one about which a list decides nothing.
+
+    ``part`` has its subscription where it lacks them.
+    """
     for first in range(0, len(names), TOGETHER):
         some = tuple(names[first : first + TOGETHER])
         request_sweep(SweepPart(sweep=part.sweep, clusters=some, subscription=part.subscription), ports)

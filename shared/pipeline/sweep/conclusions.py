@@ -40,14 +40,16 @@ SETTLED = timedelta(minutes=2)
 
 def conclude_from_list(
     name: str, existing: Json, listed_at: datetime, sources: Sources, activity: ActivityLog, ports: Ports
-) -> bool:
+) -> bool | None:
     """Conclude what a list shows of a cluster, unless its record was written at about that time.
 
-    Return whether the cluster is not Ready any more, or is so again.
+    Return whether the cluster is not Ready any more, or is so again; None where only a newer read can tell.
     """
     record = ports.state.cluster(name)
-    if record is None or not record.idle or -MAX_SKEW <= listed_at - record.updated <= SETTLED:
-        return False  # one that was written later than this can last has the time of a wrong clock
+    if record is None or not record.idle:
+        return False
+    if -MAX_SKEW <= listed_at - record.updated <= SETTLED:
+        return None  # one that was written later than this can last has the time of a wrong clock
     return conclude(record, existing, sources, activity, ports)
 
 

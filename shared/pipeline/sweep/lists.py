@@ -32,9 +32,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Compared:
-    """The idle clusters that a list lacks, by name, and whether it changed a record."""
+    """The idle clusters that a list lacks, by name, and whether it changed a record.
+
+    ``newer`` are those whose record is about as new as the list, or newer: it decides nothing about them.
+    """
 
     lacking: Sequence[str]
+    newer: Sequence[str]
     changed: bool
 
 
@@ -51,7 +55,7 @@ def compare(
 
     ``installation`` is the id of this app's state, ``started`` when the list was asked for.
     """
-    lacking, changed = [], False
+    lacking, newer, changed = [], [], False
     for summary in summaries:
         if not summary.idle:
             continue
@@ -61,8 +65,11 @@ def compare(
         if existing is None:
             lacking.append(summary.name)
         else:
-            changed = conclude_from_list(summary.name, existing, started, sources, activity, ports) or changed
-    return Compared(lacking, changed)
+            concluded = conclude_from_list(summary.name, existing, started, sources, activity, ports)
+            if concluded is None:
+                newer.append(summary.name)
+            changed = changed or bool(concluded)
+    return Compared(lacking, newer, changed)
 
 
 def read_list(subscription: str, ports: Ports) -> Mapping[str, Json]:

@@ -131,6 +131,7 @@ def _list(
     activity = ActivityLog(ports, {before.subscription: before.at})
     compared = compare(listed, summaries, installation, started, sources, activity, ports)
     request_checks(compared.lacking, part, ports)
+    request_checks(compared.newer, part.model_copy(update={"subscription": ""}), ports)
     orphans = orphans_of(listed, summaries, before, started, limiter.over(ports))
     unread = activity.problems.get(before.subscription, before.activity)
     after = replace(before, at=started, problem="", orphans=orphans, activity=unread)

@@ -15,6 +15,7 @@ from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.pipeline.api.acts.replay import replay
+from shared.pipeline.outbox import request_whole_sweep
 from tests.support.one_cluster import ONE, advice, cluster, files, pool, pools, ready, record, suspended
 from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.replaced_ports import around
@@ -63,6 +64,16 @@ def test_a_pool_that_somebody_scales_differs_in_its_count_until_it_is_scaled_bac
     assert (drifted(record(cloud)), in_sync(cloud)) == ({}, (True, "Done"))
     reasons = [event.reason for event in cloud.state.events("one", 2)]
     assert reasons == ["InSync", "Drifted"]
+
+
+def test_a_refresh_right_after_a_job_or_another_refresh_finds_what_was_changed_meanwhile() -> None:
+    cloud = ready(pool())
+    for count in (3, 4):
+        cloud.azure.interventions.scale(ONE, "apps", count)
+        cloud.azure.complete_due()
+        request_whole_sweep(cloud.ports)
+        cloud.run(seconds=30)
+        assert drifted(record(cloud)) == {"nodePools[apps].count": ("2", str(count))}
 
 
 def test_the_count_under_an_autoscaler_is_no_drift_and_its_record_is_not_read() -> None:
