@@ -11,7 +11,7 @@ from shared.fleet.drift.activity import Activity, Change, changed_by, writes_in
 from shared.fleet.resource_ids import SubscriptionId
 from shared.jobs.failures.errors import ReconcileError, Unauthorized
 from shared.jobs.record import READY, ClusterRecord
-from shared.pipeline.worker.rate_limiter import RateLimited
+from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.ports import Ports
 from shared.ports.activity_log import ListActivity, events_between
 
@@ -30,6 +30,7 @@ class ActivityLog:
 
     A sweep without new differences reads nothing. That a log cannot be read is no error: ``problems`` says
     why, by subscription, "" where it was read. ``listed`` is when the clusters of each were listed before.
+    Subscriptions are in lower case, as the lists have them.
     """
 
     ports: Ports
@@ -44,7 +45,7 @@ class ActivityLog:
         times = [self.ports.clock() - LONGEST]
         times += [listed - LATE] if listed else []
         times += [ready.since] if ready else []
-        return changed_by(self._writes(cluster.subscription), cluster.resource, path, max(times))
+        return changed_by(self._writes(cluster.subscription.lower()), cluster.resource, path, max(times))
 
     def _writes(self, subscription: str) -> Sequence[Activity]:
         if subscription not in self._read:
@@ -52,7 +53,9 @@ class ActivityLog:
             now = self.ports.clock()
             asked = ListActivity(SubscriptionId(subscription), filter=events_between(now - LONGEST, now))
             try:
-                self._read[subscription] = writes_in(self.ports.azure.call(asked).documents)
+                # A limiter of its own: the sweep repeats nothing when the log has to wait.
+                azure = RateLimiter(None, self.ports).over(self.ports).azure
+                self._read[subscription] = writes_in(azure.call(asked).documents)
             except Unauthorized:
                 self.problems[subscription] = NOT_PERMITTED
             except (RateLimited, ReconcileError) as error:

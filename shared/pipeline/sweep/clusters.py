@@ -50,7 +50,7 @@ def check(part: SweepPart, attempt: int, end: float, sources: Sources, ports: Po
     """
     limiter = RateLimiter(None, ports, part.reservations)
     listed = {each.subscription: each.at for each in ports.state.sweep().listings}
-    activity = ActivityLog(limiter.over(ports), listed)
+    activity = ActivityLog(ports, listed)
     absent: list[str] = []
     lacking: list[str] = []
     changed = False

@@ -128,7 +128,7 @@ def _list(
         log.warning("the clusters of %s cannot be listed: %s: %s", before.subscription, error.kind, error)
         retry(part, error, attempt, ports)
         return replace(before, problem=f"its clusters cannot be listed: {error.kind}: {error}"), False
-    activity = ActivityLog(limiter.over(ports), {before.subscription: before.at})
+    activity = ActivityLog(ports, {before.subscription: before.at})
     compared = compare(listed, summaries, installation, started, sources, activity, ports)
     request_checks(compared.lacking, part, ports)
     orphans = orphans_of(listed, summaries, before, started, limiter.over(ports))

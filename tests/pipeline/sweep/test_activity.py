@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -10,16 +11,18 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import Unauthorized, Unavailable
 from shared.jobs.messages import SweepPart
+from shared.jobs.rate_limits import ARM_READ
 from shared.jobs.record import from_json, to_json
 from shared.pipeline.api.views.drift import drift_of_cluster, drift_view
 from shared.pipeline.api.views.parts import FIRST_PAGE
 from shared.pipeline.api.views.why import why_view
 from shared.ports.activity_log import ListActivity
+from shared.ports.azure import GetCluster
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, files, pool, pools, ready, record
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import on_azure
-from tests.support.sweeps import change_pool_by_hand, handle, sweep, tag_by_hand
+from tests.support.sweeps import change_pool_by_hand, handle, sweep, tag_by_hand, use_up_reads
 
 ANN, BOB = "ann@example.com", "bob@example.com"
 
@@ -141,6 +144,47 @@ def test_a_missing_permission_is_said_once_and_is_no_error() -> None:
     own = drift_of_cluster("one", cloud.ports)
     assert own is not None
     assert own["activityLog"] == view["activityLog"]
+
+
+def test_the_reason_is_kept_of_a_subscription_whose_id_has_capital_letters() -> None:
+    cloud = MemoryCloud(throttle=False)
+    spelled = "ABCDEF00-0000-0000-0000-00000000000A"
+    cloud.azure.engine.subscriptions = (spelled.lower(), spelled)
+    content = fleet_files.fleet("one")
+    manifest = content["clusters/one/cluster.yaml"].decode()
+    manifest = manifest.replace("spec:\n", f"spec:\n  subscriptionId: {spelled}\n", 1)
+    push(cloud, content | {"clusters/one/cluster.yaml": manifest.encode()})
+    cloud.run()
+    asked(cloud, refuse=Unauthorized("no role"))
+    tag_by_hand(cloud, record(cloud).desired.id, own="x")
+    sweep(cloud)
+    reason = f"not permitted to read the activity log of {spelled.lower()}"
+    assert drift_view(cloud.ports, FIRST_PAGE)["activityLog"] == reason
+
+
+def test_a_log_that_has_to_wait_for_the_read_limit_reserves_no_token_for_the_reads_before() -> None:
+    cloud = MemoryCloud(throttle=False)
+    push(cloud, fleet_files.fleet("a", "b", "c"))
+    cloud.run()
+    azure, key, full_at = cloud.ports.azure, f"{ONE.subscription}|{ARM_READ.name}", list[datetime]()
+    cloud.ports.token_cache.drop(key)
+
+    def used_up(operation: GetCluster) -> Any:
+        if operation.target.name == "c":
+            use_up_reads(cloud, ONE, 600)
+            bucket = cloud.state.bucket(key)
+            assert bucket is not None
+            full_at.append(bucket.full_at)
+        return azure.call(operation)
+
+    for each in cloud.state.clusters():
+        if each.name == "c":
+            tag_by_hand(cloud, each.desired.id, own="x")
+    on_azure(cloud, GetCluster, used_up)
+    handle(cloud, SweepPart(sweep="1", clusters=("a", "b", "c")))
+    bucket = cloud.state.bucket(key)
+    assert bucket is not None
+    assert (bucket.full_at - full_at[0]) // ARM_READ.interval == 1, "that of the log's own read"
 
 
 def test_a_permission_that_is_given_later_is_seen_with_the_next_new_difference() -> None:
