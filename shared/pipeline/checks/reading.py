@@ -44,13 +44,14 @@ def read(context: StepContext) -> Reading:
     wanted = flux_objects.sync_objects(context.desired, None)
     by_ref = {flux_objects.ref_of(one): one for one in objects}
     faults += health.sync_faults(wanted, by_ref)
-    if health.uses_credentials(by_ref.get(flux_objects.SOURCE)):
-        faults += health.credential_faults(api.get(flux_objects.SECRET))
+    with_secret = health.uses_credentials(by_ref.get(flux_objects.SOURCE))
+    of_secret = list(health.credential_faults(api.get(flux_objects.SECRET))) if with_secret else []
+    faults += of_secret
     nodes = api.list("v1", "Node")
     node_faults = list(health.node_faults(nodes, now))
 
     count, applied = Count(now, context.record.inside), {flux_objects.ref_of(one) for one in components}
-    parts = [count.components(len(components), in_components)]
+    parts = [count.components(len(components) + with_secret, [*in_components, *of_secret])]
     parts += [count.flux(kind, listed, faults) for kind, listed in of_flux.items()]
     parts += count.pools(nodes, POOL_LABEL, node_faults)
     for kind, listed in workloads.items():

@@ -12,7 +12,10 @@ from localcloud.kubernetes.world.writes.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux_objects import SECRET, GitCredentials
+from shared.fleet.kubernetes.inside import COMPONENT
 from shared.jobs.record import Phase, to_json
+from shared.pipeline.api import schema
+from shared.pipeline.api.views.tree import tree_view
 from tests.support.calls_inside import counted
 from tests.support.checks import check, condition
 from tests.support.one_cluster import api, files, live, ready, record, world
@@ -78,6 +81,27 @@ def test_credentials_that_somebody_deleted_are_missing(cloud: MemoryCloud) -> No
     api(cloud).delete(live(cloud, SECRET))
     check(cloud)
     assert condition(record(cloud)).reason == "ObjectMissing"
+
+
+def test_the_tree_counts_credentials_among_what_roadstead_applied_and_names_their_change(
+    cloud: MemoryCloud,
+) -> None:
+    check(cloud)
+    healthy = applied(cloud)
+    patched(cloud, {"data": {"password": "c29tZWJvZHktcy10b2tlbg=="}})
+    check(cloud)
+    found = applied(cloud)
+    assert (found["total"], found["ready"], found["failed"]) == (healthy["total"], healthy["ready"] - 1, 1)
+    assert [(each["kind"], each["name"], each["reason"]) for each in found["unhealthy"]] == [
+        ("Secret", "flux-system", "ObjectChanged")
+    ]
+
+
+def applied(cloud: MemoryCloud) -> schema.ObjectGroup:
+    """Return what the tree has of all that Roadstead applied."""
+    tree = tree_view("one", cloud.ports)
+    assert tree is not None
+    return next(each for each in tree["flux"] if each["kind"] == COMPONENT)
 
 
 def test_a_token_that_is_being_replaced_makes_no_cluster_unhealthy(cloud: MemoryCloud) -> None:
