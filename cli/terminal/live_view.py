@@ -58,7 +58,8 @@ def _cluster(each: LiveComparison) -> list[RenderableType]:
         if other.left_alone
     ]
     if each.phase != _READY:
-        parts.append(indented(Text(f"its job is at work: {each.phase}", style="yellow"), 2))
+        more = f"the cluster is {each.phase}: roadstead why {each.name} says more"
+        parts.append(indented(Text(more, style="yellow"), 2))
     return parts
 
 

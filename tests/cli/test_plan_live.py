@@ -11,6 +11,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import Unavailable
+from shared.jobs.record import Phase
 from shared.ports.azure import GetCluster
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, files, pool, ready, record
@@ -103,6 +104,18 @@ def test_a_cluster_with_the_tags_of_others_is_not_compared(
     done = live(url, tmp_path, files(POOL))
     assert done.returncode == 1
     assert "its tags are not this fleet's" in done.stdout
+
+
+@pytest.mark.parametrize("phase", [Phase.UPDATING, Phase.FAILED, Phase.SUSPENDED, Phase.READY])
+def test_a_difference_of_a_cluster_that_is_not_ready_has_its_phase_and_claims_no_job(
+    url: str, cloud: MemoryCloud, tmp_path: Path, phase: Phase
+) -> None:
+    cloud.azure.interventions.scale(ONE, "apps", 5)
+    cloud.state.save(replace(record(cloud), phase=phase))
+    text = " ".join(live(url, tmp_path, files(POOL)).stdout.split())
+    assert "count: 5" in text
+    shown = f"the cluster is {phase}: roadstead why one says more"
+    assert (shown in text, "job is at work" in text) == (phase is not Phase.READY, False)
 
 
 def test_what_has_no_cluster_in_azure_is_named_and_costs_no_call(cloud: MemoryCloud, tmp_path: Path) -> None:
