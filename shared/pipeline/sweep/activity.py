@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 from shared.fleet.drift.activity import Activity, Change, changed_by, writes_in
 from shared.fleet.resource_ids import SubscriptionId
 from shared.jobs.failures.errors import ReconcileError, Unauthorized
-from shared.jobs.record import READY, ClusterRecord
+from shared.jobs.record import ClusterRecord
+from shared.pipeline.sweep.verdicts import finding_of_sweep
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.ports import Ports
 from shared.ports.activity_log import ListActivity, events_between
@@ -39,12 +40,15 @@ class ActivityLog:
     _read: dict[str, Sequence[Activity]] = field(default_factory=dict)
 
     def change(self, record: ClusterRecord, path: str) -> Change | None:
-        """Return who changed a field since the last list that did not show that, or the last job."""
-        cluster, ready = record.desired.id, record.condition(READY)
-        listed = self.listed.get(cluster.subscription.lower())
-        times = [self.ports.clock() - LONGEST]
+        """Return who changed a field since the last list that did not show that, or the last job.
+
+        ``record`` is the one before the comparison: a list showed nothing of a cluster that was not Ready. No
+        sweep and no check moves the time at which the last job began to verify the cluster.
+        """
+        cluster, compared = record.desired.id, not finding_of_sweep(record.finding)
+        listed = self.listed.get(cluster.subscription.lower()) if compared else None
+        times = [self.ports.clock() - LONGEST, record.job.step.since]
         times += [listed - LATE] if listed else []
-        times += [ready.since] if ready else []
         return changed_by(self._writes(cluster.subscription.lower()), cluster.resource, path, max(times))
 
     def _writes(self, subscription: str) -> Sequence[Activity]:

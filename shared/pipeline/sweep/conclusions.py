@@ -68,7 +68,7 @@ def conclude(
     if found is None and existing is not None:
         decided = _decided(after, existing, owner, now)
         compared = sources.added(_compared(after, decided, existing, owner, now))
-        compared = _attributed(compared, after, activity)
+        compared = _attributed(compared, record, activity)
         events += drift_event(after, compared)
         # One that a check found unhealthy is left to a person: its job would apply Flux again, unasked.
         after = compared if compared.finding else start_correction(compared, decided or (), now=now)
@@ -151,7 +151,7 @@ def _compared(
 
 def _attributed(compared: ClusterRecord, before: ClusterRecord, activity: ActivityLog) -> ClusterRecord:
     """Return the record with who changed what differs for the first time, as the activity log has it."""
-    drift = attributed(compared.drift, before.drift, lambda path: activity.change(compared, path))
+    drift = attributed(compared.drift, before.drift, lambda path: activity.change(before, path))
     return compared if drift == compared.drift else replace(compared, drift=drift)
 
 

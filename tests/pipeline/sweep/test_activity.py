@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.failures.errors import Unauthorized, Unavailable
+from shared.jobs.failures.errors import FluxUnhealthy, Unauthorized, Unavailable
 from shared.jobs.messages import SweepPart
+from shared.jobs.outcomes import Fail
 from shared.jobs.rate_limits import ARM_READ
 from shared.jobs.record import from_json, to_json
+from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.pipeline.api.views.drift import drift_of_cluster, drift_view
 from shared.pipeline.api.views.parts import FIRST_PAGE
 from shared.pipeline.api.views.why import why_view
@@ -199,6 +201,27 @@ def test_a_permission_that_is_given_later_is_seen_with_the_next_new_difference()
     sweep(cloud)
     assert drift_view(cloud.ports, FIRST_PAGE)["activityLog"] == ""
     assert changes(cloud)["tags.own"] == BOB
+
+
+def test_a_change_before_a_check_found_the_cluster_unhealthy_has_who_made_it() -> None:
+    cloud = ready(pool(count=2))
+    scaled(cloud, 5)
+    unhealthy = Fail(FluxUnhealthy("a Kustomization is not Ready"))
+    cloud.state.save(apply_outcome(record(cloud), unhealthy, now=cloud.clock(), jitter=0))
+    sweep(cloud)
+    assert changes(cloud) == {"nodePools[apps].count": ANN}
+
+
+def test_a_change_of_a_cluster_that_was_stopped_meanwhile_has_who_made_it() -> None:
+    cloud = ready(pool(count=2))
+    sweep(cloud)
+    scaled(cloud, 5)
+    cloud.azure.interventions.stop(ONE)
+    sweep(cloud)
+    assert record(cloud).finding == "ClusterStopped"
+    cloud.azure.interventions.start(ONE)
+    sweep(cloud)
+    assert changes(cloud)["nodePools[apps].count"] == f"somebody@example.com or {ANN}"
 
 
 @pytest.mark.parametrize("problem", [Unavailable("no answer")])
