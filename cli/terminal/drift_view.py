@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -12,6 +12,7 @@ from cli.terminal.cluster_table import indented
 from cli.text import printable
 from cli.times import age
 from shared.fleet.drift.yaml_diff import Sides, yaml_diff
+from shared.jobs.drift import change_text
 from shared.pipeline.api import schema
 
 _STYLES = {"-": "red", "+": "green", "@": "dim"}
@@ -30,11 +31,9 @@ def drift(view: schema.Drift, name: str, now: datetime) -> RenderableType:
 
 
 def changed(field: schema.DriftedField) -> str:
-    """Return who changed a field, and when, "" where the activity log does not say."""
+    """Return who may have changed a field, and when, "" where the activity log does not say."""
     at = field["changedAt"]
-    if not at:
-        return ""
-    return f"changed {datetime.fromisoformat(at).astimezone(UTC):%Y-%m-%d %H:%M} UTC by {field['changedBy']}"
+    return change_text(field["changedBy"], datetime.fromisoformat(at) if at else None)
 
 
 def _cluster(cluster: schema.DriftedCluster, now: datetime) -> Iterator[RenderableType]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shared.fleet.drift.activity import Change
@@ -26,8 +26,9 @@ class DriftedField:
     A long value is cut, and then is no JSON. ``left_alone``: no job changes it. ``note`` says why it is not
     corrected although the policy asks for that, or which exemption has ended; "" for nothing. ``source`` is
     the "file:line" that sets the value of git, as of the commit that was planned last when it was found; ""
-    where git has no value, and where it could not be read yet. ``by`` is who changed it and ``changed`` when,
-    by Azure's activity log; "" and None where that does not say.
+    where git has no value, and where it could not be read yet. ``live_since`` is since when a sweep sees this
+    value of Azure, None in a record of the version before. ``by`` is who may have changed it and ``changed``
+    when, by Azure's activity log; "" and None where that does not say.
     """
 
     path: str
@@ -40,11 +41,17 @@ class DriftedField:
     source: str = ""
     by: str = ""
     changed: datetime | None = None
+    live_since: datetime | None = None
 
     @property
     def change(self) -> str:
-        """Who changed the field and when, such as ``changed 02:14 UTC by a@example.com``; "" if unknown."""
-        return f"changed {self.changed:%Y-%m-%d %H:%M} UTC by {self.by}" if self.changed else ""
+        """Who may have changed the field, and when; "" if unknown."""
+        return change_text(self.by, self.changed)
+
+
+def change_text(by: str, at: datetime | None) -> str:
+    """Return ``may have been changed 2026-01-31 02:14 UTC by ann@example.com``, "" without a time."""
+    return f"may have been changed {at.astimezone(UTC):%Y-%m-%d %H:%M} UTC by {by}" if at else ""
 
 
 @dataclass(frozen=True)
@@ -119,22 +126,28 @@ def _field(decided: Decided, before: DriftedField | None, now: datetime) -> Drif
         source=before.source if before and before.git == git else "",
         by=same.by if same else "",
         changed=same.changed if same else None,
+        live_since=same.live_since if same else now,
     )
 
 
-def attributed(
-    drift: Drift | None, before: Drift | None, who: Callable[[str], Change | None]
-) -> Drift | None:
-    """Return a drift with who changed the fields that differ for the first time, or have another value now.
+ASKED_AGAIN = timedelta(hours=6)
+"""For so long the log is asked who changed a field: longer than the four hours between sweeps."""
 
-    ``who`` is asked for no other field.
+
+def attributed(
+    drift: Drift | None, now: datetime, who: Callable[[DriftedField], Change | None]
+) -> Drift | None:
+    """Return a drift with who changed the fields of which that is not known; it was compared ``now``.
+
+    The log is some minutes late, and may not answer. ``who`` is asked of the fields alone whose value a sweep
+    has seen for no longer than ``ASKED_AGAIN``.
     """
     if drift is None:
         return None
-    known = {(each.path, each.live) for each in before.fields} if before else set()
 
     def asked(each: DriftedField) -> DriftedField:
-        change = None if (each.path, each.live) in known else who(each.path)
+        recent = each.live_since is not None and now - each.live_since <= ASKED_AGAIN
+        change = who(each) if recent and not each.by else None
         return replace(each, by=change.by, changed=change.at) if change else each
 
     return replace(drift, first=asked(drift.first), rest=tuple(map(asked, drift.rest)))

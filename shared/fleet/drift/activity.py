@@ -50,15 +50,17 @@ def writes_in(events: Iterable[Json]) -> list[Activity]:
     return found
 
 
-def changed_by(writes: Sequence[Activity], cluster: str, path: str, after: datetime) -> Change | None:
-    """Return who wrote to the resource of a field after a time, the last one first; None for nobody.
+def changed_by(
+    writes: Sequence[Activity], cluster: str, path: str, after: datetime, until: datetime
+) -> Change | None:
+    """Return who wrote to the resource of a field between two times, the last one first; None for nobody.
 
     ``cluster`` is the ARM id of the cluster. A node pool is written by itself, or with its cluster.
     """
     resource, pool = cluster.lower(), _POOL.match(path)
     places = {resource, f"{resource}/agentpools/{pool[1].lower()}"} if pool else {resource}
     own = sorted(
-        (each for each in writes if each.resource in places and each.at > after),
+        (each for each in writes if each.resource in places and after < each.at <= until),
         key=lambda each: each.at,
         reverse=True,
     )

@@ -1,4 +1,4 @@
-"""What the activity log says of the differences that a sweep finds for the first time."""
+"""What the activity log says of the differences that a sweep finds, for the first hours of each."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from shared.fleet.drift.activity import Activity, Change, changed_by, writes_in
 from shared.fleet.resource_ids import SubscriptionId
+from shared.jobs.drift import ASKED_AGAIN, DriftedField
 from shared.jobs.failures.errors import ReconcileError, Unauthorized
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.sweep.verdicts import finding_of_sweep
@@ -23,13 +24,14 @@ LONGEST = timedelta(days=7)
 LATE = timedelta(minutes=2)
 """How much longer than a list a change may be ago that this list did not show."""
 NOT_PERMITTED = "not permitted to read the activity log"
+NO_CALL_LEFT = "Azure's read limit left no call to read the activity log"
 
 
 @dataclass
 class ActivityLog:
     """The activity log, of which the newest page of a subscription is read when it is first asked for.
 
-    A sweep without new differences reads nothing. That a log cannot be read is no error: ``problems`` says
+    A sweep that has nothing to ask reads nothing. That a log cannot be read is no error: ``problems`` says
     why, by subscription, "" where it was read. ``listed`` is when the clusters of each were listed before.
     Subscriptions are in lower case, as the lists have them.
     """
@@ -39,17 +41,22 @@ class ActivityLog:
     problems: dict[str, str] = field(default_factory=dict)
     _read: dict[str, Sequence[Activity]] = field(default_factory=dict)
 
-    def change(self, record: ClusterRecord, path: str) -> Change | None:
+    def change(self, record: ClusterRecord, field: DriftedField, now: datetime) -> Change | None:
         """Return who changed a field since the last list that did not show that, or the last job.
 
+        For a value that an earlier sweep saw already, it is some hours before that one instead of the list.
         ``record`` is the one before the comparison: a list showed nothing of a cluster that was not Ready. No
         sweep and no check moves the time at which the last job began to verify the cluster.
         """
-        cluster, compared = record.desired.id, not finding_of_sweep(record.finding)
-        listed = self.listed.get(cluster.subscription.lower()) if compared else None
-        times = [self.ports.clock() - LONGEST, record.job.step.since]
-        times += [listed - LATE] if listed else []
-        return changed_by(self._writes(cluster.subscription.lower()), cluster.resource, path, max(times))
+        cluster, seen = record.desired.id, field.live_since or now
+        subscription = cluster.subscription.lower()
+        times = [now - LONGEST, record.job.step.since]
+        listed = self.listed.get(subscription)
+        if seen < now:
+            times.append(seen - ASKED_AGAIN)
+        elif listed and not finding_of_sweep(record.finding):
+            times.append(listed - LATE)
+        return changed_by(self._writes(subscription), cluster.resource, field.path, max(times), seen)
 
     def _writes(self, subscription: str) -> Sequence[Activity]:
         if subscription not in self._read:
@@ -62,7 +69,9 @@ class ActivityLog:
                 self._read[subscription] = writes_in(azure.call(asked).documents)
             except Unauthorized:
                 self.problems[subscription] = NOT_PERMITTED
-            except (RateLimited, ReconcileError) as error:
+            except RateLimited:
+                self.problems[subscription] = NO_CALL_LEFT
+            except ReconcileError as error:
                 log.warning("the activity log of %s cannot be read: %s", subscription, error)
                 self.problems[subscription] = f"the activity log cannot be read: {error}"[:200]
         return self._read[subscription]

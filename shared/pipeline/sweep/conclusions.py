@@ -68,7 +68,7 @@ def conclude(
     if found is None and existing is not None:
         decided = _decided(after, existing, owner, now)
         compared = sources.added(_compared(after, decided, existing, owner, now))
-        compared = _attributed(compared, record, activity)
+        compared = _attributed(compared, record, now, activity)
         events += drift_event(after, compared)
         # One that a check found unhealthy is left to a person: its job would apply Flux again, unasked.
         after = compared if compared.finding else start_correction(compared, decided or (), now=now)
@@ -149,9 +149,11 @@ def _compared(
     return replace(after, running=running_of(existing, after.running.flux_revision))
 
 
-def _attributed(compared: ClusterRecord, before: ClusterRecord, activity: ActivityLog) -> ClusterRecord:
-    """Return the record with who changed what differs for the first time, as the activity log has it."""
-    drift = attributed(compared.drift, before.drift, lambda path: activity.change(before, path))
+def _attributed(
+    compared: ClusterRecord, before: ClusterRecord, now: datetime, activity: ActivityLog
+) -> ClusterRecord:
+    """Return the record with who changed what has differed for some hours at most, as the log has it."""
+    drift = attributed(compared.drift, now, lambda each: activity.change(before, each, now))
     return compared if drift == compared.drift else replace(compared, drift=drift)
 
 

@@ -60,7 +60,7 @@ def wrote(caller: str, minutes: int, resource: str = CLUSTER.lower()) -> Activit
 
 
 def by(path: str, *writes: Activity, after: datetime = NOW - timedelta(hours=1)) -> str:
-    change = changed_by(writes, CLUSTER, path, after)
+    change = changed_by(writes, CLUSTER, path, after, NOW)
     return change.by if change else ""
 
 
@@ -74,6 +74,11 @@ def test_a_pool_is_changed_by_who_wrote_to_it_or_to_its_cluster() -> None:
 def test_who_wrote_before_the_cluster_was_last_seen_as_git_has_it_did_not_change_it() -> None:
     assert by("tags.cost", wrote("ann", 61)) == ""
     assert by("tags.cost", wrote("ann", 59)) == "ann"
+
+
+def test_who_wrote_after_the_value_was_seen_did_not_change_it() -> None:
+    assert by("tags.cost", wrote("ann", -1)) == ""
+    assert by("tags.cost", wrote("ann", 0)) == "ann"
 
 
 def test_everybody_who_may_have_changed_it_is_named_the_last_one_first() -> None:

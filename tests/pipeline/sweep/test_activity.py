@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.drift import ASKED_AGAIN
 from shared.jobs.failures.errors import FluxUnhealthy, Unauthorized, Unavailable
 from shared.jobs.messages import SweepPart
 from shared.jobs.outcomes import Fail
@@ -19,7 +20,7 @@ from shared.pipeline.api.views.drift import drift_of_cluster, drift_view
 from shared.pipeline.api.views.parts import FIRST_PAGE
 from shared.pipeline.api.views.why import why_view
 from shared.ports.activity_log import ListActivity
-from shared.ports.azure import GetCluster
+from shared.ports.azure import GetCluster, ListClusters, Page
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, files, pool, pools, ready, record
 from tests.support.pipeline_runs import push
@@ -67,7 +68,7 @@ def test_a_new_difference_has_who_made_it_and_when() -> None:
     why = why_view("one", cloud.ports)
     assert why is not None
     assert "differs from git in nodePools[apps].count, set in clusters/one/cluster.yaml:" in why["doing"]
-    assert "; changed 2026-01-01 00:" in why["doing"]
+    assert "; may have been changed 2026-01-01 00:" in why["doing"]
     assert why["doing"].endswith(f" UTC by {ANN}")
     assert from_json(to_json(record(cloud)), "v1") == record(cloud)
 
@@ -201,6 +202,62 @@ def test_a_permission_that_is_given_later_is_seen_with_the_next_new_difference()
     sweep(cloud)
     assert drift_view(cloud.ports, FIRST_PAGE)["activityLog"] == ""
     assert changes(cloud)["tags.own"] == BOB
+
+
+def test_a_change_that_the_log_does_not_show_yet_has_who_made_it_with_the_next_sweep() -> None:
+    cloud = ready(pool(count=2))
+    azure = cloud.ports.azure
+    on_azure(cloud, ListActivity, lambda _: Page((), ""))
+    scaled(cloud, 5)
+    sweep(cloud)
+    assert changes(cloud) == {"nodePools[apps].count": ""}
+    with cloud.azure.called_by(BOB):
+        tag_by_hand(cloud, ONE, own="x")
+    on_azure(cloud, ListActivity, azure.call)
+    sweep(cloud)
+    assert changes(cloud) == {"nodePools[apps].count": ANN, "tags.own": BOB}, "Bob wrote after it was seen"
+
+
+def test_a_second_value_that_the_log_does_not_show_yet_is_not_said_to_be_of_who_wrote_the_first() -> None:
+    cloud = ready(pool(count=2))
+    scaled(cloud, 5)
+    sweep(cloud)
+    azure = cloud.ports.azure
+    on_azure(cloud, ListActivity, lambda _: Page((), ""))
+    scaled(cloud, 7, BOB)
+    sweep(cloud)
+    assert changes(cloud) == {"nodePools[apps].count": ""}
+    on_azure(cloud, ListActivity, azure.call)
+    sweep(cloud)
+    assert changes(cloud) == {"nodePools[apps].count": f"{BOB} or {ANN}"}, "Ann wrote some hours before"
+
+
+def test_a_change_of_which_the_log_has_nobody_is_asked_for_some_hours_and_no_longer() -> None:
+    cloud = ready(pool(count=2))
+    reads = asked(cloud)
+    cloud.azure.interventions.scale(ONE, "apps", 5)
+    sweep(cloud)
+    sweep(cloud)
+    assert len(reads) == 2
+    cloud.sleep(ASKED_AGAIN.total_seconds())
+    reads.clear()
+    sweep(cloud)
+    assert (reads, changes(cloud)) == ([], {"nodePools[apps].count": ""})
+
+
+def test_a_log_that_had_to_wait_says_so_without_a_time_that_passes() -> None:
+    cloud = ready(pool(count=2))
+    scaled(cloud, 5)
+    azure = cloud.ports.azure
+
+    def last(operation: GetCluster) -> Any:
+        use_up_reads(cloud, ONE, 600)
+        return azure.call(operation)
+
+    on_azure(cloud, ListClusters, last)
+    sweep(cloud)
+    reason = f"Azure's read limit left no call to read the activity log of {ONE.subscription}"
+    assert drift_view(cloud.ports, FIRST_PAGE)["activityLog"] == reason
 
 
 def test_a_change_before_a_check_found_the_cluster_unhealthy_has_who_made_it() -> None:
