@@ -84,12 +84,14 @@ class Condition:
 @dataclass(frozen=True)
 class Running:
     """What ran when a cluster was verified last: the version of its control plane, its nodes, and what Flux
-    had applied; "" and 0 for what is not known.
+    had applied; "" and 0 for what is not known. ``renamed`` has the manifest's name of each node pool
+    that has another one in Azure, because it replaced one.
     """
 
     kubernetes_version: str = ""
     nodes: int = 0
     flux_revision: str = ""
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ resource of the field since it was known as git has it may have changed it, and 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -51,14 +51,21 @@ def writes_in(events: Iterable[Json]) -> list[Activity]:
 
 
 def changed_by(
-    writes: Sequence[Activity], cluster: str, path: str, after: datetime, until: datetime
+    writes: Sequence[Activity],
+    cluster: str,
+    path: str,
+    pools: Mapping[str, Sequence[str]],
+    after: datetime,
+    until: datetime,
 ) -> Change | None:
     """Return who wrote to the resource of a field between two times, the last one first; None for nobody.
 
-    ``cluster`` is the ARM id of the cluster. A node pool is written by itself, or with its cluster.
+    ``cluster`` is the ARM id of the cluster. A node pool is written by itself, or with its cluster; ``pools``
+    are the names in Azure of the pools of the manifest: one that was replaced has another name there.
     """
     resource, pool = cluster.lower(), _POOL.match(path)
-    places = {resource, f"{resource}/agentpools/{pool[1].lower()}"} if pool else {resource}
+    names = pools.get(pool[1], [pool[1]]) if pool else []
+    places = {resource, *(f"{resource}/agentpools/{name.lower()}" for name in names)}
     own = sorted(
         (each for each in writes if each.resource in places and after < each.at <= until),
         key=lambda each: each.at,

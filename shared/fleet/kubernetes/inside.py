@@ -7,7 +7,7 @@ and the first ``NAMED`` unhealthy objects, so that what is stored of a cluster s
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -89,11 +89,17 @@ class Count:
         ready = sum(runs(one) for one in _without(objects, faults))
         return self._with(Part(kind, len(objects), ready), faults)
 
-    def pools(self, nodes: Sequence[Json], label: str, faults: Iterable[Fault]) -> Iterator[Part]:
-        """Yield the nodes of each pool, which a label of theirs names, by the pools' names."""
+    def pools(
+        self, nodes: Sequence[Json], label: str, renamed: Mapping[str, str], faults: Iterable[Fault]
+    ) -> Iterator[Part]:
+        """Yield the nodes of each pool, which a label of theirs names, by the names that git has for them.
+
+        ``renamed`` are those names of the pools that have others in Azure.
+        """
         pools: defaultdict[str, list[Json]] = defaultdict(list)
         for node in nodes:
-            pools[(node["metadata"].get("labels") or {}).get(label, "")].append(node)
+            name = str((node["metadata"].get("labels") or {}).get(label, ""))
+            pools[renamed.get(name, name)].append(node)
         faulty = {fault.ref.name: fault for fault in faults}
         for pool, own in sorted(pools.items()):
             versions = {str(_info(node).get("kubeletVersion") or "").removeprefix("v") for node in own}

@@ -53,7 +53,8 @@ def read(context: StepContext) -> Reading:
     count, applied = Count(now, context.record.inside), {flux_objects.ref_of(one) for one in components}
     parts = [count.components(len(components) + with_secret, [*in_components, *of_secret])]
     parts += [count.flux(kind, listed, faults) for kind, listed in of_flux.items()]
-    parts += count.pools(nodes, POOL_LABEL, node_faults)
+    renamed = context.record.running.renamed if context.record.running else {}
+    parts += count.pools(nodes, POOL_LABEL, renamed, node_faults)
     for kind, listed in workloads.items():
         others = [one for one in listed if flux_objects.ref_of(one) not in applied]
         parts.append(count.workloads(kind, others, list(workload_faults(others, now))))

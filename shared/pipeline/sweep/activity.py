@@ -41,7 +41,9 @@ class ActivityLog:
     problems: dict[str, str] = field(default_factory=dict)
     _read: dict[str, Sequence[Activity]] = field(default_factory=dict)
 
-    def change(self, record: ClusterRecord, field: DriftedField, now: datetime) -> Change | None:
+    def change(
+        self, record: ClusterRecord, field: DriftedField, pools: Mapping[str, Sequence[str]], now: datetime
+    ) -> Change | None:
         """Return who changed a field since the last list that did not show that, or the last job.
 
         For a value that an earlier sweep saw already, it is some hours before that one instead of the list.
@@ -56,7 +58,8 @@ class ActivityLog:
             times.append(seen - ASKED_AGAIN)
         elif listed and not finding_of_sweep(record.finding):
             times.append(listed - LATE)
-        return changed_by(self._writes(subscription), cluster.resource, field.path, max(times), seen)
+        writes, after = self._writes(subscription), max(times)
+        return changed_by(writes, cluster.resource, field.path, pools, after, seen)
 
     def _writes(self, subscription: str) -> Sequence[Activity]:
         if subscription not in self._read:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -25,7 +25,7 @@ from shared.pipeline.outbox import MAX_SKEW, request_next_check, send_continuati
 from shared.pipeline.sweep.activity import ActivityLog
 from shared.pipeline.sweep.sources import Sources
 from shared.pipeline.sweep.verdicts import Found, finding_of_sweep, verdict
-from shared.pipeline.worker.steps.azure_state import busy, running_of
+from shared.pipeline.worker.steps.azure_state import azure_names, busy, running_of
 from shared.pipeline.worker.steps.context import StepContext
 from shared.ports import Ports
 
@@ -68,7 +68,7 @@ def conclude(
     if found is None and existing is not None:
         decided = _decided(after, existing, owner, now)
         compared = sources.added(_compared(after, decided, existing, owner, now))
-        compared = _attributed(compared, record, now, activity)
+        compared = _attributed(compared, record, azure_names(existing, owner), now, activity)
         events += drift_event(after, compared)
         # One that a check found unhealthy is left to a person: its job would apply Flux again, unasked.
         after = compared if compared.finding else start_correction(compared, decided or (), now=now)
@@ -146,14 +146,18 @@ def _compared(
     after = apply_comparison(record, decided, verified, now=now)
     if after.running is None:
         return after
-    return replace(after, running=running_of(existing, after.running.flux_revision))
+    return replace(after, running=running_of(existing, owner, after.running.flux_revision))
 
 
 def _attributed(
-    compared: ClusterRecord, before: ClusterRecord, now: datetime, activity: ActivityLog
+    compared: ClusterRecord,
+    before: ClusterRecord,
+    pools: Mapping[str, Sequence[str]],
+    now: datetime,
+    activity: ActivityLog,
 ) -> ClusterRecord:
     """Return the record with who changed what has differed for some hours at most, as the log has it."""
-    drift = attributed(compared.drift, now, lambda each: activity.change(before, each, now))
+    drift = attributed(compared.drift, now, lambda each: activity.change(before, each, pools, now))
     return compared if drift == compared.drift else replace(compared, drift=drift)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -59,8 +60,10 @@ def wrote(caller: str, minutes: int, resource: str = CLUSTER.lower()) -> Activit
     return Activity(resource, caller, NOW - timedelta(minutes=minutes))
 
 
-def by(path: str, *writes: Activity, after: datetime = NOW - timedelta(hours=1)) -> str:
-    change = changed_by(writes, CLUSTER, path, after, NOW)
+def by(
+    path: str, *writes: Activity, after: datetime = NOW - timedelta(hours=1), pools: Sequence[str] = ()
+) -> str:
+    change = changed_by(writes, CLUSTER, path, {"apps": pools} if pools else {}, after, NOW)
     return change.by if change else ""
 
 
@@ -69,6 +72,11 @@ def test_a_pool_is_changed_by_who_wrote_to_it_or_to_its_cluster() -> None:
     assert by(COUNT, wrote("ann", 5)) == "ann"
     assert by("tags.cost", wrote("ann", 5, POOL)) == ""
     assert by("nodePools[other].count", wrote("ann", 5, POOL)) == ""
+
+
+def test_a_pool_that_has_another_name_in_azure_is_changed_by_who_wrote_to_that_one() -> None:
+    assert by(COUNT, wrote("ann", 5, f"{POOL}b"), pools=["appsb"]) == "ann"
+    assert by(COUNT, wrote("ann", 5, POOL), pools=["appsb"]) == ""
 
 
 def test_who_wrote_before_the_cluster_was_last_seen_as_git_has_it_did_not_change_it() -> None:

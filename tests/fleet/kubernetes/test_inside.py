@@ -80,7 +80,7 @@ def test_nodes_are_counted_by_their_pools_with_the_versions_that_run() -> None:
         node("s-0", "system", ready=True),
         node("x", "", ready=True),
     ]
-    parts = list(Count(NOW).pools(nodes, LABEL, node_faults(nodes, NOW)))
+    parts = list(Count(NOW).pools(nodes, LABEL, {}, node_faults(nodes, NOW)))
     numbers = [(part.pool, part.total, part.ready, part.failed, part.versions) for part in parts]
     assert numbers == [
         ("", 1, 1, 0, ("1.33.2",)),

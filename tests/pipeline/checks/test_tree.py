@@ -14,7 +14,7 @@ from shared.pipeline.api import schema
 from shared.pipeline.api.views.tree import tree_view
 from tests.support.checks import check, pass_time
 from tests.support.flux_components import named
-from tests.support.one_cluster import ENTRA, ONE, api, files, pool, ready, record, world
+from tests.support.one_cluster import ENTRA, ONE, api, files, pool, pools, ready, record, world
 from tests.support.pipeline_runs import another_worker_for_each_message, push
 from tests.support.sweeps import delete_by_hand, sweep
 
@@ -74,6 +74,18 @@ def test_a_healthy_cluster_is_counted_and_names_no_object() -> None:
     assert group(shown["flux"], "Kustomization")["total"] == 2
     assert [each["type"] for each in shown["conditions"]] == [
         *("Ready", "InSync", "FluxHealthy", "PlatformHealthy", "Stalled")
+    ]
+
+
+def test_a_replaced_pool_has_the_name_of_git_and_not_that_of_azure() -> None:
+    cloud = ready(pool(count=2))
+    push(cloud, files(pool("Standard_D8s_v5", count=2)))
+    cloud.run()
+    assert "appsb" in pools(cloud)
+    check(cloud)
+    assert [(each["name"], each["wantedVersion"], each["nodes"]) for each in tree(cloud)["nodePools"]] == [
+        ("system", "1.33", 1),
+        ("apps", "1.33", 2),
     ]
 
 

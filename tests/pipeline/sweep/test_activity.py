@@ -73,6 +73,18 @@ def test_a_new_difference_has_who_made_it_and_when() -> None:
     assert from_json(to_json(record(cloud)), "v1") == record(cloud)
 
 
+def test_a_replaced_pool_has_who_changed_it_under_its_name_in_azure() -> None:
+    cloud = ready(pool(count=2))
+    push(cloud, files(pool("Standard_D8s_v5", count=2)))
+    cloud.run()
+    assert "appsb" in pools(cloud)
+    cloud.clock.advance(600)
+    with cloud.azure.called_by(ANN):
+        change_pool_by_hand(cloud, ONE, "appsb", count=5)
+    sweep(cloud)
+    assert changes(cloud) == {"nodePools[apps].count": ANN}
+
+
 def test_a_sweep_reads_the_log_once_for_a_new_difference_and_never_without_one() -> None:
     cloud = ready(pool(count=2))
     reads = asked(cloud)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from shared.fleet.aks.cluster_body import control_plane
+from shared.fleet.aks.node_pool_replacement import serving
+from shared.fleet.aks.ownership import Owner
 from shared.fleet.aks.writes import Write, is_final, is_stopped
 from shared.fleet.json_tree import Json
 from shared.jobs.failures.errors import Interrupted, InvalidManifest, NotYetVisible, from_operation
@@ -169,9 +171,18 @@ def reverted(what: str, write: Write) -> Fail:
     return Fail(InvalidManifest(f"Azure accepted the last write to {what}, but {differs}; {reason}"))
 
 
-def running_of(existing: Json, flux_revision: str) -> Running:
+def running_of(existing: Json, owner: Owner, flux_revision: str) -> Running:
     """Return what runs, as Azure shows the cluster; what Flux has applied is not shown there."""
-    return Running(control_plane(existing), sum(map(_nodes, profiles_of(existing))), flux_revision)
+    served = azure_names(existing, owner).items()
+    renamed = {name: pool for pool, names in served for name in names if name != pool}
+    nodes = sum(map(_nodes, profiles_of(existing)))
+    return Running(control_plane(existing), nodes, flux_revision, renamed)
+
+
+def azure_names(existing: Json, owner: Owner) -> dict[str, list[str]]:
+    """Return the names in Azure of the pools that serve each pool of the manifest, or would serve it."""
+    pools = serving(profiles_of(existing), owner).items()
+    return {name: [str(profile["name"]) for profile in mine] for name, mine in pools}
 
 
 def _nodes(pool: Json) -> int:

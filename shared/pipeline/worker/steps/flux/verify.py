@@ -56,7 +56,7 @@ def verify(context: StepContext) -> Outcome:
     existing = context.azure(GetCluster(context.cluster))
     if existing is None:
         return Restart(f"the cluster {context.record.name} no longer exists in Azure")
-    running = running_of(existing, applied.revision)
+    running = running_of(existing, context.owner, applied.revision)
     note = f"Flux applied {applied.revision}"
     return drain.behind(context, existing) or Done(
         note, running=running, verified=_verified(context, existing)
