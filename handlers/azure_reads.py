@@ -10,8 +10,9 @@ from handlers.reply import reply
 from handlers.routes import Routes
 from shared.pipeline.api.access import Caller, Role
 from shared.pipeline.api.acts.import_cluster import import_cluster
-from shared.pipeline.api.acts.live import MAX_CLUSTERS, WRONG_NAMES, read_live
+from shared.pipeline.api.acts.live import WRONG_NAMES, read_live
 from shared.pipeline.api.audit import Request, audited
+from shared.pipeline.api.schema import LIVE_CLUSTERS
 from shared.pipeline.http_result import rejected
 from shared.ports import Ports
 
@@ -28,7 +29,7 @@ def add_azure_reads(routes: Routes, ports: Ports, reason: Callable[[func.HttpReq
     @routes.add("live", "live", Role.OPERATOR)
     def live(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         names = list(dict.fromkeys(filter(None, (req.params.get("clusters") or "").split(","))))
-        if not 1 <= len(names) <= MAX_CLUSTERS:
+        if not 1 <= len(names) <= LIVE_CLUSTERS:
             return reply(rejected(400, WRONG_NAMES))
         act = Request("live", ", ".join(names), tuple(names), reason(req))
         return reply(audited(act, caller, ports, lambda: read_live(names, ports)))

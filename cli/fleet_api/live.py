@@ -13,9 +13,6 @@ from shared.fleet.desired import Desired
 from shared.fleet.drift.differences import Difference, drift_of
 from shared.pipeline.api import schema
 
-TOGETHER = 10
-"""Clusters in one request, of which the app makes one to Azure for each."""
-
 
 @dataclass(frozen=True)
 class LiveComparison:
@@ -37,8 +34,8 @@ def compare_live(
     """Yield how each cluster is in Azure now; ``documents`` are the clusters as recorded."""
     desired = {each.name: each for each in clusters}
     names = list(desired)
-    for first in range(0, len(names), TOGETHER):
-        view = api.live(names[first : first + TOGETHER])
+    for first in range(0, len(names), schema.LIVE_CLUSTERS):
+        view = api.live(names[first : first + schema.LIVE_CLUSTERS])
         for found in view["clusters"]:
             yield _compared(desired[found["name"]], documents[found["name"]], found, view)
 

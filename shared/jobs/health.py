@@ -11,14 +11,13 @@ from enum import StrEnum
 
 from shared.jobs.conditions import with_condition
 from shared.jobs.failures.errors import FluxUnhealthy, PlatformUnhealthy, Unhealthy
+from shared.jobs.messages import CLOCKS_DIFFER
 from shared.jobs.outcomes import Done, Fail, Outcome
 from shared.jobs.record import ClusterRecord, Condition, of_health
 
 HEALTHY = "Healthy"
 SLOT_SECONDS = 300
 """The length of a slot: less than what duplicate detection of the queue remembers."""
-CLOCKS_DIFFER = timedelta(seconds=5)
-"""By how much the clocks of two instances may differ."""
 
 
 class HealthCondition(StrEnum):

@@ -6,7 +6,7 @@ to its dead letters, and no message is lost.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationInfo, model_validator
@@ -14,6 +14,10 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationInfo, model_v
 from shared.jobs import stored_forms
 from shared.jobs.gaps import FoundBy
 from shared.jobs.record import ClusterRecord
+
+CLOCKS_DIFFER = timedelta(seconds=5)
+"""By how much the clocks of two instances may differ: that much later than the last event, by the sender's
+clock, the one message comes. An event whose message is a duplicate then never comes after it."""
 
 
 class _Wire(BaseModel):

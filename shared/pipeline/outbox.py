@@ -20,6 +20,7 @@ from shared.jobs.failures.errors import ReconcileError
 from shared.jobs.health import needs_check, next_check
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import (
+    CLOCKS_DIFFER,
     CheckMessage,
     JobMessage,
     PlanRequest,
@@ -38,9 +39,6 @@ PREVIEWS = ("pull", "outdated")
 """The requests that have a queue of their own, with a session for each pull request: they delay no push."""
 PREVIEW_SECONDS = 10
 """Events of a pull request within this many seconds are one message, and so are reviews."""
-CLOCKS_DIFFER = 5
-"""By how many seconds the clocks of two instances may differ: that much later than the last event, by the
-sender's clock, the one message comes. An event whose message is a duplicate then never comes after it."""
 CHECKED_TOGETHER = 20
 """How many clusters one message of a check names."""
 CHECK_SESSIONS = 8
@@ -141,7 +139,7 @@ def request_preview(request: PlanRequest, ports: Ports) -> None:
     it costs a bounded number of plans and of calls to GitHub.
     """
     slot, at = _slot(PREVIEW_SECONDS, 0, ports)
-    after_all = at + timedelta(seconds=CLOCKS_DIFFER)
+    after_all = at + CLOCKS_DIFFER
     _send_plan(request, f"pull:{request.pull}:{slot}", after_all, ports)
 
 
@@ -153,7 +151,7 @@ def request_review(commit: str, ports: Ports) -> None:
     """
     slot, at = _slot(PREVIEW_SECONDS, 0, ports)
     request = PlanRequest(kind="review", commit=commit, reason="review")
-    _send_plan(request, f"review:{commit}:{slot}", at + timedelta(seconds=CLOCKS_DIFFER), ports)
+    _send_plan(request, f"review:{commit}:{slot}", at + CLOCKS_DIFFER, ports)
 
 
 def request_awaited_plan(ports: Ports, deleted: str = "") -> None:
@@ -181,7 +179,7 @@ def request_unfinished_plan(commit: str, ports: Ports) -> None:
 def request_report(ports: Ports, *, after: float = 0) -> None:
     """Ask for a report of progress a few seconds from now, ``after`` seconds at the earliest."""
     slot, at = _slot(REPORT_SECONDS, after, ports)
-    after_all = at + timedelta(seconds=CLOCKS_DIFFER)
+    after_all = at + CLOCKS_DIFFER
     _send_plan(PlanRequest(kind="report", reason="progress"), f"report:{slot}", after_all, ports)
 
 
@@ -189,7 +187,7 @@ def request_notifications(ports: Ports, *, after: float = 0, attempt: int = 0) -
     """Ask the notifier to look some seconds from now, ``after`` seconds at the earliest."""
     slot, at = _slot(NOTIFY_SECONDS, after, ports)
     request = PlanRequest(kind="notify", reason="notifications", attempt=attempt)
-    _send_plan(request, f"notify:{slot}:{attempt}", at + timedelta(seconds=CLOCKS_DIFFER), ports)
+    _send_plan(request, f"notify:{slot}:{attempt}", at + CLOCKS_DIFFER, ports)
 
 
 def request_status_again(commit: str, ports: Ports) -> None:
@@ -242,7 +240,7 @@ def request_next_check(record: ClusterRecord, ports: Ports, scheduled: datetime 
     now, patience = ports.clock(), timedelta(seconds=ports.config.unhealthy_seconds)
     at = next_check(record, max(now, scheduled or now), patience)
     message = CheckMessage(check=record.uid, clusters=(record.name,), at=at)
-    _send_checks([message], at + timedelta(seconds=CLOCKS_DIFFER), ports)
+    _send_checks([message], at + CLOCKS_DIFFER, ports)
 
 
 def request_rest(rest: CheckMessage, ports: Ports, after: float = 0) -> None:

@@ -16,7 +16,7 @@ from shared.fleet.json_tree import Json
 NAMED = 3
 CALLER_LIMIT = 100
 _POOL = re.compile(r"nodePools\[([^\]]+)\]")
-_READS = re.compile(r"/(read|list\w*credential/action|accessprofiles/.*)$", re.IGNORECASE)
+_READS = re.compile(r"/(read|list\w*credential/action|runcommand/action|accessprofiles/.*)$", re.IGNORECASE)
 _FAILED = ("failed", "canceled", "cancelled")
 
 

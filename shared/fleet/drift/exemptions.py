@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, timedelta
 from typing import Any
 
+from shared.fleet.days import days_until
 from shared.fleet.manifests.cluster.drift import DriftAction
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.problems import Problem, field_of, problem_at
@@ -46,6 +47,5 @@ def _sentence(rule: Mapping[str, Any], today: date) -> str:
     what = f"the exemption {rule['name']} of {rule['owner']} ({rule['reason']})"
     if today > last:
         return f"{what} ended on {last}, and its fields are reported again: remove it, or set a later day"
-    days = (last - today).days
-    when = f"in {days} day{'s' * (days > 1)}" if days else "today"
+    when = days_until(last, today)
     return f"{what} ends {when}, on {last}; from then on its fields are reported: decide what follows"

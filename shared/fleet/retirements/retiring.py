@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
+from shared.fleet.days import days_until
 from shared.fleet.kubernetes_versions import numbers
 from shared.fleet.retirements import table
 from shared.fleet.retirements.table import CALENDAR, KUBERNETES, Announcement
@@ -31,7 +32,7 @@ class Retirement:
     def __str__(self) -> str:
         """Return a sentence with the day, what to do, and the source."""
         shown, days = self.announced, (self.announced.on - self.today).days
-        ended = f"leaves support on {shown.on}, in {days} days"
+        ended = f"leaves support on {shown.on}, {days_until(shown.on, self.today)}"
         if days <= 0:
             ended = f"is out of support since {shown.on}" if days else f"leaves support today, {shown.on}"
         return f"{shown.what} {ended}: {shown.instead} ({shown.source})"

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from threading import Lock
 from typing import Any
 
+from shared.fleet.days import days_until
 from shared.jobs.failures.errors import ReconcileError
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.parts import iso
@@ -136,8 +137,8 @@ def _credentials(head: BranchHead | None, now: datetime) -> Sequence[CredentialS
     expires = head.credential_expires if head else None
     if expires is None:
         return ()
-    days = (expires - now).days
-    problem = f"ends in {days} days: create another one and set it as {SETTING}, then deploy"
+    ends = f"ends {days_until(expires.date(), now.date())}" if expires > now else "has ended"
+    problem = f"{ends}: create another one and set it as {SETTING}, then deploy"
     return (CredentialState(SETTING, expires, problem if expires - now <= SOON else ""),)
 
 

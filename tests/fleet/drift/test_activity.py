@@ -41,6 +41,7 @@ def test_a_write_has_its_caller_its_resource_in_one_spelling_and_its_time() -> N
         event("read"),
         event("listClusterUserCredential/action"),
         event("accessProfiles/listCredential/action"),
+        event("runCommand/action"),
         event(caller=None),
         event(resourceId=""),
         event(eventTimestamp=None),

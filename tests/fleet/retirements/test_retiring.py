@@ -43,6 +43,7 @@ def test_a_version_is_warned_of_180_days_before_its_plan_ends(version: tuple[int
     assert (warned.path, warned.announced.on) == (("kubernetesVersion",), end)
     assert f"leaves support on {end}, in 180 days" in str(warned)
     assert "leaves support today" in str(retiring(asked, end)[0])
+    assert f"leaves support on {end}, in 1 day:" in str(retiring(asked, end - timedelta(days=1))[0])
     assert f"is out of support since {end}" in str(retiring(asked, end + timedelta(days=1))[0])
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import Unavailable
-from shared.pipeline.api.acts.live import MAX_CLUSTERS, read_live
+from shared.pipeline.api.acts.live import read_live
+from shared.pipeline.api.schema import LIVE_CLUSTERS
 from shared.ports.azure import GetCluster
 from tests.support import fleet_files
 from tests.support.function_calls import call
@@ -74,13 +75,13 @@ def test_a_cluster_without_a_record_is_not_read() -> None:
     assert reads == []
 
 
-@pytest.mark.parametrize("names", ["", ",", ",".join(f"c{number}" for number in range(MAX_CLUSTERS + 1))])
+@pytest.mark.parametrize("names", ["", ",", ",".join(f"c{number}" for number in range(LIVE_CLUSTERS + 1))])
 def test_other_numbers_of_names_are_refused(names: str) -> None:
     cloud = ready()
     status, body = call(cloud.ports, "live", query={"clusters": names})
     assert (status, body["error"]) == (
         400,
-        f"clusters must be 1 to {MAX_CLUSTERS} names, separated by commas",
+        f"clusters must be 1 to {LIVE_CLUSTERS} names, separated by commas",
     )
 
 

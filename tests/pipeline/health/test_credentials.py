@@ -52,3 +52,10 @@ def test_nothing_is_known_of_a_token_while_github_does_not_answer(cloud: MemoryC
     around(cloud, "repository", read_head=silent)
     found = view(cloud)
     assert (found["ready"], found["credentials"]) == (False, [])
+
+
+@pytest.mark.parametrize(("days", "words"), [(1, "ends in 1 day:"), (0, "ends today:"), (-1, "has ended:")])
+def test_a_token_that_ends_at_once_says_when_in_words(cloud: MemoryCloud, days: int, words: str) -> None:
+    cloud.repository.token_expires = cloud.clock() + timedelta(days=days, minutes=1)
+    (token,) = view(cloud)["credentials"]
+    assert token["problem"].startswith(words)

@@ -11,10 +11,10 @@ import pytest
 from localcloud.github.world.pull_requests_port import WorldPullRequests
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import Terminal, Unavailable
-from shared.jobs.messages import PlanRequest
+from shared.jobs.messages import CLOCKS_DIFFER, PlanRequest
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import PullChanged, Pushed
-from shared.pipeline.outbox import CLOCKS_DIFFER, PREVIEW_SECONDS
+from shared.pipeline.outbox import PREVIEW_SECONDS
 from shared.pipeline.planner import planner
 from shared.ports import FleetConfig, TreeEntry
 from tests.support import fleet_files
@@ -47,7 +47,7 @@ def test_every_pull_request_is_a_session_of_a_queue_of_its_own(repo: Repo) -> No
         repo.announce(number, head, "opened")
     broker = repo.cloud.broker
     assert broker.counts("plans").active == 0
-    repo.cloud.clock.advance(PREVIEW_SECONDS + CLOCKS_DIFFER)
+    repo.cloud.clock.advance(PREVIEW_SECONDS + CLOCKS_DIFFER.total_seconds())
     locks = [broker.accept_session("previews") for _ in range(3)]
     assert [lock and lock.session for lock in locks] == ["pull-1", "pull-2", None]
 
@@ -55,11 +55,11 @@ def test_every_pull_request_is_a_session_of_a_queue_of_its_own(repo: Repo) -> No
 def test_a_pull_request_that_is_planned_forever_delays_no_push_and_no_other_pull_request(repo: Repo) -> None:
     stuck, head = opened(repo, "stuck", fork=True)
     repo.announce(stuck, head, "opened")
-    repo.cloud.clock.advance(PREVIEW_SECONDS + CLOCKS_DIFFER)
+    repo.cloud.clock.advance(PREVIEW_SECONDS + CLOCKS_DIFFER.total_seconds())
     assert repo.cloud.broker.accept_session("previews") is not None  # somebody plans it, and does not end
     number, head = opened(repo, "topic")
     repo.announce(number, head, "opened")
-    repo.cloud.clock.advance(PREVIEW_SECONDS + CLOCKS_DIFFER)
+    repo.cloud.clock.advance(PREVIEW_SECONDS + CLOCKS_DIFFER.total_seconds())
     commit = repo.cloud.repository.push(fleet_files.fleet("one", "two", "four"))
     accept(
         Pushed("d1", f"push-{commit}", commit, repo.cloud.clock() + timedelta(minutes=1)), repo.cloud.ports

@@ -262,7 +262,7 @@ def test_a_log_that_had_to_wait_says_so_without_a_time_that_passes() -> None:
     scaled(cloud, 5)
     azure = cloud.ports.azure
 
-    def last(operation: GetCluster) -> Any:
+    def last(operation: ListClusters) -> Any:
         use_up_reads(cloud, ONE, 600)
         return azure.call(operation)
 

@@ -13,9 +13,7 @@ from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.ports import Ports
 from shared.ports.azure import GetCluster
 
-MAX_CLUSTERS = 10
-"""So many clusters are read in one request: each is a call to Azure, and takes up to a second."""
-WRONG_NAMES = f"clusters must be 1 to {MAX_CLUSTERS} names, separated by commas"
+WRONG_NAMES = f"clusters must be 1 to {schema.LIVE_CLUSTERS} names, separated by commas"
 
 
 def read_live(names: Sequence[str], ports: Ports) -> HttpResult:

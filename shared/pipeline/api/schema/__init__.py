@@ -47,7 +47,7 @@ from shared.pipeline.api.schema.fleet import (
     SweepProblem,
 )
 from shared.pipeline.api.schema.health import CredentialHealth, Health, Readiness, ServiceHealth, TimerHealth
-from shared.pipeline.api.schema.live import Live, LiveCluster
+from shared.pipeline.api.schema.live import LIVE_CLUSTERS, Live, LiveCluster
 from shared.pipeline.api.schema.notifications import Route, RouteReceipt, Routes
 from shared.pipeline.api.schema.plans import (
     Approval,
@@ -64,6 +64,7 @@ from shared.pipeline.api.schema.tree import NodePool, ObjectGroup, Tree, Unhealt
 
 __all__ = [
     "DELETED",
+    "LIVE_CLUSTERS",
     "NOT_CREATED",
     "Act",
     "Approval",

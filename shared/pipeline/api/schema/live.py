@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any, TypedDict, final
 
+LIVE_CLUSTERS = 10
+"""So many clusters are read in one request: each is a call to Azure, and takes up to a second."""
+
 
 class LiveCluster(TypedDict):
     """A cluster: ``existing`` is ARM's document, None where Azure has none, or with a ``problem``.
