@@ -26,6 +26,7 @@ from localcloud.runtime.options import ROOT
 from shared.fleet.resolve.problems import number_of
 from shared.fleet.resolve.repository_layout import Files, blob_id
 from shared.fleet.resolve.resolver import resolve
+from shared.jobs.drift import ASKED_AGAIN
 from shared.jobs.small_changes import SMALL_CHANGE
 
 
@@ -62,6 +63,8 @@ def test_a_sweep_makes_no_call_but_those_of_the_lists_and_reads_only_records_tha
     asked = {"list_clusters": first.pages, "list_activity": 3}  # one for each subscription with new drift
     assert (second.azure, second.found, second.drifted) == (asked, 0, tagged)
     assert (second.calls["cluster"], second.calls["save"]) == (tagged, tagged)
+    assert measure_sweep(cloud).azure == asked, "the log is late, and nobody is known yet"
+    cloud.clock.advance(ASKED_AGAIN.total_seconds())
     again = measure_sweep(cloud)
     assert again.azure == {"list_clusters": first.pages}
     assert (again.calls["cluster"], again.calls["save"]) == (tagged, 0)

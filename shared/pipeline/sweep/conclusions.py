@@ -43,7 +43,7 @@ def conclude_from_list(
 ) -> bool | None:
     """Conclude what a list shows of a cluster, unless its record was written at about that time.
 
-    Return whether the cluster is not Ready any more, or is so again; None where only a newer read can tell.
+    Return whether the cluster is not Ready any more, or is so again; None where only a newer read decides.
     """
     record = ports.state.cluster(name)
     if record is None or not record.idle:
