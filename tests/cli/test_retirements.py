@@ -73,6 +73,8 @@ def test_a_table_older_than_half_a_year_is_no_secret(fleet: Path) -> None:
 def test_a_day_of_another_form_is_a_usage_error(fleet: Path) -> None:
     done = roadstead("validate", "--on", "tomorrow", cwd=fleet)
     assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "roadstead: --on 'tomorrow' must be a day such as 2026-01-31\n"
+    assert roadstead("validate", "--on", "", cwd=fleet).returncode == 2
 
 
 @pytest.fixture
