@@ -14,6 +14,7 @@ from shared.jobs.failures.errors import Unavailable
 from shared.ports.azure import GetCluster
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, files, pool, ready, record
+from tests.support.pipeline_runs import ready as ready_fleet
 from tests.support.replaced_ports import on_azure
 from tests.support.roadstead_command import on_terminal, plain, roadstead, write
 from tests.support.served_api import served
@@ -114,6 +115,14 @@ def test_what_has_no_cluster_in_azure_is_named_and_costs_no_call(cloud: MemoryCl
     assert (done.returncode, reads) == (1, [])
     assert "one: its manifest is invalid" in done.stdout
     assert "two: it is not recorded yet: a push creates or adopts it" in done.stdout
+
+
+def test_the_audit_says_once_which_clusters_were_compared(tmp_path: Path) -> None:
+    with served(ready_fleet("one", "two").ports) as url:
+        live(url, tmp_path, fleet_files.fleet("one", "two"))
+        lines = roadstead("audit", ROADSTEAD_URL=url).stdout.splitlines()
+    assert lines[0].endswith("the key of Admin  compared with Azure: one, two")
+    assert [each.strip() for each in lines[1:2]] == ["accepted"]
 
 
 def test_only_the_named_clusters_are_read(cloud: MemoryCloud, tmp_path: Path) -> None:
