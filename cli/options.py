@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -109,6 +109,14 @@ def before_time(given: str) -> str:
     except ValueError as error:
         raise UsageError(f"--before {given[:40]!r} must be a time such as 2026-01-31T12:00:00Z") from error
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
+
+
+def day(option: str, given: str) -> date:
+    """Return a day; raise UsageError for anything else."""
+    try:
+        return datetime.strptime(given, "%Y-%m-%d").replace(tzinfo=UTC).date()
+    except ValueError as error:
+        raise UsageError(f"{option} {given[:40]!r} must be a day such as 2026-01-31") from error
 
 
 def commit_id(option: str, given: str, *, shortest: int = 1) -> str:

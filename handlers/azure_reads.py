@@ -8,6 +8,7 @@ import azure.functions as func
 
 from handlers.reply import reply
 from handlers.routes import Routes
+from shared.jobs.acts import LIVE
 from shared.pipeline.api.access import Caller, Role
 from shared.pipeline.api.acts.import_cluster import import_cluster
 from shared.pipeline.api.acts.live import WRONG_NAMES, read_live
@@ -31,5 +32,5 @@ def add_azure_reads(routes: Routes, ports: Ports, reason: Callable[[func.HttpReq
         names = list(dict.fromkeys(filter(None, (req.params.get("clusters") or "").split(","))))
         if not 1 <= len(names) <= LIVE_CLUSTERS:
             return reply(rejected(400, WRONG_NAMES))
-        act = Request("live", ", ".join(names), tuple(names), reason(req))
+        act = Request(LIVE, ", ".join(names), tuple(names), reason(req))
         return reply(audited(act, caller, ports, lambda: read_live(names, ports)))

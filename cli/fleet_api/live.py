@@ -9,16 +9,21 @@ from typing import Any
 from cli.fleet_api.client import Api
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.aks.removed_keys import keys_to_remove
+from shared.fleet.aks.writes import is_stopped
 from shared.fleet.desired import Desired
 from shared.fleet.drift.differences import Difference, drift_of
+from shared.fleet.json_tree import Json
 from shared.pipeline.api import schema
+
+_PROVISIONING = "Provisioning"
 
 
 @dataclass(frozen=True)
 class LiveComparison:
     """A cluster: in which fields Azure differs from the files, or why that is not known.
 
-    ``exists`` is whether Azure has it; without ``differences`` and with neither it is as the files have it.
+    ``exists`` is whether Azure has it. A cluster without ``differences`` is as the files have it, unless
+    ``problem`` says why it could not be read, or ``waits`` why there is nothing to compare yet.
     """
 
     name: str
@@ -26,6 +31,7 @@ class LiveComparison:
     exists: bool
     differences: Sequence[Difference] = ()
     problem: str = ""
+    waits: str = ""
 
 
 def compare_live(
@@ -44,12 +50,24 @@ def _compared(
     desired: Desired, document: Mapping[str, Any], found: schema.LiveCluster, view: schema.Live
 ) -> LiveComparison:
     name, existing = found["name"], found["existing"]
-    if found["problem"] or existing is None:
-        return LiveComparison(name, found["phase"], exists=bool(found["problem"]), problem=found["problem"])
+    if found["problem"]:
+        return LiveComparison(name, found["phase"], exists=True, problem=found["problem"])
+    if existing is None:
+        waits = "it is not created yet" if found["phase"] == _PROVISIONING else ""
+        return LiveComparison(name, found["phase"], exists=False, waits=waits)
     owner = Owner(view["fleet"], view["repository"], name, view["previousRepository"])
     if not owner.owns(existing):
         problem = f"its tags are not this fleet's: {owner.describe_tags(existing)}"
         return LiveComparison(name, found["phase"], exists=True, problem=problem)
+    if waits := _waits(existing):
+        return LiveComparison(name, found["phase"], exists=True, waits=waits)
     wanted = replace(desired, removed_keys=keys_to_remove(document, desired.document(), {}))
     differences = drift_of(wanted, owner, existing, found["unmanaged"])
     return LiveComparison(name, found["phase"], exists=True, differences=differences)
+
+
+def _waits(existing: Json) -> str:
+    """Return why a cluster is not to be compared yet, "" for one that is."""
+    if existing["properties"].get("provisioningState") == "Creating":
+        return "Azure is creating it"
+    return "it is stopped in Azure" if is_stopped(existing) else ""

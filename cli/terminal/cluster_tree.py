@@ -31,7 +31,7 @@ def cluster_tree(view: schema.Tree, now: datetime) -> Tree:
     read = f", read {age(view['checkedAt'], now)} ago" if view["checkedAt"] else ", not read yet"
     pools = root.add(Text(f"node pools{read}"))
     for pool in view["nodePools"]:
-        _add_objects(pools.add(_pool(pool)), pool["notReady"], pool["failed"], now)
+        _add_objects(pools.add(_pool(pool, view["checkedAt"])), pool["notReady"], pool["failed"], now)
     applied = f", applied {revision(view['fluxRevision'])}" if view["fluxRevision"] else ""
     for title, groups in ((f"Flux{applied}", view["flux"]), ("workloads", view["workloads"])):
         branch = root.add(Text(f"{title}{read}"))
@@ -67,8 +67,10 @@ def _condition(condition: schema.Condition, now: datetime) -> Text:
     return text
 
 
-def _pool(pool: schema.NodePool) -> Text:
+def _pool(pool: schema.NodePool, read_at: str | None) -> Text:
     title = Text(f"{pool['name'] or 'no node pool'}: {_wanted(pool['wantedVersion'], pool['versions'])}, ")
+    if not read_at:
+        return title.append("not read yet", style="dim")
     return title.append(
         _ready(pool["ready"], pool["nodes"], "node"), style=_style(pool["ready"], pool["nodes"])
     )

@@ -23,12 +23,18 @@ def health(view: schema.Health, now: datetime) -> RenderableType:
     for service in view["services"]:
         table.add_row(service["name"], _state(service, "answers"))
     for timer in view["timers"]:
-        last = f"ran {age(timer['lastRunAt'], now)} ago" if timer["lastRunAt"] else "has not run yet"
-        table.add_row(timer["name"], _state(timer, last))
+        table.add_row(timer["name"], _state(timer, _last_run(timer, now)))
     for credential in view["credentials"]:
         ends = until(credential["expiresAt"], now) if credential["expiresAt"] else ""
         table.add_row(credential["name"], _state(credential, f"ends {ends}"))
     return Group(Text.assemble("The app is ", ready, f", {age(view['checkedAt'], now)} ago"), table)
+
+
+def _last_run(timer: schema.TimerHealth, now: datetime) -> str:
+    if timer["lastRunAt"]:
+        return f"ran {age(timer['lastRunAt'], now)} ago"
+    due = timer["dueAt"]
+    return f"has not run yet, due at {datetime.fromisoformat(due):%Y-%m-%d %H:%M:%S} UTC" if due else ""
 
 
 def _state(part: schema.ServiceHealth, good: str) -> Text:

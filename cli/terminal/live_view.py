@@ -26,7 +26,10 @@ def table(
     """Return the differences for people; ``others`` are clusters that are not compared, and why."""
     differ = sum(differs(each) for each in found)
     verb = "differs" if differ == 1 else "differ"
-    head = f"Compared with Azure now: {differ} of {many(len(found), 'cluster')} {verb}"
+    compared = sum(not each.problem for each in found)
+    missed = len(found) - compared + len(others)
+    head = f"Compared with Azure now: {differ} of {many(compared, 'cluster')} {verb}"
+    head += f", {missed} not compared" if missed else ""
     parts: list[RenderableType] = [Text(head, style="bold")]
     if problems:
         parts += [Text("\nInvalid manifests:", style="bold red")]

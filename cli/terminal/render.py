@@ -31,8 +31,14 @@ def fleet(view: schema.Fleet, now: datetime, *, wide: bool = False) -> Renderabl
 
 
 def _rest(view: schema.Fleet) -> Iterator[Text]:
-    """Yield how many clusters the page does not show, and how to see them."""
+    """Yield what AKS retires, how many clusters the page does not show, and how to see them."""
     counts, shown = view["counts"], len(view["clusters"])
+    retiring = sum(bool(each["retirements"]) for each in view["clusters"])
+    if retiring:
+        part = view["next"] or (counts and shown < counts["total"])
+        verb = f"{' shown here' if part else ''} run{'s' if retiring == 1 else ''}"
+        note = f"{many(retiring, 'cluster')}{verb} what AKS retires: roadstead why NAME"
+        yield Text(note, style="yellow")
     matching = counts["matching"] if counts else None
     if matching is not None and counts and matching < counts["total"]:
         yield Text(f"{matching:,} of {counts['total']:,} clusters match", style="dim")
@@ -66,10 +72,6 @@ def _head(view: schema.Fleet, now: datetime) -> Text:
         _sweep(view["sweep"], head)
     for each in view["failingChannels"][:PROBLEMS_SHOWN]:
         head.append(f"\nnotifications to {each['route']} fail: {each['problem']}", style="red")
-    retiring = sum(bool(each["retirements"]) for each in clusters)
-    if retiring:
-        have = f"{many(retiring, 'cluster')} shown here {'has' if retiring == 1 else 'have'}"
-        head.append(f"\n{have} what AKS retires within 180 days; see roadstead why NAME", style="yellow")
     if view["repairedGaps"]["last"]:
         head.append(
             f"\n{_gaps(view['repairedGaps']['count'], view['repairedGaps']['last'], now)}", style="dim"

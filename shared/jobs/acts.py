@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+LIVE = "live"
+"""The action of a caller who had clusters read from Azure. It changes nothing: it is no act on a cluster."""
+
 
 @dataclass(frozen=True)
 class Act:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -12,6 +13,7 @@ from shared.ports import FleetConfig
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
 from tests.support.roadstead_command import on_terminal, plain, roadstead
+from tests.support.served_api import served
 
 CONFIG = FleetConfig("example", "example/fleet", timers={"sweep": "0 10 */4 * * *"})
 
@@ -35,6 +37,16 @@ def test_an_app_that_is_ready_shows_what_ends_soon(url: str, cloud: MemoryCloud,
     assert (code, "The app is ready" in text) == (0, True)
     assert "GitHub answers" in text
     assert "GITHUB_TOKEN ends in 3 days: create another one" in text
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_timer_that_has_not_run_yet_says_when_it_is_due(url: str, cloud: MemoryCloud, columns: int) -> None:
+    cloud.with_ports(lambda ports: replace(ports, config=replace(CONFIG, timers={"check": "0 */5 * * * *"})))
+    with served(cloud.ports) as new:
+        code, shown = on_terminal("health", columns=columns, ROADSTEAD_URL=new)
+    due = cloud.clock().replace(second=0) + timedelta(minutes=5 - cloud.clock().minute % 5)
+    assert code == 0
+    assert f"has not run yet, due at {due:%Y-%m-%d %H:%M:%S} UTC" in " ".join(plain(shown).split())
 
 
 def test_an_app_that_is_not_ready_ends_with_1_and_says_why(url: str, cloud: MemoryCloud) -> None:

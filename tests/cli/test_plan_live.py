@@ -15,6 +15,8 @@ from shared.jobs.record import Phase
 from shared.ports.azure import GetCluster
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, files, pool, ready, record
+from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import ready as ready_fleet
 from tests.support.replaced_ports import on_azure
 from tests.support.roadstead_command import on_terminal, plain, roadstead, write
 from tests.support.served_api import served
@@ -94,7 +96,40 @@ def test_a_cluster_that_cannot_be_read_is_no_equal_one(cloud: MemoryCloud, tmp_p
     with served(cloud.ports) as url:
         done = live(url, tmp_path, files(POOL))
     assert done.returncode == 1
+    assert "Compared with Azure now: 0 of 0 clusters differ, 1 not compared" in done.stdout
     assert "one could not be read: Unavailable: no answer" in done.stdout
+
+
+def test_a_stopped_cluster_is_not_compared_and_is_not_counted_among_those_that_are(tmp_path: Path) -> None:
+    cloud = ready_fleet("one", "two", "three")
+    cloud.azure.interventions.stop(replace(ONE, resource_group="rg-two", name="two"))
+    with served(cloud.ports) as url:
+        done = live(url, tmp_path, fleet_files.fleet("one", "two", "three"), "--exit-code")
+        view = json.loads(live(url, tmp_path, fleet_files.fleet("one", "two", "three"), "-o", "json").stdout)
+    lines = [text.strip() for text in done.stdout.splitlines()]
+    assert (done.returncode, lines[0]) == (
+        *(0, "Compared with Azure now: 0 of 2 clusters differ, 1 not compared"),
+    )
+    assert lines[-1] == "two: it is stopped in Azure"
+    assert [each["name"] for each in view["clusters"]] == ["one", "three"]
+    assert [each["name"] for each in view["notCompared"]] == ["two"]
+
+
+def test_a_cluster_in_creation_is_not_compared_before_azure_has_it(tmp_path: Path) -> None:
+    cloud, shown = MemoryCloud(throttle=False), set[str]()
+    push(cloud, files(POOL))
+    for _ in range(30):
+        if not cloud.step():
+            cloud.clock.advance(30)
+        with served(cloud.ports) as url:
+            shown.add(live(url, tmp_path, files(POOL), "--exit-code").stdout)
+        assert not any("Azure has no such cluster" in text for text in shown)
+        if phases(cloud) == {"one": Phase.READY}:
+            break
+    waits = "Compared with Azure now: 0 of 0 clusters differ, 1 not compared\n\nNot compared:\n  one: "
+    assert f"{waits}it is not created yet\n" in shown
+    assert f"{waits}Azure is creating it\n" in shown
+    assert "Compared with Azure now: 0 of 1 cluster differ\n" in shown
 
 
 def test_a_cluster_with_the_tags_of_others_is_not_compared(
@@ -127,6 +162,14 @@ def test_what_has_no_cluster_in_azure_is_named_and_costs_no_call(cloud: MemoryCl
     assert (done.returncode, reads) == (1, [])
     assert "one: its manifest is invalid" in done.stdout
     assert "two: it is not recorded yet: a push creates or adopts it" in done.stdout
+
+
+def test_the_audit_says_once_which_clusters_were_compared(tmp_path: Path) -> None:
+    with served(ready_fleet("one", "two").ports) as url:
+        live(url, tmp_path, fleet_files.fleet("one", "two"))
+        lines = roadstead("audit", ROADSTEAD_URL=url).stdout.splitlines()
+    assert lines[0].endswith("the key of Admin  compared with Azure: one, two")
+    assert [each.strip() for each in lines[1:2]] == ["accepted"]
 
 
 def test_only_the_named_clusters_are_read(cloud: MemoryCloud, tmp_path: Path) -> None:

@@ -11,7 +11,9 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.retirements.table import AS_OF
 from tests.support import fleet_files
 from tests.support.one_cluster import ready
+from tests.support.pipeline_runs import ready as ready_fleet
 from tests.support.roadstead_command import on_terminal, plain, roadstead, write
+from tests.support.served_api import served
 
 DAY = ("--on", "2026-11-23")
 WINDOWS = "    - {name: win, vmSize: Standard_D4s_v5, count: 1, osType: Windows, osSKU: Windows2019}\n"
@@ -71,6 +73,8 @@ def test_a_table_older_than_half_a_year_is_no_secret(fleet: Path) -> None:
 def test_a_day_of_another_form_is_a_usage_error(fleet: Path) -> None:
     done = roadstead("validate", "--on", "tomorrow", cwd=fleet)
     assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "roadstead: --on 'tomorrow' must be a day such as 2026-01-31\n"
+    assert roadstead("validate", "--on", "", cwd=fleet).returncode == 2
 
 
 @pytest.fixture
@@ -91,8 +95,17 @@ def test_why_and_status_show_what_a_running_cluster_loses(url: str, cloud: Memor
             "retirement kubernetesVersion: Kubernetes 1.33 leaves support on 2026-07-31, in 151 days" in text
         )
     _, shown = on_terminal("status", columns=columns, ROADSTEAD_URL=url)
-    head = " ".join(plain(shown).split())
-    assert "1 cluster shown here has what AKS retires within 180 days; see roadstead why NAME" in head
+    rows = [row.rstrip() for row in plain(shown).splitlines() if row.strip()]
+    note = "1 cluster runs what AKS retires: roadstead why NAME"
+    assert rows.index(note) > next(at for at, row in enumerate(rows) if row.startswith("one "))
+
+
+def test_of_a_fleet_that_is_not_shown_whole_status_counts_the_retirements_of_what_it_shows() -> None:
+    cloud = ready_fleet("one", "two")
+    cloud.clock.advance(60 * 24 * 3600)
+    with served(cloud.ports) as url:
+        done = roadstead("status", "--prefix", "one", ROADSTEAD_URL=url)
+    assert "1 cluster shown here runs what AKS retires: roadstead why NAME" in done.stdout
 
 
 def test_the_api_has_the_field_the_day_and_the_source(url: str, cloud: MemoryCloud) -> None:

@@ -51,6 +51,8 @@ def test_a_cluster_that_no_check_has_read_says_how_it_is_read(url: str, cloud: M
     _, shown = on_terminal("tree", "one", ROADSTEAD_URL=url)
     text = plain(shown)
     assert "node pools, not read yet" in text
+    assert "system: 1.33, not read yet" in text
+    assert "no nodes" not in text
     assert "roadstead refresh one reads the cluster from inside" in text
 
 

@@ -11,6 +11,7 @@ import pytest
 from localcloud.functions.timer_triggers import tick
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import Unavailable
+from shared.pipeline.health.timers import GRACE
 from shared.ports import FleetConfig
 from shared.settings import load_settings
 from tests.support import fleet_files
@@ -34,8 +35,12 @@ def ask(cloud: MemoryCloud, function: str, headers: dict[str, str] | None = None
     return reply.status_code, json.loads(reply.get_body())
 
 
-def test_an_app_is_ready_once_every_timer_has_run_and_not_before() -> None:
+def test_a_new_app_is_ready_until_a_timer_that_never_ran_is_late() -> None:
     cloud = fresh()
+    assert ask(cloud, "ready") == (200, {"live": True, "ready": True})
+    _, health = ask(cloud, "health", ADMIN)
+    assert all(each["ok"] and each["dueAt"] and not each["lastRunAt"] for each in health["timers"])
+    cloud.clock.advance(60 + GRACE.total_seconds() + 1)
     assert ask(cloud, "ready") == (503, {"live": True, "ready": False})
     found = functions(cloud.ports)
     for name in TIMERS:

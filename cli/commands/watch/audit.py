@@ -24,6 +24,7 @@ from cli.terminal.output import Output, OutputOption, show
 from cli.terminal.render import few
 from cli.text import printable
 from cli.times import age
+from shared.jobs.acts import LIVE
 from shared.pipeline.api import schema
 
 
@@ -59,10 +60,10 @@ def _rendered(acts: Sequence[schema.Act], now: datetime, *, wide: bool) -> Rende
     parts: list[RenderableType] = []
     for act in printable(acts):
         head = Text.assemble(
-            f"{age(act['at'], now):>4}  {act['at']}  ", (act["by"], "bold"), f"  {act['action']}"
+            f"{age(act['at'], now):>4}  {act['at']}  ", (act["by"], "bold"), f"  {_action(act)}"
         )
         parts.append(head.append(f" {act['target']}"))
-        if act["clusters"] and act["clusters"] != [act["target"]]:
+        if act["clusters"] and ", ".join(act["clusters"]) != act["target"]:
             parts.append(indented(Text(few(act["clusters"])), 6))
         if act["reason"]:
             parts.append(indented(Text(f"reason: {act['reason']}"), 6))
@@ -73,3 +74,7 @@ def _rendered(acts: Sequence[schema.Act], now: datetime, *, wide: bool) -> Rende
             where = ", ".join(filter(None, (act["byId"], act["address"], act["client"])))
             parts.append(indented(Text(f"from {where}", style="dim"), 6))
     return Group(*parts)
+
+
+def _action(act: schema.Act) -> str:
+    return "compared with Azure:" if act["action"] == LIVE else act["action"]

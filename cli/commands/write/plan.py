@@ -94,7 +94,9 @@ def _live(tree: Worktree, names: list[str], api: Api, output: Output, *, report_
             f"--live reads at most {MOST_LIVE} clusters, one by one, and these are {len(compared)}; "
             "name some with --cluster, or see roadstead drift"
         )
-    found = list(compare_live(compared, {name: each.document for name, each in known.items()}, api))
+    read = list(compare_live(compared, {name: each.document for name, each in known.items()}, api))
+    others |= {each.name: each.waits for each in read if each.waits}
+    found = [each for each in read if not each.waits]
     show(
         live_view.as_json(tree.fleet, found, others, planned.problems),
         output,

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from cli.annotations import commands, sarif
 from cli.errors import ExitCode
-from cli.options import RepositoryPath
+from cli.options import RepositoryPath, day
 from cli.terminal.output import Output, console, echo, print_json, show
 from cli.text import line
 from cli.times import many
@@ -55,13 +55,8 @@ def validate(
         ),
     ] = Format.TABLE,
     on: Annotated[
-        datetime | None,
-        typer.Option(
-            "--on",
-            metavar="DAY",
-            formats=["%Y-%m-%d"],
-            help="The day for which to warn (default: today, UTC).",
-        ),
+        str | None,
+        typer.Option("--on", metavar="DAY", help="The day for which to warn (default: today, UTC)."),
     ] = None,
 ) -> None:
     """Check every manifest of a fleet repository. Needs neither git nor a network.
@@ -69,7 +64,8 @@ def validate(
     Warns of what AKS has retired, or will retire within 180 days, and of exemptions from drift that have
     ended, or will within 30 days; such a manifest is valid.
     """
-    tree, today = open_worktree(path), (on or datetime.now(UTC)).date()
+    today = datetime.now(UTC).date() if on is None else day("--on", on)
+    tree = open_worktree(path)
     desired = tree.resolve()
     retired, old = retirement_warnings(desired, desired.clusters, today), stale(today)
     ending = exemption_warnings(desired, desired.clusters, today)

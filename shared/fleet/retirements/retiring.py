@@ -43,7 +43,7 @@ def retiring(spec: Mapping[str, Any], today: date, *, running: str = "") -> list
 
     The spec is JSON. ``running`` is the version that the control plane runs, "" for the version of the spec.
     """
-    found = (Retirement(path, announced, today) for path, announced in _announced(spec, running))
+    found = (Retirement(path, announced, today) for path, announced in _announced(spec, running, today))
     near = (each for each in found if each.announced.on - today <= AHEAD)
     return sorted(near, key=lambda each: (each.announced.on, list(map(str, each.path))))
 
@@ -58,9 +58,9 @@ def stale(today: date) -> str:
     )
 
 
-def _announced(spec: Mapping[str, Any], running: str) -> Iterator[tuple[Path, Announcement]]:
+def _announced(spec: Mapping[str, Any], running: str, today: date) -> Iterator[tuple[Path, Announcement]]:
     version = running or str(spec.get("kubernetesVersion") or "")
-    announced = _kubernetes(version, long_term=spec.get("supportPlan") == _LONG_TERM)
+    announced = _kubernetes(version, today, long_term=spec.get("supportPlan") == _LONG_TERM)
     if announced is not None:
         yield ("kubernetesVersion",), announced
     pools = spec.get("nodePools") or ()
@@ -80,7 +80,7 @@ def _announced(spec: Mapping[str, Any], running: str) -> Iterator[tuple[Path, An
         yield ("ingressProfile", "webAppRouting"), table.NGINX
 
 
-def _kubernetes(version: str, *, long_term: bool) -> Announcement | None:
+def _kubernetes(version: str, today: date, *, long_term: bool) -> Announcement | None:
     minor = numbers(version)[:2]
     if len(minor) < 2:
         return None
@@ -89,7 +89,7 @@ def _kubernetes(version: str, *, long_term: bool) -> Announcement | None:
         return None
     plan, on = ("long-term support", known.long_term) if long_term else ("", known.community)
     instead = "upgrade to a newer version"
-    if not long_term and known.long_term > known.community:
+    if not long_term and known.long_term > max(today, known.community):
         instead += f", or choose supportPlan {_LONG_TERM}, which ends on {known.long_term}"
     what = f"Kubernetes {minor[0]}.{minor[1]}{f' with {plan}' if plan else ''}"
     return Announcement(what, on, instead, CALENDAR)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shared.jobs.acts import Act
+from shared.jobs.acts import LIVE, Act
 from shared.pipeline.api import schema
 from shared.pipeline.api.access import Caller
 from shared.pipeline.api.views.parts import iso
@@ -61,8 +61,9 @@ def audit_view(limit: int, before: datetime | None, ports: Ports) -> schema.Audi
 
 
 def acts_on(cluster: str, ports: Ports) -> list[schema.Act]:
-    """Return the acts on a cluster among the newest ones."""
-    return [act_of(act) for act in ports.state.acts(RECENT) if cluster in act.clusters]
+    """Return the acts on a cluster among the newest ones; a read is in the audit alone."""
+    acts = (act for act in ports.state.acts(RECENT) if act.action != LIVE)
+    return [act_of(act) for act in acts if cluster in act.clusters]
 
 
 def act_of(act: Act) -> schema.Act:

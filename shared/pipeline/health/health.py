@@ -19,7 +19,7 @@ from shared.fleet.days import days_until
 from shared.jobs.failures.errors import ReconcileError
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.parts import iso
-from shared.pipeline.health.timers import TimerState, timer_state
+from shared.pipeline.health.timers import TimerState, expected_runs, timer_state
 from shared.pipeline.http_result import HttpResult
 from shared.ports import BranchHead, Ports
 
@@ -94,7 +94,7 @@ class Health:
     def _new_reading(self) -> Reading:
         ports = self._ports
         probes: dict[str, Callable[[], Any]] = {
-            TABLES: ports.state.timer_runs,
+            TABLES: lambda: expected_runs(ports),
             GITHUB: lambda: ports.repository.read_head(ports.config.branch),
             **{name: probe.probe for name, probe in ports.probes.items()},
         }
@@ -102,7 +102,7 @@ class Health:
         now, runs = ports.clock(), answers.get(TABLES)
         services = [ServiceState(name, problems.get(name, "")) for name in probes]
         timers = [
-            timer_state(name, schedule, runs.get(name), now)
+            timer_state(name, schedule, runs[name], now)
             if runs is not None
             else TimerState(name, schedule, None, None, f"not known, because {TABLES} does not answer")
             for name, schedule in ports.config.timers.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -29,10 +30,23 @@ class TimerState:
     problem: str = ""
 
 
-def timer_state(name: str, schedule: str, run: TimerRun | None, now: datetime) -> TimerState:
-    """Return how a timer does; ``run`` is what is stored of it, None for nothing."""
-    if run is None:
-        return TimerState(name, schedule, None, None, "it has never run")
+def expected_runs(ports: Ports) -> Mapping[str, TimerRun]:
+    """Return what is stored of each timer of the app, in one read.
+
+    One of which nothing is stored, as in a new deployment, is expected from now on, and that is stored: it is
+    late when its first time after that has passed.
+    """
+    runs = dict(ports.state.timer_runs())
+    new = [name for name in ports.config.timers if name not in runs]
+    if new:
+        now = ports.clock()
+        ports.state.expect_timers(new, now)
+        runs |= {name: TimerRun(now, ran=False) for name in new}
+    return runs
+
+
+def timer_state(name: str, schedule: str, run: TimerRun, now: datetime) -> TimerState:
+    """Return how a timer does; ``run`` is what is stored of it."""
     last = run.at if run.ran else None
     due = _next(schedule, min(run.at, now))  # a time ahead is that of a wrong clock
     if due is None:

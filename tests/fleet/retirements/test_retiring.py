@@ -56,6 +56,14 @@ def test_a_version_without_long_term_support_is_told_how_much_later_that_ends() 
     )
 
 
+def test_long_term_support_is_offered_as_long_as_it_lasts() -> None:
+    support = KUBERNETES[1, 29]
+    (warned, *_) = retiring(spec("1.29"), support.long_term - timedelta(days=1))
+    assert f"choose supportPlan AKSLongTermSupport, which ends on {support.long_term}" in str(warned)
+    (warned, *_) = retiring(spec("1.29"), support.long_term)
+    assert warned.announced.instead == "upgrade to a newer version"
+
+
 def test_a_version_older_than_the_table_is_out_of_support_and_a_newer_one_is_not_known() -> None:
     assert paths(spec("1.21"))[:1] == [("kubernetesVersion",)]
     assert paths(spec(NEW)) == []
@@ -148,9 +156,12 @@ def test_warnings_come_soonest_first_and_none_goes_away_with_time(today: date) -
         pools=[{"osSKU": "Windows2019", "osType": "Windows"}, {"enableFIPS": True}],
         networkProfile={"networkPlugin": "kubenet", "networkPolicy": "azure"},
     )
-    now = [each.announced for each in retiring(asked, today)]
-    assert [announced.on for announced in now] == sorted(announced.on for announced in now)
-    assert set(now) <= {each.announced for each in retiring(asked, today + timedelta(days=30))}
+    now, later = (
+        [(each.announced.on, each.path, each.announced.what) for each in retiring(asked, day)]
+        for day in (today, today + timedelta(days=30))
+    )
+    assert [on for on, *_ in now] == sorted(on for on, *_ in now)
+    assert set(now) <= set(later)
 
 
 def test_every_announcement_has_a_day_a_remedy_and_an_announcement_of_microsoft() -> None:

@@ -92,3 +92,11 @@ def test_who_read_azure_is_in_the_audit() -> None:
     assert [(act["action"], act["target"], act["result"]) for act in body["acts"]][:1] == [
         ("live", "one", "accepted")
     ]
+
+
+def test_a_read_of_azure_is_no_act_on_the_cluster() -> None:
+    cloud = ready()
+    call(cloud.ports, "replay", name="one")
+    assert call(cloud.ports, "live", query={"clusters": "one"})[0] == 200
+    _, why = call(cloud.ports, "why", name="one")
+    assert [act["action"] for act in why["acts"]] == ["replay"]

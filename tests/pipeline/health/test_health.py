@@ -10,9 +10,11 @@ from threading import Event
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.failures.errors import Unauthenticated, Unavailable
+from shared.jobs.failures.errors import Unauthenticated, Unauthorized, Unavailable
 from shared.pipeline.health.health import REUSED_SECONDS, Health, health_view, ready_view
+from shared.pipeline.health.timers import GRACE
 from shared.ports import FleetConfig, Ports
+from shared.ports.timers import TimerRun
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around
@@ -88,6 +90,22 @@ def test_a_late_timer_makes_the_app_not_ready(cloud: MemoryCloud) -> None:
     cloud.clock.advance(4 * 3600 + 16 * 60)
     reading = Health(cloud.ports).read()
     assert (reading.ready, list(reading.problems)) == (False, ["sweep"])
+
+
+def test_a_timer_of_which_nothing_is_stored_is_expected_from_the_first_reading_on(cloud: MemoryCloud) -> None:
+    first = cloud.clock()
+    new = replace(CONFIG, timers={**CONFIG.timers, "check": "0 */5 * * * *"})
+    ports = replace(cloud.ports, config=new)
+    assert Health(ports).read().ready
+    assert cloud.state.timer_runs() == {"sweep": TimerRun(first), "check": TimerRun(first, ran=False)}
+    cloud.clock.advance(5 * 60 + GRACE.total_seconds() + 1)
+    assert list(Health(ports).read().problems) == ["check"]
+
+
+def test_an_app_that_cannot_store_since_when_its_timers_are_expected_is_not_ready(cloud: MemoryCloud) -> None:
+    around(cloud, "state", expect_timers=refuse(Unauthorized("the role may only read")))
+    ports = replace(cloud.ports, config=replace(CONFIG, timers={"check": "0 */5 * * * *"}))
+    assert Health(ports).read().problems["Table Storage"] == "Unauthorized: the role may only read"
 
 
 def test_a_service_that_hangs_delays_nobody_and_is_asked_once(cloud: MemoryCloud) -> None:
