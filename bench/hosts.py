@@ -25,8 +25,8 @@ from shared.jobs.messages import JobMessage, PlanRequest
 from shared.pipeline.planner import planner
 from shared.pipeline.worker import worker
 from shared.ports import Ports
-from shared.ports.stays import Stays
-from shared.ports.token_cache import TokenCache
+from shared.ports.process.stays import Stays
+from shared.ports.process.token_cache import TokenCache
 
 SECONDS = {"state": 0.01, **dict.fromkeys(QUEUES, 0.01), "repository": 0.2, "azure": 0.2, "kubernetes": 0.05}
 """How long a call of a port takes."""

@@ -17,8 +17,8 @@ from typing import Any
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.servicebus.world.broker_values import SessionLock
 from shared.ports import Kubernetes, Ports
-from shared.ports.stays import Stays
-from shared.ports.token_cache import TokenCache
+from shared.ports.process.stays import Stays
+from shared.ports.process.token_cache import TokenCache
 
 SESSIONS = 16
 """As ``maxConcurrentSessions`` in host.json."""

@@ -11,7 +11,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared import logs
 from shared.masking import Masker
-from shared.ports.together import in_threads
+from shared.ports.process.together import in_threads
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
 

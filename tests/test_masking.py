@@ -28,8 +28,8 @@ from shared.pipeline.api.acts.import_cluster import import_cluster
 from shared.ports import Check, CommitStatus, DeadLetter, FleetRecord, PlanRecord, Ports
 from shared.ports.azure import GetCluster, PutCluster
 from shared.ports.masked import NAMES, masked
-from shared.ports.sweeps import SweepRecord
-from shared.ports.together import in_threads
+from shared.ports.process.together import in_threads
+from shared.ports.state import SweepRecord
 from shared.settings import Settings, load_settings
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE

@@ -44,7 +44,7 @@ from shared.pipeline.sweep import sweep
 from shared.pipeline.worker import worker
 from shared.ports import FleetConfig, Ports
 from shared.ports.azure import GetKubeconfig
-from shared.ports.together import in_turn
+from shared.ports.process.together import in_turn
 
 LOCK_SECONDS = 30.0
 TIMER_SECONDS = 60.0

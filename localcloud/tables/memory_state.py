@@ -16,8 +16,7 @@ from shared.jobs.rate_limits import Bucket
 from shared.jobs.record import with_etag
 from shared.jobs.reporting.events import Event
 from shared.ports import DeadLetter, FleetRecord, PlanRecord
-from shared.ports.sweeps import SweepRecord
-from shared.ports.timers import TimerRun
+from shared.ports.state import SweepRecord, TimerRun
 
 _NOT_STORED = ("_lock", "_versions")
 K = TypeVar("K")

@@ -40,7 +40,7 @@ from shared.adapters.transport import pooled_transport
 from shared.jobs.failures.errors import ReconcileError, Unauthenticated, Unavailable, from_http
 from shared.jobs.failures.retry import retry_after
 from shared.ports.azure import AzureCall, Conditional, Page, PageCall, Written
-from shared.ports.azure_errors import cause_of
+from shared.ports.azure.errors import cause_of
 
 PUBLIC_CLOUD = "https://management.azure.com"
 _CONNECT_SECONDS, _READ_SECONDS = 5, 20

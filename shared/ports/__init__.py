@@ -17,23 +17,30 @@ from shared.fleet.resolve.work import PLAN_WORK
 from shared.jobs.failures.retry import DEFAULTS, Policies
 from shared.jobs.small_changes import SMALL_CHANGE
 from shared.ports.azure import Azure
-from shared.ports.clusters import GroupMember
-from shared.ports.kubernetes import Kubernetes, KubernetesApi
-from shared.ports.notices import Channels, Issues
-from shared.ports.probe import Probe
-from shared.ports.queue import Message, Queue
-from shared.ports.repository import (
+from shared.ports.channels import Channels
+from shared.ports.github import (
     Annotation,
     BranchHead,
     Check,
     Comment,
     CommitStatus,
+    Issues,
+    MergedPull,
     Pull,
+    PullAuthors,
     PullRequests,
     Repository,
+    Review,
+    Reviews,
+    ReviewState,
     TreeEntry,
 )
-from shared.ports.reviews import MergedPull, PullAuthors, Review, Reviews, ReviewState
+from shared.ports.kubernetes import Kubernetes, KubernetesApi
+from shared.ports.probe import Probe
+from shared.ports.process.stays import Stays
+from shared.ports.process.together import Together, in_threads
+from shared.ports.process.token_cache import TokenCache
+from shared.ports.queue import Message, Queue
 from shared.ports.state import (
     BranchRead,
     DeadLetter,
@@ -43,10 +50,8 @@ from shared.ports.state import (
     Source,
     State,
 )
-from shared.ports.stays import Stays
+from shared.ports.state.clusters import GroupMember
 from shared.ports.telemetry import NoTelemetry, Telemetry
-from shared.ports.together import Together, in_threads
-from shared.ports.token_cache import TokenCache
 
 __all__ = [
     "Annotation",

@@ -9,7 +9,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import Unauthorized
-from shared.ports.activity_log import ListActivity
+from shared.ports.azure.activity_log import ListActivity
 from tests.support.one_cluster import ONE, cluster, pool, ready
 from tests.support.replaced_ports import on_azure
 from tests.support.roadstead_command import on_terminal, plain, roadstead

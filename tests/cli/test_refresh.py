@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.ports.sweeps import Listing, Orphan, SweepRecord
+from shared.ports.state import Listing, Orphan, SweepRecord
 from tests.support.one_cluster import ONE, ready, record
 from tests.support.roadstead_command import on_terminal, plain, roadstead
 from tests.support.sweeps import delete_by_hand

@@ -10,8 +10,7 @@ from shared.jobs.failures.errors import Stale
 from shared.jobs.failures.fleet_problem import FleetProblem
 from shared.jobs.rate_limits import Bucket
 from shared.ports import FleetRecord, State
-from shared.ports.sweeps import Listing, Orphan, SweepRecord
-from shared.ports.timers import TimerRun
+from shared.ports.state import Listing, Orphan, SweepRecord, TimerRun
 from tests.support.cluster_records import NOW, later
 
 

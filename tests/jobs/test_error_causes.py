@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shared.jobs.failures.errors import from_operation
-from shared.ports.azure_errors import cause_of
+from shared.ports.azure.errors import cause_of
 
 DRAIN = (
     "Drain node aks-apps-12345678-vmss000001 failed when evicting pod web-7d4b9 failed with Too Many Requests"

@@ -20,7 +20,7 @@ from shared.jobs.rate_limits import (
     reserve,
     take,
 )
-from shared.ports.token_cache import TokenCache
+from shared.ports.process.token_cache import TokenCache
 from tests.support.cluster_records import NOW, later
 
 SKEW = SLACK - 1

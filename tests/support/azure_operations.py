@@ -7,14 +7,14 @@ from typing import Any
 
 from localcloud.common.clock import ManualClock
 from shared.fleet.resource_ids import RegionId, SubscriptionId
-from shared.ports import activity_log, azure
-from shared.ports.azure import AzureCall
+from shared.ports import azure
+from shared.ports.azure import AzureCall, activity_log
 from tests.support.arm_bodies import window
 from tests.support.azure_ports import CLUSTER, SUBSCRIPTION, body, pool
 
 OPERATIONS: list[type[AzureCall[Any]]] = [
     found
-    for found in {**vars(azure), **vars(activity_log)}.values()
+    for found in vars(azure).values()
     if isinstance(found, type) and issubclass(found, AzureCall) and hasattr(found, "sdk")
 ]
 

@@ -12,7 +12,7 @@ from localcloud.azure.world.azure_world import AzureWorld
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import from_http
 from shared.ports.azure import AzureCall, Conditional, Page, PageCall, Written
-from shared.ports.azure_errors import cause_of
+from shared.ports.azure.errors import cause_of
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from shared.adapters.github.client import PAGE, GitHubClient, json_call
 from shared.jobs.failures.errors import Dependency, Unauthorized
-from shared.ports.reviews import MergedPull, PullAuthors, Review, ReviewState
+from shared.ports.github import MergedPull, PullAuthors, Review, ReviewState
 
 PAGES = 10
 COMMITS = 250

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from shared.adapters.tables.clusters import FLEETS
 from shared.adapters.tables.entities import packed, unpacked
 from shared.adapters.tables.storage import Storage, etag_of
-from shared.ports.sweeps import SweepRecord
+from shared.ports.state import SweepRecord
 
 _PARTITION = "sweeps"
 _SWEEP: TypeAdapter[SweepRecord] = TypeAdapter(SweepRecord)

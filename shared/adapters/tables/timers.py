@@ -7,7 +7,7 @@ from datetime import datetime
 
 from shared.adapters.tables.storage import Storage
 from shared.jobs.failures.errors import Stale
-from shared.ports.timers import TimerRun
+from shared.ports.state import TimerRun
 
 FLEETS = "roadsteadfleets"
 

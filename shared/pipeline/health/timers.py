@@ -11,7 +11,7 @@ from cronsim import CronSim, CronSimError
 
 from shared.jobs.failures.errors import ReconcileError
 from shared.ports import Ports
-from shared.ports.timers import TimerRun
+from shared.ports.state import TimerRun
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from shared.notices.kinds import Kind
 from shared.notices.notice import DETAIL_LIMIT, NAMED, Notice
 from shared.pipeline.facts import of_dead_letter
 from shared.ports import DeadLetter, FleetRecord, PlanRecord
-from shared.ports.sweeps import SweepRecord
+from shared.ports.state import SweepRecord
 
 OF_PLANS = frozenset({Kind.REFUSED, Kind.INVALID})
 """What the plan of the newest commit says; it is read only when there is a new one."""

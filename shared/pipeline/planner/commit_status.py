@@ -10,7 +10,7 @@ from shared.jobs.failures.fleet_problem import FleetProblem
 from shared.jobs.record import Phase
 from shared.jobs.reporting.summary import ClusterSummary
 from shared.ports import CommitStatus
-from shared.ports.repository import status_line
+from shared.ports.github import status_line
 
 CONTEXT = "roadstead"
 

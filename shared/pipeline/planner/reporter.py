@@ -30,7 +30,7 @@ from shared.pipeline.outbox import (
 from shared.pipeline.planner.commit_status import CONTEXT, progress_of, status_of
 from shared.pipeline.planner.report_pace import has_room, interval
 from shared.ports import CommitStatus, FleetRecord, PlanRecord, Ports
-from shared.ports.repository import status_line
+from shared.ports.github import status_line
 
 log = logging.getLogger(__name__)
 

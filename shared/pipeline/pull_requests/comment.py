@@ -23,7 +23,7 @@ from shared.fleet.resolve.problems import Problem, number_of
 from shared.pipeline.pull_requests.markdown import code, details, fence, fit, line, prose, table
 from shared.pipeline.pull_requests.warnings import warnings_of
 from shared.ports import Annotation, Check, CommitStatus
-from shared.ports.repository import status_line
+from shared.ports.github import status_line
 
 CONTEXT = "roadstead/plan"
 COMMENT_LIMIT = 65_000

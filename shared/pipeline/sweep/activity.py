@@ -15,7 +15,7 @@ from shared.jobs.record import ClusterRecord
 from shared.pipeline.sweep.verdicts import finding_of_sweep
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.ports import Ports
-from shared.ports.activity_log import ListActivity, events_between
+from shared.ports.azure.activity_log import ListActivity, events_between
 
 log = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from shared.pipeline.sweep.verdicts import (
 from shared.pipeline.worker.rate_limiter import RateLimited
 from shared.ports import Ports
 from shared.ports.azure import GetCluster, ListClusters
-from shared.ports.sweeps import Listing, Orphan
+from shared.ports.state import Listing, Orphan
 
 log = logging.getLogger(__name__)
 

@@ -26,7 +26,7 @@ from shared.pipeline.sweep.lists import compare, orphans_of, read_list
 from shared.pipeline.sweep.sources import Sources
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.ports import Ports
-from shared.ports.sweeps import Listing, SweepRecord
+from shared.ports.state import Listing, SweepRecord
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from shared.pipeline.worker.cluster_access import ClusterAccess
 from shared.pipeline.worker.leased_record import LeasedRecord, LeaseLost
 from shared.pipeline.worker.rate_limiter import RateLimited
 from shared.pipeline.worker.stay import PAUSE, SHARE, Stay
-from shared.ports.stays import Stays
+from shared.ports.process.stays import Stays
 from tests.support import one_cluster
 from tests.support.cluster_records import record
 from tests.support.pipeline_runs import another_worker_for_each_message, phases, push

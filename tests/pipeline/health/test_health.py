@@ -14,7 +14,7 @@ from shared.jobs.failures.errors import Unauthenticated, Unauthorized, Unavailab
 from shared.pipeline.health.health import REUSED_SECONDS, Health, health_view, ready_view
 from shared.pipeline.health.timers import GRACE
 from shared.ports import FleetConfig, Ports
-from shared.ports.timers import TimerRun
+from shared.ports.state import TimerRun
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around

@@ -13,7 +13,7 @@ from shared.jobs.failures.errors import Unavailable
 from shared.pipeline.health.timers import GRACE, record_run, timer_state
 from shared.pipeline.recovery.settings_seen import record_changed_settings
 from shared.ports import FleetConfig, State
-from shared.ports.timers import TimerRun
+from shared.ports.state import TimerRun
 from tests.support.replaced_ports import around
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from shared.jobs.failures.errors import Stale
-from shared.ports.together import THREADS, in_threads
+from shared.ports.process.together import THREADS, in_threads
 
 
 def test_a_few_calls_run_at_a_time_and_their_results_are_in_order() -> None:

@@ -26,7 +26,7 @@ from shared.pipeline.pull_requests.comment import (
 )
 from shared.pipeline.pull_requests.markdown import code, fence, fit, prose, table
 from shared.ports import Annotation, CommitStatus
-from shared.ports.repository import status_line
+from shared.ports.github import status_line
 
 BASE, HEAD = "a" * 40, "b" * 40
 

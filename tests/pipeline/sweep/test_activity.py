@@ -19,8 +19,8 @@ from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.pipeline.api.views.drift import drift_of_cluster, drift_view
 from shared.pipeline.api.views.parts import FIRST_PAGE
 from shared.pipeline.api.views.why import why_view
-from shared.ports.activity_log import ListActivity
 from shared.ports.azure import GetCluster, ListClusters, Page
+from shared.ports.azure.activity_log import ListActivity
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, files, pool, pools, ready, record
 from tests.support.pipeline_runs import push

@@ -33,7 +33,7 @@ from shared.pipeline.api.views.sweep_view import sweep_view
 from shared.pipeline.http_result import unknown_cluster
 from shared.pipeline.planner.commit_status import reached
 from shared.ports import FleetRecord, Ports
-from shared.ports.sweeps import SweepRecord
+from shared.ports.state import SweepRecord
 
 EVENTS_SHOWN = 20
 NOT_CREATED_SHOWN = NEEDS_APPROVAL_SHOWN = 20

@@ -10,7 +10,7 @@ from shared.jobs.record import ClusterRecord
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.parts import Page, iso
 from shared.ports import Ports
-from shared.ports.sweeps import Listing
+from shared.ports.state import Listing
 
 REASONS = 3
 

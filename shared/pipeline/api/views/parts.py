@@ -14,7 +14,7 @@ from shared.jobs.reporting.diagnosis import CORRECT_FILE
 from shared.jobs.reporting.events import Event
 from shared.pipeline.api import schema
 from shared.ports import FleetRecord, PlanRecord
-from shared.ports.clusters import Clusters
+from shared.ports.state import Clusters
 
 PAGE = 200
 SHOWN = 5

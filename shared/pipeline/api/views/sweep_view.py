@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.parts import iso
-from shared.ports.sweeps import SweepRecord
+from shared.ports.state import SweepRecord
 
 SHOWN = 20
 

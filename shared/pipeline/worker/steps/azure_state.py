@@ -11,7 +11,7 @@ from shared.jobs.failures.errors import Interrupted, InvalidManifest, NotYetVisi
 from shared.jobs.outcomes import Fail, Outcome, Retry, Wait
 from shared.jobs.record import Running
 from shared.pipeline.worker.steps.context import StepContext
-from shared.ports.azure_errors import cause_of
+from shared.ports.azure.errors import cause_of
 
 FAILED_STATES = ("Failed", "Canceled")
 CREATION_POLLS = 6

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from shared.fleet.resource_ids import SubscriptionId
 from shared.jobs.rate_limits import ARM_READ
-from shared.ports.azure import PageCall
+from shared.ports.azure.calls import PageCall
 
 PROVIDER = "Microsoft.ContainerService"
 

@@ -1,0 +1,58 @@
+"""Azure as Roadstead uses it: one verb, ``Azure.call``, and one small class for each operation.
+
+A class declares what every layer needs to know of its operation, and no layer repeats it:
+
+- the adapter calls ``sdk`` of the client library of ``service`` with the fields as arguments;
+- the lease guard checks the lease before an operation that ``writes``, and the age of ``relies_on``;
+- the rate limiter takes a token of each of ``limits``, and records the request id of each write;
+- the local cloud answers with the method of its Azure world that has the operation's ``name``;
+- fault injection and the tests see the operation itself.
+
+To add an operation, add its class to a module of this package, name it here, and call it. CONTRIBUTING.md has
+an example.
+"""
+
+from __future__ import annotations
+
+from shared.ports.azure.activity_log import ListActivity
+from shared.ports.azure.calls import Azure, AzureCall, Page, PageCall, Write, Written
+from shared.ports.azure.clusters import (
+    Conditional,
+    DeleteCluster,
+    GetCluster,
+    GetKubeconfig,
+    ListClusters,
+    PatchCluster,
+    PutCluster,
+)
+from shared.ports.azure.groups import DeleteGroup, GetGroup, ListResources, PutGroup
+from shared.ports.azure.node_pools import DeletePool, PutPool, UpgradeNodeImage
+from shared.ports.azure.upkeep import GetUpgradeProfile, ListMaintenance, ListVersions, PutMaintenance
+
+__all__ = [
+    "Azure",
+    "AzureCall",
+    "Conditional",
+    "DeleteCluster",
+    "DeleteGroup",
+    "DeletePool",
+    "GetCluster",
+    "GetGroup",
+    "GetKubeconfig",
+    "GetUpgradeProfile",
+    "ListActivity",
+    "ListClusters",
+    "ListMaintenance",
+    "ListResources",
+    "ListVersions",
+    "Page",
+    "PageCall",
+    "PatchCluster",
+    "PutCluster",
+    "PutGroup",
+    "PutMaintenance",
+    "PutPool",
+    "UpgradeNodeImage",
+    "Write",
+    "Written",
+]

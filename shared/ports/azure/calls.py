@@ -1,0 +1,102 @@
+"""The base of every operation of Azure, and the port that makes a call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, field, fields
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
+
+from shared.fleet.json_tree import Json
+from shared.fleet.resource_ids import ClusterId, GroupId, RegionId, SubscriptionId
+from shared.jobs.rate_limits import Limit
+
+T = TypeVar("T")
+_NOT_ARGUMENTS = ("target", "etag", "only_new", "page")
+
+
+@dataclass(frozen=True)
+class Written:
+    """Azure's response to a write: its id of the request, for support, and whether the resource is new.
+
+    The id is "" in a response without one, which is possible when there was nothing to do.
+    """
+
+    request_id: str = ""
+    created: bool = False
+
+
+@dataclass(frozen=True)
+class AzureCall(Generic[T]):
+    """One operation on a resource, a region or a subscription; a read has only fields that can be hashed.
+
+    ``sdk`` is the operation group and the method in the client library, ``absent_is_fine`` whether a
+    resource that does not exist is a result and not an error.
+    """
+
+    sdk: ClassVar[str]
+    limits: ClassVar[Sequence[Limit]]
+    name: ClassVar[str]
+    service: ClassVar[Literal["containerservice", "resource", "monitor"]] = "containerservice"
+    writes: ClassVar[bool] = False
+    absent_is_fine: ClassVar[bool] = False
+    target: GroupId | ClusterId | RegionId | SubscriptionId
+
+    def __init_subclass__(cls) -> None:
+        """Name the operation after its class: "put_pool"."""
+        cls.name = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """What the operation takes after its target, without its condition."""
+        return tuple(getattr(self, each.name) for each in fields(self) if each.name not in _NOT_ARGUMENTS)
+
+    @property
+    def relies_on(self) -> AzureCall[Any] | None:
+        """The read that must be fresh before this write, where Azure itself checks no condition."""
+        return None
+
+    def result(self, answer: Any) -> T:
+        """Return the result for Azure's response.
+
+        ``answer`` is ARM's document, a list of them, or ``Written``; None where the resource does not exist.
+        """
+        result: T = answer
+        return result
+
+    def __str__(self) -> str:
+        return f"{self.name} {'/'.join(astuple(self.target)[1:])}"
+
+
+@dataclass(frozen=True)
+class Write(AzureCall[Written]):
+    """A change. Azure starts an operation and returns; ``properties.provisioningState`` shows its end."""
+
+    writes = True
+
+    def result(self, answer: Written | None) -> Written:
+        """Return Azure's response; a resource that does not exist needs no delete."""
+        return answer or Written()
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of a list: Azure's documents, and where the next page begins, "" on the last one."""
+
+    documents: Sequence[Json]
+    next: str
+
+
+@dataclass(frozen=True)
+class PageCall(AzureCall[Page]):
+    """One page of a list, which is one request; ``page`` is the ``next`` of the page before, "" for none."""
+
+    page: str = field(default="", kw_only=True)
+
+
+class Azure(Protocol):
+    """Azure Resource Manager, for resource groups and AKS clusters as ARM JSON."""
+
+    def call(self, operation: AzureCall[T]) -> T:
+        """Make the operation's one request and return its result."""
+        ...

@@ -1,0 +1,35 @@
+"""What Roadstead reads and writes on GitHub."""
+
+from __future__ import annotations
+
+from shared.ports.github.issues import Issues
+from shared.ports.github.pull_requests import Annotation, Check, Comment, Pull, PullRequests
+from shared.ports.github.repository import (
+    DESCRIPTION_LIMIT,
+    BranchHead,
+    CommitStatus,
+    Repository,
+    TreeEntry,
+    status_line,
+)
+from shared.ports.github.reviews import MergedPull, PullAuthors, Review, Reviews, ReviewState
+
+__all__ = [
+    "DESCRIPTION_LIMIT",
+    "Annotation",
+    "BranchHead",
+    "Check",
+    "Comment",
+    "CommitStatus",
+    "Issues",
+    "MergedPull",
+    "Pull",
+    "PullAuthors",
+    "PullRequests",
+    "Repository",
+    "Review",
+    "ReviewState",
+    "Reviews",
+    "TreeEntry",
+    "status_line",
+]

@@ -1,0 +1,1 @@
+"""What a process keeps for its invocations, and how it does several things at a time."""

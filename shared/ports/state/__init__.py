@@ -1,0 +1,52 @@
+"""What Roadstead stores: one small protocol for each kind of record, and State, which combines them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from shared.ports.state.acts import Acts
+from shared.ports.state.buckets import Buckets
+from shared.ports.state.clusters import Clusters, GroupMember
+from shared.ports.state.dead_letters import DeadLetter, DeadLetters
+from shared.ports.state.deliveries import Deliveries
+from shared.ports.state.events import Events
+from shared.ports.state.fleet import BranchRead, FleetRecord, Handover, Source
+from shared.ports.state.manifests import Manifests
+from shared.ports.state.notices import Notices
+from shared.ports.state.plans import PlanRecord, Plans
+from shared.ports.state.sweeps import Listing, Orphan, SweepRecord, Sweeps
+from shared.ports.state.timers import TimerRun, Timers
+
+__all__ = [
+    "Acts",
+    "BranchRead",
+    "Buckets",
+    "Clusters",
+    "DeadLetter",
+    "DeadLetters",
+    "Deliveries",
+    "Events",
+    "FleetRecord",
+    "GroupMember",
+    "Handover",
+    "Listing",
+    "Manifests",
+    "Notices",
+    "Orphan",
+    "PlanRecord",
+    "Plans",
+    "Source",
+    "State",
+    "SweepRecord",
+    "Sweeps",
+    "TimerRun",
+    "Timers",
+]
+
+
+class _OfFleet(Plans, Manifests, Acts, Sweeps, Timers, Protocol):
+    """What is stored of the fleet as a whole."""
+
+
+class State(Clusters, Events, Buckets, Deliveries, DeadLetters, Notices, _OfFleet, Protocol):
+    """The stored state of one fleet. It never contains a secret."""

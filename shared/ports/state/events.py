@@ -1,0 +1,29 @@
+"""What is stored of what happened to the clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from shared.jobs.reporting.events import Event
+
+
+class Events(Protocol):
+    """What happened to the clusters."""
+
+    def append(self, events: Sequence[Event]) -> None:
+        """Save events; an event that was saved before is not duplicated."""
+        ...
+
+    def events(self, cluster: str, limit: int, before: datetime | None = None) -> Sequence[Event]:
+        """Return a cluster's newest events (before a millisecond), newest first, even of a deleted one."""
+        ...
+
+    def prune_events(self, cluster: str, keep: int) -> int:
+        """Remove all but a cluster's newest events; return how many were removed."""
+        ...
+
+    def prune_events_before(self, at: datetime, *, living: Collection[str]) -> int:
+        """Remove older events of clusters that are not in ``living``; return how many were removed."""
+        ...

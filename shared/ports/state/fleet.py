@@ -1,0 +1,91 @@
+"""The planner's record of the fleet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from shared.jobs.failures.fleet_problem import FleetProblem
+from shared.jobs.gaps import Gaps
+from shared.notices.routes import Route
+from shared.ports.github import BranchHead
+
+
+@dataclass(frozen=True)
+class BranchRead:
+    """A read of the branch, and when it started by our clock; ``head`` is None where it failed."""
+
+    head: BranchHead | None
+    started: datetime
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a fleet is planned from: GitHub's id of the repository, and the branch."""
+
+    repository: int
+    branch: str
+
+
+@dataclass(frozen=True)
+class Handover:
+    """How far the planner has come with ``planning``: of ``total`` jobs, ``done`` were handed over.
+
+    ``in_flight`` are the clusters whose records it saves, and whose messages it sends, since ``at``. It saves
+    no other ones before it has written this again, and none between two invocations.
+    """
+
+    at: datetime
+    done: int = 0
+    total: int = 0
+    in_flight: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FleetRecord:
+    """The state of the planner: what it planned last, what it plans now, and what prevents the next plan."""
+
+    commit: str = ""
+    """The commit that was planned last, "" for none."""
+    at: datetime | None = None
+    """When that plan was created, as in its record; another time there is that of a superseded planner."""
+    problem: FleetProblem | None = None
+    """What prevents the newest commit from being planned, None for no problem."""
+    waiting: str = ""
+    """Why a new head is not planned yet, as a sentence; "" when none waits."""
+    planning: str = ""
+    """The commit whose jobs are being handed over, "" for none."""
+    handover: Handover | None = None
+    """How far that is; None for no ``planning``, or for that of the version before."""
+    head_read_at: datetime | None = None
+    """When the head was read for ``planning``, otherwise for ``commit``, by GitHub's clock."""
+    installation: str = ""
+    """The id of this state, by which two apps of one fleet differ; "" before the first plan."""
+    source: Source | None = None
+    """Where the fleet is planned from; None before the first plan."""
+    other_source: Source | None = None
+    """What was read instead at last, which a takeover accepts; None when it was ``source``."""
+    contested: tuple[str, ...] = ()
+    """The clusters that wait for a takeover, as of the last report."""
+    last_read: BranchRead | None = None
+    """The last read of the branch, by any request; None for none."""
+    reads_full_at: datetime | None = None
+    """When as many successive reads of the branch are allowed again as after a pause."""
+    awaiting_deletion: tuple[str, ...] = ()
+    """The clusters that are created again once their deletion has finished."""
+    gaps: Gaps = field(default_factory=Gaps)
+    """The heads that no webhook had announced."""
+    flux_checked: str = ""
+    """The commit whose changes were compared last with what Flux applies, "" for none yet."""
+    groups_indexed: bool = False
+    """Whether every cluster is a member of its resource group, as ``Clusters`` stores them."""
+    routes: tuple[Route, ...] = ()
+    """Who is notified, as of the last plan with a valid fleet.yaml."""
+    etag: str = field(default="", compare=False)
+    """The version that was read, "" for a record not saved yet."""
+
+    @property
+    def handed_over(self) -> str:
+        """How far ``planning`` is, "" while nothing was handed over."""
+        known = self.handover
+        return f"{known.done:,} of {known.total:,} clusters handed over" if known and known.done else ""

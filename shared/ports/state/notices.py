@@ -1,0 +1,38 @@
+"""What is stored of facts that are to be announced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from shared.notices.announced import Announced
+from shared.notices.notice import Notice
+
+
+class Notices(Protocol):
+    """The facts that the notifier has not taken yet, and what it remembers."""
+
+    def add_notice(self, notice: Notice) -> None:
+        """Save a fact; one that was saved before is not duplicated."""
+        ...
+
+    def notices(self, limit: int) -> Sequence[Notice]:
+        """Return the oldest saved facts."""
+        ...
+
+    def remove_notices(self, notices: Sequence[Notice]) -> None:
+        """Remove facts; one that does not exist is success."""
+        ...
+
+    def prune_notices(self, before: datetime) -> int:
+        """Remove older facts; return how many were removed."""
+        ...
+
+    def announced(self) -> Announced:
+        """Return what the notifier remembers; a new one when none was saved."""
+        ...
+
+    def save_announced(self, announced: Announced) -> Announced:
+        """Write it over the version that was read, and return it as saved; raise Stale or TooLarge."""
+        ...
