@@ -204,8 +204,11 @@ class ClusterRecord:
 
     @property
     def recreated(self) -> bool:
-        """Whether a sweep found that the cluster is missing, and its policy has it created again."""
-        if self.finding != ClusterMissing.__name__ or self.desired.problem:
+        """Whether a sweep found that the cluster is missing, and its policy has it created again.
+
+        A manifest that adopts its cluster never creates one.
+        """
+        if self.finding != ClusterMissing.__name__ or self.desired.adopt or self.desired.problem:
             return False
         policy = self.desired.spec.drift
         return policy is not None and policy.missing_cluster == "recreate"

@@ -41,7 +41,7 @@ DELETIONS = 0.2
 @dataclass(frozen=True)
 class Change:
     """What somebody changed: the tag cost, a tag of their own, the count of the first pool, or whether there
-    is a pool, or the cluster at all.
+    is a pool, or the cluster at all. ``adopted`` is whether the manifest adopts the cluster.
     """
 
     cloud: MemoryCloud
@@ -50,12 +50,13 @@ class Change:
     field: str
     wanted: object
     live: object
+    adopted: bool = False
 
     @property
     def expected(self) -> str:
         """What becomes of it by the policy."""
         if self.field == THE_CLUSTER:
-            return "corrected" if self.name in RECREATED else "reported"
+            return "corrected" if self.name in RECREATED and not self.adopted else "reported"
         if self.name in EXEMPT and self.field == "tags.cost":
             return "ignored"
         return "corrected" if self.name in CORRECTED and self.field != f"tags.{BY_HAND}" else "reported"
@@ -118,7 +119,7 @@ class Drift:
         changes: list[Change] = []
         for field in again:
             with suppress(ArmError), self._loop.as_actor(Actor(self._loop.clock())):
-                changes.append(self._changed(cloud, cluster, record.name, field))
+                changes.append(self._changed(cloud, cluster, record, field))
         return changes
 
     def _some(self, fields: list[str]) -> tuple[str, ...]:
@@ -131,7 +132,7 @@ class Drift:
         # The count is that of the first pool, which somebody may delete.
         return tuple(some[:1] if "count" in some and any(map(_is_pool, some)) else some)
 
-    def _changed(self, cloud: MemoryCloud, cluster: ClusterId, name: str, field: str) -> Change:
+    def _changed(self, cloud: MemoryCloud, cluster: ClusterId, record: ClusterRecord, field: str) -> Change:
         """Change one field; raise ArmError where Azure does not allow that now."""
         live = self._oracle.live(cluster) or {}
         wanted = value_of(live, field)
@@ -139,11 +140,11 @@ class Drift:
         if _is_deletion(field):
             changed = None
         self._write(cloud, cluster, live, field, changed)
-        self._loop.log("%s: somebody changes %s of %s by hand", cloud.ports.config.fleet, field, name)
+        self._loop.log("%s: somebody changes %s of %s by hand", cloud.ports.config.fleet, field, record.name)
         if field != f"tags.{BY_HAND}" and not _is_deletion(field):
             self._before.setdefault((cloud, cluster, field), wanted)
         path = f"nodePools[{serves(_first(live))}].count" if field == "count" else field
-        return Change(cloud, cluster, name, path, wanted, changed)
+        return Change(cloud, cluster, record.name, path, wanted, changed, bool(record.desired.adopt))
 
     def _write(self, cloud: MemoryCloud, cluster: ClusterId, live: Json, field: str, value: object) -> None:
         self._history.disturb(cluster)

@@ -9,8 +9,9 @@ from shared.jobs.record import Phase
 from shared.notices.kinds import Kind
 from shared.notices.notice import Notice
 from shared.ports.azure import GetCluster, ListClusters, PutCluster, Written
-from tests.support.one_cluster import ONE, cluster, ready, record
-from tests.support.pipeline_runs import accepted, phases
+from tests.support.foreign_cluster import foreign
+from tests.support.one_cluster import ONE, cluster, files, ready, record
+from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.replaced_ports import around, on_azure
 from tests.support.sweeps import delete_by_hand, reads_of, sweep
 
@@ -40,6 +41,20 @@ def test_a_missing_cluster_is_created_again_only_where_the_policy_says_so() -> N
     assert phases(cloud) == {"one": Phase.READY}
     assert accepted(cloud)["create", "one"] == 2
     assert "Correcting" in [event.reason for event in cloud.state.events("one", 50)]
+
+
+def test_a_missing_cluster_whose_manifest_adopts_it_is_created_only_once_it_no_longer_does() -> None:
+    cloud = MemoryCloud(throttle=False)
+    foreign(cloud)
+    push(cloud, files(RECREATE, annotations="{roadstead.dev/adopt: when-equal}"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    delete_by_hand(cloud, ONE)
+    sweep(cloud)
+    assert (record(cloud).finding, record(cloud).job.active) == ("ClusterMissing", False)
+    push(cloud, files(RECREATE))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
 
 
 def test_what_a_policy_of_azure_adds_to_a_cluster_that_is_created_again_is_no_drift() -> None:
