@@ -17,7 +17,7 @@ from shared.jobs.record import ClusterRecord
 from shared.jobs.transitions import acceptance
 from shared.jobs.transitions import lease as leases
 from shared.jobs.transitions.lease import Resend, Superseded
-from shared.pipeline import outbox
+from shared.pipeline.outbox import jobs
 from shared.pipeline.planner import approvals, handover, planner
 from shared.pipeline.recovery import missed_work
 from shared.pipeline.worker import worker
@@ -86,7 +86,7 @@ def azure_accepts_a_write_over_any_version(patch: pytest.MonkeyPatch) -> None:
 def every_message_has_its_own_id(patch: pytest.MonkeyPatch) -> None:
     numbers = itertools.count()
     patch.setattr(
-        outbox, "continuation_id", lambda record, copy="": f"{record.name}:{next(numbers)}{copy and ''}"
+        jobs, "continuation_id", lambda record, copy="": f"{record.name}:{next(numbers)}{copy and ''}"
     )
 
 
@@ -124,9 +124,9 @@ def a_hand_over_has_no_end_of_its_time(patch: pytest.MonkeyPatch) -> None:
 
 
 def small_changes_wait_with_the_large_ones(patch: pytest.MonkeyPatch) -> None:
-    port = outbox._port
+    port = jobs._port
     patch.setattr(
-        outbox, "_port", lambda queue, ports: ports.jobs if queue == "changes" else port(queue, ports)
+        jobs, "_port", lambda queue, ports: ports.jobs if queue == "changes" else port(queue, ports)
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.pipeline import outbox
+from shared.pipeline.outbox import plans
 from shared.pipeline.pull_requests import pull_requests
 from shared.pipeline.pull_requests.comment import PullPlan
 from shared.ports import PlanRecord, Ports
@@ -28,7 +28,7 @@ def a_preview_saves_its_plan(patch: pytest.MonkeyPatch) -> None:
 
 
 def previews_wait_with_the_pushes(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(outbox, "PREVIEWS", ())
+    patch.setattr(plans, "PREVIEWS", ())
 
 
 def a_preview_that_fails_is_not_tried_again(patch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import FluxUnhealthy
-from shared.jobs.messages import SweepPart
+from shared.jobs.messages import CLOCKS_DIFFER, SweepPart
 from shared.jobs.outcomes import Fail
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
@@ -74,6 +74,19 @@ def test_a_refresh_right_after_a_job_or_another_refresh_finds_what_was_changed_m
         request_whole_sweep(cloud.ports)
         cloud.run(seconds=30)
         assert drifted(record(cloud)) == {"nodePools[apps].count": ("2", str(count))}
+
+
+def test_a_refresh_asked_of_an_instance_whose_clock_is_behind_is_not_one_with_a_refresh_that_has_begun() -> (
+    None
+):
+    cloud = ready(pool())
+    request_whole_sweep(cloud.ports)
+    cloud.run(until=lambda: cloud.state.sweep().finished is not None)
+    cloud.azure.interventions.scale(ONE, "apps", 3)
+    cloud.azure.complete_due()
+    request_whole_sweep(replace(cloud.ports, clock=lambda: cloud.clock() - CLOCKS_DIFFER))
+    cloud.run()
+    assert drifted(record(cloud)) == {"nodePools[apps].count": ("2", "3")}
 
 
 def test_the_count_under_an_autoscaler_is_no_drift_and_its_record_is_not_read() -> None:

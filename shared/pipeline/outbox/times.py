@@ -1,0 +1,40 @@
+"""When a message comes, and which requests are one message."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timedelta
+
+from shared.jobs.messages import CLOCKS_DIFFER
+from shared.ports import Ports
+
+REFRESH_SECONDS = 5
+"""Requests for a whole sweep or check within this many seconds are one message."""
+
+
+def later(seconds: float, ports: Ports) -> datetime | None:
+    """Return the time so many seconds from now, None for at once."""
+    return ports.clock() + timedelta(seconds=seconds) if seconds else None
+
+
+def slot(seconds: int, after: float, ports: Ports) -> tuple[int, datetime]:
+    """Return the number and the time of the one message of all requests within the same so many seconds.
+
+    ``after`` is in how many seconds from now the message comes at the earliest. It comes when no clock is
+    before the end of these seconds any more: a request that is dropped as a duplicate is never behind it.
+    """
+    now = ports.clock()
+    number = math.floor((now.timestamp() + after) / seconds) + 1
+    return number, now.fromtimestamp(number * seconds, tz=now.tzinfo) + CLOCKS_DIFFER
+
+
+def whole(within: float, ports: Ports) -> tuple[int, datetime]:
+    """Return the number of a sweep or check of the whole fleet, which is one message, and when it begins.
+
+    With ``within`` it begins at a random moment of so many seconds, once for all requests of a minute.
+    Without it, requests within ``REFRESH_SECONDS`` share one.
+    """
+    if not within:
+        return slot(REFRESH_SECONDS, 0, ports)
+    now = ports.clock()
+    return int(now.timestamp() // 60), now + timedelta(seconds=within * ports.random())
