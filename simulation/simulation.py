@@ -13,31 +13,16 @@ from typing import Any
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from shared.ports import Ports
-from simulation.actors import (
-    channels,
-    checks,
-    contributors,
-    large_records,
-    lost_webhooks,
-    reviewers,
-    second_app,
-    sweeps,
-)
-from simulation.actors.channels import Channels
-from simulation.actors.checks import Checks
-from simulation.actors.contributors import Contributors
-from simulation.actors.large_records import LargeRecords
-from simulation.actors.lost_webhooks import LostWebhooks
-from simulation.actors.reviewers import Reviewers
+from simulation.actors.kinds import SECOND_APP, rare_kinds
 from simulation.actors.second_app import SecondApp
-from simulation.actors.sweeps import Sweeps
+from simulation.cast import Cast
 from simulation.clouds import clouds_of, names_of
 from simulation.desired_state import DesiredCluster, DesiredFleet
 from simulation.event_loop import MAX_SKEW, EventLoop
 from simulation.fault_injector import FaultInjector
 from simulation.faults import disasters
 from simulation.faults.calls import Scene
-from simulation.faults.catalog import KINDS, rare_kinds
+from simulation.faults.catalog import KINDS, compatible
 from simulation.history import AzureHistory
 from simulation.invariants.context import Context
 from simulation.invariants.rules import Invariants
@@ -126,9 +111,7 @@ class Simulation:
             rate = chance.choice((2, 8, 20, 40))
         else:
             kinds, rate = only, 40
-        kinds = kinds - {channels.KIND} if second_app.KIND in kinds else kinds
-        kinds = kinds - disasters.FAULTS.keys() if kinds & {second_app.KIND, channels.KIND} else kinds
-        kinds = kinds - channels.EXCLUDED if channels.KIND in kinds else kinds
+        kinds = compatible(kinds)
         states = [ObservedState() for _ in range(2 if chance.random() < 0.15 else 1)]
         clouds = clouds_of(states, chance, seed)
         self.loop = EventLoop(chance, clouds, verbose=verbose)
@@ -158,30 +141,14 @@ class Simulation:
             self.loop, history, {each.cloud: each for each in self._operators.values()}, kinds
         )
         first = next(iter(self._operators.values()))
-        self._contributors = Contributors(seed, first) if contributors.KIND in kinds else None
-        self._others: dict[str, LargeRecords | Reviewers] = {}
-        if large_records.KIND in kinds:
-            self._others[large_records.KIND] = LargeRecords(seed, first)
-            states[0].entity_bytes = large_records.ENTITY_BYTES
-        if reviewers.KIND in kinds and self._contributors is None:
-            self._others[reviewers.KIND] = Reviewers(seed, first)
+        everybody, states_of = [*self._operators.values()], dict(zip(clouds, states, strict=True))
+        self._cast = cast = Cast(seed, kinds, everybody, states_of, oracle, history)
         injector = FaultInjector(scene, rate=rate, kinds=kinds, dense=only is not None)
         self.injected, self.loop.instance = injector.injected, injector.instance
         self.loop.workers = {cloud: self._workers(cloud, injector) for cloud in clouds}
-        everybody = self._operators.values()
-        self._upkeep: dict[str, Sweeps | Checks | LostWebhooks] = {}
-        if sweeps.KIND in kinds:
-            self._upkeep[sweeps.KIND] = Sweeps(seed, everybody, self.loop, oracle, history)
-        if checks.KIND in kinds:
-            self._upkeep[checks.KIND] = Checks(seed, everybody, self.loop)
-        if lost_webhooks.KIND in kinds:
-            self._upkeep[lost_webhooks.KIND] = LostWebhooks(seed, everybody, self.loop)
-        states_of = dict(zip(clouds, states, strict=True))
-        self._channels = Channels(seed, states_of, self.loop) if channels.KIND in kinds else None
-        self._second = None
-        if second_app.KIND in kinds and len(clouds) == 1:
+        if SECOND_APP in kinds and len(clouds) == 1:
             start = partial(self._start, injector)
-            self._second = SecondApp(seed, first, lambda cloud: create(cloud, first.names), start)
+            cast.second = SecondApp(seed, first, lambda cloud: create(cloud, first.names), start)
         self.loop.log("seed %d: %d faults in 1000 calls of %s", seed, rate, ", ".join(sorted(kinds)))
 
     def _after_event(self) -> None:
@@ -221,28 +188,23 @@ class Simulation:
             clusters = [DesiredCluster(name) for name in operators.names[: chance.randint(1, 2)]]
             budget = chance.choice((1, 1, 2))
             wanted = DesiredFleet({cluster.name: cluster for cluster in clusters}, budget)
-            operators.push(replace(wanted, notified=self._channels is not None))
+            operators.push(replace(wanted, notified=self._cast.channels is not None))
         passed = 0.0
         for _ in range(chance.randint(2, 7)):
             passed += chance.choice((1, 10, 30, 90, 300))
             loop.schedule(passed, partial(act, chance.choice([*self._operators.values()])))
             passed = self._schedule_disaster(passed)
-        others = (*self._others.values(), self._second, *self._upkeep.values(), self._channels)
-        for actor in (self._contributors, *others):
-            if actor is not None:
-                actor.schedule(passed)
+        self._cast.schedule(passed)
         loop.run_until(loop.clock() + timedelta(seconds=passed + 120))
         self._run_in_peace()
-        if self._channels is not None:
-            self._channels.check()
-            self.injected[channels.KIND] += self._channels.acts
+        if self._cast.channels is not None:
+            self._cast.channels.check()
         contests = self._invariants.azure_writes.contests
         for cloud in loop.clouds:
             (contests.converged if cloud is contests.rival else self._invariants.the_end.check)(cloud)
-        self.injected.update({kind: actor.acts for kind, actor in self._others.items()})
-        if self._contributors is not None:
-            self.injected[contributors.KIND] += self._contributors.acts
-            self._invariants.pull_requests.ended(loop.clouds[0], self._contributors)
+        self.injected.update(self._cast.acts())
+        if self._cast.contributors is not None:
+            self._invariants.pull_requests.ended(loop.clouds[0], self._cast.contributors)
 
     def _schedule_disaster(self, seconds: float) -> float:
         """Let a fleet lose its tables, or get older ones, in some seeds; return when that is over.
@@ -284,7 +246,7 @@ class Simulation:
         self._invariants.azure_writes.contests.reported(*self.loop.clouds)
         self.loop.log("%s: operators stop the app on %s", loser.fleet, loser.cloud.ports.config.branch)
         self.loop.stop(loser.cloud)
-        self.injected[second_app.KIND] += 1
+        self.injected[SECOND_APP] += 1
         winner.take_over()
         return winner
 
@@ -292,18 +254,14 @@ class Simulation:
         """End the faults, and let operators do what only they can, until nothing is left to do."""
         loop, everybody = self.loop, [*self._operators.values()]
         loop.end_faults()
-        if self._channels is not None:
-            self._channels.calm()
-        if self._contributors is not None:
-            self._contributors.deliver_again()
-        if self._second is not None and self._second.both():
-            everybody = [self._remaining(self._second)]
+        self._cast.calm()
+        if self._cast.second is not None and self._cast.second.both():
+            everybody = [self._remaining(self._cast.second)]
         for attempt in range(ROUNDS):
             everybody[0].unblock()
             loop.run_until(loop.clock() + timedelta(seconds=PEACE_SECONDS), done=lambda: loop.idle)
-            for kind, actor in self._upkeep.items() if attempt == 0 else ():
+            for actor in self._cast.upkeep.values() if attempt == 0 else ():
                 actor.check()
-                self.injected[kind] += actor.acts
             if loop.idle and all(operators.content for operators in everybody):
                 return
             for operators in everybody:

@@ -20,13 +20,11 @@ from shared.notices.digest import Outgoing
 from shared.notices.kinds import Kind
 from shared.notices.notice import Notice
 from shared.pipeline.recovery.missed_work import wake_notifier
+from simulation.actors.kinds import CHANNELS
 from simulation.event_loop import EventLoop
 from simulation.rule import RuleViolated
 
-KIND = "channels"
 ROUTE = "all"
-EXCLUDED = frozenset({"clock-jump"})
-"""A clock that is wrong by a month removes facts as the purge does."""
 ACTS = (2, 6)
 OUTAGES = (5.0, 60.0, 600.0, 3600.0)
 ERRORS: tuple[Callable[[], ReconcileError], ...] = (
@@ -71,7 +69,7 @@ class Channels:
     """They let the channel of each fleet fail; ``acts`` counts how often."""
 
     def __init__(self, seed: int, states: Mapping[MemoryCloud, Stored], loop: EventLoop) -> None:
-        self._chance = random.Random(f"{seed} {KIND}")  # noqa: S311
+        self._chance = random.Random(f"{seed} {CHANNELS}")  # noqa: S311
         self._states, self._loop = states, loop
         self._sent = {cloud: _Sent(loop.clock) for cloud in states}
         for cloud, sent in self._sent.items():

@@ -5,7 +5,6 @@ When the faults have ended, a check runs to its end, and what every record says 
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable
 from datetime import timedelta
 
@@ -15,11 +14,12 @@ from shared.fleet.resource_ids import ClusterId, ObjectRef
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.checks.changed_paths import check_changed_paths
 from shared.pipeline.outbox import request_whole_check
+from simulation.actors.kinds import CHECKS
+from simulation.actors.upkeep import Upkeep
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
 from simulation.rule import RuleViolated
 
-KIND = "checks"
 ACTS = (2, 6)
 CHECK = timedelta(hours=1)
 """More than the patience, after which an unhealthy cluster is checked again."""
@@ -27,13 +27,11 @@ CONTROLLER = ObjectRef("apps/v1", "Deployment", "source-controller", "flux-syste
 FLUX_HEALTHY = "FluxHealthy"
 
 
-class Checks:
+class Checks(Upkeep):
     """They check each app's clusters, and break Flux; ``acts`` counts what was done by hand."""
 
     def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:
-        self._chance = random.Random(f"{seed} {KIND}")  # noqa: S311
-        self._everybody, self._loop = [*everybody], loop
-        self.acts = 0
+        super().__init__(CHECKS, seed, everybody, loop)
 
     def schedule(self, seconds: float) -> None:
         """Let people act, and checks begin, at some moments of so many seconds."""

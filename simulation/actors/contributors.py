@@ -12,11 +12,11 @@ from localcloud.github.world.pull_requests_port import WorldPullRequests
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import PullChanged
 from shared.ports import Ports
+from simulation.actors.kinds import PULL_REQUESTS
 from simulation.desired_state import DesiredCluster, DesiredFleet
 from simulation.event_loop import FAR
 from simulation.operators import Operators
 
-KIND = "pull-requests"
 ACTS = (2, 6)
 BETWEEN_PUSHES = (1, 5, 11, 60)
 """Seconds until the next push to a pull request: before, while and after it is planned."""
@@ -36,7 +36,7 @@ class Contributors:
     """They propose changes to one fleet; ``proposals`` has what each of their commits proposes."""
 
     def __init__(self, seed: int, operators: Operators) -> None:
-        self._chance = random.Random(f"{seed} {KIND}")  # noqa: S311
+        self._chance = random.Random(f"{seed} {PULL_REQUESTS}")  # noqa: S311
         self._operators, self._loop, self._cloud = operators, operators.loop, operators.cloud
         self._github = self._cloud.repository.pulls
         self._undelivered: set[int] = set()

@@ -8,10 +8,10 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+from simulation.actors.kinds import LARGE_RECORDS
 from simulation.desired_state import DesiredCluster
 from simulation.operators import Operators
 
-KIND = "large-records"
 ENTITY_BYTES = 4 << 10
 """More than twice the largest record of the others, and less than that of a large one."""
 ACTS = (2, 6)
@@ -21,7 +21,7 @@ class LargeRecords:
     """They change one fleet, in one seed of some, from a random stream of their own."""
 
     def __init__(self, seed: int, operators: Operators) -> None:
-        self._chance = random.Random(f"{seed} {KIND}")  # noqa: S311
+        self._chance = random.Random(f"{seed} {LARGE_RECORDS}")  # noqa: S311
         self._operators = operators
         self.acts = 0
 

@@ -6,17 +6,17 @@ because a plan for another reason may find a head first; ``invariants/gaps.py`` 
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
+from simulation.actors.kinds import LOST_WEBHOOKS
+from simulation.actors.upkeep import Upkeep
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
 from simulation.rule import RuleViolated
 
-KIND = "lost-webhooks"
 ACTS = (2, 6)
 ROUNDS, BURST = (3, 6), (1, 1, 2, 3)
 LOST = 0.5
@@ -24,13 +24,11 @@ FOUND = timedelta(hours=1)
 """By then the timer has found a head that nobody announced, and it is planned."""
 
 
-class LostWebhooks:
+class LostWebhooks(Upkeep):
     """Commits of each fleet of which some are announced; ``acts`` counts the others."""
 
     def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:
-        self._chance = random.Random(f"{seed} {KIND}")  # noqa: S311
-        self._everybody, self._loop = [*everybody], loop
-        self.acts = 0
+        super().__init__(LOST_WEBHOOKS, seed, everybody, loop)
 
     def schedule(self, seconds: float) -> None:
         """Let commits that nobody announces come at some moments of so many seconds."""

@@ -18,10 +18,10 @@ from localcloud.github.world.reviews import ReviewRecord
 from shared.jobs.failures.errors import Conflict
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import Reviewed
+from simulation.actors.kinds import TEAM_REVIEWS
 from simulation.desired_state import DesiredCluster
 from simulation.operators import Operators
 
-KIND = "team-reviews"
 TEAM = "acme/approvers"
 STORIES = (2, 4)
 PAUSES = (1.0, 5.0, 20.0, 60.0)
@@ -44,7 +44,7 @@ class Reviewers:
     """The authors and reviewers of one fleet, in one seed of some, with a random stream of their own."""
 
     def __init__(self, seed: int, operators: Operators) -> None:
-        self._chance = random.Random(f"{seed} {KIND}")  # noqa: S311
+        self._chance = random.Random(f"{seed} {TEAM_REVIEWS}")  # noqa: S311
         self._operators, self._loop, self._cloud = operators, operators.loop, operators.cloud
         self._github = self._cloud.repository.pulls
         self._deliveries = 0

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from simulation.actors.kinds import SECOND_APP
 from simulation.desired_state import DesiredCluster, DesiredFleet
 from simulation.operators import Operators
 
-KIND = "second-installation"
 BRANCH = "staging"
 ACTS = (1, 4)
 
@@ -29,7 +29,7 @@ class SecondApp:
         operators_of: Callable[[MemoryCloud], Operators],
         start: Callable[[Operators], None],
     ) -> None:
-        self._chance = random.Random(f"{seed} {KIND}")  # noqa: S311
+        self._chance = random.Random(f"{seed} {SECOND_APP}")  # noqa: S311
         self._first, self._operators_of, self._start = first, operators_of, start
         self.operators: Operators | None = None
         self.acts = 0

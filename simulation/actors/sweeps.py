@@ -5,7 +5,6 @@ When the faults have ended, a sweep runs to its end, and what every record says 
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable
 from datetime import timedelta
 
@@ -16,20 +15,21 @@ from shared.jobs.failures.errors import ClusterMissing, ClusterStopped
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.outbox import request_whole_sweep
 from simulation.actors.drift import Drift
+from simulation.actors.kinds import SWEEPS
+from simulation.actors.upkeep import Upkeep
 from simulation.event_loop import EventLoop
 from simulation.history import AzureHistory
 from simulation.operators import Operators
 from simulation.oracle import Oracle, is_going
 from simulation.rule import RuleViolated
 
-KIND = "sweeps"
 ACTS = (2, 6)
 SETTLED = timedelta(minutes=3)
 """A record that was written so recently is left to the next sweep."""
 SWEEP = timedelta(hours=1)
 
 
-class Sweeps:
+class Sweeps(Upkeep):
     """They sweep each app, and change clusters by hand; ``acts`` counts what was done by hand."""
 
     def __init__(
@@ -40,9 +40,8 @@ class Sweeps:
         oracle: Oracle,
         history: AzureHistory,
     ) -> None:
-        self._chance = random.Random(f"{seed} {KIND}")  # noqa: S311
-        self._everybody, self._loop, self._oracle, self._history = [*everybody], loop, oracle, history
-        self.acts = 0
+        super().__init__(SWEEPS, seed, everybody, loop)
+        self._oracle, self._history = oracle, history
 
     def schedule(self, seconds: float) -> None:
         """Let people act, and sweeps begin, at some moments of so many seconds."""

@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping
 
-from simulation.actors import (
-    channels,
-    checks,
-    contributors,
-    large_records,
-    lost_webhooks,
-    reviewers,
-    second_app,
-    sweeps,
-)
+from simulation.actors.kinds import CHANNELS, SECOND_APP
 from simulation.faults import calls, disasters, instances, services
 from simulation.faults.calls import Fault
 
@@ -22,20 +12,12 @@ FAULTS: Mapping[str, Fault] = {**calls.FAULTS, **services.FAULTS}
 """Those of calls."""
 KINDS = (*FAULTS, *instances.FAULTS, *disasters.FAULTS)
 """Those of calls, of instances and of whole tables."""
-RARE: Mapping[str, float] = {
-    contributors.KIND: 0.1,
-    second_app.KIND: 0.06,
-    large_records.KIND: 0.08,
-    reviewers.KIND: 0.08,
-    sweeps.KIND: 0.08,
-    checks.KIND: 0.08,
-    lost_webhooks.KIND: 0.08,
-    channels.KIND: 0.08,
-}
-"""Who else acts, each in this part of all seeds."""
+REMOVES_FACTS = frozenset({"clock-jump"})
+"""A clock that is wrong by a month removes facts as the purge does: no channel can be held to them then."""
 
 
-def rare_kinds(seed: int) -> frozenset[str]:
-    """Return who else acts in a seed; drawn from a stream of its own."""
-    chance = random.Random(f"{seed} rare kinds")  # noqa: S311
-    return frozenset(kind for kind, part in RARE.items() if chance.random() < part)
+def compatible(kinds: frozenset[str]) -> frozenset[str]:
+    """Return these kinds of faults and actors without those that a rule of another one excludes."""
+    kinds = kinds - {CHANNELS} if SECOND_APP in kinds else kinds
+    kinds = kinds - disasters.FAULTS.keys() if kinds & {SECOND_APP, CHANNELS} else kinds
+    return kinds - REMOVES_FACTS if CHANNELS in kinds else kinds

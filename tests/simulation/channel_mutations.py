@@ -11,8 +11,7 @@ import pytest
 from shared.notices import announced, deliveries
 from shared.notices.announced import Announced
 from shared.pipeline import facts
-from simulation.actors import sweeps
-from simulation.actors.channels import KIND
+from simulation.actors.kinds import CHANNELS, SWEEPS
 from tests.simulation.mutations import mutation
 
 
@@ -48,10 +47,10 @@ def drift_is_no_fact(patch: pytest.MonkeyPatch) -> None:
 
 
 CHANNEL_MUTATIONS = (
-    mutation(a_message_that_fails_is_dropped, KIND, "lost fact", "missing end"),
-    mutation(a_message_that_is_sent_again_has_what_came_since, KIND, "repeated fact"),
-    mutation(a_problem_that_becomes_another_one_does_not_end, f"{KIND} {sweeps.KIND}", "missing end"),
-    mutation(a_problem_is_never_compared_with_the_record, KIND, "missing end"),
-    mutation(drift_is_no_fact, f"{KIND} {sweeps.KIND}", "lost fact"),
-    mutation(the_pause_after_a_digest_does_not_grow, KIND, "many messages"),
+    mutation(a_message_that_fails_is_dropped, CHANNELS, "lost fact", "missing end"),
+    mutation(a_message_that_is_sent_again_has_what_came_since, CHANNELS, "repeated fact"),
+    mutation(a_problem_that_becomes_another_one_does_not_end, f"{CHANNELS} {SWEEPS}", "missing end"),
+    mutation(a_problem_is_never_compared_with_the_record, CHANNELS, "missing end"),
+    mutation(drift_is_no_fact, f"{CHANNELS} {SWEEPS}", "lost fact"),
+    mutation(the_pause_after_a_digest_does_not_grow, CHANNELS, "many messages"),
 )

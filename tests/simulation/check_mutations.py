@@ -10,7 +10,7 @@ import pytest
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.checks import checks, conclusions, reading
 from shared.pipeline.worker import worker
-from simulation.actors.checks import KIND
+from simulation.actors.kinds import CHECKS
 from tests.simulation.mutations import Mutation, mutation
 
 
@@ -42,7 +42,7 @@ def what_a_check_found_is_never_taken_back(patch: pytest.MonkeyPatch) -> None:
 
 
 def _mutation(remove: Callable[[pytest.MonkeyPatch], None]) -> Mutation:
-    return mutation(remove, KIND, "stale health", "lost work", "open status")
+    return mutation(remove, CHECKS, "stale health", "lost work", "open status")
 
 
 CHECK_MUTATIONS = (

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shared.pipeline.planner import missed_heads, planner
-from simulation.actors.lost_webhooks import KIND
+from simulation.actors.kinds import LOST_WEBHOOKS
 from tests.simulation.mutations import mutation
 
 
@@ -31,7 +31,7 @@ def a_webhook_that_came_counts_as_lost(patch: pytest.MonkeyPatch) -> None:
 
 
 GAP_MUTATIONS = (
-    mutation(a_lost_webhook_is_not_counted, KIND, "gaps"),
+    mutation(a_lost_webhook_is_not_counted, LOST_WEBHOOKS, "gaps"),
     mutation(a_head_is_counted_with_each_of_its_plans, "", "gaps"),
     mutation(a_webhook_that_came_counts_as_lost, "", "gaps"),
 )

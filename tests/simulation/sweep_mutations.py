@@ -18,7 +18,7 @@ from shared.jobs.record import ClusterRecord
 from shared.jobs.transitions import apply_comparison
 from shared.jobs.transitions.acceptance import accept_retry
 from shared.pipeline.sweep import clusters, conclusions, lists, verdicts
-from simulation.actors.sweeps import KIND
+from simulation.actors.kinds import SWEEPS
 from tests.simulation.mutations import Mutation, mutation
 
 
@@ -111,11 +111,11 @@ def a_missing_cluster_is_created_again_whatever_its_policy_says(patch: pytest.Mo
 
 
 def _drift(remove: Callable[[pytest.MonkeyPatch], None], often: str = "") -> Mutation:
-    return mutation(remove, KIND, "drift", often=often)
+    return mutation(remove, SWEEPS, "drift", often=often)
 
 
 def _mutation(remove: Callable[[pytest.MonkeyPatch], None]) -> Mutation:
-    return mutation(remove, KIND, "stale ready")
+    return mutation(remove, SWEEPS, "stale ready")
 
 
 SWEEP_MUTATIONS = (

@@ -1,0 +1,32 @@
+"""Who else acts in a seed, by name: each in a small part of all seeds."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+
+PULL_REQUESTS = "pull-requests"
+SECOND_APP = "second-installation"
+LARGE_RECORDS = "large-records"
+TEAM_REVIEWS = "team-reviews"
+SWEEPS = "sweeps"
+CHECKS = "checks"
+LOST_WEBHOOKS = "lost-webhooks"
+CHANNELS = "channels"
+
+RARE: Mapping[str, float] = {
+    PULL_REQUESTS: 0.1,
+    SECOND_APP: 0.06,
+    LARGE_RECORDS: 0.08,
+    TEAM_REVIEWS: 0.08,
+    SWEEPS: 0.08,
+    CHECKS: 0.08,
+    LOST_WEBHOOKS: 0.08,
+    CHANNELS: 0.08,
+}
+
+
+def rare_kinds(seed: int) -> frozenset[str]:
+    """Return who else acts in a seed; drawn from a stream of its own."""
+    chance = random.Random(f"{seed} rare kinds")  # noqa: S311
+    return frozenset(kind for kind, part in RARE.items() if chance.random() < part)

@@ -1,0 +1,80 @@
+"""Who else acts in a seed, on which fleets, and what they are asked at the end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from simulation.actors import kinds as named
+from simulation.actors.channels import Channels
+from simulation.actors.checks import Checks
+from simulation.actors.contributors import Contributors
+from simulation.actors.large_records import ENTITY_BYTES, LargeRecords
+from simulation.actors.lost_webhooks import LostWebhooks
+from simulation.actors.reviewers import Reviewers
+from simulation.actors.second_app import SecondApp
+from simulation.actors.sweeps import Sweeps
+from simulation.actors.upkeep import Upkeep
+from simulation.history import AzureHistory
+from simulation.observed_ports import ObservedState
+from simulation.operators import Operators
+from simulation.oracle import Oracle
+
+
+class Cast:
+    """The actors of some kinds; one that a seed does not have is None, or absent.
+
+    ``contributors``, ``others`` and ``second``, which is set by whoever can start an app, act on the first
+    fleet, all others on every one.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        kinds: Collection[str],
+        everybody: Sequence[Operators],
+        states: Mapping[MemoryCloud, ObservedState],
+        oracle: Oracle,
+        history: AzureHistory,
+    ) -> None:
+        first, loop = everybody[0], everybody[0].loop
+        self.contributors = Contributors(seed, first) if named.PULL_REQUESTS in kinds else None
+        self.others: dict[str, LargeRecords | Reviewers] = {}
+        if named.LARGE_RECORDS in kinds:
+            self.others[named.LARGE_RECORDS] = LargeRecords(seed, first)
+            states[first.cloud].entity_bytes = ENTITY_BYTES
+        if named.TEAM_REVIEWS in kinds and self.contributors is None:
+            self.others[named.TEAM_REVIEWS] = Reviewers(seed, first)
+        self.second: SecondApp | None = None
+        self.upkeep: dict[str, Upkeep] = {}
+        if named.SWEEPS in kinds:
+            self.upkeep[named.SWEEPS] = Sweeps(seed, everybody, loop, oracle, history)
+        if named.CHECKS in kinds:
+            self.upkeep[named.CHECKS] = Checks(seed, everybody, loop)
+        if named.LOST_WEBHOOKS in kinds:
+            self.upkeep[named.LOST_WEBHOOKS] = LostWebhooks(seed, everybody, loop)
+        self.channels = Channels(seed, states, loop) if named.CHANNELS in kinds else None
+
+    def schedule(self, seconds: float) -> None:
+        """Let everybody act at some moments of so many seconds."""
+        actors = (self.contributors, *self.others.values(), self.second, *self.upkeep.values(), self.channels)
+        for actor in actors:
+            if actor is not None:
+                actor.schedule(seconds)
+
+    def calm(self) -> None:
+        """End what only they can end, when the faults have ended."""
+        if self.channels is not None:
+            self.channels.calm()
+        if self.contributors is not None:
+            self.contributors.deliver_again()
+
+    def acts(self) -> Counter[str]:
+        """Return how often each acted, without a second app."""
+        counted = Counter({kind: actor.acts for kind, actor in {**self.others, **self.upkeep}.items()})
+        if self.channels is not None:
+            counted[named.CHANNELS] = self.channels.acts
+        if self.contributors is not None:
+            counted[named.PULL_REQUESTS] = self.contributors.acts
+        return counted
