@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import PullChanged, Pushed
+from tests.support import fleet_files
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,12 @@ class Repo:
         self.tell(number, head, "opened")
         return number
 
+    def proposed(self, extra: str) -> str:
+        """Return the comment on a pull request that adds a cluster to one and two."""
+        added = {"clusters/three/cluster.yaml": fleet_files.cluster("three", extra=extra)}
+        (comment,) = self.comments(self.propose(fleet_files.fleet("one", "two") | added))
+        return comment
+
     def announce(self, number: int, head: str, action: str = "synchronize") -> None:
         accept(PullChanged("d1", f"{action}-{head}", number, head, action), self.cloud.ports)
 
@@ -42,3 +49,10 @@ class Repo:
     def status(self, commit: str) -> tuple[str, str, str]:
         latest = self.cloud.repository.statuses.latest(commit)[0].status
         return latest.context, latest.state, latest.description
+
+
+def fleet_of(cloud: MemoryCloud) -> Repo:
+    """Return the repository of a planned fleet of the clusters one and two."""
+    repo = Repo(cloud)
+    repo.push(fleet_files.fleet("one", "two"))
+    return repo

@@ -37,6 +37,18 @@ def around(cloud: MemoryCloud, port: str, **methods: Callable[..., Any]) -> None
     cloud.with_ports(change)
 
 
+def calls_of(cloud: MemoryCloud, port: str, method: str) -> list[Any]:
+    """Return the list to which the argument of every call of a method of a port is added from now on."""
+    given, call = list[Any](), getattr(getattr(cloud.ports, port), method)
+
+    def noted(argument: Any) -> Any:
+        given.append(argument)
+        return call(argument)
+
+    around(cloud, port, **{method: noted})
+    return given
+
+
 def frozen(cloud: MemoryCloud, port: str, method: str, meanwhile: Callable[[], None]) -> None:
     """Let whoever next calls a method of a port stand still before it does, while something happens."""
     call: Callable[..., Any] = getattr(getattr(cloud.ports, port), method)

@@ -15,7 +15,7 @@ from tests.support import fleet_files
 from tests.support.checks import condition, refused_since
 from tests.support.one_cluster import files, ready, record
 from tests.support.pipeline_runs import push
-from tests.support.replaced_ports import around
+from tests.support.replaced_ports import around, calls_of
 
 BROKEN = {"platform/broken.yaml": b"kind: [unfinished"}
 
@@ -59,16 +59,10 @@ def test_a_commit_that_flux_cannot_apply_is_found_within_minutes() -> None:
 
 def test_a_commit_is_compared_once_and_not_before_flux_had_the_time() -> None:
     cloud = known()
-    trees, tree = list[str](), cloud.ports.repository.tree
-
-    def noted(commit: str) -> Any:
-        trees.append(commit)
-        return tree(commit)
-
     before = cloud.repository.head("main")
     commit = push(cloud, files() | BROKEN)
     cloud.run()
-    around(cloud, "repository", tree=noted)
+    trees = calls_of(cloud, "repository", "tree")
     tick(cloud, 60)
     assert trees == []
     tick(cloud)

@@ -22,7 +22,7 @@ from shared.pipeline.planner.reporter import report_open_plans
 from shared.ports import CommitStatus, PlanRecord
 from tests.support import fleet_files
 from tests.support.pipeline_runs import deliver_due, phases, push, ready, status, step_until
-from tests.support.replaced_ports import around, frozen
+from tests.support.replaced_ports import around, calls_of, frozen
 
 
 def changed(*names: str, count: int = 3) -> dict[str, bytes]:
@@ -165,18 +165,11 @@ def test_a_status_of_a_plan_that_was_made_again_meanwhile_is_written_again() -> 
 
 def test_a_report_does_not_write_the_plan() -> None:
     cloud = ready("one")
-    saved: list[str] = []
-    save_plan = cloud.state.save_plan
-
-    def counted(plan_record: PlanRecord) -> None:
-        saved.append(plan_record.plan.commit)
-        save_plan(plan_record)
-
-    around(cloud, "state", save_plan=counted)
+    saved = calls_of(cloud, "state", "save_plan")
     commit = push(cloud, changed("one"))
     cloud.run()
     assert status(cloud, commit)[0] == "success"
-    assert saved == [commit, commit], "before the hand-over, and after it"
+    assert [each.plan.commit for each in saved] == [commit, commit], "before the hand-over, and after it"
 
 
 @pytest.mark.parametrize("reported", ["an earlier text", "failure: one: an earlier text"])

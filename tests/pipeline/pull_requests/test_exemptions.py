@@ -6,16 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from localcloud.memory.memory_cloud import MemoryCloud
-from tests.support import fleet_files
 from tests.support.proposals import Repo
-
-
-@pytest.fixture
-def repo() -> Repo:
-    repo = Repo(MemoryCloud())
-    repo.push(fleet_files.fleet("one", "two"))
-    return repo
 
 
 def exempt(repo: Repo, days: int) -> str:
@@ -25,20 +16,13 @@ def exempt(repo: Repo, days: int) -> str:
     return f"  drift: {{rules: [{{name: load, fields: [tags], {rule}}}]}}\n"
 
 
-def proposed(repo: Repo, extra: str) -> str:
-    """Return the comment on a pull request that adds a cluster."""
-    added = {"clusters/three/cluster.yaml": fleet_files.cluster("three", extra=extra)}
-    (comment,) = repo.comments(repo.propose(fleet_files.fleet("one", "two") | added))
-    return comment
-
-
 @pytest.mark.parametrize(
     ("days", "said"), [(20, "ends in 20 days, on "), (-1, "its fields are reported again")]
 )
 def test_an_exemption_that_ends_is_shown_with_its_place_its_owner_and_the_reason(
     repo: Repo, days: int, said: str
 ) -> None:
-    comment = proposed(repo, exempt(repo, days))
+    comment = repo.proposed(exempt(repo, days))
     assert "#### Exemptions from drift that end" in comment
     assert "clusters/three/cluster.yaml:11" in comment
     assert "the exemption load of shop (a test) " in comment
@@ -47,4 +31,4 @@ def test_an_exemption_that_ends_is_shown_with_its_place_its_owner_and_the_reason
 
 
 def test_one_that_lasts_is_not_shown(repo: Repo) -> None:
-    assert "Exemptions" not in proposed(repo, exempt(repo, 31))
+    assert "Exemptions" not in repo.proposed(exempt(repo, 31))

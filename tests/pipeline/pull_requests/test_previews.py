@@ -18,19 +18,8 @@ from shared.pipeline.outbox import PREVIEW_SECONDS
 from shared.pipeline.planner import planner
 from shared.ports import FleetConfig, TreeEntry
 from tests.support import fleet_files
-from tests.support.proposals import Repo
+from tests.support.proposals import Repo, fleet_of
 from tests.support.replaced_ports import around
-
-
-@pytest.fixture
-def repo() -> Repo:
-    return fleet_of(MemoryCloud())
-
-
-def fleet_of(cloud: MemoryCloud) -> Repo:
-    repo = Repo(cloud)
-    repo.push(fleet_files.fleet("one", "two"))
-    return repo
 
 
 def opened(repo: Repo, branch: str, *, fork: bool = False) -> tuple[int, str]:

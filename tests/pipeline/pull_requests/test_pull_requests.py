@@ -20,13 +20,6 @@ from tests.support.proposals import Repo
 from tests.support.replaced_ports import around
 
 
-@pytest.fixture
-def repo() -> Repo:
-    repo = Repo(MemoryCloud())
-    repo.push(fleet_files.fleet("one", "two"))
-    return repo
-
-
 def test_a_pull_request_that_renames_a_folder_says_so(repo: Repo) -> None:
     (body,) = repo.comments(repo.propose(fleet_files.fleet("one", "three")))
     assert "it looks like a rename of two to three" in body

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import pytest
-
-from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resolve.problems import Problem
 from shared.fleet.retirements.table import AS_OF
 from shared.pipeline.pull_requests.comment import COMMENT_LIMIT, PullPlan, comment_of
@@ -17,22 +14,8 @@ from tests.support.proposals import Repo
 OLD = "  kubernetesVersion: '1.32'\n"
 
 
-@pytest.fixture
-def repo() -> Repo:
-    repo = Repo(MemoryCloud())
-    repo.push(fleet_files.fleet("one", "two"))
-    return repo
-
-
-def proposed(repo: Repo, extra: str) -> str:
-    """Return the comment on a pull request that adds a cluster."""
-    added = {"clusters/three/cluster.yaml": fleet_files.cluster("three", extra=extra)}
-    (comment,) = repo.comments(repo.propose(fleet_files.fleet("one", "two") | added))
-    return comment
-
-
 def test_a_cluster_that_asks_for_a_version_that_ends_soon_is_warned_of_at_its_line(repo: Repo) -> None:
-    comment = proposed(repo, OLD)
+    comment = repo.proposed(OLD)
     assert "#### Retirements of AKS" in comment
     assert "clusters/three/cluster.yaml:" in comment
     assert "leaves support on 2026-03-31, in 89 days" in comment
@@ -55,7 +38,7 @@ def test_a_warning_is_no_failure_of_the_check(repo: Repo) -> None:
 
 def test_an_old_table_says_so_where_clusters_change(repo: Repo) -> None:
     repo.cloud.clock.advance((AS_OF - repo.cloud.clock().date() + timedelta(days=184)).total_seconds())
-    assert f"the table of retirements is of {AS_OF}" in proposed(repo, "")
+    assert f"the table of retirements is of {AS_OF}" in repo.proposed("")
 
 
 def test_many_warnings_are_counted_and_the_comment_stays_within_its_limit() -> None:

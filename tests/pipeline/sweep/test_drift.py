@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -18,7 +17,7 @@ from shared.pipeline.api.acts.replay import replay
 from shared.pipeline.outbox import request_whole_sweep
 from tests.support.one_cluster import ONE, advice, cluster, files, pool, pools, ready, record, suspended
 from tests.support.pipeline_runs import accepted, phases, push, status
-from tests.support.replaced_ports import around
+from tests.support.replaced_ports import calls_of
 from tests.support.sweeps import change_pool_by_hand, drifted, handle, sweep, tag_by_hand
 
 
@@ -28,22 +27,10 @@ def in_sync(cloud: MemoryCloud) -> tuple[bool | None, str]:
     return condition.status, condition.reason
 
 
-def records_read(cloud: MemoryCloud) -> list[str]:
-    """Return the list to which every read of a record is added from now on."""
-    read, one = list[str](), cloud.ports.state.cluster
-
-    def noted(name: str) -> Any:
-        read.append(name)
-        return one(name)
-
-    around(cloud, "state", cluster=noted)
-    return read
-
-
 def test_a_cluster_as_it_was_verified_is_in_sync_and_its_record_is_not_read() -> None:
     cloud = ready(pool() + "  tags: {cost: a}\n")
     assert in_sync(cloud) == (True, "Done")
-    before, read = record(cloud), records_read(cloud)
+    before, read = record(cloud), calls_of(cloud, "state", "cluster")
     sweep(cloud)
     assert read == []
     assert record(cloud).etag == before.etag
@@ -92,7 +79,7 @@ def test_a_refresh_asked_of_an_instance_whose_clock_is_behind_is_not_one_with_a_
 def test_the_count_under_an_autoscaler_is_no_drift_and_its_record_is_not_read() -> None:
     cloud = ready("    - {name: apps, vmSize: Standard_D4s_v5, minCount: 1, maxCount: 9}\n")
     cloud.azure.interventions.scale(ONE, "apps", 7)
-    read = records_read(cloud)
+    read = calls_of(cloud, "state", "cluster")
     sweep(cloud)
     assert (drifted(record(cloud)), read) == ({}, [])
 
@@ -146,7 +133,7 @@ def test_a_change_that_no_manifest_owns_is_compared_once() -> None:
     push(cloud, files("  tags: {cost: a}\n"))
     cloud.run()
     tag_by_hand(cloud, ONE, policy="changed")
-    read = records_read(cloud)
+    read = calls_of(cloud, "state", "cluster")
     sweep(cloud)
     assert read == ["one"]
     sweep(cloud)
@@ -216,7 +203,7 @@ def test_drift_that_stays_keeps_its_time_and_writes_no_record() -> None:
     cloud = ready("  tags: {cost: a}\n")
     tag_by_hand(cloud, ONE, cost="b")
     sweep(cloud)
-    before, read = record(cloud), records_read(cloud)
+    before, read = record(cloud), calls_of(cloud, "state", "cluster")
     sweep(cloud)
     assert (record(cloud).etag, read) == (before.etag, ["one"]), "it is compared again with each sweep"
     tag_by_hand(cloud, ONE, cost="c")
@@ -256,7 +243,7 @@ def test_a_record_of_the_version_before_is_compared_once() -> None:
     tag_by_hand(cloud, ONE, own="x")
     sweep(cloud)
     assert drifted(record(cloud)) == {}, "nobody knows what was there when it became Ready"
-    read = records_read(cloud)
+    read = calls_of(cloud, "state", "cluster")
     sweep(cloud)
     assert read == []
     tag_by_hand(cloud, ONE, other="y")

@@ -6,31 +6,18 @@ from typing import Any
 
 import pytest
 
-from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import Unavailable
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.sweep import sources
 from tests.support.one_cluster import ONE, files, pool, ready, record
 from tests.support.pipeline_runs import push
-from tests.support.replaced_ports import around
+from tests.support.replaced_ports import around, calls_of
 from tests.support.sweeps import drifted, several, sweep, tag_by_hand
 
 
 def sources_of(record: ClusterRecord) -> dict[str, str]:
     """Return where git sets each field that differs."""
     return {each.path: each.source for each in record.drift.fields} if record.drift else {}
-
-
-def trees_read(cloud: MemoryCloud) -> list[str]:
-    """Return the list to which every commit whose tree is read is added from now on."""
-    read, tree = list[str](), cloud.ports.repository.tree
-
-    def noted(commit: str) -> Any:
-        read.append(commit)
-        return tree(commit)
-
-    around(cloud, "repository", tree=noted)
-    return read
 
 
 def test_a_value_has_the_line_of_the_file_that_sets_it_be_it_the_cluster_or_its_class() -> None:
@@ -48,7 +35,7 @@ spec:
     cloud.run()
     cloud.azure.interventions.scale(ONE, "apps", 5)
     tag_by_hand(cloud, ONE, cost="b", team="b", own="x")
-    read = trees_read(cloud)
+    read = calls_of(cloud, "repository", "tree")
     sweep(cloud)
     assert sources_of(record(cloud)) == {
         "nodePools[apps].count": "clusters/one/cluster.yaml:11",
@@ -68,7 +55,7 @@ def test_a_pool_that_somebody_deletes_has_the_line_of_the_pool() -> None:
 
 def test_drift_that_stays_is_looked_up_once_and_no_drift_never() -> None:
     cloud = ready("  tags: {cost: a}\n")
-    read = trees_read(cloud)
+    read = calls_of(cloud, "repository", "tree")
     sweep(cloud)
     assert read == []
     tag_by_hand(cloud, ONE, cost="b")

@@ -22,7 +22,7 @@ from shared.ports import Ports
 from shared.ports.azure import GetCluster, ListClusters
 from tests.support.one_cluster import ONE, ready, record
 from tests.support.pipeline_runs import phases
-from tests.support.replaced_ports import around, on_azure
+from tests.support.replaced_ports import around, calls_of, on_azure
 from tests.support.sweeps import SUBSCRIPTIONS, delete_by_hand, reads_of, several, sweep, use_up_reads
 
 
@@ -154,13 +154,8 @@ def test_a_record_of_the_version_before_is_read_as_a_whole_once() -> None:
             for each in summaries()
         ]
 
-    clusters_named = cloud.state.clusters_named
-
-    def noted(names: Any) -> Any:
-        named.append(names)
-        return clusters_named(names)
-
-    around(cloud, "state", summaries=without_places, clusters_named=noted)
+    around(cloud, "state", summaries=without_places)
+    named = calls_of(cloud, "state", "clusters_named")
     sweep(cloud)
     sweep(cloud)
     assert named == [["one"]]
