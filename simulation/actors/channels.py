@@ -161,8 +161,24 @@ def _shown(facts: Iterable[Notice], order: Mapping[str, int]) -> Iterable[Notice
     return shown.values()
 
 
+def _of_plan_holds(cloud: MemoryCloud, is_open: set[str]) -> None:
+    """Check that the open problems of the plan are those of the newest one."""
+    fleet = cloud.state.fleet()
+    newest = cloud.state.plan(fleet.commit)
+    if newest is None or fleet.planning:
+        return
+    plan, commit = newest.plan, fleet.commit[:8]
+    held = any(item.needs_action for item in plan.items)
+    for key, wrong in (("approval", bool(plan.deletes_needing_approval)), ("manifests", bool(plan.problems))):
+        if wrong and key not in is_open:
+            raise RuleViolated("lost fact", f"{commit} has a problem with its {key}, and no message says so")
+        if key in is_open and not wrong and not (held and key == "manifests"):
+            raise RuleViolated("missing end", f"{commit} has no problem with its {key}, and one is open")
+
+
 def _holds(cloud: MemoryCloud, is_open: set[str], *, pruned: bool) -> None:
     """Check that the open problems of clusters are those of the records."""
+    _of_plan_holds(cloud, is_open)
     fleet, records = cloud.ports.config.fleet, {each.name: each for each in cloud.state.clusters()}
     for key in is_open:
         about, _, name = key.partition(":")

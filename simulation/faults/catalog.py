@@ -13,7 +13,7 @@ FAULTS: Mapping[str, Fault] = {**calls.FAULTS, **services.FAULTS}
 KINDS = (*FAULTS, *instances.FAULTS, *disasters.FAULTS)
 """Those of calls, of instances and of whole tables."""
 REMOVES_FACTS = frozenset({"clock-jump"})
-"""A clock that is wrong by a month removes facts as the purge does: no channel can be held to them then."""
+"""A clock that is wrong by a month removes facts as the purge does: no channel can be asked for them then."""
 
 
 def compatible(kinds: frozenset[str]) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -10,7 +11,9 @@ import pytest
 
 from shared.notices import announced, deliveries
 from shared.notices.announced import Announced
+from shared.notices.notice import Notice
 from shared.pipeline import facts
+from shared.pipeline.notifier.fleet_facts import OF_PLANS
 from simulation.actors.kinds import CHANNELS, SWEEPS
 from tests.simulation.mutations import mutation
 
@@ -38,6 +41,16 @@ def a_problem_is_never_compared_with_the_record(patch: pytest.MonkeyPatch) -> No
     patch.setattr(announced, "unconfirmed", lambda *_: [])
 
 
+def a_plan_is_not_compared_when_another_one_was(patch: pytest.MonkeyPatch) -> None:
+    compare = announced.compare
+
+    def compared(known: Announced, facts: Sequence[Notice], kinds: Any, *rest: Any) -> Announced:
+        old = kinds is OF_PLANS and known.plan_at is not None
+        return known if old else compare(known, facts, kinds, *rest)
+
+    patch.setattr(announced, "compare", compared)
+
+
 def the_pause_after_a_digest_does_not_grow(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(deliveries, "COLLECT", timedelta(0))
 
@@ -51,6 +64,7 @@ CHANNEL_MUTATIONS = (
     mutation(a_message_that_is_sent_again_has_what_came_since, CHANNELS, "repeated fact"),
     mutation(a_problem_that_becomes_another_one_does_not_end, f"{CHANNELS} {SWEEPS}", "missing end"),
     mutation(a_problem_is_never_compared_with_the_record, CHANNELS, "missing end"),
+    mutation(a_plan_is_not_compared_when_another_one_was, CHANNELS, "missing end", "lost fact"),
     mutation(drift_is_no_fact, f"{CHANNELS} {SWEEPS}", "lost fact"),
     mutation(the_pause_after_a_digest_does_not_grow, CHANNELS, "many messages"),
 )

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.failures.errors import Unavailable
 from shared.jobs.messages import PlanRequest
 from shared.pipeline.planner import planner
 from shared.ports import Azure, BranchHead, Ports
@@ -47,6 +48,17 @@ def calls_of(cloud: MemoryCloud, port: str, method: str) -> list[Any]:
 
     around(cloud, port, **{method: noted})
     return given
+
+
+def fails_once(cloud: MemoryCloud, port: str, method: str) -> None:
+    """Let the next call of a method of a port fail, without an effect."""
+    call: Callable[..., Any] = getattr(getattr(cloud.ports, port), method)
+
+    def away(*_: Any, **__: Any) -> Any:
+        around(cloud, port, **{method: call})
+        raise Unavailable("no answer")
+
+    around(cloud, port, **{method: away})
 
 
 def frozen(cloud: MemoryCloud, port: str, method: str, meanwhile: Callable[[], None]) -> None:

@@ -62,14 +62,15 @@ def hand_over(
     """
     acting = [item for item in plan_record.plan.items if item.acts]
     left = sorted((i for i in acting if _is_left(i, inputs)), key=lambda item: item.cluster not in small)
-    later = starts(acting, inputs.desired.clusters, small, plan_record.at)
+    since = (fleet.handover and fleet.handover.since) or plan_record.at
+    later = starts(acting, inputs.desired.clusters, small, since)
     changed: dict[str, Item] = {}
     began, accepted = ports.elapsed(), False
     while left:
         done = len(acting) - len(left)
         some, left = left[: ports.config.handover_clusters], left[ports.config.handover_clusters :]
         names = tuple(item.cluster for item in some)
-        fleet = _check(fleet, Handover(ports.clock(), done, len(acting), names), ports)
+        fleet = _check(fleet, Handover(ports.clock(), done, len(acting), names, since), ports)
         start = partial(
             _try_to_start,
             plan_record=plan_record,
@@ -85,7 +86,8 @@ def hand_over(
         accepted = accepted or any(each.item.acts for each in started)
         # A part that accepts nothing would be repeated indefinitely.
         if left and accepted and ports.elapsed() - began >= ports.config.handover_seconds:
-            fleet = _check(fleet, Handover(ports.clock(), len(acting) - len(left), len(acting)), ports)
+            done = len(acting) - len(left)
+            fleet = _check(fleet, Handover(ports.clock(), done, len(acting), since=since), ports)
             break
     items = (changed.get(item.cluster, item) for item in plan_record.plan.items)
     return HandedOver(replace(plan_record.plan, items=tuple(items)), fleet, ended=not left)
@@ -101,11 +103,12 @@ def begun(head: str, fleet: FleetRecord, now: datetime) -> Handover | None:
     It keeps what another planner may still save, until the first check says what this one saves.
     """
     if not fleet.planning:
-        return Handover(now)
+        return Handover(now, since=now)
     if fleet.handover is None:
         return None
-    same = fleet.planning == head
-    return replace(fleet.handover, at=now) if same else Handover(now, in_flight=fleet.handover.in_flight)
+    if fleet.planning != head:
+        return Handover(now, in_flight=fleet.handover.in_flight, since=now)
+    return replace(fleet.handover, at=now, since=fleet.handover.since if fleet.handover.done else now)
 
 
 def _check(fleet: FleetRecord, handover: Handover, ports: Ports) -> FleetRecord:

@@ -252,8 +252,9 @@ def _carry_out(
     plan = approved.plan.resume(earlier.plan if earlier else None)
     plan = replace(plan, items=tuple(_with_uid(item, ports) for item in plan.items))
     reports = earlier.reports if earlier else 0
-    at = earlier.at if earlier and unfinished == head else ports.clock()
-    plan_record = PlanRecord(plan, at, approval=approved.approval, reports=reports, review=approved.review)
+    plan_record = PlanRecord(
+        plan, ports.clock(), approval=approved.approval, reports=reports, review=approved.review
+    )
     store_approval(earlier, plan_record, ports)
     ports.state.save_plan(plan_record)
     log.info("plan of %s: %s", head[:8], plan.summary)

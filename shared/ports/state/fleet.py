@@ -32,13 +32,15 @@ class Handover:
     """How far the planner has come with ``planning``: of ``total`` jobs, ``done`` were handed over.
 
     ``in_flight`` are the clusters whose records it saves, and whose messages it sends, since ``at``. It saves
-    no other ones before it has written this again, and none between two invocations.
+    no other ones before it has written this again, and none between two invocations. ``since`` is when
+    the attempt began that handed the first ones over, None in what the version before stored.
     """
 
     at: datetime
     done: int = 0
     total: int = 0
     in_flight: tuple[str, ...] = ()
+    since: datetime | None = None
 
 
 @dataclass(frozen=True)

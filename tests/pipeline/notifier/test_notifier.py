@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import Throttled, TooLarge, Unauthenticated, Unavailable
 from shared.jobs.messages import PlanRequest
@@ -20,7 +22,7 @@ from tests.support.notices import storm
 from tests.support.notified import ALL, OPS, kinds, notified_fleet, titles, with_failures
 from tests.support.one_cluster import ONE
 from tests.support.pipeline_runs import phases, push
-from tests.support.replaced_ports import around
+from tests.support.replaced_ports import around, fails_once
 from tests.support.sweeps import delete_by_hand, sweep
 
 NOTIFY = PlanRequest(kind="notify")
@@ -56,15 +58,18 @@ def test_a_route_for_everything_hears_of_ready_and_deleted_clusters_and_of_appro
     assert (Kind.DELETED, "one", False) in kinds(cloud, "all")
 
 
-def test_deletes_that_wait_for_an_approval_are_told_and_the_approval_ends_it() -> None:
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_deletes_that_wait_for_an_approval_are_told_and_the_approval_ends_it(interrupted: bool) -> None:
     cloud = MemoryCloud()
     push(cloud, notified_fleet("one", "two", "three", routes=(ALL,)))
     cloud.run()
     commit = push(cloud, notified_fleet("three", routes=(ALL,)))
     cloud.run()
     assert (Kind.REFUSED, "2 clusters", False) in kinds(cloud, "all")
+    if interrupted:
+        fails_once(cloud, "state", "save_plan")
     assert approve(commit, ["one", "two"], "ann", cloud.ports).status == 202
-    cloud.run()
+    cloud.run(7200)
     told = kinds(cloud, "all")
     assert (Kind.REFUSED, "2 clusters", True) in told
     assert told.count((Kind.APPROVED, commit[:8], False)) == 1

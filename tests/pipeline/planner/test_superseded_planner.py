@@ -10,14 +10,23 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action
+from shared.jobs.messages import Approval, PlanRequest
+from shared.jobs.record import Phase
 from shared.jobs.transitions.acceptance import accept_new
 from shared.pipeline.api.views.plans import plan_view
 from shared.pipeline.api.views.why import why_view
 from shared.pipeline.outbox import send_continuation
+from shared.pipeline.planner import planner
 from shared.pipeline.planner.reporter import report_open_plans
+from shared.ports import PlanRecord
 from tests.support import one_cluster
 from tests.support.fleet_files import cluster, fleet
 from tests.support.pipeline_runs import accepted, phases, push
+from tests.support.replaced_ports import around
+
+
+class Dies(BaseException):
+    """The instance dies."""
 
 
 @pytest.fixture
@@ -82,6 +91,34 @@ def test_a_plan_that_it_wrote_as_carried_out_is_planned_again_too(
     assert view["phase"] == "Ready"
     assert view["plan"] is not None
     assert not view["plan"]["notCarriedOut"]
+
+
+def test_one_of_the_same_commit_that_did_not_know_of_an_approval_is_planned_again_with_it() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleet("one", "two", "three"))
+    cloud.run()
+    commit = push(cloud, fleet("three"))
+    cloud.run()
+    approval = Approval(commit=commit, clusters=("one", "two"), by="ann", at=cloud.clock())
+    save, stood = cloud.state.save_plan, list[PlanRecord]()
+
+    def late(plan_record: PlanRecord) -> None:
+        if plan_record.plan.applied and not stood:
+            stood.append(plan_record)
+            cloud.clock.advance(70)
+            planner.handle(PlanRequest(again=True, commit=commit, approval=approval), cloud.ports)
+            save(plan_record)
+            raise Dies
+        save(plan_record)
+
+    around(cloud, "state", save_plan=late)
+    with pytest.raises(Dies):
+        planner.handle(PlanRequest(again=True), cloud.ports)
+    cloud.run(3600)
+    assert phases(cloud) == {"three": Phase.READY}
+    newest = cloud.state.plan(commit)
+    assert newest is not None
+    assert not newest.plan.deletes_needing_approval
 
 
 def test_it_is_planned_again_once_a_minute(overwritten: tuple[MemoryCloud, str]) -> None:

@@ -13,7 +13,7 @@ from shared.pipeline.api.acts.approval import approve
 from shared.ports import PullAuthors
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
-from tests.support.replaced_ports import around
+from tests.support.replaced_ports import around, fails_once
 from tests.support.reviewed_pulls import REMOVED, TEAM, ReviewedFleet
 
 ALL = {*REMOVED, "kept"}
@@ -256,6 +256,25 @@ def test_an_old_review_does_not_count_after_the_branch_left_the_merge_and_return
     fleet.review()
     fleet.announce(commit)
     assert fleet.left == {"kept"}
+
+
+def test_a_merge_was_undone_also_when_the_plan_of_the_commit_before_needed_a_second_attempt() -> None:
+    fleet = ReviewedFleet()
+    git, before = fleet.cloud.repository, fleet.cloud.repository.head("main")
+    fleet.propose()
+    commit = fleet.merge()
+    fleet.cloud.clock.advance(600)
+    fleet.review()
+    fleet.cloud.clock.advance(600)
+    fails_once(fleet.cloud, "state", "save_plan")
+    git.reset(before)
+    fleet.plan(before)
+    assert fleet.cloud.state.fleet().commit == before
+    fleet.cloud.clock.advance(3600)
+    git.reset(commit)
+    fleet.cloud.run(seconds=3600)
+    assert (fleet.cloud.state.fleet().commit, fleet.left) == (commit, ALL)
+    assert "that of reviewer is older than the plan of another commit" in fleet.said(commit)
 
 
 def test_with_approval_by_others_somebody_who_wrote_nothing_of_it_approves() -> None:
