@@ -126,6 +126,8 @@ class Contests:
         azure, who = self._context.azure, self._name(cloud)
         if (who, group) in self._predecessors and kind == "delete-group" and azure.group_owners.get(group):
             azure.group_owners[group] = who
+        if kind == "update-group" and azure.group_owners.get(group, who) != who:
+            del azure.group_owners[group]  # its tags are overwritten: a delete keeps it, and says so
         if cloud is not self.rival:
             return False
         if kind == "create-group":

@@ -50,12 +50,14 @@ def test_what_was_reported_is_written_over_the_version_that_was_read(state: Stat
     state.save_plan(plan_record(items=3))
     (read,) = state.open_plans()
     later = NOW + timedelta(seconds=50)
-    reported = replace(read, reported="pending: 1 of 3", reports=7, not_before=later)
+    reported = replace(read, reported="pending: 1 of 3", reports=7, not_before=later, writing=NOW)
     after = state.save_report(reported)
     assert state.plan("c" * 40) == reported
     with pytest.raises(Stale):
         state.save_report(replace(read, reported="pending: 2 of 3"))
-    ended = state.save_report(replace(after, reported="success", open=False, settled=True, not_before=None))
+    ended = state.save_report(
+        replace(after, reported="success", open=False, settled=True, not_before=None, writing=None)
+    )
     assert state.plan("c" * 40) == ended
     assert state.open_plans() == []
 

@@ -18,6 +18,10 @@ T = TypeVar("T")
 Operation = TypeVar("Operation", bound=AzureCall[Any])
 
 
+class Dies(BaseException):
+    """The instance dies."""
+
+
 class Around:
     """A port with some methods replaced."""
 

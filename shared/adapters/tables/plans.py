@@ -95,7 +95,8 @@ def _report(plan_record: PlanRecord) -> dict[str, Any]:
         "settled": plan_record.settled,
         "reported": plan_record.reported,
         "reports": plan_record.reports,
-        "notBefore": plan_record.not_before.isoformat() if plan_record.not_before else "",
+        "notBefore": _text(plan_record.not_before),
+        "writing": _text(plan_record.writing),
     }
 
 
@@ -111,7 +112,12 @@ def _with_report(plan_record: PlanRecord, entity: Entity) -> PlanRecord:
         reported=entity["reported"],
         reports=entity["reports"],
         not_before=_moment(entity["notBefore"]),
+        writing=_moment(entity.get("writing")),
     )
+
+
+def _text(moment: datetime | None) -> str:
+    return moment.isoformat() if moment else ""
 
 
 def _moment(text: str | None) -> datetime | None:

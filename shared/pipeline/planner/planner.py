@@ -251,9 +251,13 @@ def _carry_out(
     approved = approved_plan(request, inputs, fleet, earlier, ports)
     plan = approved.plan.resume(earlier.plan if earlier else None)
     plan = replace(plan, items=tuple(_with_uid(item, ports) for item in plan.items))
-    reports = earlier.reports if earlier else 0
     plan_record = PlanRecord(
-        plan, ports.clock(), approval=approved.approval, reports=reports, review=approved.review
+        plan,
+        ports.clock(),
+        approval=approved.approval,
+        reports=earlier.reports if earlier else 0,
+        review=approved.review,
+        writing=earlier.writing if earlier else None,
     )
     store_approval(earlier, plan_record, ports)
     ports.state.save_plan(plan_record)

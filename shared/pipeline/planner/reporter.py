@@ -5,7 +5,9 @@ own: no report waits for a plan that is handed over, and no push for a report. A
 every cluster. The next one follows after an interval that grows with the fleet and with the age of the plan.
 
 A commit may be planned again meanwhile. So what was reported is saved over the version of the plan that was
-read, and when that fails, the status is written again.
+read, and when that fails, the status is written again. GitHub has no condition on a status: a reporter that
+stands still before its write, and dies after it, leaves an old status over a newer one. So each write is
+noted before it is made, and while one has no end, the status of another one is written once more later.
 """
 
 from __future__ import annotations
@@ -35,6 +37,8 @@ from shared.ports.github import status_line
 log = logging.getLogger(__name__)
 
 OPEN_PLANS = 20
+STANDS_STILL = timedelta(minutes=10)
+"""No invocation lasts so long: ``functionTimeout`` of host.json is half of it."""
 
 
 def report(request: PlanRequest, ports: Ports) -> None:
@@ -73,31 +77,62 @@ def report_open_plans(ports: Ports) -> None:
         if _is_overwritten(plan_record, fleet):
             request_unfinished_plan(fleet.commit, ports)
             continue
-        if plan_record.not_before is not None and _waits(plan_record.not_before, ports.clock()):
+        now = ports.clock()
+        if plan_record.not_before is not None and _waits(plan_record.not_before, now):
+            request_report(ports, after=(plan_record.not_before - now).total_seconds())
             continue
-        pause = interval(ports.clock() - plan_record.at, len(clusters))
-        following = ports.clock() + pause if position == 0 else None
-        try:
-            _report(
-                replace(plan_record, not_before=following),
-                clusters,
-                fleet.commit,
-                ports,
-                last_time=position >= OPEN_PLANS,
-            )
-        except Stale:
-            log.info("%s was planned again while it was reported", plan_record.plan.commit[:8])
-            _replace_status(plan_record.plan.commit, ports)
-        except Retryable as error:
-            log.warning("the commit status waits: %s: %s", error.kind, error)
-            wait = wait_before_retry(error, 3, ports.random(), ports.config.retries) or REPORT_SECONDS
-            _save(replace(plan_record, not_before=ports.clock() + timedelta(seconds=wait)), ports)
-            request_report(ports, after=wait)
+        pause = interval(now - plan_record.at, len(clusters))
+        due = replace(plan_record, not_before=now + pause if position == 0 else None)
+        if not _report(due, clusters, fleet.commit, ports, last_time=position >= OPEN_PLANS):
             return
-        except ReconcileError as error:
-            log.exception("the commit status of %s is abandoned", plan_record.plan.commit[:8])
-            reported = f"not reported: {error.kind}: {error}"[:500]
-            _save(replace(plan_record, reported=reported, open=False, settled=True), ports)
+
+
+def _report(
+    plan_record: PlanRecord,
+    clusters: Mapping[str, ClusterSummary],
+    newest: str,
+    ports: Ports,
+    *,
+    last_time: bool,
+) -> bool:
+    """Write the status of a plan if it says something new; return whether GitHub answered."""
+    commit, unfinished, written = plan_record.plan.commit, plan_record.writing, False
+    try:
+        found = _next(plan_record, clusters, newest, ports, last_time=last_time)
+        if found is None:
+            return True
+        after, status = found
+        if status is not None:
+            begun = replace(plan_record, writing=after.writing or ports.clock())
+            plan_record = ports.state.save_report(begun)
+            written = True
+            ports.repository.set_status(commit, status)
+        ports.state.save_report(replace(after, etag=plan_record.etag))
+        if after.writing is not None:
+            _report_once_more(after.writing, ports)
+    except Stale:
+        log.info("%s was planned again while it was reported", commit[:8])
+        if written:
+            _replace_status(commit, ports)
+        else:
+            request_report(ports)
+    except Retryable as error:
+        log.warning("the commit status waits: %s: %s", error.kind, error)
+        wait = wait_before_retry(error, 3, ports.random(), ports.config.retries) or REPORT_SECONDS
+        again_at = ports.clock() + timedelta(seconds=wait)
+        _save(replace(plan_record, not_before=again_at, writing=unfinished), ports)
+        request_report(ports, after=wait)
+        return False
+    except ReconcileError as error:
+        log.exception("the commit status of %s is abandoned", commit[:8])
+        reported = f"not reported: {error.kind}: {error}"[:500]
+        _save(replace(plan_record, reported=reported, open=False, settled=True, writing=None), ports)
+    return True
+
+
+def _report_once_more(unfinished: datetime, ports: Ports) -> None:
+    """Ask for a report once a write without an end can no longer happen."""
+    request_report(ports, after=max(0.0, (unfinished + STANDS_STILL - ports.clock()).total_seconds()))
 
 
 def _replace_status(commit: str, ports: Ports) -> None:
@@ -157,15 +192,18 @@ def _waits(until: datetime, now: datetime) -> bool:
     return now < until < now + FARTHEST
 
 
-def _report(
+def _next(
     plan_record: PlanRecord,
     clusters: Mapping[str, ClusterSummary],
     newest: str,
     ports: Ports,
     *,
     last_time: bool,
-) -> None:
-    """Write the status of a plan if it says something new and there is room for it; raise Stale."""
+) -> tuple[PlanRecord, CommitStatus | None] | None:
+    """Return a plan as it is to be reported, with its status if that says something new and there is room.
+
+    None is for a plan that is being handed over, and of which nothing is known.
+    """
     plan, link = plan_record.plan, _link(ports, plan_record.plan.commit)
     if plan.applied:
         progress = progress_of(plan, clusters, newest=plan.commit == newest)
@@ -175,21 +213,34 @@ def _report(
         closed = last_time or status.state == "success"
     elif (underway := _underway(plan.commit, newest, ports)) is not None:
         if not underway:
-            return
+            return None
         status = CommitStatus("pending", status_line(underway), CONTEXT, link)
         settled = closed = False
     else:
         superseded = f"superseded by {newest[:8]} before it was carried out"
         status, settled, closed = CommitStatus("error", superseded, CONTEXT, link), True, True
+    plan_record = _without_dead_write(plan_record, ports.clock())
     reported, reports = f"{status.state}: {status.description}", plan_record.reports
     interim = plan.commit != newest and not settled and plan_record.reported.startswith(f"{status.state}:")
     if interim or not has_room(reports, settled=settled, ended=closed):
         reported = plan_record.reported
-    if reported != plan_record.reported:
-        ports.repository.set_status(plan.commit, status)
-        reports += 1
-    after = replace(plan_record, reported=reported, reports=reports, open=not closed, settled=settled)
-    ports.state.save_report(after)
+    new = reported != plan_record.reported
+    after = replace(
+        plan_record,
+        reported=reported,
+        reports=reports + new,
+        open=not closed or plan_record.writing is not None,
+        settled=settled,
+    )
+    return after, status if new else None
+
+
+def _without_dead_write(plan_record: PlanRecord, now: datetime) -> PlanRecord:
+    """Return a plan whose status is not known once a write without an end can no longer happen."""
+    began = plan_record.writing
+    if began is None or _waits(began + STANDS_STILL, now):
+        return plan_record
+    return replace(plan_record, writing=None, reported="")
 
 
 def _underway(commit: str, newest: str, ports: Ports) -> str | None:

@@ -115,7 +115,7 @@ def resend_overdue(ports: Ports) -> int:
             )
             send_overdue(record, times, ports)
     open_plans = ports.state.open_plans()
-    if any(not plan_record.settled for plan_record in open_plans):
+    if any(not plan_record.settled or plan_record.writing for plan_record in open_plans):
         outbox.request_report(ports)
     _ask_for_unread_reviews(open_plans, ports)
     outbox.request_awaited_plan(ports)

@@ -18,7 +18,8 @@ class PlanRecord:
     """A plan, its last reported commit status, and the approval of its deletes that need one.
 
     ``open``: its commit status may still change. ``settled``: only a commit or a replay can change it.
-    ``not_before`` is when the status may be sent to GitHub again, ``reports`` how many were sent.
+    ``not_before`` is when the status may be sent to GitHub again, ``reports`` how many were sent. ``writing``
+    is when somebody began to send one who is not known to have ended; None for nobody.
     ``review`` is what the reviews on GitHub said when they were read last, None if they were not. ``etag`` is
     the version that was read, "" for a record not saved yet.
     """
@@ -32,6 +33,7 @@ class PlanRecord:
     approval: Approval | None = None
     reports: int = 0
     review: ReviewCheck | None = None
+    writing: datetime | None = None
     etag: str = field(default="", compare=False)
 
 
@@ -57,8 +59,8 @@ class Plans(Protocol):
     def save_report(self, plan_record: PlanRecord) -> PlanRecord:
         """Write what was reported of a plan over the version that was read, and leave the plan; raise Stale.
 
-        That is ``open``, ``settled``, ``reported``, ``not_before`` and ``reports``. Returns the record with
-        its new etag.
+        That is ``open``, ``settled``, ``reported``, ``not_before``, ``reports`` and ``writing``. Returns the
+        record with its new etag.
         """
         ...
 

@@ -18,11 +18,11 @@ from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.outbox import REPORT_SECONDS, request_report
 from shared.pipeline.planner.planner import handle
 from shared.pipeline.planner.report_pace import INTERIM, SETTLED, has_room, interval
-from shared.pipeline.planner.reporter import report_open_plans
+from shared.pipeline.planner.reporter import STANDS_STILL, report_open_plans
 from shared.ports import CommitStatus, PlanRecord
 from tests.support import fleet_files
 from tests.support.pipeline_runs import deliver_due, phases, push, ready, status, step_until
-from tests.support.replaced_ports import around, calls_of, frozen
+from tests.support.replaced_ports import Dies, around, calls_of, frozen
 
 
 def changed(*names: str, count: int = 3) -> dict[str, bytes]:
@@ -160,6 +160,45 @@ def test_a_status_of_a_plan_that_was_made_again_meanwhile_is_written_again() -> 
     cloud.run()
     assert again == [commit]
     assert status(cloud, commit)[0] == "success"
+    assert cloud.state.open_plans() == []
+
+
+def test_a_status_that_a_reporter_writes_late_before_it_dies_is_replaced() -> None:
+    cloud = ready("one")
+    commit = push(cloud, changed("one"))
+    step_until(cloud, lambda: cloud.state.fleet().commit == commit)
+    set_status, late = cloud.repository.set_status, list[str]()
+
+    def dies(sha: str, written: CommitStatus) -> None:
+        if late:
+            set_status(sha, written)
+            return
+        late.append(written.state)
+        cloud.run(120)  # another reporter has the session, and reports the end
+        assert status(cloud, commit)[0] == "success"
+        set_status(sha, written)
+        raise Dies
+
+    around(cloud, "repository", set_status=dies)
+    with pytest.raises(Dies):
+        report_open_plans(cloud.ports)
+    assert (late, status(cloud, commit)[0]) == (["pending"], "pending")
+    cloud.run(STANDS_STILL.total_seconds() + 60)
+    assert status(cloud, commit)[0] == "success"
+    assert cloud.state.open_plans() == []
+
+
+def test_a_plan_that_may_not_be_reported_yet_is_reported_at_its_time() -> None:
+    """The clock of an instance was wrong when it reported the plan, which then waited for an operator."""
+    cloud = ready("one")
+    earlier = push(cloud, changed("one"))
+    cloud.run()
+    plan_record = cloud.state.plan(earlier)
+    assert plan_record is not None
+    shown = replace(plan_record, reported="pending: 0 of 1", open=True, settled=True)
+    cloud.state.save_plan(replace(shown, not_before=cloud.clock() + timedelta(minutes=30)))
+    push(cloud, fleet_files.fleet("one"))
+    cloud.run(2400)
     assert cloud.state.open_plans() == []
 
 

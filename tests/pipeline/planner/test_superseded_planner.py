@@ -22,11 +22,7 @@ from shared.ports import PlanRecord
 from tests.support import one_cluster
 from tests.support.fleet_files import cluster, fleet
 from tests.support.pipeline_runs import accepted, phases, push
-from tests.support.replaced_ports import around
-
-
-class Dies(BaseException):
-    """The instance dies."""
+from tests.support.replaced_ports import Dies, around
 
 
 @pytest.fixture
