@@ -159,7 +159,8 @@ def _attributed(
     activity: ActivityLog,
 ) -> ClusterRecord:
     """Return the record with who changed what has differed for some hours at most, as the log has it."""
-    drift = attributed(compared.drift, now, lambda each: activity.change(before, each, pools, now))
+    since = activity.asked_since(before, now)
+    drift = attributed(compared.drift, since, lambda each: activity.change(before, each, pools, now))
     return compared if drift == compared.drift else replace(compared, drift=drift)
 
 
