@@ -12,7 +12,8 @@ from shared.pipeline.outbox import request_whole_sweep
 from shared.ports.azure import ListClusters, Page
 from shared.ports.azure.activity_log import ListActivity
 from tests.support.activity import ANN, BOB, changes, scaled
-from tests.support.one_cluster import ONE, pool, ready, record
+from tests.support.one_cluster import ONE, files, pool, ready, record
+from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import on_azure
 from tests.support.sweeps import sweep, tag_by_hand
 
@@ -82,3 +83,24 @@ def test_a_change_that_the_log_does_not_show_yet_has_who_made_it_however_rare_th
         tag_by_hand(cloud, ONE, own="x")
     sweep(cloud)
     assert changes(cloud) == {"nodePools[apps].count": ANN, "tags.own": BOB}
+
+
+def test_a_replaced_pool_that_somebody_deleted_has_who_did_it_also_once_the_log_is_late() -> None:
+    cloud = ready(pool(count=2))
+    push(cloud, files(pool("Standard_D8s_v5", count=2)))
+    cloud.run()
+    cloud.clock.advance(600)
+    with cloud.azure.called_by(ANN):
+        cloud.azure.delete_pool(ONE, "appsb")
+    azure = cloud.ports.azure
+    on_azure(cloud, ListActivity, lambda _: Page((), ""))
+    sweep(cloud)
+    assert changes(cloud) == {"nodePools[apps]": ""}
+    on_azure(cloud, ListActivity, azure.call)
+    sweep(cloud)
+    assert changes(cloud) == {"nodePools[apps]": ANN}
+    push(cloud, files(pool("Standard_D8s_v5", count=3)))
+    cloud.run()
+    running = record(cloud).running
+    assert running is not None
+    assert running.renamed == {}, "the pool was created again under its own name"
