@@ -1,25 +1,24 @@
-"""The alerts that have a condition of more than one number, over rows as Application Insights has them."""
+"""The alerts, over measurements as Application Insights has them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from shared.jobs.reporting.measurements import PLANNED, PLANS, SUPERSEDED
-from tests.support.kusto import result_of
+from tests.support.kusto import Row, result_of
 
 TEMPLATE = (Path(__file__).parent.parent / "infra/alerts.bicep").read_text()
 QUERIES = dict(re.findall(r"name: '([a-z-]+)'\n.*?query: '''\n(.*?)'''", TEMPLATE, re.DOTALL))
 BEGAN = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-def plans(*results: tuple[str, int]) -> Sequence[Mapping[str, Any]]:
-    """Return what is exported of plans with these results in these minutes: a row for each minute."""
+def plans(*results: tuple[str, int]) -> Sequence[Row]:
+    """Return what is exported of plans with these results in these minutes: one entry for each minute."""
     return [
         {
             "timestamp": BEGAN + timedelta(minutes=minute),

@@ -1,4 +1,4 @@
-"""Runs queries of alerts over rows: as much of the Kusto Query Language as infra/alerts.bicep has.
+"""Runs queries of alerts over measurements: as much of the Kusto Query Language as infra/alerts.bicep has.
 
 Source: learn.microsoft.com/kusto/query, the pages of "where", "extend", "summarize", "arg_max",
 "toscalar", "isnull" and "The case-sensitive !in string operator". Another operator is an error.
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-Row = Mapping[str, Any]
+Row = dict[str, Any]
 _AGGREGATE = re.compile(r"\b(sum|max|min|count)\(([^()]*)\)")
 _ALL: Mapping[str, Callable[[Sequence[Any]], Any]] = {
     "sum": sum,
@@ -22,7 +22,7 @@ _ALL: Mapping[str, Callable[[Sequence[Any]], Any]] = {
 
 
 def result_of(query: str, rows: Sequence[Row]) -> Sequence[Row]:
-    """Return the rows that a query of the table customMetrics returns."""
+    """Return what a query of the table customMetrics finds among its entries."""
     *given, query = re.split(r";\n", query)
     for each in given:
         named = re.fullmatch(r"\s*let (\w+) = toscalar\((.*)\)", each, re.DOTALL)
@@ -46,7 +46,7 @@ def _extend(columns: str, rows: Sequence[Row]) -> Sequence[Row]:
 
 
 def _summarize(columns: str, rows: Sequence[Row]) -> Sequence[Row]:
-    """Return a row for each group; without groups one, also of no rows."""
+    """Return an entry for each group; without groups one, also of an empty table."""
     text, _, by = columns.partition(" by ")
     keys = [(name, part) for name, part in _named(by)] if by else []
     groups: dict[tuple[Any, ...], list[Row]] = {} if keys else {(): []}

@@ -45,7 +45,7 @@ class ActivityLog:
     def asked_since(self, record: ClusterRecord, now: datetime) -> datetime:
         """Return since when a value has been seen at most about which the log is asked.
 
-        However rare the sweeps are, the one after that which saw the value is among those that ask.
+        However rare the sweeps are, the next one after the value was seen is among those that ask.
         """
         return min(now - ASKED_AGAIN, self._listing(record).at or now)
 

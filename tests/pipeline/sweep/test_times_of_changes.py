@@ -1,4 +1,4 @@
-"""When a change may have been made: a list that did not show it, and when the log is asked once more."""
+"""Since when somebody may have changed a field: which list showed that, and when the log is asked again."""
 
 from __future__ import annotations
 

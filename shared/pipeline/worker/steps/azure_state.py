@@ -174,7 +174,7 @@ def reverted(what: str, write: Write) -> Fail:
 def running_of(existing: Json, owner: Owner, flux_revision: str, before: Running | None = None) -> Running:
     """Return what runs, as Azure shows the cluster; what Flux has applied is not shown there.
 
-    The names that ``before`` has of pools which Azure lacks now are kept.
+    The names that ``before`` has of pools which Azure lacks now remain.
     """
     served = azure_names(existing, owner, before).items()
     renamed = {name: pool for pool, names in served for name in names if name != pool}
