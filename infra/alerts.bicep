@@ -110,13 +110,17 @@ var rules = [
   {
     name: 'plans-failed'
     severity: 1
-    window: 'PT15M'
-    description: 'The newest commit cannot be planned. `roadstead status` says why.'
+    window: 'PT1H'
+    description: 'The newest commit cannot be planned: more than one attempt failed since the last plan. `roadstead status` says why.'
     query: '''
+      let plannedAt = toscalar(customMetrics
+      | where name == "roadstead.plan.duration" and customDimensions.result == "planned"
+      | summarize max(timestamp));
       customMetrics
       | where name == "roadstead.plan.duration" and customDimensions.result !in ("planned", "superseded")
-      | summarize failed = sum(valueCount)
-      | where failed > 0'''
+      | where isnull(plannedAt) or timestamp > plannedAt
+      | summarize failures = sum(valueCount)
+      | where failures > 1'''
   }
   {
     name: 'queue-delay'

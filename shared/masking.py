@@ -23,6 +23,10 @@ _LONG = 20
 """A part of an address with so many characters is no word."""
 _NAMED = re.compile("(?i)sig|token|key|secret|pass|code|auth")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_MAILBOX = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_MAIL = frozenset(("mailto", "mailtos"))
+_PEOPLE = frozenset(("to", "cc", "bcc", "from", "reply", "name"))
+"""What the address of an e-mail route calls its recipients and its sender: appriseit.com/services/email."""
 _PLATFORM = re.compile(
     r"(?i)^(IDENTITY_HEADER|AzureWebJobsStorage|AzureWebJobsDashboard|(CUSTOM|SQL|SQLAZURE|MYSQL)CONNSTR_.+"
     r"|.*(_KEY|SECRET|TOKEN|PASSWORD|CONNECTION_?STRING))$"
@@ -81,11 +85,12 @@ def address_parts(address: str) -> Iterator[str]:
     """Yield an address, and the parts of it that a client library may show by themselves.
 
     A part that looks like a word, such as "services" in a path, is no secret: it would be masked in every
-    text. A password is one whatever it looks like, and a value whose name says so.
+    text. Nor is who sends, receives or logs in to e-mail: the record of an act has that person by name. A
+    password is one whatever it looks like, and a value whose name says so.
     """
     yield address
-    _, scheme, rest = address.partition("://")
-    if not scheme:
+    scheme, found, rest = address.partition("://")
+    if not found:
         return
     yield rest
     place, _, query = rest.partition("?")
@@ -95,6 +100,9 @@ def address_parts(address: str) -> Iterator[str]:
     tokens = host.split(":") if "." not in host else ()  # some schemes of Apprise have a token there
     values = [each.partition("=") for each in query.split("&")]
     named = (value for name, _, value in values if _NAMED.search(name))
+    if scheme.lower() in _MAIL:
+        values = [each for each in values if each[0].lower() not in _PEOPLE]
+        user, credentials = "", credentials if password else ""
     parts = [rest.partition("/")[2], user, *tokens, *segments, *(value for _, _, value in values)]
     for part in (credentials, password, *named, *filter(_looks_secret, parts)):
         yield part
@@ -102,7 +110,9 @@ def address_parts(address: str) -> Iterator[str]:
 
 
 def _looks_secret(part: str) -> bool:
-    """Return whether a part of an address is more than a word or the date of an API's version."""
+    """Return whether a part of an address is more than a word, an e-mail address or the date of a version."""
+    if _MAILBOX.fullmatch(unquote(part)):
+        return False
     return not _DATE.match(part) and (len(part) >= _LONG or any(map(str.isdigit, part)))
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared import logs
+from shared.jobs.acts import Act
 from shared.jobs.failures.errors import Unavailable
 from shared.masking import Masker
 from shared.notices.digest import Links, body_of, messages
@@ -112,6 +113,34 @@ def test_an_address_is_masked_as_a_whole_and_without_its_scheme(address: str) ->
 @pytest.mark.parametrize("word", WORDS)
 def test_a_word_in_the_path_of_an_address_is_no_secret(word: str) -> None:
     assert of_addresses()(f"about {word} it is") == f"about {word} it is"
+
+
+ANN, FLEET = "ann.smith2@example.com", "fleet-of-platform@example.com"
+TO_PEOPLE = (
+    f"mailtos://relay-1:Pa55word@smtp.example.com:587/?from={FLEET}&to={ANN}&mode=starttls",
+    f"mailtos://relay-1:Pa55word@smtp.example.com/?from=Fleet+1&to={ANN},{FLEET}",
+    f"mailtos://{quote(ANN)}:Pa55word@smtp.example.com/?FROM={FLEET}&cc=ann.smith2&bcc={ANN}&reply={FLEET}",
+    f"mailto://ann.smith2:Pa55word@example.com?name={FLEET}",
+    f"mailtos://{quote(ANN)}@example.com?+x-key=Pa55word",
+    f"ses://fleet@example.com/accesskey/Pa55word/us-east-1/{ANN}/{FLEET}",
+)
+
+
+@pytest.mark.parametrize("address", TO_PEOPLE)
+def test_an_act_names_who_did_it_although_that_person_is_sent_e_mail(address: str) -> None:
+    mask = Masker(load_settings(EXAMPLE | {"NOTIFY_MAIL": address}).secrets)
+    cloud = MemoryCloud()
+    by = f"{ANN} and {FLEET}"
+    act = Act(id="1", at=cloud.clock(), action="approve", target="c0ffee", by=by, by_id="", result="accepted")
+    masked(cloud.ports, mask).state.save_act(act)
+    assert cloud.state.acts(1) == [act]
+    assert mask("the server says: Pa55word") == "the server says: ***"
+    assert mask(f"cannot reach {address}") in ("cannot reach ***", "cannot reach mailto://***")
+
+
+def test_a_value_of_another_address_is_secret_although_it_is_named_like_a_recipient() -> None:
+    address = "https://hooks.example.com/audit?to=q7w8e9r0"
+    assert Masker(load_settings(EXAMPLE | {"NOTIFY_OPS": address}).secrets)("at q7w8e9r0") == "at ***"
 
 
 def test_a_fact_keeps_what_routes_and_records_are_found_by() -> None:

@@ -131,22 +131,22 @@ def _field(decided: Decided, before: DriftedField | None, now: datetime) -> Drif
 
 
 ASKED_AGAIN = timedelta(hours=6)
-"""For so long the log is asked who changed a field: longer than the four hours between sweeps."""
+"""For so long at least the log is asked who changed a field, and so long before it was seen."""
 
 
 def attributed(
-    drift: Drift | None, now: datetime, who: Callable[[DriftedField], Change | None]
+    drift: Drift | None, since: datetime, who: Callable[[DriftedField], Change | None]
 ) -> Drift | None:
-    """Return a drift with who changed the fields of which that is not known; it was compared ``now``.
+    """Return a drift with who changed the fields of which that is not known.
 
-    The log is some minutes late, and may not answer. ``who`` is asked of the fields alone whose value a sweep
-    has seen for no longer than ``ASKED_AGAIN``.
+    The log is some minutes late, and may not answer. ``who`` is asked of the fields alone whose value no
+    sweep saw before ``since``.
     """
     if drift is None:
         return None
 
     def asked(each: DriftedField) -> DriftedField:
-        recent = each.live_since is not None and now - each.live_since <= ASKED_AGAIN
+        recent = each.live_since is not None and each.live_since >= since
         change = who(each) if recent and not each.by else None
         return replace(each, by=change.by, changed=change.at) if change else each
 

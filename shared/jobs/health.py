@@ -93,9 +93,10 @@ def unread_of(record: ClusterRecord) -> Condition | None:
 def needs_check(record: ClusterRecord) -> bool:
     """Return whether a cluster that was checked is not known to be healthy, and only a check can say more.
 
-    What a sweep found, such as a stopped cluster, is over with a sweep.
+    What a sweep found, such as a stopped cluster, is over with a sweep. A spec that this version refuses is
+    over with a commit or another version; the timer's checks see that.
     """
-    if record.deleting or (record.finding and not of_health(record.finding)):
+    if record.deleting or record.desired.problem or (record.finding and not of_health(record.finding)):
         return False
     found = (record.condition(kind) for kind in HealthCondition)
     return any(each is not None and not each.status for each in found) or bool(record.finding)

@@ -85,7 +85,7 @@ class Condition:
 class Running:
     """What ran when a cluster was verified last: the version of its control plane, its nodes, and what Flux
     had applied; "" and 0 for what is not known. ``renamed`` has the manifest's name of each node pool
-    that has another one in Azure, because it replaced one.
+    that has another one in Azure, because it replaced one; also once somebody has deleted it.
     """
 
     kubernetes_version: str = ""

@@ -93,7 +93,7 @@ def test_the_fingerprints_of_a_large_fleet_are_read_back_as_they_were(state: Sta
 def test_the_record_of_the_sweeps_is_written_only_over_the_version_that_was_read(state: State) -> None:
     assert state.sweep() == SweepRecord()
     orphan = Orphan("/subscriptions/s/x", "one", "0a0b@main", NOW)
-    first = SweepRecord(NOW, later(60), (Listing("s", NOW, "no answer", (orphan,)),))
+    first = SweepRecord(NOW, later(60), (Listing("s", NOW, "no answer", (orphan,), "", ("one",), NOW),))
     state.save_sweep(first)
     saved = state.sweep()
     assert saved == first

@@ -105,6 +105,7 @@ def test_conditions_drift_and_gaps_are_counted() -> None:
     differs = Drift(
         DriftedField("tags.a", "1", "2", NOW),
         (DriftedField("sku.tier", "1", "2", NOW, action=DriftAction.CORRECT),),
+        more=7,
     )
     drifted = with_in_sync(record(Step.VERIFY), differs, NOW)
     unknown = Condition("FluxHealthy", None, "Unread", "", NOW, 1, NOW)
@@ -119,7 +120,7 @@ def test_conditions_drift_and_gaps_are_counted() -> None:
         "PlatformHealthy",
         "Stalled",
     }
-    assert of_metric(DRIFT, found) == {("report",): 2, ("correct",): 2}
+    assert of_metric(DRIFT, found) == {("report",): 2, ("correct",): 2, ("more",): 14}
     assert of_metric(GAPS, found) == {(): 7}
 
 

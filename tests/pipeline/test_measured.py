@@ -52,6 +52,22 @@ def test_a_branch_or_a_commit_that_cannot_be_read_is_measured_by_the_class_of_it
     assert (span.status.status_code, span.status.description) == (StatusCode.ERROR, result)
 
 
+def test_a_branch_that_the_timer_cannot_read_is_measured_each_time_in_a_quiet_fleet() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleet_files.fleet("one"))
+    cloud.run()
+    collected = watched(cloud)
+
+    def refused(_: str) -> Any:
+        raise Unauthenticated("Bad credentials")
+
+    around(cloud, "repository", read_head=refused)
+    for _ in range(3):
+        cloud.run_timers(cloud.ports)
+        cloud.clock.advance(300)
+    assert plans(collected) == {"Unauthenticated": 3}
+
+
 def test_a_plan_that_another_planner_overtook_is_no_failure_and_a_fault_of_the_program_is_one() -> None:
     cloud = MemoryCloud()
     collected = watched(cloud)

@@ -15,7 +15,7 @@ from shared.jobs.health import HealthCondition
 from shared.jobs.job import JobQueue
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Retry
 from shared.jobs.record import READY, ClusterRecord, Phase
-from shared.jobs.reporting.summary import ClusterSummary
+from shared.jobs.reporting.summary import MORE, ClusterSummary
 
 PLANNED, SUPERSEDED = "planned", "superseded"
 """The results of a plan that is no failure; another planner was faster than a superseded one."""
@@ -215,7 +215,7 @@ def of_fleet(summaries: Sequence[ClusterSummary], gaps: Gaps) -> Iterator[Measur
     for kind in (READY, IN_SYNC, *HealthCondition, STALLED):
         for status, name in ((True, "True"), (False, "False"), (None, "Unknown")):
             yield Measurement(CONDITIONS, statuses[kind, status], {"condition": kind, "status": name})
-    for action in (DriftAction.REPORT, DriftAction.CORRECT):
+    for action in (DriftAction.REPORT, DriftAction.CORRECT, MORE):
         fields = sum(detail.drift.get(action, 0) for detail in details)
         yield Measurement(DRIFT, fields, {"policy": action})
     yield Measurement(GAPS, gaps.count)

@@ -6,18 +6,21 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from shared.jobs.drift import Drift
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase
 
 REASON_LIMIT = 500
 """Characters of a reason; a commit status has room for 140."""
+MORE = "more"
 
 
 @dataclass(frozen=True)
 class SummaryDetails:
     """What only some lists select by: the class, the labels, and each condition's status by its type.
 
-    ``drift`` counts the fields that differ, by what the policy does with them.
+    ``drift`` counts the fields that differ, by what the policy does with them, and as ``MORE`` those of which
+    only the number is stored.
     """
 
     cluster_class: str
@@ -85,9 +88,14 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
             cluster_class=record.desired.cluster_class,
             labels=record.desired.labels,
             conditions={each.type: each.status for each in record.conditions},
-            drift=Counter(each.action.value for each in record.drift.fields) if record.drift else {},
+            drift=_policies_of(record.drift) if record.drift else {},
         ),
         digest=record.verified.digest if record.verified else "",
         drifted=record.drift.count if record.drift else 0,
         recreated=record.recreated,
     )
+
+
+def _policies_of(drift: Drift) -> Mapping[str, int]:
+    """Return how many fields there are of each policy, without what there is none of."""
+    return +Counter({MORE: drift.more, **Counter(each.action.value for each in drift.fields)})

@@ -6,17 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shared.jobs.acts import LIVE, Act
+from shared.jobs.acts import Act
 from shared.pipeline.api import schema
 from shared.pipeline.api.access import Caller
 from shared.pipeline.api.views.parts import iso
 from shared.pipeline.http_result import MAX_NAME, HttpResult
 from shared.ports import Ports
+from shared.ports.state.acts import newest_changes
 
 MAX_TEXT = 500
 MAX_CLUSTERS = 10_000
-RECENT = 100
-"""Among how many of the newest acts those of one cluster are looked for."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +61,7 @@ def audit_view(limit: int, before: datetime | None, ports: Ports) -> schema.Audi
 
 def acts_on(cluster: str, ports: Ports) -> list[schema.Act]:
     """Return the acts on a cluster among the newest ones; a read is in the audit alone."""
-    acts = (act for act in ports.state.acts(RECENT) if act.action != LIVE)
-    return [act_of(act) for act in acts if cluster in act.clusters]
+    return [act_of(act) for act in newest_changes(ports.state) if cluster in act.clusters]
 
 
 def act_of(act: Act) -> schema.Act:

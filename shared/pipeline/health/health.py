@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from threading import Lock
 from typing import Any
 
@@ -137,7 +137,7 @@ def _credentials(head: BranchHead | None, now: datetime) -> Sequence[CredentialS
     expires = head.credential_expires if head else None
     if expires is None:
         return ()
-    ends = f"ends {days_until(expires.date(), now.date())}" if expires > now else "has ended"
+    ends = f"ends {days_until(expires.astimezone(UTC).date(), now.date())}" if expires > now else "has ended"
     problem = f"{ends}: create another one and set it as {SETTING}, then deploy"
     return (CredentialState(SETTING, expires, problem if expires - now <= SOON else ""),)
 

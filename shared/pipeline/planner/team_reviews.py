@@ -26,13 +26,12 @@ from shared.pipeline.planner.review_rules import (
     standing,
 )
 from shared.ports import FleetRecord, MergedPull, PlanRecord, Ports, Review
+from shared.ports.state.acts import newest_changes
 
 log = logging.getLogger(__name__)
 
 AGAIN_SECONDS = 30.0
 ATTEMPTS = 8
-RECENT_ACTS = 100
-"""Among how many of the newest acts an approval is looked for that a crash may have interrupted."""
 _MAY_LAG = (Verdict.NO_PULL, Verdict.NO_REVIEW)
 MAX_TEXT = 200
 _SHOWN = 5
@@ -178,7 +177,7 @@ def _approval(commit: str, deletes: Mapping[str, datetime], pull: MergedPull, re
 def _record(approval: Approval, review: Review, ports: Ports) -> None:
     """Save the act of an approval before anything follows from it; once, also after a crash."""
     identity = f"review-{review.id}-{approval.commit[:12]}"
-    if any(act.id == identity for act in ports.state.acts(RECENT_ACTS)):
+    if any(act.id == identity for act in newest_changes(ports.state)):
         return
     act = Act(
         id=identity,

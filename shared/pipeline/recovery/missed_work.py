@@ -12,7 +12,7 @@ from shared.jobs.failures.fleet_problem import Failed, FleetProblem
 from shared.jobs.gaps import FoundBy
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import Found, PlanRequest
-from shared.jobs.reporting.measurements import of_queues
+from shared.jobs.reporting.measurements import of_plan, of_queues
 from shared.jobs.transitions.lease import overdue, served_until
 from shared.pipeline import outbox
 from shared.pipeline.outbox import request_notifications, request_plan, send_overdue
@@ -35,9 +35,11 @@ def plan_missed_head(ports: Ports) -> bool:
     """Queue a plan of a head that needs one. A read that fails becomes the fleet's problem, which the next
     plan clears.
     """
+    began = ports.clock()
     try:
         read = ports.repository.read_head(ports.config.branch)
     except ReconcileError as error:
+        ports.telemetry.record(of_plan("", began, ports.clock(), error.kind))
         _report_unreadable(error, ports)
         return False
     return request_missing_plan(read, FoundBy.TIMER, ports)

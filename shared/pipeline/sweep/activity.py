@@ -16,6 +16,7 @@ from shared.pipeline.sweep.verdicts import finding_of_sweep
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.ports import Ports
 from shared.ports.azure.activity_log import ListActivity, events_between
+from shared.ports.state import Listing
 
 log = logging.getLogger(__name__)
 
@@ -32,34 +33,45 @@ class ActivityLog:
     """The activity log, of which the newest page of a subscription is read when it is first asked for.
 
     A sweep that has nothing to ask reads nothing. That a log cannot be read is no error: ``problems`` says
-    why, by subscription, "" where it was read. ``listed`` is when the clusters of each were listed before.
+    why, by subscription, "" where it was read. ``listings`` are the lists of each before.
     Subscriptions are in lower case, as the lists have them.
     """
 
     ports: Ports
-    listed: Mapping[str, datetime | None]
+    listings: Mapping[str, Listing]
     problems: dict[str, str] = field(default_factory=dict)
     _read: dict[str, Sequence[Activity]] = field(default_factory=dict)
+
+    def asked_since(self, record: ClusterRecord, now: datetime) -> datetime:
+        """Return since when a value has been seen at most about which the log is asked.
+
+        However rare the sweeps are, the next one after the value was seen is among those that ask.
+        """
+        return min(now - ASKED_AGAIN, self._listing(record).at or now)
 
     def change(
         self, record: ClusterRecord, field: DriftedField, pools: Mapping[str, Sequence[str]], now: datetime
     ) -> Change | None:
         """Return who changed a field since the last list that did not show that, or the last job.
 
-        For a value that an earlier sweep saw already, it is some hours before that one instead of the list.
-        ``record`` is the one before the comparison: a list showed nothing of a cluster that was not Ready. No
-        sweep and no check moves the time at which the last job began to verify the cluster.
+        For a value that an earlier sweep saw already, and for a cluster of which the last list decided
+        nothing, it is the list before that one, and some hours at least. ``record`` is the one before the
+        comparison: a list showed nothing of a cluster that was not Ready. No sweep and no check moves the
+        time at which the last job began to verify the cluster.
         """
         cluster, seen = record.desired.id, field.live_since or now
-        subscription = cluster.subscription.lower()
-        times = [now - LONGEST, record.job.step.since]
-        listed = self.listed.get(subscription)
+        listing, times = self._listing(record), [now - LONGEST, record.job.step.since]
+        before = min(seen - ASKED_AGAIN, (listing.before or seen) - LATE)
         if seen < now:
-            times.append(seen - ASKED_AGAIN)
-        elif listed and not finding_of_sweep(record.finding):
-            times.append(listed - LATE)
-        writes, after = self._writes(subscription), max(times)
+            times.append(before)
+        elif listing.at and not finding_of_sweep(record.finding):
+            times.append(before if record.name in listing.undecided else listing.at - LATE)
+        writes, after = self._writes(cluster.subscription.lower()), max(times)
         return changed_by(writes, cluster.resource, field.path, pools, after, seen)
+
+    def _listing(self, record: ClusterRecord) -> Listing:
+        subscription = record.desired.id.subscription.lower()
+        return self.listings.get(subscription, Listing(subscription))
 
     def _writes(self, subscription: str) -> Sequence[Activity]:
         if subscription not in self._read:

@@ -52,8 +52,7 @@ def check(part: SweepPart, attempt: int, end: float, sources: Sources, ports: Po
     message from ``end`` on, by the clock that measures ages, or when a token of the rate limits is missing.
     """
     limiter = RateLimiter(None, ports, part.reservations)
-    listed = {each.subscription: each.at for each in ports.state.sweep().listings}
-    activity = ActivityLog(ports, listed)
+    activity = ActivityLog(ports, {each.subscription: each for each in ports.state.sweep().listings})
     absent: list[str] = []
     lacking: list[str] = []
     changed = False

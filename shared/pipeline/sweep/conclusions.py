@@ -70,7 +70,7 @@ def conclude(
     if found is None and existing is not None:
         decided = _decided(after, existing, owner, now)
         compared = sources.added(_compared(after, decided, existing, owner, now))
-        compared = _attributed(compared, record, azure_names(existing, owner), now, activity)
+        compared = _attributed(compared, record, azure_names(existing, owner, record.running), now, activity)
         events += drift_event(after, compared)
         # One that a check found unhealthy is left to a person: its job would apply Flux again, unasked.
         after = compared if compared.finding else start_correction(compared, decided or (), now=now)
@@ -148,7 +148,8 @@ def _compared(
     after = apply_comparison(record, decided, verified, now=now)
     if after.running is None:
         return after
-    return replace(after, running=running_of(existing, owner, after.running.flux_revision))
+    running = running_of(existing, owner, after.running.flux_revision, after.running)
+    return replace(after, running=running)
 
 
 def _attributed(
@@ -159,7 +160,8 @@ def _attributed(
     activity: ActivityLog,
 ) -> ClusterRecord:
     """Return the record with who changed what has differed for some hours at most, as the log has it."""
-    drift = attributed(compared.drift, now, lambda each: activity.change(before, each, pools, now))
+    since = activity.asked_since(before, now)
+    drift = attributed(compared.drift, since, lambda each: activity.change(before, each, pools, now))
     return compared if drift == compared.drift else replace(compared, drift=drift)
 
 

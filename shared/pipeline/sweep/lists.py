@@ -23,6 +23,7 @@ from shared.pipeline.sweep.verdicts import (
     place_of_summary,
 )
 from shared.pipeline.worker.rate_limiter import RateLimited
+from shared.pipeline.worker.steps.azure_state import busy
 from shared.ports import Ports
 from shared.ports.azure import GetCluster, ListClusters
 from shared.ports.state import Listing, Orphan
@@ -34,12 +35,19 @@ log = logging.getLogger(__name__)
 class Compared:
     """The idle clusters that a list lacks, by name, and whether it changed a record.
 
-    ``newer`` are those whose record is about as new as the list, or newer: it decides nothing about them.
+    ``newer`` are those whose record is about as new as the list, or newer: it decides nothing about them. On
+    those that are ``busy`` an operation runs: what it changes is for a later list.
     """
 
     lacking: Sequence[str]
     newer: Sequence[str]
+    busy: Sequence[str]
     changed: bool
+
+    @property
+    def undecided(self) -> tuple[str, ...]:
+        """The clusters of which the list cannot show that they are as git has them."""
+        return (*self.lacking, *self.newer, *self.busy)
 
 
 def compare(
@@ -55,11 +63,13 @@ def compare(
 
     ``installation`` is the id of this app's state, ``started`` when the list was asked for.
     """
-    lacking, newer, changed = [], [], False
+    lacking, newer, operated, changed = [], [], [], False
     for summary in summaries:
         if not summary.idle:
             continue
         existing = listed.get(place_of_summary(summary))
+        if existing is not None and busy(existing["properties"]):
+            operated.append(summary.name)
         if not is_suspect(summary, existing, owner_of(summary, installation, ports.config)):
             continue
         if existing is None:
@@ -69,7 +79,7 @@ def compare(
             if concluded is None:
                 newer.append(summary.name)
             changed = changed or bool(concluded)
-    return Compared(lacking, newer, changed)
+    return Compared(lacking, newer, operated, changed)
 
 
 def read_list(subscription: str, ports: Ports) -> Mapping[str, Json]:

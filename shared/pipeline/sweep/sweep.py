@@ -128,13 +128,13 @@ def _list(
         log.warning("the clusters of %s cannot be listed: %s: %s", before.subscription, error.kind, error)
         retry(part, error, attempt, ports)
         return replace(before, problem=f"its clusters cannot be listed: {error.kind}: {error}"), False
-    activity = ActivityLog(ports, {before.subscription: before.at})
+    activity = ActivityLog(ports, {before.subscription: before})
     compared = compare(listed, summaries, installation, started, sources, activity, ports)
     request_checks(compared.lacking, part, ports)
     request_checks(compared.newer, part.model_copy(update={"subscription": ""}), ports)
     orphans = orphans_of(listed, summaries, before, started, limiter.over(ports))
     unread = activity.problems.get(before.subscription, before.activity)
-    after = replace(before, at=started, problem="", orphans=orphans, activity=unread)
+    after = Listing(before.subscription, started, "", orphans, unread, compared.undecided, before.at)
     return after, compared.changed
 
 

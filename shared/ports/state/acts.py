@@ -6,7 +6,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from shared.jobs.acts import Act
+from shared.jobs.acts import LIVE, Act
+
+RECENT = 100
+"""Among how many of the newest acts one is looked for."""
+MOST_PAGES = 20
+"""So many pages of acts are read for that: callers who only read can fill some of them."""
 
 
 class Acts(Protocol):
@@ -31,3 +36,16 @@ class Acts(Protocol):
     def save_settings_seen(self, settings: Mapping[str, str]) -> None:
         """Write the settings over those that were seen before."""
         ...
+
+
+def newest_changes(acts: Acts) -> Sequence[Act]:
+    """Return the newest acts that are more than a read, newest first."""
+    found = list[Act]()
+    before: datetime | None = None
+    for _ in range(MOST_PAGES):
+        page = acts.acts(RECENT, before)
+        found += [act for act in page if act.action != LIVE]
+        if len(page) < RECENT or len(found) >= RECENT:
+            break
+        before = page[-1].at
+    return found[:RECENT]

@@ -27,6 +27,8 @@ class Listing:
 
     ``problem`` is why the newest one concludes nothing, or less than it should, "" for nothing. ``activity``
     is why the activity log could not be read when a sweep asked for it last, "" where it could.
+    ``undecided`` are the clusters of which that list could not show a difference: an operation ran on them,
+    it lacked them, or their record was about as new. ``before`` is when the list before it was asked for.
     """
 
     subscription: str
@@ -34,6 +36,8 @@ class Listing:
     problem: str = ""
     orphans: tuple[Orphan, ...] = ()
     activity: str = ""
+    undecided: tuple[str, ...] = ()
+    before: datetime | None = None
 
 
 @dataclass(frozen=True)

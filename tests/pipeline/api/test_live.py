@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.acts import LIVE, Act
 from shared.jobs.failures.errors import Unavailable
 from shared.pipeline.api.acts.live import read_live
+from shared.pipeline.api.audit import acts_on
 from shared.pipeline.api.schema import LIVE_CLUSTERS
 from shared.ports.azure import GetCluster
+from shared.ports.state.acts import MOST_PAGES, RECENT
 from tests.support import fleet_files
 from tests.support.function_calls import call
 from tests.support.one_cluster import ONE, cluster, ready
 from tests.support.pipeline_runs import accepted, push
-from tests.support.replaced_ports import on_azure
+from tests.support.replaced_ports import around, on_azure
 from tests.support.sweeps import delete_by_hand, reads_of, use_up_reads
 
 
@@ -100,3 +104,27 @@ def test_a_read_of_azure_is_no_act_on_the_cluster() -> None:
     assert call(cloud.ports, "live", query={"clusters": "one"})[0] == 200
     _, why = call(cloud.ports, "why", name="one")
     assert [act["action"] for act in why["acts"]] == ["replay"]
+
+
+def test_no_number_of_reads_hides_an_act_on_a_cluster() -> None:
+    cloud = ready()
+    call(cloud.ports, "replay", name="one")
+    for _ in range(3 * RECENT):
+        cloud.clock.advance(1)
+        read_act = Act(id=cloud.ports.unique(), at=cloud.clock(), action=LIVE, target="one", by="ann")
+        cloud.state.save_act(replace(read_act, clusters=("one",)))
+    _, why = call(cloud.ports, "why", name="one")
+    assert [act["action"] for act in why["acts"]] == ["replay"]
+
+
+def test_the_acts_of_a_cluster_cost_a_few_requests_however_many_reads_there_were() -> None:
+    cloud = MemoryCloud()
+    asked = list[int]()
+
+    def all_read(limit: int, _: Any = None) -> list[Act]:
+        asked.append(limit)
+        return [Act(id=str(n), at=cloud.clock(), action=LIVE, target="one", by="ann") for n in range(limit)]
+
+    around(cloud, "state", acts=all_read)
+    assert acts_on("one", cloud.ports) == []
+    assert asked == [RECENT] * MOST_PAGES

@@ -15,7 +15,7 @@ from shared.pipeline import outbox
 from shared.pipeline.checks import checks
 from shared.pipeline.outbox import request_checks
 from shared.pipeline.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
-from tests.support.checks import check, condition, pass_time, take_tokens
+from tests.support.checks import check, condition, pass_time, refused_since, take_tokens
 from tests.support.one_cluster import ENTRA, ONE, files, ready, record
 from tests.support.pipeline_runs import another_worker_for_each_message, phases, push
 from tests.support.sweeps import sweep
@@ -108,6 +108,18 @@ def test_a_cluster_that_a_sweep_found_stopped_is_checked_again_once_it_runs() ->
     cloud.azure.interventions.start(ONE)
     sweep(cloud)
     cloud.run(seconds=600)
+    assert condition(record(cloud)).status is True
+
+
+def test_a_cluster_whose_spec_this_version_refuses_is_left_to_the_timer() -> None:
+    cloud = ready(ENTRA)
+    refused_since(cloud, "one")
+    check(cloud)
+    assert "this version refuses" in condition(record(cloud)).message
+    assert cloud.idle(), "no check reads it"
+    push(cloud, files(ENTRA + "  tags: {a: b}\n"))
+    cloud.run(seconds=1200)
+    check(cloud)
     assert condition(record(cloud)).status is True
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import timedelta, timezone
 from typing import Any
 
 import pytest
@@ -52,6 +52,17 @@ def test_nothing_is_known_of_a_token_while_github_does_not_answer(cloud: MemoryC
     around(cloud, "repository", read_head=silent)
     found = view(cloud)
     assert (found["ready"], found["credentials"]) == (False, [])
+
+
+@pytest.mark.parametrize("hours", [-8, 0, 14])
+def test_the_day_on_which_a_token_ends_is_that_of_the_app_whatever_offset_github_states(
+    cloud: MemoryCloud, hours: int
+) -> None:
+    cloud.clock.advance(3 * 3600)
+    offset = timezone(timedelta(hours=hours))
+    cloud.repository.token_expires = (cloud.clock() + timedelta(hours=1)).astimezone(offset)
+    (token,) = view(cloud)["credentials"]
+    assert token["problem"].startswith("ends today:")
 
 
 @pytest.mark.parametrize(("days", "words"), [(1, "ends in 1 day:"), (0, "ends today:"), (-1, "has ended:")])

@@ -22,37 +22,11 @@ from shared.pipeline.api.views.why import why_view
 from shared.ports.azure import GetCluster, ListClusters, Page
 from shared.ports.azure.activity_log import ListActivity
 from tests.support import fleet_files
+from tests.support.activity import ANN, BOB, asked, changes, scaled
 from tests.support.one_cluster import ONE, files, pool, pools, ready, record
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import on_azure
 from tests.support.sweeps import change_pool_by_hand, handle, sweep, tag_by_hand, use_up_reads
-
-ANN, BOB = "ann@example.com", "bob@example.com"
-
-
-def asked(cloud: MemoryCloud, *, refuse: Exception | None = None) -> list[ListActivity]:
-    """Return the list to which each read of the activity log is added; ``refuse`` is the answer to all."""
-    azure, reads = cloud.ports.azure, list[ListActivity]()
-
-    def read(operation: Any) -> Any:
-        reads.append(operation)
-        if refuse:
-            raise refuse
-        return azure.call(operation)
-
-    on_azure(cloud, ListActivity, read)
-    return reads
-
-
-def scaled(cloud: MemoryCloud, count: int, who: str = ANN) -> None:
-    with cloud.azure.called_by(who):
-        change_pool_by_hand(cloud, ONE, "apps", count=count)
-
-
-def changes(cloud: MemoryCloud) -> dict[str, str]:
-    """Return who changed each field that differs."""
-    drift = record(cloud).drift
-    return {each.path: each.by for each in drift.fields} if drift else {}
 
 
 def test_a_new_difference_has_who_made_it_and_when() -> None:

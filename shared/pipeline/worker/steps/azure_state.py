@@ -171,18 +171,28 @@ def reverted(what: str, write: Write) -> Fail:
     return Fail(InvalidManifest(f"Azure accepted the last write to {what}, but {differs}; {reason}"))
 
 
-def running_of(existing: Json, owner: Owner, flux_revision: str) -> Running:
-    """Return what runs, as Azure shows the cluster; what Flux has applied is not shown there."""
-    served = azure_names(existing, owner).items()
+def running_of(existing: Json, owner: Owner, flux_revision: str, before: Running | None = None) -> Running:
+    """Return what runs, as Azure shows the cluster; what Flux has applied is not shown there.
+
+    The names that ``before`` has of pools which Azure lacks now remain.
+    """
+    served = azure_names(existing, owner, before).items()
     renamed = {name: pool for pool, names in served for name in names if name != pool}
     nodes = sum(map(_nodes, profiles_of(existing)))
     return Running(control_plane(existing), nodes, flux_revision, renamed)
 
 
-def azure_names(existing: Json, owner: Owner) -> dict[str, list[str]]:
-    """Return the names in Azure of the pools that serve each pool of the manifest, or would serve it."""
-    pools = serving(profiles_of(existing), owner).items()
-    return {name: [str(profile["name"]) for profile in mine] for name, mine in pools}
+def azure_names(existing: Json, owner: Owner, before: Running | None) -> dict[str, list[str]]:
+    """Return the names in Azure of the pools that serve each pool of the manifest, or would serve it.
+
+    Of a replaced pool that somebody deleted, it is the name that ran ``before``.
+    """
+    pools = serving(profiles_of(existing), owner)
+    names = {name: [str(profile["name"]) for profile in mine] for name, mine in pools.items()}
+    for name, pool in (before.renamed if before else {}).items():
+        if pool not in pools:
+            names.setdefault(pool, []).append(name)
+    return names
 
 
 def _nodes(pool: Json) -> int:
