@@ -11,9 +11,9 @@ GAP = 2
 
 
 def fitted(rows: Sequence[tuple[str, Sequence[Text]]], least: int, width: int) -> tuple[list[Text], int]:
-    """Return a line for each row, and how many of the cells next to the name there was room for.
+    """Return a line for each item, and how many of the cells next to its name there was room for.
 
-    Each row is a name and its cells; the first row has the heads, and ``least`` cells are always shown. A
+    Each item is a name and its cells; the first one has the heads, and ``least`` cells are always shown. A
     name that is too long for its column has a line of its own.
     """
     names, cells = [name for name, _ in rows], [row for _, row in rows]

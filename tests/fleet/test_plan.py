@@ -93,8 +93,8 @@ def test_a_change_of_fips_replaces_a_windows_pool_and_reimages_a_linux_pool() ->
     [
         ("1.34", "1.34.2", "1.33", Effect.NEVER_LOWERED),
         ("1.34.2", "1.34.2", "1.34.1", Effect.NEVER_LOWERED),
-        ("1.34", "", "1.33", Effect.NEVER_LOWERED),  # a creation with 1.34 may have begun
-        ("1.34", "1.33.4", "1.33", Effect.NEVER_LOWERED),  # the upgrade to 1.34 may have begun
+        ("1.34", "", "1.33", Effect.NEVER_LOWERED),  # a creation with 1.34 may have started
+        ("1.34", "1.33.4", "1.33", Effect.NEVER_LOWERED),  # the upgrade to 1.34 may have started
         ("1.33", "1.35.1", "1.34", Effect.NEVER_LOWERED),  # AKS upgraded it by itself
         ("1.35", "1.33.4", "1.34", Effect.REIMAGED),  # an upgrade that never came is corrected
         ("1.33", "1.33.4", "1.34", Effect.REIMAGED),
