@@ -77,17 +77,19 @@ def connect(url: str, key_file: Path | None, timeout: str) -> Api:
 
     context = chosen(url)
     token = token_of(context) if context.scope and key_file is None else None
-    # A key is of one fleet: the one in the environment is not sent to whatever context is chosen.
-    key = "" if token else _key(key_file)
-    return Api(context.url, key, token=token, timeout=seconds(timeout))
+    if token:
+        # A key is of one fleet: the one in the environment is not sent to whatever context is chosen.
+        return Api(context.url, token=token, origin=context.origin, timeout=seconds(timeout))
+    key, origin = _key(key_file)
+    return Api(context.url, key, origin=origin, timeout=seconds(timeout))
 
 
-def _key(file: Path | None) -> str:
-    """Return the key, "" for none. It is never an argument: other users could see it."""
+def _key(file: Path | None) -> tuple[str, str]:
+    """Return the key and where it is from, "" for none. It is never an argument: other users could see it."""
     if file is None:
-        return os.environ.get(KEY, "")
+        return os.environ.get(KEY, ""), KEY
     try:
-        return file.read_text(encoding="utf-8").strip()
+        return file.read_text(encoding="utf-8").strip(), f"the file {file}"
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"--key-file {file} cannot be read") from error
 

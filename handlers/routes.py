@@ -57,7 +57,7 @@ class Routes:
         def decorate(handler: Handler) -> Handler:
             def function(req: func.HttpRequest) -> func.HttpResponse:
                 caller = self.sign_in.caller(req.headers)
-                denied = decide(caller.principal if caller else None, role)
+                denied = decide(caller.principal if caller else None, role, self.sign_in.given(req.headers))
                 if caller is None or denied:
                     return self._refuse(name, denied, req if page else None)
                 if method == "POST" and not _is_json(req):

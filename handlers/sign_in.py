@@ -76,6 +76,12 @@ class SignIn:
         client = shown(headers.get("user-agent") or "", MAX_CLIENT)
         return Caller(principal, _address(headers), client)
 
+    def given(self, headers: Mapping[str, str]) -> str:
+        """Return what a caller gave to be recognised: "key" or "token", "" for nothing."""
+        if headers.get("authorization") or headers.get(PRINCIPAL):
+            return "token"
+        return "key" if headers.get(KEY) else ""
+
     @property
     def has_pages(self) -> bool:
         """Whether a person with a browser can sign in."""

@@ -1,4 +1,4 @@
-"""``python -m localcloud up``: see ``localcloud.runtime.up``."""
+"""``python -m localcloud up`` and ``azure``: see ``localcloud.runtime``'s ``up`` and ``azure_command``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import os
 import signal
 import sys
 
-_USAGE = "usage: python -m localcloud up [--state FOLDER] [--help]"
+_USAGE = """\
+usage: python -m localcloud up [--state FOLDER] [--help]
+       python -m localcloud azure CLUSTER CONTROL [FIELD=VALUE ...] [--state FOLDER] [--help]"""
 
 
 def main() -> int:
@@ -18,6 +20,10 @@ def main() -> int:
             from localcloud.runtime import up
 
             return up.main(arguments)
+        case ["azure", *arguments]:
+            from localcloud.runtime import azure_command
+
+            return azure_command.main(arguments)
         case _:
             print(_USAGE, file=sys.stderr)
             return 2

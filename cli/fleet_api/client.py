@@ -21,12 +21,23 @@ View = TypeVar("View")
 
 
 class Api:
-    """Calls a Roadstead app with a key, or with a ``token`` for each call. Close after use."""
+    """Calls a Roadstead app with a key, or with a ``token`` for each call. Close after use.
+
+    ``origin`` is where the key is from, or the scope of the token, for messages.
+    """
 
     def __init__(
-        self, url: str, key: str = "", *, token: Callable[[], str] | None = None, timeout: float = 30
+        self,
+        url: str,
+        key: str = "",
+        *,
+        token: Callable[[], str] | None = None,
+        origin: str = "",
+        timeout: float = 30,
     ) -> None:
         self.url, self._token = url.rstrip("/"), token
+        self._given = "token" if token else "key" if key else ""
+        self._origin = origin
         headers = {"x-functions-key": key} if key else {}
         limits = httpx.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))
         self._client = httpx.Client(headers=headers, timeout=limits)
@@ -195,7 +206,7 @@ class Api:
                 "is it running, and is ROADSTEAD_URL right?"
             ) from error
         if reply.status_code in (302, 401):
-            raise ApiError(f"{self.url} does not know you{_reason(reply)}")
+            raise ApiError(self._unknown(reply))
         body = self._object(reply)
         if reply.status_code == 403:
             raise ApiError(str(body.get("error") or "forbidden"))
@@ -206,6 +217,22 @@ class Api:
         if not reply.is_success and not (reply.status_code in accepts and "error" not in body):
             raise ApiError(f"{self.url} answered {reply.status_code}: {str(body.get('error', ''))[:300]}")
         return body
+
+    def _unknown(self, reply: httpx.Response) -> str:
+        """Return why the app does not know the caller, and what to do; never the key or the token."""
+        try:
+            reason = f": {reply.json()['error']}"
+        except (ValueError, KeyError, TypeError):
+            reason = ""
+        given, origin = self._given, self._origin
+        if given == "key":
+            remedy = "give it a key of this app: one of its settings API_KEY_READER to API_KEY_ADMIN"
+            return f"{self.url} refused the key from {origin}{reason}; {remedy}"
+        if given == "token":
+            remedy = "the scope must be the one of this app, and its sign-in must be on"
+            return f"{self.url} refused the token for the scope from {origin}{reason}; {remedy}"
+        remedy = "choose a context with a scope, or set ROADSTEAD_SCOPE or ROADSTEAD_KEY"
+        return f"{self.url} does not know you{reason}; {remedy}"
 
     def _object(self, reply: httpx.Response) -> dict[str, Any]:
         try:
@@ -231,12 +258,3 @@ class Api:
 
 def _given(**parameters: str) -> dict[str, str]:
     return {name: value for name, value in parameters.items() if value}
-
-
-def _reason(reply: httpx.Response) -> str:
-    """Return what the app says about a caller that it does not know, and what to do."""
-    try:
-        reason = f": {reply.json()['error']}"
-    except (ValueError, KeyError, TypeError):
-        reason = ""
-    return f"{reason}; choose a context with a scope, or set ROADSTEAD_SCOPE or ROADSTEAD_KEY"

@@ -37,6 +37,11 @@ class Context:
     sign_in: str = ""
     tenant: str = ""
 
+    @property
+    def origin(self) -> str:
+        """Where its scope is from, for messages."""
+        return f"the context {self.name} in {path()}" if self.name else SCOPE
+
 
 def chosen(url: str) -> Context:
     """Return what to connect to: an address, or the context of the environment or of the file."""

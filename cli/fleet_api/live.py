@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
 from cli.fleet_api.client import Api
+from shared.fleet.aks.field_effects import Effect
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.aks.removed_keys import keys_to_remove
 from shared.fleet.aks.writes import is_stopped
-from shared.fleet.desired import Desired
-from shared.fleet.drift.differences import Difference, drift_of
+from shared.fleet.desired import Desired, normalised
+from shared.fleet.drift.differences import Difference, drift_of, newer_versions
 from shared.fleet.json_tree import Json
+from shared.fleet.planning.differences import differences
 from shared.pipeline.api import schema
 
 _PROVISIONING = "Provisioning"
@@ -62,8 +64,16 @@ def _compared(
     if waits := _waits(existing):
         return LiveComparison(name, found["phase"], exists=True, waits=waits)
     wanted = replace(desired, removed_keys=keys_to_remove(document, desired.document(), {}))
-    differences = drift_of(wanted, owner, existing, found["unmanaged"])
-    return LiveComparison(name, found["phase"], exists=True, differences=differences)
+    drift = drift_of(wanted, owner, existing, found["unmanaged"])
+    paths, lowered = {each.path for each in drift}, _lowered(document, desired)
+    newer = [each for each in newer_versions(desired, owner, existing) if each.path in lowered - paths]
+    return LiveComparison(name, found["phase"], exists=True, differences=[*drift, *newer])
+
+
+def _lowered(document: Mapping[str, Any], desired: Desired) -> Set[str]:
+    """Return the versions that the files lower; a newer one stays, which is no drift if AKS raised it."""
+    changes = differences(normalised(document), desired.document())
+    return {each.path.removeprefix("spec.") for each in changes if each.effect is Effect.NEVER_LOWERED}
 
 
 def _waits(existing: Json) -> str:

@@ -24,6 +24,7 @@ class Recorded:
     deleting: bool
     restorable: bool
     retryable_failure: bool
+    running_version: str
 
 
 @dataclass(frozen=True)
@@ -78,4 +79,5 @@ def _cluster(found: schema.RecordedCluster) -> Recorded:
         found["deleting"],
         found["restorable"],
         found["retryableFailure"],
+        found.get("runningVersion", ""),
     )

@@ -10,12 +10,12 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from cli.terminal.columns import GAP, fitted
 from cli.times import age
 from shared.pipeline.api import schema
 
-_BELOW = 4
+BELOW = 4
 """Columns by which the lines below a cluster's first line are indented."""
-_GAP = 2
 _COLOURS = {
     "Ready": "green",
     "Failed": "bold red",
@@ -69,35 +69,21 @@ class ClusterTable:
 
     def _lines(self, width: int) -> Iterator[RenderableType]:
         heads = self._heads()
-        rows = [[Text(head) for head in heads], *(self._cells(cluster, heads) for cluster in self.clusters)]
-        widths = [max(len(row[column]) for row in rows) + _GAP for column in range(len(heads))]
-        longest = max(len("NAME"), *(len(cluster["name"]) for cluster in self.clusters))
-        shown = len(_HEADS)
-        while shown < len(heads) and longest + sum(widths[: shown + 1]) <= width:
-            shown += 1
-        name_width = max(len("NAME"), min(longest, width - sum(widths[:shown])))
-        names = ["NAME", *(cluster["name"] for cluster in self.clusters)]
-        for number, (name, row) in enumerate(zip(names, rows, strict=True)):
-            first = f"{name}\n{'':<{name_width}}" if len(name) > name_width else f"{name:<{name_width}}"
-            line = Text(first)
-            for cell, room in zip(row[:shown], widths, strict=False):
-                line.append(" " * _GAP)
-                cell.pad_right(room - _GAP - len(cell))
-                line.append(cell)
-            line.rstrip()
-            if number == 0:
-                line.stylize("bold")
-            yield line
-            yield from self._below(self.clusters[number - 1]) if number else ()
+        rows = [(cluster["name"], self._cells(cluster, heads)) for cluster in self.clusters]
+        lines, _ = fitted([("NAME", [Text(head) for head in heads]), *rows], len(_HEADS), width)
+        yield lines[0]
+        for cluster, row in zip(self.clusters, lines[1:], strict=True):
+            yield row
+            yield from self._below(cluster)
 
     def _below(self, cluster: schema.ClusterSummary) -> Iterator[RenderableType]:
         """Yield what a cluster waits for, on lines of its own, so that narrow terminals can show it."""
         if cluster["reason"]:
-            yield indented(Text(cluster["reason"], style="dim"), _BELOW)
+            yield indented(Text(cluster["reason"], style="dim"), BELOW)
         plan = cluster["plan"]
         if plan and plan["notCarriedOut"]:
             # Without the remedy: the header says how to approve, and roadstead why says everything.
-            yield indented(Text(f"{action(plan)}: {plan['cause']}", style="yellow"), _BELOW)
+            yield indented(Text(f"{action(plan)}: {plan['cause']}", style="yellow"), BELOW)
 
     def _wide_lines(self, width: int) -> Iterator[RenderableType]:
         heads = [*self._heads(), *_WIDE_HEADS]
@@ -113,7 +99,7 @@ class ClusterTable:
                 joined.rstrip()
                 joined.style = "bold" if number == 0 else ""
                 if joined:
-                    yield indented(joined, 0 if columns[0] == 0 else _BELOW)
+                    yield indented(joined, 0 if columns[0] == 0 else BELOW)
 
 
 _HEADS = ("PHASE", "STEP", "GEN", "SINCE")
@@ -127,11 +113,11 @@ def _columns_by_line(widths: Sequence[int], width: int) -> list[list[int]]:
     by_line: list[list[int]] = []
     free = 0
     for column, needed in enumerate(widths):
-        if column == 0 or needed + _GAP > free:
+        if column == 0 or needed + GAP > free:
             by_line.append([])
-            free = width + _GAP - (_BELOW if column else 0)
+            free = width + GAP - (BELOW if column else 0)
         by_line[-1].append(column)
-        free -= needed + _GAP
+        free -= needed + GAP
     return by_line
 
 

@@ -12,11 +12,13 @@ from cli.terminal.cluster_table import indented
 from cli.text import printable
 from cli.times import age
 from shared.fleet.drift.yaml_diff import Sides, yaml_diff
+from shared.fleet.kubernetes_versions import is_version
 from shared.jobs.drift import change_text
 from shared.pipeline.api import schema
 
 _STYLES = {"-": "red", "+": "green", "@": "dim"}
-LEFT_ALONE = "no job changes it: put it into the manifest, or undo it in Azure"
+_LEFT_ALONE = "no job changes it: put it into the manifest, or undo it in Azure"
+_NEWER = "a version is never lowered, so no job changes it: put it into the manifest"
 
 
 def drift(view: schema.Drift, name: str, now: datetime) -> RenderableType:
@@ -30,6 +32,11 @@ def drift(view: schema.Drift, name: str, now: datetime) -> RenderableType:
     return Group(*parts[:-1])
 
 
+def left_alone(path: str) -> str:
+    """Return why no job changes a field, and what ends the difference."""
+    return _NEWER if is_version(path) else _LEFT_ALONE
+
+
 def changed(field: schema.DriftedField) -> str:
     """Return who may have changed a field, and when, "" where the activity log does not say."""
     at = field["changedAt"]
@@ -41,7 +48,7 @@ def _cluster(cluster: schema.DriftedCluster, now: datetime) -> Iterator[Renderab
     yield from diff_lines(cluster["name"], (Sides(e["path"], e["git"], e["live"]) for e in fields))
     for each in fields:
         source = f"set in {each['source']}" if each["source"] else ""
-        notes = (changed(each), source, each["note"], LEFT_ALONE if each["leftAlone"] else "")
+        notes = (changed(each), source, each["note"], left_alone(each["path"]) if each["leftAlone"] else "")
         note = "".join(f"; {text}" for text in notes if text)
         yield indented(Text(f"{each['path']}: for {age(each['since'], now)}{note}", style="dim"), 2)
     if cluster["more"]:

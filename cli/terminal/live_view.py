@@ -10,7 +10,7 @@ from rich.text import Text
 
 from cli.fleet_api.live import LiveComparison
 from cli.terminal.cluster_table import indented
-from cli.terminal.drift_view import LEFT_ALONE, diff_lines
+from cli.terminal.drift_view import diff_lines, left_alone
 from cli.text import line
 from cli.times import many
 from shared.fleet.drift.yaml_diff import Sides
@@ -56,7 +56,7 @@ def _cluster(each: LiveComparison) -> list[RenderableType]:
         return []
     parts: list[RenderableType] = [Text(""), *diff_lines(each.name, _sides(each))]
     parts += [
-        indented(Text(f"{line(other.path)}: {LEFT_ALONE}", style="dim"), 2)
+        indented(Text(f"{line(other.path)}: {left_alone(other.path)}", style="dim"), 2)
         for other in each.differences
         if other.left_alone
     ]

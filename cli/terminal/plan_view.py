@@ -128,7 +128,7 @@ def _group(items: Sequence[Item]) -> Iterator[RenderableType]:
 def _change(change: schema.Change) -> Text:
     """Return a change: the field, both values, and on the next line its effect and its source."""
     old, new = line(change["old"]) or "nothing", line(change["new"]) or "nothing"
-    mild = "yellow" if change["effect"] == Effect.REIMAGED else "dim"
+    mild = "yellow" if change["effect"] in (Effect.REIMAGED, Effect.NEVER_LOWERED) else "dim"
     style = "red" if change["destroys"] else mild
     effect = ", ".join(filter(None, (change["effect"], change["source"])))
     field = change["path"].removeprefix("spec.")

@@ -158,19 +158,3 @@ def dead_letters(found: Sequence[schema.DeadLetter], now: datetime, *, wide: boo
         body = Text(line(letter["body"], BODY_SHOWN), style="dim")
         parts.append(indented(Group(Text(reason, style="yellow"), body), 6))
     return Group(*parts)
-
-
-def routes(found: Sequence[schema.Route], now: datetime) -> RenderableType:
-    """Return each route with what it takes and what waits for it, and the problem of its channel."""
-    if not found:
-        return Text("fleet.yaml has no notifications")
-    parts: list[RenderableType] = []
-    for route in printable(found):
-        takes = ", ".join(route["events"]) or f"{route['severity']} and above"
-        parts.append(Text(f"{route['name']}  {route['type']}", style="bold"))
-        waiting = f"; {many(route['pending'], 'fact')} waiting" if route["pending"] else ""
-        parts.append(indented(Text(f"{takes}: {many(route['sent'], 'message')} sent{waiting}"), 2))
-        if route["problem"]:
-            since = age(route["failingSince"], now)
-            parts.append(indented(Text(f"failing for {since}: {route['problem']}", style="red"), 2))
-    return Group(*parts)

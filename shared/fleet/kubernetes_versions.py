@@ -37,6 +37,22 @@ def runs_newer(wanted: str, current: str) -> bool:
     return bool(target) and numbers(current)[: len(target)] > target
 
 
+def is_version(path: str) -> bool:
+    """Return whether a field, by its path in a manifest, is the version of a cluster or of a node pool."""
+    return path.rpartition(".")[2] in ("kubernetesVersion", "orchestratorVersion")
+
+
+def stays_newer(wanted: str, before: str, runs: str) -> bool:
+    """Return whether ``wanted`` asks a version to go down, which never happens.
+
+    ``before`` was requested until now, and ``runs`` was running when somebody looked last, "" if nobody did:
+    since then an upgrade may have brought ``before``.
+    """
+    if runs and needs_upgrade(wanted, runs):
+        return False
+    return runs_newer(wanted, runs) or runs_newer(wanted, before)
+
+
 _LINUX_IMAGE = re.compile(r"AKS(?!Windows)[A-Za-z0-9.-]*-([0-9]{6}\.[0-9]{1,2}(\.[0-9]{1,3})?)")
 
 

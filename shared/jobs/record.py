@@ -180,6 +180,11 @@ class ClusterRecord:
         return self.failed and (transient or self.deleting)
 
     @property
+    def running_version(self) -> str:
+        """The Kubernetes version of the control plane when it was read last, "" if it never was."""
+        return self.running.kubernetes_version if self.running else ""
+
+    @property
     def needs_action(self) -> bool:
         """Whether the job waits for an operator; a suspension is no such wait."""
         required = bool(self.job.next_run.action_required)

@@ -15,6 +15,8 @@ ROUTES = (
     "{name: ops, type: slack, address: OPS}",
     "{name: audit, type: webhook, address: AUDIT, events: [ready, deleted]}",
     "{name: tracker, type: github}",
+    "{name: shop, type: teams, address: SHOP, severity: critical, environments: [production], "
+    "labels: {team: shop}}",
 )
 
 
@@ -27,10 +29,23 @@ def cloud() -> MemoryCloud:
 
 
 def test_the_routes_show_what_they_take_and_what_was_sent(url: str) -> None:
-    _, shown = on_terminal("notify", ROADSTEAD_URL=url)
-    text = " ".join(plain(shown).split())
-    assert "ops slack warning and above: 0 messages sent" in text
-    assert "audit webhook ready, deleted: 1 message sent" in text
+    _, shown = on_terminal("notify", columns=120, ROADSTEAD_URL=url)
+    assert [row.rstrip() for row in plain(shown).splitlines()] == [
+        "4 routes of notifications",
+        "ROUTE    TYPE     SENT  WAITING  STATE         TAKES",
+        "ops      slack    0              not used yet  warning and above",
+        "audit    webhook  1              delivers      ready, deleted",
+        "tracker  github   0              not used yet  warning and above",
+        "shop     teams    0              not used yet  critical, of production, with team=shop",
+    ]
+
+
+def test_on_a_narrow_terminal_what_a_route_takes_is_below_it(url: str) -> None:
+    _, shown = on_terminal("notify", columns=60, ROADSTEAD_URL=url)
+    rows = [row.rstrip() for row in plain(shown).splitlines()]
+    assert max(map(len, rows)) <= 60
+    assert rows[1] == "ROUTE    TYPE     SENT  WAITING  STATE"
+    assert rows[-1] == "    takes critical, of production, with team=shop"
 
 
 def test_a_channel_that_fails_is_shown_with_what_waits_for_it(url: str, cloud: MemoryCloud) -> None:
@@ -38,10 +53,14 @@ def test_a_channel_that_fails_is_shown_with_what_waits_for_it(url: str, cloud: M
     cloud.azure.interventions.fail_next("two", "QuotaExceeded", "no vCPUs are left")
     push(cloud, notifying(fleet_files.fleet("one", "two"), *ROUTES))
     cloud.run(60)
-    _, shown = on_terminal("notify", ROADSTEAD_URL=url)
-    text = " ".join(plain(shown).split())
-    assert "1 fact waiting failing for" in text
-    assert "Unavailable: the channel answers with the status 500" in text
+    _, shown = on_terminal("notify", columns=80, ROADSTEAD_URL=url)
+    rows = [row.rstrip() for row in plain(shown).splitlines()]
+    assert max(map(len, rows)) <= 80
+    assert rows[0] == "4 routes of notifications, 1 fails"
+    (ops,) = [number for number, row in enumerate(rows) if row.startswith("ops")]
+    assert rows[ops].split()[:6] == ["ops", "slack", "0", "1", "fails", "for"]
+    below = " ".join(" ".join(rows[ops + 1 : ops + 4]).split())
+    assert "Unavailable: the channel answers with the status 500; tried again in" in below
     _, shown = on_terminal("status", ROADSTEAD_URL=url)
     assert "notifications to ops fail: Unavailable: the channel" in " ".join(plain(shown).split())
 
@@ -67,7 +86,7 @@ def test_a_test_that_fails_says_why(url: str, cloud: MemoryCloud) -> None:
     assert tried.returncode != 0
     assert "ops does not deliver: Unavailable: the channel answers with the status 500" in tried.stderr
     unknown = roadstead("notify", "--test", "nobody", ROADSTEAD_URL=url)
-    assert "the newest plan has no route nobody; it has: ops, audit, tracker" in unknown.stderr
+    assert "the newest plan has no route nobody; it has: ops, audit, tracker, shop" in unknown.stderr
 
 
 def test_a_fleet_without_routes_says_so(url: str, cloud: MemoryCloud) -> None:

@@ -24,8 +24,10 @@ from shared.pipeline.api.acts.approval import approve
 from shared.pipeline.api.views.parts import Page
 from shared.pipeline.api.views.plans import plan_view as planned_view
 from shared.pipeline.api.views.plans import recorded_view
+from shared.ports.azure import GetCluster
 from tests.support import fleet_files
 from tests.support.desired_clusters import NOW
+from tests.support.one_cluster import ONE
 from tests.support.pipeline_runs import push
 from tests.support.roadstead_command import roadstead, write
 
@@ -96,6 +98,24 @@ def test_each_change_is_shown_with_its_effect_and_place(tmp_path: Path, url: str
     assert "spec.location cannot change from eastus to westus2" in text
     places = [text.index(line) for line in ("on hold two", "delete three deletes the cluster", "update one")]
     assert places == sorted(places)
+
+
+def test_a_lowered_version_is_promised_to_stay_and_the_job_leaves_it(
+    tmp_path: Path, url: str, cloud: MemoryCloud
+) -> None:
+    before = cloud.ports.azure.call(GetCluster(ONE))
+    lowered = changed(one=fleet_files.cluster("one", extra='  kubernetesVersion: "1.32"\n'))
+    shown = roadstead("plan", "--url", url, cwd=write(tmp_path, lowered)).stdout
+    text = " ".join(shown.split())
+    assert "kubernetesVersion: 1.33 -> 1.32 never lowered: a newer version that runs stays" in text
+    assert "reimages nodes" not in text
+    push(cloud, lowered)
+    cloud.run()
+    after = cloud.ports.azure.call(GetCluster(ONE))
+    assert before
+    assert after
+    running = "currentKubernetesVersion"
+    assert after["properties"][running] == before["properties"][running]
 
 
 def test_deletes_over_the_budget_share_one_reason_and_a_recorded_plan_shows_how_to_approve(

@@ -78,6 +78,20 @@ def test_a_label_that_the_files_no_longer_have_differs(url: str, cloud: MemoryCl
     assert one["leftAlone"] is False, "a job would remove it"
 
 
+@pytest.mark.parametrize("channel", ["none", "stable"])
+def test_a_lowered_version_differs_and_never_goes_down(tmp_path: Path, channel: str) -> None:
+    upgrades = f"{POOL}  autoUpgradeProfile: {{upgradeChannel: {channel}}}\n"
+    with served(ready(upgrades).ports) as url:
+        same = live(url, tmp_path, files(upgrades), "--exit-code")
+        lowered = live(url, tmp_path, files(f'{upgrades}  kubernetesVersion: "1.32"\n'), "--exit-code")
+    assert (same.returncode, lowered.returncode) == (0, 3)
+    text = " ".join(lowered.stdout.split())
+    assert "- kubernetesVersion: '1.32' + kubernetesVersion: 1.33.5" in text
+    note = "a version is never lowered, so no job changes it: put it into the manifest"
+    assert f"kubernetesVersion: {note}" in text
+    assert "undo it in Azure" not in text
+
+
 def test_a_cluster_that_is_gone_is_said_and_is_a_difference(
     url: str, cloud: MemoryCloud, tmp_path: Path
 ) -> None:

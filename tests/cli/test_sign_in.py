@@ -69,6 +69,23 @@ def test_nobody_is_told_how_to_sign_in(app: str) -> None:
     assert "sign in first: this needs the role Reader; choose a context with a scope" in shown.stderr
 
 
+def test_a_refused_token_is_told_from_a_missing_one_with_the_context_of_its_scope(
+    cloud: MemoryCloud, identity: IdentityServer, tmp_path: Path
+) -> None:
+    others = AuthSettings(identity.authority, ("api://another-app",))
+    with served(cloud.ports, others) as address:
+        file = contexts(
+            tmp_path,
+            f'[contexts.here]\nurl = "{address}"\nscope = "{SCOPE}"\nsign-in = "managed-identity"\n',
+        )
+        environment = managed(identity, "reader") | {"ROADSTEAD_SCOPE": ""}
+        shown = roadstead("--context", "here", "status", **file, **environment)
+    assert (shown.returncode, shown.stdout, shown.stderr.count("\n")) == (1, "", 1)
+    origin = f"the context here in {tmp_path / 'contexts.toml'}"
+    assert f"{address} refused the token for the scope from {origin}" in shown.stderr
+    assert "the scope must be the one of this app" in shown.stderr
+
+
 @pytest.fixture
 def az(tmp_path: Path, identity: IdentityServer) -> str:
     """Return a path with an az that is signed in as the approver, and writes what it was asked."""

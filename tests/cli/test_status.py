@@ -62,7 +62,8 @@ def test_one_cluster_with_its_conditions_and_events(url: str) -> None:
     [
         (
             ["--key-file", "key"],
-            "does not know you: sign in first: this needs the role Reader; choose a context",
+            "refused the key from the file key: this app does not know the key: this needs the role Reader; "
+            "give it a key of this app: one of its settings API_KEY_READER to API_KEY_ADMIN",
         ),
         (["nope"], "there is no cluster nope"),
         (["--url", "http://127.0.0.1:1"], "no answer from http://127.0.0.1:1"),
@@ -76,7 +77,20 @@ def test_an_error_is_one_line_and_exit_code_1(
     shown = roadstead("status", *arguments, cwd=tmp_path, ROADSTEAD_URL=url)
     assert (shown.returncode, shown.stdout) == (1, "")
     assert message in shown.stderr
+    assert "wrong" not in shown.stderr, "the key itself is never shown"
     assert shown.stderr.count("\n") == 1
+
+
+def test_a_refused_key_of_the_environment_is_named_and_not_shown(url: str) -> None:
+    shown = roadstead("status", "--url", url, ROADSTEAD_KEY="not-the-right-one")
+    assert (shown.returncode, shown.stdout) == (1, "")
+    assert f"{url} refused the key from ROADSTEAD_KEY: this app does not know the key" in shown.stderr
+    assert "not-the-right-one" not in shown.stderr
+
+
+def test_without_a_key_nothing_was_refused(url: str) -> None:
+    shown = roadstead("status", "--url", url, ROADSTEAD_KEY="")
+    assert "does not know you: sign in first: this needs the role Reader; choose a context" in shown.stderr
 
 
 def test_another_service_at_the_address_is_recognised() -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.fleet.aks.field_effects import Effect
 from shared.fleet.desired import Desired
+from shared.fleet.planning.call_estimate import azure_calls
 from shared.fleet.planning.differences import Change, differences
 from shared.fleet.planning.make_plan import make_plan
 from shared.fleet.planning.plan import Action, Plan
@@ -84,6 +86,49 @@ def test_a_change_of_fips_replaces_a_windows_pool_and_reimages_a_linux_pool() ->
         "spec.nodePools[system].enableFIPS": Effect.REIMAGED,
         "spec.nodePools[win].enableFIPS": Effect.REPLACEMENT,
     }
+
+
+@pytest.mark.parametrize(
+    ("before", "runs", "after", "effect"),
+    [
+        ("1.34", "1.34.2", "1.33", Effect.NEVER_LOWERED),
+        ("1.34.2", "1.34.2", "1.34.1", Effect.NEVER_LOWERED),
+        ("1.34", "", "1.33", Effect.NEVER_LOWERED),  # a creation with 1.34 may have started
+        ("1.34", "1.33.4", "1.33", Effect.NEVER_LOWERED),  # the upgrade to 1.34 may have started
+        ("1.33", "1.35.1", "1.34", Effect.NEVER_LOWERED),  # AKS upgraded it by itself
+        ("1.35", "1.33.4", "1.34", Effect.REIMAGED),  # an upgrade that never came is corrected
+        ("1.33", "1.33.4", "1.34", Effect.REIMAGED),
+    ],
+)
+def test_a_version_that_is_to_go_down_stays_and_the_plan_says_so(
+    before: str, runs: str, after: str, effect: Effect
+) -> None:
+    old, new = (with_field(desired("a"), "kubernetesVersion", version) for version in (before, after))
+    rows = {"a": replace(record(old)["a"], running_version=runs)}
+    (item,) = make_plan(COMMIT, fleet(new), rows, now=NOW).items
+    assert [change.effect for change in item.changes] == [effect]
+    writes = azure_calls(item, new.document()).puts
+    assert bool(writes) is (effect is Effect.REIMAGED), "a version that stays is not written"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "effect"),
+    [
+        ("1.33", "1.32", Effect.NEVER_LOWERED),
+        ("1.32", "1.33", Effect.REIMAGED),
+        (None, "1.32", Effect.NEVER_LOWERED),  # it followed its control plane, which runs 1.33
+    ],
+)
+def test_a_node_pool_whose_version_is_to_go_down_stays_too(
+    before: str | None, after: str, effect: Effect
+) -> None:
+    def pools(version: str | None) -> list[dict[str, object]]:
+        system = {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 1}
+        return [system | ({"orchestratorVersion": version} if version else {})]
+
+    old, new = (with_field(desired("a"), "nodePools", pools(version)) for version in (before, after))
+    (item,) = make_plan(COMMIT, fleet(new), record(old), now=NOW).items
+    assert [change.effect for change in item.changes] == [effect]
 
 
 def test_a_cluster_with_the_annotation_is_adopted_instead_of_created() -> None:

@@ -25,6 +25,7 @@ class Row:
     deleting: bool = False
     retryable_failure: bool = False
     restorable: bool = False
+    running_version: str = ""
     uid: str = "0badcafe"
 
     @property

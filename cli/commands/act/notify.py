@@ -6,10 +6,13 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, connect
-from cli.terminal import render
 from cli.terminal.output import Output, OutputOption, echo, show
+from cli.terminal.route_table import RouteTable
+
+NO_ROUTES = "fleet.yaml has no notifications"
 
 
 def notify(
@@ -34,6 +37,6 @@ def notify(
     show(
         {"routes": routes},
         output,
-        table=lambda _: render.routes(routes, datetime.now(UTC)),
+        table=lambda _: RouteTable(routes, datetime.now(UTC)) if routes else Text(NO_ROUTES),
         names=lambda: (f"route/{route['name']}" for route in routes),
     )

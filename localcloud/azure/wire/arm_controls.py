@@ -1,8 +1,8 @@
-"""Fault controls of the local Azure: ``POST /_local/clusters/NAME/CONTROL``.
+"""Controls of the local Azure, for faults and for what people do: ``POST /_local/clusters/NAME/CONTROL``.
 
 ``fail`` {"code", "message"}, ``stick``, ``vanish`` and ``lag`` {"pool"} wait for the next operation of the
-cluster of that name, which need not exist yet; ``stop``, ``start``, ``abort``, ``scale`` {"pool", "count"}
-and ``image`` {"pool", "image"} happen at once.
+cluster of that name, which need not exist yet; ``stop``, ``start``, ``abort``, ``scale`` {"pool", "count"},
+``image`` {"pool", "image"}, ``tag`` {"name", "value"} and ``delete`` happen at once, or begin to.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from inspect import signature
 from typing import Any
 
 from werkzeug.wrappers import Request, Response
@@ -33,13 +34,16 @@ _NOW: Mapping[str, Callable[..., None]] = {
     "abort": Interventions.abort,
     "scale": Interventions.scale,
     "image": Interventions.set_node_image,
+    "tag": Interventions.tag,
+    "delete": Interventions.delete,
 }
+CONTROLS = (*_NEXT, *_NOW)
 
 
 def control(world: AzureWorld, request: Request) -> Response:
     """Answer a request below ``/_local/``: 204, or 404 or 400 with the reason."""
     match = _PATH.fullmatch(request.path)
-    if match is None or request.method != "POST" or match["control"] not in {**_NEXT, **_NOW}:
+    if match is None or request.method != "POST" or match["control"] not in CONTROLS:
         return json_response(404, {"message": "no such control of the local Azure"})
     name, wanted = match["name"], match["control"]
     try:
@@ -51,7 +55,9 @@ def control(world: AzureWorld, request: Request) -> Response:
     except ArmError as error:
         return json_response(error.status, error.body())
     except (KeyError, TypeError, ValueError) as error:
-        return json_response(400, {"message": f"{wanted}: {type(error).__name__}: {error}"})
+        fields = " and ".join([*signature({**_NEXT, **_NOW}[wanted]).parameters][2:]) or "no fields"
+        message = f"{wanted} takes {fields}; {type(error).__name__}: {error}"
+        return json_response(400, {"message": message})
     return Response(status=204)
 
 

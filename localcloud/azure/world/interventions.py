@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.arm_resources import Cluster, OperationFault
 from localcloud.azure.world.azure_engine import AzureEngine
 from shared.fleet.resource_ids import ClusterId
@@ -84,6 +85,21 @@ class Interventions:
     def set_node_image(self, cluster: ClusterId, pool: str, image: str) -> None:
         """Set an older node image, as if a newer one had been released."""
         self._change_pool(cluster, pool, nodeImageVersion=image)
+
+    def tag(self, cluster: ClusterId, name: str, value: str) -> None:
+        """Start to set a tag of a cluster, as somebody does in the portal."""
+        somebody = self._engine.activity.called_by(SOMEBODY)
+        with somebody, self._engine.request(cluster.subscription, limits.ARM_WRITE, limits.ANY_OTHER) as now:
+            found = self._engine.cluster(cluster)
+            tags = {**(found.document.get("tags") or {}), name: str(value)}
+            self._engine.update(found, {"tags": tags}, now)
+
+    def delete(self, cluster: ClusterId) -> None:
+        """Start to delete a cluster, as somebody does in the portal."""
+        with self._engine.request(cluster.subscription, limits.ARM_DELETE, limits.ANY_OTHER) as now:
+            found = self._engine.cluster(cluster)
+            self._engine.start_delete(found, now)
+            self._record(found, "delete")
 
     def _change_pool(self, cluster: ClusterId, pool: str, **change: object) -> None:
         with self._engine.lock:

@@ -130,30 +130,33 @@ def _old_images(desired: Desired, owner: Owner, existing: Json) -> Iterator[Diff
             yield Difference(f"nodePools[{pool.name}].minNodeImageVersion", oldest, image)
 
 
-def _newer_versions(desired: Desired, owner: Owner, existing: Json) -> Iterator[tuple[str, Difference]]:
-    """Yield the versions above those of the manifest that no automatic upgrade can have brought."""
-    requested = desired.spec.kubernetes_version
+def newer_versions(desired: Desired, owner: Owner, existing: Json) -> Iterator[Difference]:
+    """Yield the versions above those of the manifest, whoever raised them."""
     properties = existing["properties"]
-    channel = str((properties.get("autoUpgradeProfile") or {}).get("upgradeChannel") or "").lower()
-    versions = [("kubernetesVersion", requested, running_version(properties, "kubernetesVersion"))]
+    running = running_version(properties, "kubernetesVersion")
+    versions = [("kubernetesVersion", desired.spec.kubernetes_version, running)]
     versions += [
         (f"nodePools[{pool.name}].{_VERSION}", version_of(pool, desired), running_version(profile, _VERSION))
         for pool, profile in _pairs(desired, owner, existing)
     ]
     for path, wanted, runs in versions:
-        if _raised_by_hand(wanted, runs, channel):
-            yield f"{path}={runs}", Difference(path, wanted, runs, left_alone=True)
+        if runs_newer(wanted, runs):
+            yield Difference(path, wanted, runs, left_alone=True)
 
 
-def _raised_by_hand(wanted: str, runs: str, channel: str) -> bool:
-    minor = ".".join(wanted.split(".")[:2])
-    automatic = channel in ("stable", "rapid") or (channel == "patch" and not runs_newer(minor, runs))
-    return runs_newer(wanted, runs) and not automatic
+def _raised_by_hand(newer: Difference, existing: Json) -> bool:
+    """Return whether no automatic upgrade can have brought a newer version."""
+    profile = existing["properties"].get("autoUpgradeProfile") or {}
+    channel = str(profile.get("upgradeChannel") or "").lower()
+    minor = ".".join(newer.git.split(".")[:2])
+    return channel not in ("stable", "rapid") and (channel != "patch" or runs_newer(minor, newer.live))
 
 
 def _unmanaged(desired: Desired, owner: Owner, existing: Json) -> Iterator[tuple[str, Difference]]:
     """Yield what a cluster has beyond git, each with a name that is its own."""
-    yield from _newer_versions(desired, owner, existing)
+    for newer in newer_versions(desired, owner, existing):
+        if _raised_by_hand(newer, existing):
+            yield f"{newer.path}={newer.live}", newer
     yield from _foreign_entries("tags", existing.get("tags"), desired.spec.tags)
     for pool, profile in _pairs(desired, owner, existing):
         at = f"nodePools[{pool.name}]"

@@ -55,6 +55,8 @@ def azure_calls(item: Item, document: Mapping[str, Any] | None) -> AzureCalls:
     written, deleted, cluster = set[str](), set[str](), False
     for change in item.changes:
         pool = _POOL.match(change.path)
+        if change.effect is Effect.NEVER_LOWERED:
+            continue
         if pool and pool[1] not in pools:
             deleted.add(pool[1])
         elif pool:

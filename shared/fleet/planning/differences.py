@@ -14,6 +14,7 @@ from shared.fleet.aks.change_effects import planned_effect
 from shared.fleet.aks.comparison import alike
 from shared.fleet.aks.field_effects import Effect
 from shared.fleet.json_tree import Children, Json, Path, children, differing, path_text
+from shared.fleet.kubernetes_versions import is_version, stays_newer
 
 _POOL = re.compile(r"nodePools\[([^\]]*)\](.*)", re.DOTALL)
 
@@ -38,14 +39,15 @@ class Change:
         return self.effect in (Effect.POOL_DELETED, Effect.REPLACEMENT, Effect.NODES_DELETED)
 
 
-def differences(old: Any, new: Any) -> Iterator[Change]:
+def differences(old: Any, new: Any, runs: str = "") -> Iterator[Change]:
     """Yield every leaf in which two JSON values differ; items of a list that have names are paired by name.
 
-    The order of a list counts only where it has a meaning; for taints it has none.
+    The order of a list counts only where it has a meaning; for taints it has none. ``runs`` is the version
+    that the control plane ran when it was read last, "" if it is unknown.
     """
     pairs = differing(old, new, below=_fields, equal=lambda path, one, other: alike(one, other, path))
     specs = _spec(old), _spec(new)
-    return (_change(path_text(path), before, after, specs) for path, before, after in pairs)
+    return (_change(path_text(path), before, after, specs, runs) for path, before, after in pairs)
 
 
 def _spec(document: Any) -> Json:
@@ -53,8 +55,17 @@ def _spec(document: Any) -> Json:
     return spec if isinstance(spec, Mapping) else {}
 
 
-def _change(path: str, old: Any, new: Any, specs: tuple[Json, Json]) -> Change:
-    return Change(path, _short(old), _short(new), _effect(path, old, new, specs))
+def _change(path: str, old: Any, new: Any, specs: tuple[Json, Json], runs: str) -> Change:
+    lowered = is_version(path) and _lowered(path, old, new, specs[0], runs)
+    effect = Effect.NEVER_LOWERED if lowered else _effect(path, old, new, specs)
+    return Change(path, _short(old), _short(new), effect)
+
+
+def _lowered(path: str, old: Any, new: Any, before: Json, runs: str) -> bool:
+    """Return whether a version is to go down; a pool without one of its own follows its control plane's."""
+    if path == "spec.kubernetesVersion":
+        return stays_newer(str(new), str(old), runs)
+    return stays_newer(str(new or ""), str(old or before.get("kubernetesVersion", "")), "")
 
 
 def _effect(path: str, old: Any, new: Any, specs: tuple[Json, Json]) -> Effect:

@@ -76,8 +76,8 @@ def _wanted(name: str, desired: DesiredFleet, record: Recorded | None, hold: Hol
     moved = _move(before, document)
     if moved:
         return _same_spec(record, name, Action.ON_HOLD, moved)
-    changed = (change for change in differences(before, document) if change.path not in _PLACES)
-    changes = tuple(_explained(change, name, desired) for change in changed)
+    changed = differences(before, document, record.running_version)
+    changes = tuple(_explained(change, name, desired) for change in changed if change.path not in _PLACES)
     refused = _immutable(changes)
     if refused:
         return Item(name, Action.REFUSED, record.generation, record.uid, changes, refused)

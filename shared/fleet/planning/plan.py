@@ -57,6 +57,10 @@ class Recorded(Protocol):
     def retryable_failure(self) -> bool:
         """Whether its job failed for a reason that may be temporary, or is a failed delete."""
 
+    @property
+    def running_version(self) -> str:
+        """The Kubernetes version of its control plane when it was read last, "" if it never was."""
+
 
 @dataclass(frozen=True)
 class Item:

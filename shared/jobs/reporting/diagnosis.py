@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from shared.fleet.kubernetes_versions import is_version
 from shared.fleet.planning.plan import Item
 from shared.jobs.drift import NAMED, Drift
 from shared.jobs.failures.errors import Throttled
@@ -38,6 +39,7 @@ _CHECK_AGAIN = "Find out why the cluster cannot be read; `roadstead refresh NAME
 _DRIFT = "`roadstead drift NAME` shows both values."
 _WRITTEN = "Put the live value into the manifest, or write git's value with `roadstead replay NAME`."
 _LEFT_ALONE = "No job changes this: put the live value into the manifest, or undo it in Azure."
+_NEWER = "A version is never lowered: put the one that runs into the manifest."
 CORRECT_FILE = "Correct the file: `roadstead validate` reports every problem with its place."
 
 
@@ -159,9 +161,9 @@ def _drifted(record: ClusterRecord, drift: Drift, activity: str) -> Diagnosis:
     """Explain a cluster that works and is not as git has it."""
     since = min(each.since for each in drift.fields)
     following = f"the next sweep compares it again; {_NEXT_COMMIT}, or a replay, writes the values of git"
-    action = (
-        f"{_DRIFT} {_LEFT_ALONE}" if all(each.left_alone for each in drift.fields) else f"{_DRIFT} {_WRITTEN}"
-    )
+    newer = all(is_version(each.path) for each in drift.fields)
+    ended = _NEWER if newer else _LEFT_ALONE
+    action = f"{_DRIFT} {ended if all(each.left_alone for each in drift.fields) else _WRITTEN}"
     sources = " and ".join(dict.fromkeys(each.source for each in drift.fields[:NAMED] if each.source))
     changes = list(dict.fromkeys(each.change for each in drift.fields if each.change))[:CHANGES]
     differs = f"differs from git in {drift}" + (f", set in {sources}" if sources else "")

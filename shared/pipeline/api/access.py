@@ -64,10 +64,14 @@ class Denied:
     error: str
 
 
-def decide(principal: Principal | None, required: Role) -> Denied | None:
-    """Return why a principal may not do what needs a role; None if it may."""
+def decide(principal: Principal | None, required: Role, given: str = "") -> Denied | None:
+    """Return why a principal may not do what needs a role; None if it may.
+
+    ``given`` is what somebody who is nobody gave: "key" or "token", "" for nothing.
+    """
     if principal is None:
-        return Denied(401, "sign in first: this needs the role " + required)
+        problem = f"this app does not know the {given}" if given else "sign in first"
+        return Denied(401, f"{problem}: this needs the role {required}")
     if any(required in INCLUDED[role] for role in principal.roles):
         return None
     has = ", ".join(sorted(principal.roles)) or "no role"

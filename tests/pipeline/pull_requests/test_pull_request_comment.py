@@ -220,6 +220,13 @@ def test_destructive_changes_are_bold() -> None:
     assert "| `nodePools[system].vmSize` | `A` | `B` | **node pool replacement** | `fleet.yaml:3` |" in body
 
 
+def test_a_version_that_stays_is_described_and_needs_no_write_to_azure() -> None:
+    lowered = Change("spec.kubernetesVersion", "1.36", "1.35", Effect.NEVER_LOWERED, "fleet.yaml:3")
+    body = comment_of(view(Item("blue", Action.UPDATE, 2, changes=(lowered,))))
+    assert "| `1.36` | `1.35` | never lowered: a newer version that runs stays |" in body
+    assert "nothing to write to Azure" in body
+
+
 def test_another_order_of_a_list_or_of_the_pools_is_not_in_the_diff() -> None:
     def with_pools(*pools: tuple[str, int, list[str]]) -> dict[str, Any]:
         node_pools = [{"name": name, "count": count, "nodeTaints": taints} for name, count, taints in pools]

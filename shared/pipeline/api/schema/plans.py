@@ -90,6 +90,7 @@ class RecordedCluster(TypedDict):
     deleting: bool
     restorable: bool
     retryableFailure: bool
+    runningVersion: str
     needsApproval: bool
     approved: bool
 

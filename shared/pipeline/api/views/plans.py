@@ -122,6 +122,7 @@ def _recorded(
         "deleting": record.deleting,
         "restorable": record.restorable,
         "retryableFailure": record.retryable_failure,
+        "runningVersion": record.running_version,
         "needsApproval": record.name in needs_approval,
         "approved": record.name in approved,
     }

@@ -1,0 +1,49 @@
+"""``python -m localcloud azure``: does by hand to a cluster what people do to it in Azure, or breaks it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from localcloud.azure.wire.arm_controls import CONTROLS
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Send a control to the local Azure of a running cloud; return 1 with the reason when it refuses."""
+    given = _parser().parse_args(arguments)
+    try:
+        urls = json.loads((given.state / "cloud.json").read_text())["urls"]
+        with httpx.Client(verify=str(given.state / "ca.pem")) as client:
+            address = f"{urls['arm']}/_local/clusters/{given.cluster}/{given.control}"
+            reply = client.post(address, json=dict(given.values))
+    except (OSError, httpx.HTTPError) as error:
+        print(f"no local cloud runs in {given.state}: {error}; start it with make up", file=sys.stderr)
+        return 1
+    if reply.is_success:
+        return 0
+    body: dict[str, Any] = reply.json()
+    reason = body.get("message") or body["error"]["message"]
+    print(f"the local Azure refuses {given.control} of {given.cluster}: {reason}", file=sys.stderr)
+    return 1
+
+
+def _value(text: str) -> tuple[str, str | int]:
+    name, separator, value = text.partition("=")
+    if not separator:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form FIELD=VALUE")
+    return name, int(value) if value.isdecimal() else value
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m localcloud azure", description=__doc__)
+    parser.add_argument("cluster", metavar="CLUSTER", help="the name of a cluster")
+    parser.add_argument("control", choices=CONTROLS, help="see docs/local-cloud.md")
+    parser.add_argument("values", metavar="FIELD=VALUE", nargs="*", type=_value, help="its fields")
+    parser.add_argument("--state", type=Path, default=Path(".localcloud"), help="state folder")
+    return parser
