@@ -68,7 +68,9 @@ COMMANDS: Sections = {
         ),
     },
     "Act on a fleet": {
-        "approve": Entry("cli.commands.act.approve:approve", "Approve the deletes of a plan."),
+        "approve": Entry(
+            "cli.commands.act.approve:approve", "Approve the deletes of a plan, or a correction of drift."
+        ),
         "takeover": Entry(
             "cli.commands.act.takeover:takeover", "Take over clusters that another app manages."
         ),

@@ -12,6 +12,7 @@ from typing import Any
 
 import azure.functions as func
 
+from handlers.approvals import add_approvals, clusters_in
 from handlers.azure_reads import add_azure_reads
 from handlers.notifications import add_notifications
 from handlers.reply import html, reply
@@ -21,7 +22,7 @@ from shared.fleet.manifests.base import shown
 from shared.jobs.record import Phase
 from shared.pipeline.api import dead_letters
 from shared.pipeline.api.access import Caller, Role
-from shared.pipeline.api.acts import approval, refresh, replay, sync, takeover
+from shared.pipeline.api.acts import refresh, replay, sync, takeover
 from shared.pipeline.api.audit import MAX_TEXT, Request, audit_view, audited
 from shared.pipeline.api.views import clusters, drift, plans, tree, why
 from shared.pipeline.api.views.cluster_list import Selection, Sort
@@ -49,6 +50,7 @@ def blueprint(ports: Ports, sign_in: SignIn) -> func.Blueprint:
     _add_plans(routes, ports)
     _add_dead_letters(routes, ports)
     _add_audit(routes, ports)
+    add_approvals(routes, ports, _reason)
     add_azure_reads(routes, ports, _reason)
     add_notifications(routes, ports, _reason)
     return bp
@@ -147,20 +149,6 @@ def _add_plans(routes: Routes, ports: Ports) -> None:
         if view is None:
             return html(404, message_page("No such plan", f"The commit {commit[:40]} was not planned."))
         return html(200, plan_page(view, fleet=ports.config.fleet, first=not after))
-
-    @routes.add("approve", "plans/{commit}/approve", Role.APPROVER, method="POST")
-    def approve(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
-        names = _clusters_in(req.get_body())
-        if names is None:
-            return reply(rejected(400, 'the body must be {"clusters": ["name", ...]}'))
-        commit, reason = req.route_params["commit"], _reason(req)
-        act = Request("approve", commit, tuple(names), reason)
-        addresses = caller.principal.addresses
-
-        def effect() -> HttpResult:
-            return approval.approve(commit, names, caller.name, ports, reason=reason, addresses=addresses)
-
-        return reply(audited(act, caller, ports, effect))
 
     @routes.add("recorded", "recorded", Role.READER)
     def recorded(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
@@ -276,18 +264,9 @@ def _reason(req: func.HttpRequest) -> str:
     return shown(given, MAX_TEXT) if isinstance(given, str) else ""
 
 
-def _clusters_in(body: bytes) -> list[str] | None:
-    """Return the clusters that an approval names, None when the body is not an approval."""
-    try:
-        names = json.loads(body)["clusters"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
-    return names if isinstance(names, list) and all(isinstance(n, str) for n in names) else None
-
-
 def _refreshed(body: bytes) -> list[str] | None:
     """Return the clusters that a refresh names, none for all of them, None for a body of another form."""
-    names = _clusters_in(body)
+    names = clusters_in(body)
     if names is not None:
         return names if 1 <= len(names) <= refresh.MAX_CLUSTERS else None
     try:

@@ -119,6 +119,11 @@ class Api:
         body = {"clusters": list(clusters), "reason": reason}
         return self._typed(schema.ApprovalReceipt, self.post(f"plans/{commit}/approve", body))
 
+    def approve_correction(self, name: str, correction: str, reason: str = "") -> schema.CorrectionReceipt:
+        """Approve exactly these corrections of a cluster; raise NotFound, or Refused for others."""
+        body = {"correction": correction, "reason": reason}
+        return self._typed(schema.CorrectionReceipt, self.post(f"clusters/{name}/approve", body))
+
     def recorded(self) -> schema.Recorded:
         """Return the clusters as accepted."""
         return self._typed(schema.Recorded, self.whole("recorded", "clusters"))

@@ -13,6 +13,7 @@ from cli.text import printable
 from cli.times import age
 from shared.fleet.drift.yaml_diff import Sides, yaml_diff
 from shared.fleet.kubernetes_versions import is_version
+from shared.jobs.acts import by_whom
 from shared.jobs.drift import change_text
 from shared.pipeline.api import schema
 
@@ -48,11 +49,21 @@ def _cluster(cluster: schema.DriftedCluster, now: datetime) -> Iterator[Renderab
     yield from diff_lines(cluster["name"], (Sides(e["path"], e["git"], e["live"]) for e in fields))
     for each in fields:
         source = f"set in {each['source']}" if each["source"] else ""
-        notes = (changed(each), source, each["note"], left_alone(each["path"]) if each["leftAlone"] else "")
+        waits = f"the correction needs an approval: {each['effect']}" if each["effect"] else ""
+        left = left_alone(each["path"]) if each["leftAlone"] else ""
+        notes = (changed(each), source, waits, each["note"], left)
         note = "".join(f"; {text}" for text in notes if text)
         yield indented(Text(f"{each['path']}: for {age(each['since'], now)}{note}", style="dim"), 2)
     if cluster["more"]:
         yield indented(Text(f"and {cluster['more']} more fields", style="dim"), 2)
+    if cluster["needsApproval"]:
+        command = f"roadstead approve --cluster {cluster['name']}"
+        yield indented(Text(f"An Approver has git's values written: {command}", style="yellow"), 2)
+    approval = cluster["approval"]
+    if approval:
+        by = by_whom(approval["by"], approval["reason"])
+        then = "the next comparison starts the job"
+        yield indented(Text(f"approved {age(approval['at'], now)} ago by {by}; {then}"), 2)
     yield Text("")
 
 

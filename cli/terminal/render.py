@@ -65,6 +65,8 @@ def _head(view: schema.Fleet, now: datetime) -> Text:
     if view["needsApproval"]:
         deletes = to_approve(commit, view["needsApproval"], view["needsApprovalCount"])
         head.append(f"\n{deletes}", style="yellow")
+    if view["corrections"]:
+        head.append(f"\n{to_correct(view['corrections'], view['correctionCount'])}", style="yellow")
     if view["notCreated"]:
         names = few(view["notCreated"], view["notCreatedCount"])
         head.append(f"\nnot created, manifest invalid: {names}; see roadstead why NAME", style="yellow")
@@ -109,6 +111,14 @@ def to_approve(commit: str, names: Sequence[str], total: int = 0) -> str:
     return f"{many(number, 'delete')} {verb} approval ({command}): {few(names, total)}"
 
 
+def to_correct(names: Sequence[str], total: int = 0) -> str:
+    """Return the command that approves corrections, and of which clusters, or of the first of more."""
+    number = max(total, len(names))
+    verb = "needs" if number == 1 else "need"
+    command = "roadstead approve --cluster NAME"
+    return f"the correction of {many(number, 'cluster')} {verb} approval ({command}): {few(names, total)}"
+
+
 def few(names: Sequence[str], total: int = 0) -> str:
     """Return the first names and how many more there are; ``total`` if more than these."""
     rest = max(total, len(names)) - NAMES_SHOWN
@@ -116,12 +126,18 @@ def few(names: Sequence[str], total: int = 0) -> str:
     return ", ".join(names[:NAMES_SHOWN]) + more
 
 
-def plans(found: Sequence[schema.PlanSummary], now: datetime, *, wide: bool = False) -> RenderableType:
-    """Return a line or two for each plan; ``wide`` shows whole commit ids and approvals."""
-    if not found:
-        return Text("there is no plan of the last 30 days")
+def plans(view: schema.Plans, now: datetime, *, wide: bool = False) -> RenderableType:
+    """Return a line or two for each plan, below the corrections to approve.
+
+    ``wide`` shows whole commit ids and approvals.
+    """
+    view = printable(view)
     lines: list[RenderableType] = []
-    for plan in printable(found):
+    if view["corrections"]:
+        lines.append(Text(to_correct(view["corrections"]), style="yellow"))
+    if not view["plans"]:
+        return Group(*lines, Text("there is no plan of the last 30 days"))
+    for plan in view["plans"]:
         commit = plan["commit"] if wide else plan["commit"][:8]
         head = Text(f"{commit}  {age(plan['plannedAt'], now):>4}  {plan['summary']}")
         margin = len(commit) + 8

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from shared.fleet.desired import digest_of
 from shared.fleet.drift.activity import Change
 from shared.fleet.drift.policy import MAX_CORRECTIONS, Decided
 from shared.fleet.manifests.cluster.drift import DriftAction
@@ -28,7 +29,8 @@ class DriftedField:
     the "file:line" that sets the value of git, as of the commit that was planned last when it was found; ""
     where git has no value, and where it could not be read yet. ``live_since`` is since when a sweep sees this
     value of Azure, None in a record of the version before. ``by`` is who may have changed it and ``changed``
-    when, by Azure's activity log; "" and None where that does not say.
+    when, by Azure's activity log; "" and None where that does not say. ``effect`` is what writing git's value
+    does where the action is ``approve``, "" otherwise.
     """
 
     path: str
@@ -42,6 +44,7 @@ class DriftedField:
     by: str = ""
     changed: datetime | None = None
     live_since: datetime | None = None
+    effect: str = ""
 
     @property
     def change(self) -> str:
@@ -65,12 +68,27 @@ class Correction:
 
 
 @dataclass(frozen=True)
+class CorrectionApproval:
+    """Who approved the corrections of a cluster that need it, when, and why."""
+
+    by: str
+    at: datetime
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class Drift:
-    """The fields in which a cluster differs: at least one. ``more`` counts those that are not stored."""
+    """The fields in which a cluster differs: at least one. ``more`` counts those that are not stored.
+
+    ``correction`` identifies the corrections that need an approval, with the values of git and of Azure and
+    with the generation; "" for none, and for more than are stored. ``approval`` is that of exactly these.
+    """
 
     first: DriftedField
     rest: tuple[DriftedField, ...] = ()
     more: int = 0
+    correction: str = ""
+    approval: CorrectionApproval | None = None
 
     @property
     def fields(self) -> tuple[DriftedField, ...]:
@@ -81,6 +99,25 @@ class Drift:
     def count(self) -> int:
         """The number of fields that differ."""
         return len(self.fields) + self.more
+
+    @property
+    def to_approve(self) -> tuple[DriftedField, ...]:
+        """The fields whose correction waits for an approval."""
+        return () if self.approval else self.by_approval
+
+    @property
+    def by_approval(self) -> tuple[DriftedField, ...]:
+        """The fields whose correction needs an approval, also if somebody has given it."""
+        return tuple(each for each in self.fields if self.correction and each.action is DriftAction.APPROVE)
+
+    @property
+    def waits(self) -> str:
+        """What waits for an approval, and what it would do, as a sentence; "" for nothing."""
+        if not self.correction and any(each.action is DriftAction.APPROVE for each in self.fields):
+            return f"more than {FIELDS} corrections need an approval, too many for one: a replay does them"
+        named = [f"{each.path} ({each.effect})" for each in self.to_approve]
+        more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
+        return f"the correction of {', '.join(named[:NAMED])}{more} waits for an approval" if named else ""
 
     def __str__(self) -> str:
         """Return the first paths, such as ``sku.tier, tags.cost and 2 more``."""
@@ -101,15 +138,33 @@ class Verified:
     unmanaged: tuple[str, ...] = ()
 
 
-def drift_from(decided: Sequence[Decided], before: Drift | None, now: datetime) -> Drift | None:
+def drift_from(
+    decided: Sequence[Decided], before: Drift | None, now: datetime, *, life: str = "", generation: int = 0
+) -> Drift | None:
     """Return what is stored of differences, None for none; a field that differed before keeps its time.
 
-    Ignored ones are not stored.
+    Ignored ones are not stored. An approval stays while it is one of exactly the corrections that need it,
+    in the same ``life`` and ``generation`` of the cluster.
     """
     shown = [each for each in decided if each.action is not DriftAction.IGNORE]
+    shown.sort(key=lambda each: each.action is not DriftAction.APPROVE)
     known = {each.path: each for each in before.fields} if before else {}
     fields = [_field(each, known.get(each.path), now) for each in shown[:FIELDS]]
-    return Drift(fields[0], tuple(fields[1:]), len(shown) - len(fields)) if fields else None
+    if not fields:
+        return None
+    correction = _correction(shown, life, generation)
+    approval = before.approval if before and correction and correction == before.correction else None
+    return Drift(fields[0], tuple(fields[1:]), len(shown) - len(fields), correction, approval)
+
+
+def _correction(shown: Sequence[Decided], life: str, generation: int) -> str:
+    """Return what identifies the corrections that need an approval, "" for none and for too many."""
+    waiting = [each for each in shown if each.action is DriftAction.APPROVE]
+    if not 0 < len(waiting) <= FIELDS:
+        return ""
+    sides = ((each, each.difference.git, each.difference.live) for each in waiting)
+    values = sorted([each.path, each.effect, _json(git), _json(live)] for each, git, live in sides)
+    return digest_of([life, generation, values])
 
 
 def _field(decided: Decided, before: DriftedField | None, now: datetime) -> DriftedField:
@@ -127,6 +182,7 @@ def _field(decided: Decided, before: DriftedField | None, now: datetime) -> Drif
         by=same.by if same else "",
         changed=same.changed if same else None,
         live_since=same.live_since if same else now,
+        effect=decided.effect,
     )
 
 
@@ -163,7 +219,11 @@ def remaining_after(drift: Drift | None, left: Collection[str], *, same_generati
         for each in (drift.fields if drift else ())
         if each.path in left or (same_generation and each.left_alone)
     ]
-    return Drift(fields[0], tuple(fields[1:])) if fields else None
+    if drift is None or not fields:
+        return None
+    whole = {*drift.by_approval} <= {*fields}
+    correction = drift.correction if whole and same_generation else ""
+    return Drift(fields[0], tuple(fields[1:]), correction=correction)
 
 
 EXHAUSTED_DAYS = 7
@@ -193,14 +253,20 @@ def _recent(correction: Correction, now: datetime) -> bool:
     return now - correction.at < timedelta(days=EXHAUSTED_DAYS)
 
 
-def paths_of(drift: Drift | None) -> tuple[str, ...]:
-    """Return the paths of the fields that differ."""
-    return tuple(each.path for each in drift.fields) if drift else ()
+def is_news(drift: Drift | None, before: Drift | None) -> bool:
+    """Return whether other fields differ than before, or other corrections need an approval."""
+    return _identity(drift) != _identity(before)
+
+
+def _identity(drift: Drift | None) -> tuple[frozenset[str], str]:
+    return (frozenset(each.path for each in drift.fields), drift.correction) if drift else (frozenset(), "")
 
 
 def value_text(value: Any) -> str:
     """Return a value as it is stored: JSON, "" for none, cut if it is long."""
-    if value is None:
-        return ""
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True)
+    text = _json(value)
     return text if len(text) <= VALUE_LIMIT else f"{text[:VALUE_LIMIT]}..."
+
+
+def _json(value: Any) -> str:
+    return "" if value is None else json.dumps(value, ensure_ascii=False, sort_keys=True)

@@ -121,7 +121,9 @@ KINDS: Mapping[Kind, About] = {
         "A route of notifications cannot deliver; the other routes say so.",
     ),
     Kind.APPROVED: About(
-        Severity.INFO, "commit", "commits", "whose deletes were approved", "", "An approval of deletes."
+        Severity.INFO,
+        *("approval", "approvals", "given", ""),
+        "Somebody approved deletes, or a correction of drift.",
     ),
     Kind.READY: About(Severity.INFO, _C, _CS, "ready", "", "A cluster was verified Ready after a job."),
     Kind.DELETED: About(Severity.INFO, _C, _CS, "deleted", "", "A cluster was deleted, as git asked."),

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from shared.fleet.drift.yaml_diff import Sides, yaml_diff
-from shared.jobs.drift import paths_of
+from shared.jobs.acts import by_whom
+from shared.jobs.drift import is_news
 from shared.jobs.failures.retry import DEFAULTS, Policies
 from shared.jobs.messages import Approval
 from shared.jobs.record import ClusterRecord, Phase
@@ -23,6 +24,11 @@ NAMED = 20
 _CLUSTER, _DRIFT = "cluster:", "drift:"
 SEE_DRIFT = (
     "`roadstead drift` shows each field; `roadstead replay` writes git's values, a commit keeps Azure's."
+)
+
+APPROVE = (
+    "`roadstead drift` shows each field; `roadstead approve --cluster` has git's values written, "
+    "a commit keeps Azure's."
 )
 
 
@@ -112,19 +118,19 @@ def notice_between(
 
 def drift_between(before: ClusterRecord, after: ClusterRecord) -> Notice | None:
     """Return the fact that a cluster differs from git in other fields, or in none; None for no change."""
-    if paths_of(before.drift) == paths_of(after.drift):
+    if not is_news(after.drift, before.drift):
         return None
     fact = replace(_fact(Kind.DRIFT, after), key=f"{_DRIFT}{after.name}")
     if after.drift is None:
         return replace(fact, over=True)
     fields = after.drift.fields
-    notes = "; ".join(["", *dict.fromkeys(each.note for each in fields if each.note)])
+    notes = "; ".join(["", *filter(None, (after.drift.waits, *dict.fromkeys(each.note for each in fields)))])
     places = [f"# {each.path}: {each.source}" for each in fields if each.source]
     diff = yaml_diff(after.name, [Sides(each.path, each.git, each.live) for each in fields])
     return replace(
         fact,
         detail=f"differs from git in {after.drift}{notes}"[:DETAIL_LIMIT],
-        action=SEE_DRIFT,
+        action=APPROVE if after.drift.to_approve else SEE_DRIFT,
         diff=_shortened("\n".join([diff, *places])),
     )
 
@@ -154,6 +160,16 @@ def approved(approval: Approval) -> Notice:
         commit=approval.commit,
         names=tuple(sorted(approval.clusters)[:NAMED]),
     )
+
+
+def correction_approved(record: ClusterRecord) -> Notice:
+    """Return the fact that somebody approved corrections of a cluster."""
+    approval = record.drift.approval if record.drift else None
+    fields = ", ".join(each.path for each in record.drift.by_approval) if record.drift else ""
+    by = by_whom(approval.by, approval.reason) if approval else ""
+    fact = _fact(Kind.APPROVED, record)
+    detail = f"the correction of {fields} was approved by {by}"[:DETAIL_LIMIT]
+    return replace(fact, key=f"approved:{record.name}", detail=detail, names=(record.name,))
 
 
 def _trouble(record: ClusterRecord) -> tuple[Kind, str] | None:

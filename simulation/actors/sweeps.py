@@ -14,6 +14,7 @@ from shared.fleet.aks.writes import is_stopped
 from shared.jobs.failures.errors import ClusterMissing, ClusterStopped
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.outbox import request_whole_sweep
+from simulation.actors.approved_corrections import ApprovedCorrections
 from simulation.actors.drift import Drift
 from simulation.actors.kinds import SWEEPS
 from simulation.actors.upkeep import Upkeep
@@ -78,9 +79,10 @@ class Sweeps(Upkeep):
                 other.repository is cloud.repository for other in self._loop.clouds if other is not cloud
             ):
                 self._status_is_so(cloud)
-        drift = Drift(self._chance, self._loop, self._oracle, self._history, self._sweep_to_its_end)
-        drift.check()
-        self.acts += drift.acts
+        for kind in (Drift, ApprovedCorrections):
+            actor = kind(self._chance, self._loop, self._oracle, self._history, self._sweep_to_its_end)
+            actor.check()
+            self.acts += actor.acts
 
     def _sweep_to_its_end(self) -> None:
         self._loop.run_until(self._loop.clock() + SETTLED)

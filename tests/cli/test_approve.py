@@ -8,8 +8,10 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from tests.support import fleet_files
+from tests.support.one_cluster import ONE, ready, record
 from tests.support.pipeline_runs import phases, push
 from tests.support.roadstead_command import roadstead
+from tests.support.sweeps import sweep
 
 
 @pytest.fixture
@@ -45,3 +47,48 @@ def test_an_old_plan_is_not_offered_and_refused_before_a_question(cloud: MemoryC
     assert (refused.returncode, refused.stdout) == (1, "")
     assert f"a newer commit than {old} is planned" in refused.stderr
     assert set(phases(cloud)) == {"one", "two", "three"}
+
+
+def with_old_image() -> MemoryCloud:
+    """Return a cloud with a cluster whose correction reimages its nodes, as a sweep found."""
+    made = ready('  minNodeImageVersion: "202101.01"\n  drift: {action: correct}\n')
+    made.azure.interventions.set_node_image(ONE, "system", "AKSUbuntu-2204gen2containerd-202001.01.0")
+    sweep(made)
+    return made
+
+
+class TestCorrections:
+    @pytest.fixture
+    def cloud(self) -> MemoryCloud:
+        return with_old_image()
+
+    def test_a_correction_is_shown_with_its_diff_and_approved_as_shown(
+        self, cloud: MemoryCloud, url: str
+    ) -> None:
+        for command in ("plans", "status"):
+            listed = " ".join(roadstead(command, ROADSTEAD_URL=url).stdout.split())
+            assert (
+                "the correction of 1 cluster needs approval (roadstead approve --cluster NAME): one" in listed
+            )
+        assert "roadstead approve --cluster one" in roadstead("drift", ROADSTEAD_URL=url).stdout
+        done = roadstead("approve", "--cluster", "one", "--yes", "--reason", "tonight", ROADSTEAD_URL=url)
+        assert done.returncode == 0, done.stderr
+        shown = " ".join(done.stdout.split())
+        assert "- minNodeImageVersion: '202101.01'" in shown
+        assert "the correction needs an approval: in place, nodes are reimaged" in shown
+        assert "roadstead status one --watch" in shown
+        act = cloud.state.acts(1)[0]
+        assert (act.action, act.clusters, act.reason, act.result) == (
+            *("approve", ("one",), "tonight"),
+            "accepted",
+        )
+        cloud.run()
+        assert record(cloud).drift is None
+        again = roadstead("approve", "--cluster", "one", "--yes", ROADSTEAD_URL=url)
+        assert (again.returncode, "no correction of one needs approval" in again.stderr) == (1, True)
+
+    @pytest.mark.parametrize("arguments", [(), ("abcdef0", "--cluster", "one")])
+    def test_either_a_commit_or_a_cluster_is_approved(self, url: str, arguments: tuple[str, ...]) -> None:
+        refused = roadstead("approve", *arguments, ROADSTEAD_URL=url)
+        assert refused.returncode == 2
+        assert "give the COMMIT of a plan, or the cluster of a correction" in refused.stderr

@@ -36,6 +36,7 @@ ROUTES = {
     "tree": ("GET", "clusters/{name}/tree", "Reader"),
     "drift": ("GET", "drift", "Reader"),
     "replay": ("POST", "clusters/{name}/replay", "Operator"),
+    "approve_correction": ("POST", "clusters/{name}/approve", "Approver"),
     "takeover": ("POST", "clusters/{name}/takeover", "Approver"),
     "takeover_repository": ("POST", "takeover", "Approver"),
     "refresh": ("POST", "refresh", "Operator"),

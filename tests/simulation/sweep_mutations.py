@@ -13,11 +13,13 @@ import pytest
 from shared.fleet.drift import policy
 from shared.fleet.drift.differences import drift_of
 from shared.fleet.manifests.cluster.drift import DriftAction
+from shared.jobs import drift
 from shared.jobs.conditions import with_in_sync
 from shared.jobs.record import ClusterRecord
 from shared.jobs.transitions import apply_comparison
 from shared.jobs.transitions.acceptance import accept_retry
 from shared.pipeline.sweep import clusters, conclusions, lists, verdicts
+from simulation.actors.approved_corrections import RULE
 from simulation.actors.kinds import SWEEPS
 from tests.simulation.mutations import Mutation, mutation
 
@@ -70,7 +72,7 @@ def drift_is_never_taken_back(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_policy_corrects_nothing(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(conclusions, "start_correction", lambda record, *_, **__: record)
+    patch.setattr(conclusions, "start_correction", lambda record, *_, **__: (record, ()))
 
 
 def every_policy_corrects_everything(patch: pytest.MonkeyPatch) -> None:
@@ -110,6 +112,22 @@ def a_missing_cluster_is_created_again_whatever_its_policy_says(patch: pytest.Mo
     patch.setattr(ClusterRecord, "recreated", property(lambda record: record.finding == "ClusterMissing"))
 
 
+def what_needs_an_approval_is_corrected_without_one(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(policy, "_HARMLESS", (*policy._HARMLESS, *policy._BY_APPROVAL))
+
+
+def an_approval_counts_for_any_correction(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(drift, "_correction", lambda *_: "any")
+
+
+def an_approved_correction_is_not_started(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(apply_comparison, "released", lambda decided: decided)
+
+
+def _approval(remove: Callable[[pytest.MonkeyPatch], None]) -> Mutation:
+    return mutation(remove, SWEEPS, RULE)
+
+
 def _drift(remove: Callable[[pytest.MonkeyPatch], None], often: str = "") -> Mutation:
     return mutation(remove, SWEEPS, "drift", often=often)
 
@@ -135,4 +153,7 @@ SWEEP_MUTATIONS = (
     _drift(a_deleted_node_pool_is_no_difference, "add-pool"),
     _drift(a_missing_cluster_is_never_created_again),
     _drift(a_missing_cluster_is_created_again_whatever_its_policy_says),
+    _approval(what_needs_an_approval_is_corrected_without_one),
+    _approval(an_approval_counts_for_any_correction),
+    _approval(an_approved_correction_is_not_started),
 )

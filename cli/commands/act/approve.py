@@ -1,8 +1,9 @@
-"""``roadstead approve``: shows what a commit would delete, asks, and approves exactly that."""
+"""``roadstead approve``: shows what would be deleted or corrected, asks, and approves exactly that."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,9 +11,20 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from cli.errors import ApiError, CommandError
+from cli.errors import ApiError, CommandError, UsageError
 from cli.fleet_api.planned_commit import whole_commit
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, Yes, commit_id, connect
+from cli.options import (
+    DEFAULT_TIMEOUT,
+    DEFAULT_URL,
+    KeyFile,
+    Reason,
+    Timeout,
+    Url,
+    Yes,
+    cluster_name,
+    commit_id,
+    connect,
+)
 from cli.terminal.cluster_table import indented
 from cli.terminal.output import confirmed, echo
 from cli.text import line
@@ -26,20 +38,28 @@ if TYPE_CHECKING:
 def approve(
     commit: Annotated[
         str, typer.Argument(metavar="COMMIT", help="The commit of the plan, or its first characters.")
-    ],
+    ] = "",
     *,
+    cluster: Annotated[
+        str, typer.Option("--cluster", metavar="NAME", help="Approve the correction of this cluster's drift.")
+    ] = "",
     reason: Reason = "",
     yes: Yes = False,
     url: Url = DEFAULT_URL,
     key_file: KeyFile = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
-    """Approve the deletes of a plan: exactly those shown, at exactly that commit.
+    """Approve the deletes of a plan, or a correction of drift: exactly what is shown.
 
-    A later commit needs a new approval.
+    A later commit, or other values in Azure, need a new approval.
     """
-    prefix = commit_id("COMMIT", commit)
+    if bool(commit) == bool(cluster):
+        raise UsageError("give the COMMIT of a plan, or the cluster of a correction with --cluster NAME")
+    prefix, name = commit_id("COMMIT", commit) if commit else "", cluster_name(cluster) if cluster else ""
     with connect(url, key_file, timeout) as api:
+        if name:
+            _approve_correction(api, name, reason, yes=yes)
+            return
         plan = _find(api, prefix)
         names = _needs_approval(plan)
         echo(_described(plan, names))
@@ -47,6 +67,20 @@ def approve(
             raise CommandError("nothing was approved")
         api.approve(plan["commit"], names, reason)
     echo("Approved. Watch it with roadstead status --watch")
+
+
+def _approve_correction(api: Api, name: str, reason: str, *, yes: bool) -> None:
+    from cli.terminal.drift_view import drift
+
+    view = api.drift(name)
+    found = next((each for each in view["clusters"] if each["needsApproval"]), None)
+    if found is None:
+        raise ApiError(f"no correction of {name} needs approval; roadstead drift {name} shows what differs")
+    echo(drift(view, name, datetime.now(UTC)))
+    if not yes and not confirmed("Write git's values?"):
+        raise CommandError("nothing was approved")
+    api.approve_correction(name, found["needsApproval"], reason)
+    echo(f"Approved. Watch it with roadstead status {name} --watch")
 
 
 def _find(api: Api, commit: str) -> schema.Plan:

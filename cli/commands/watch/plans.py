@@ -22,6 +22,6 @@ def plans(
     show(
         view,
         output,
-        table=lambda wide: render.plans(view["plans"], datetime.now(UTC), wide=wide),
+        table=lambda wide: render.plans(view, datetime.now(UTC), wide=wide),
         names=lambda: (f"plan/{plan['commit']}" for plan in view["plans"]),
     )

@@ -135,7 +135,7 @@ def _cluster(entity: Any) -> ClusterRecord:
 _SUMMARY = (
     *("uid", "phase", "step", "reason", "generation", "observedGeneration", "needsAction", "contested"),
     *("environment", "location", "subscription", "resourceGroup", "lost", "finding"),
-    *("digest", "drifted", "recreated"),
+    *("digest", "drifted", "recreated", "toApprove"),
 )
 
 
@@ -160,6 +160,7 @@ def _summary_columns(record: ClusterRecord) -> dict[str, Any]:
         "digest": summary.digest,
         "drifted": summary.drifted,
         "recreated": summary.recreated,
+        "toApprove": summary.to_approve,
     }
 
 
@@ -184,4 +185,5 @@ def _summary(entity: Entity) -> ClusterSummary:
         digest=entity.get("digest") or "",
         drifted=entity.get("drifted") or 0,
         recreated=bool(entity.get("recreated")),
+        to_approve=entity.get("toApprove") or 0,
     )

@@ -200,5 +200,7 @@ def _summary(pool: NodePool) -> dict[str, Any]:
 
 
 def _summary_of(profile: Json) -> dict[str, Any]:
-    names = ("mode", "vmSize", "count", "minCount", "maxCount")
+    """Return what distinguishes a pool from another, without a count that an autoscaler chooses."""
+    count = () if profile.get("enableAutoScaling") else ("count",)
+    names = ("mode", "vmSize", *count, "minCount", "maxCount")
     return {key: profile[key] for key in names if profile.get(key) is not None}

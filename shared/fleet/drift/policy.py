@@ -1,4 +1,8 @@
-"""What happens to each field that differs: the policy of the manifest, and what no policy may start."""
+"""What happens to each field that differs: the policy of the manifest, and what needs an approval.
+
+A correction that replaces or deletes a node pool, or reimages, deletes or stops nodes, waits until somebody
+approves exactly it. No job recreates a cluster because of a field.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +20,25 @@ from shared.fleet.manifests.cluster.drift import DriftAction, DriftPolicy, Drift
 MAX_CORRECTIONS = 3
 """After so many corrections of the same drift, something changes it back."""
 _HARMLESS = (Effect.IN_PLACE, Effect.POOL_CREATED)
+_BY_APPROVAL = (
+    *(Effect.REPLACEMENT, Effect.POOL_DELETED),
+    *(Effect.REIMAGED, Effect.NODES_DELETED, Effect.NODES_STOPPED),
+)
 _IMAGE, _VERSIONS = ".minNodeImageVersion", ("kubernetesVersion", ".orchestratorVersion")
-_BY_HAND = "`roadstead replay` does it"
+_CONTINUED = (DriftAction.APPROVE, DriftAction.CORRECT)
 
 
 @dataclass(frozen=True)
 class Decided:
-    """A difference, what happens to it, and why that is not what the policy asks for; "" where it is."""
+    """A difference, what happens to it, and why that is not what the policy asks for; "" where it is.
+
+    ``effect`` is what writing git's value does, where that needs an approval; "" otherwise.
+    """
 
     difference: Difference
     action: DriftAction
     note: str = ""
+    effect: str = ""
 
     @property
     def path(self) -> str:
@@ -45,17 +57,53 @@ def decide(
     """Return what happens to each difference of a cluster.
 
     ``exhausted`` are the fields that were corrected too often to no avail. A job writes the version of a
-    cluster before anything else, so nothing is corrected while that is left to a person.
+    cluster before anything else: nothing is corrected while that is left to a person, and everything waits
+    for the approval that it needs.
     """
     decided = [_decided(each, policy or DriftPolicy(), existing, exhausted, now) for each in differences]
-    versions = [each.path for each in decided if _is_version(each.difference)]
-    if not versions:
-        return decided
-    note = f"not corrected while {versions[0]} differs"
+    versions = [each for each in decided if is_version(each.path) and not each.difference.left_alone]
+    left = next((each for each in versions if each.action not in _CONTINUED), None)
+    if left:
+        return [_not_while(left, each) for each in decided]
+    if versions:
+        return [_with_the_version(each) for each in decided]
+    return [_without_half_pools(each, decided) for each in decided]
+
+
+def released(decided: Sequence[Decided]) -> list[Decided]:
+    """Return what happens to each difference once the corrections that need it are approved."""
     return [
-        replace(each, action=DriftAction.REPORT, note=note) if each.action is DriftAction.CORRECT else each
+        replace(each, action=DriftAction.CORRECT) if each.action is DriftAction.APPROVE else each
         for each in decided
     ]
+
+
+def _not_while(other: Decided, decided: Decided) -> Decided:
+    """Return a difference that is not corrected while another one is left as it is."""
+    if decided.action not in _CONTINUED:
+        return decided
+    note = f"not corrected while {other.path} differs"
+    return Decided(decided.difference, DriftAction.REPORT, note)
+
+
+def _with_the_version(decided: Decided) -> Decided:
+    """Return a difference that is corrected by the job that writes the version, and not before."""
+    if decided.action is not DriftAction.CORRECT:
+        return decided
+    return replace(decided, action=DriftAction.APPROVE, effect=Effect.IN_PLACE.value)
+
+
+def _without_half_pools(decided: Decided, others: Sequence[Decided]) -> Decided:
+    """Return a difference; a pool is not replaced while another field of it is left as it is.
+
+    A new pool has every value of git, and nothing that somebody added.
+    """
+    if decided.effect != Effect.REPLACEMENT:
+        return decided
+    pool = f"{decided.path.partition('.')[0]}."
+    same_pool = (each for each in others if each.path.startswith(pool) and each.action not in _CONTINUED)
+    left = next(same_pool, None)
+    return _not_while(left, decided) if left else decided
 
 
 def _decided(
@@ -70,10 +118,13 @@ def _decided(
     note = next((_expired(rule) for rule in rules if rule.expired(now)), "")
     if wanted is not DriftAction.CORRECT:
         return Decided(difference, wanted, note if wanted is DriftAction.REPORT else "")
-    obstacle = _obstacle(difference, existing, exhausted)
+    effect = _effect(difference, existing)
+    obstacle = _obstacle(difference, effect, exhausted)
     if obstacle:
         return Decided(difference, DriftAction.REPORT, "; ".join(filter(None, (note, obstacle))))
-    return Decided(difference, DriftAction.CORRECT, note)
+    if effect in _HARMLESS:
+        return Decided(difference, DriftAction.CORRECT, note)
+    return Decided(difference, DriftAction.APPROVE, note, effect.value)
 
 
 def _careful(actions: Iterable[str]) -> DriftAction | None:
@@ -86,15 +137,14 @@ def _expired(rule: DriftRule) -> str:
     return f"the exemption {rule.name} of {rule.owner} ended on {rule.expires}"
 
 
-def _obstacle(difference: Difference, existing: Json, exhausted: Collection[str]) -> str:
-    """Return why a difference is not corrected, "" when it is."""
+def _obstacle(difference: Difference, effect: Effect, exhausted: Collection[str]) -> str:
+    """Return why a difference is not corrected, also if somebody approves it; "" when it is."""
     if difference.left_alone:
         return "not corrected: no job changes it"
     if difference.path in exhausted:
         return f"something changes it back: it was corrected {MAX_CORRECTIONS} times"
-    effect = _effect(difference, existing)
-    if effect not in _HARMLESS:
-        return f"not corrected by itself ({effect}): {_BY_HAND}"
+    if effect not in (*_HARMLESS, *_BY_APPROVAL):
+        return f"not corrected ({effect}): no job does that"
     return ""
 
 
@@ -115,5 +165,6 @@ def _pool(path: str, properties: Json) -> Mapping[str, object]:
     return next((pool for pool in pools if pool["name"] == name), {})
 
 
-def _is_version(difference: Difference) -> bool:
-    return difference.path.endswith(_VERSIONS) and not difference.left_alone
+def is_version(path: str) -> bool:
+    """Return whether a field is the Kubernetes version of the cluster or of a pool."""
+    return path.endswith(_VERSIONS)

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from shared.fleet.kubernetes_versions import is_version
 from shared.fleet.planning.plan import Item
+from shared.jobs.acts import by_whom
 from shared.jobs.drift import NAMED, Drift
 from shared.jobs.failures.errors import Throttled
 from shared.jobs.failures.fleet_problem import FleetProblem
@@ -38,6 +39,10 @@ _WHERE_TO_LOOK = {
 _CHECK_AGAIN = "Find out why the cluster cannot be read; `roadstead refresh NAME` checks it again."
 _DRIFT = "`roadstead drift NAME` shows both values."
 _WRITTEN = "Put the live value into the manifest, or write git's value with `roadstead replay NAME`."
+_APPROVE = (
+    "Put the live value into the manifest, or let an Approver have git's value written with "
+    "`roadstead approve --cluster NAME`."
+)
 _LEFT_ALONE = "No job changes this: put the live value into the manifest, or undo it in Azure."
 _NEWER = "A version is never lowered: put the one that runs into the manifest."
 CORRECT_FILE = "Correct the file: `roadstead validate` reports every problem with its place."
@@ -161,13 +166,16 @@ def _drifted(record: ClusterRecord, drift: Drift, activity: str) -> Diagnosis:
     """Explain a cluster that works and is not as git has it."""
     since = min(each.since for each in drift.fields)
     following = f"the next sweep compares it again; {_NEXT_COMMIT}, or a replay, writes the values of git"
-    newer = all(is_version(each.path) for each in drift.fields)
-    ended = _NEWER if newer else _LEFT_ALONE
-    action = f"{_DRIFT} {ended if all(each.left_alone for each in drift.fields) else _WRITTEN}"
+    ended = _NEWER if all(is_version(each.path) for each in drift.fields) else _LEFT_ALONE
+    left_alone = all(each.left_alone for each in drift.fields)
+    action = f"{_DRIFT} {ended if left_alone else _APPROVE if drift.to_approve else _WRITTEN}"
+    if drift.approval:
+        by = by_whom(drift.approval.by, drift.approval.reason)
+        following = f"the sweep compares it once more and starts the job that {by} approved"
     sources = " and ".join(dict.fromkeys(each.source for each in drift.fields[:NAMED] if each.source))
     changes = list(dict.fromkeys(each.change for each in drift.fields if each.change))[:CHANGES]
     differs = f"differs from git in {drift}" + (f", set in {sources}" if sources else "")
-    activity = f"{activity}, and it {'; '.join((differs, *changes))}"
+    activity = f"{activity}, and it {'; '.join(filter(None, (differs, *changes, drift.waits)))}"
     return Diagnosis(activity, since, 0, None, following, None, _named(action, record))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shared.jobs.acts import by_whom
-from shared.jobs.drift import paths_of
+from shared.jobs.drift import DriftedField, is_news
 from shared.jobs.job import Contest
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.jobs.record import ClusterRecord, Phase
@@ -72,22 +72,34 @@ def superseded_event(record: ClusterRecord, reason: str, request_ids: Sequence[s
 
 def drift_event(before: ClusterRecord, after: ClusterRecord) -> Iterator[Event]:
     """Yield the event of drift that a comparison found, or no longer finds; none while it stays the same."""
-    if paths_of(before.drift) == paths_of(after.drift):
+    if not is_news(after.drift, before.drift):
         return
+    approval = before.drift.approval if before.drift else None
+    ended = f"; the approval of {by_whom(approval.by, approval.reason)} no longer counts" if approval else ""
     if after.drift is None:
-        yield _event(after, "InSync", "a sweep found the cluster as git has it")
+        yield _event(after, "InSync", f"a sweep found the cluster as git has it{ended}")
         return
-    shown = (
-        f"{each.path} ({_value(each.git)} in {each.source or 'git'}, {_value(each.live)} live"
-        f"{f'; {each.change}' if each.change else ''})"
-        for each in after.drift.fields
-    )
-    yield _event(after, "Drifted", f"differs from git in {', '.join(shown)}", warning=True)
+    shown = map(_drifted_field, after.drift.fields)
+    yield _event(after, "Drifted", f"differs from git in {', '.join(shown)}{ended}", warning=True)
+
+
+def _drifted_field(field: DriftedField) -> str:
+    values = f"{_value(field.git)} in {field.source or 'git'}, {_value(field.live)} live"
+    effect = f"the correction needs an approval: {field.effect}" if field.effect else ""
+    return f"{field.path} ({'; '.join(filter(None, (values, field.change, effect)))})"
 
 
 def correction_event(record: ClusterRecord, what: str) -> Event:
     """Return the event of a job that a sweep started, because the policy asks for it."""
-    return _event(record, "Correcting", f"the policy asks for it: {what}")
+    approval = record.drift.approval if record.drift else None
+    approved = f", and {by_whom(approval.by, approval.reason)} approved it" if approval else ""
+    return _event(record, "Correcting", f"the policy asks for it{approved}: {what}")
+
+
+def correction_approved_event(record: ClusterRecord, by: str) -> Event:
+    """Return the event of corrections that somebody approved; the sweep compares once more."""
+    fields = ", ".join(each.path for each in record.drift.by_approval) if record.drift else ""
+    return _event(record, "Approved", f"the correction of {fields} was approved by {by}")
 
 
 def _value(text: str) -> str:

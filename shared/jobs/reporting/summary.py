@@ -36,8 +36,8 @@ class ClusterSummary:
     ``lost`` and ``finding`` are those of the record. ``subscription`` and ``resource_group`` are where the
     cluster lives in Azure, "" in what the version before stored. ``digest`` is that of the cluster in Azure
     in which nothing differs from git, "" for none; ``drifted`` counts the fields that differ. ``recreated``
-    is that of the record. ``details`` are None where they were not asked for, and in what the version before
-    stored.
+    is that of the record. ``to_approve`` counts the corrections that wait for an approval. ``details``
+    are None where they were not asked for, and in what the version before stored.
     """
 
     name: str
@@ -59,6 +59,7 @@ class ClusterSummary:
     digest: str = ""
     drifted: int = 0
     recreated: bool = False
+    to_approve: int = 0
 
     @property
     def idle(self) -> bool:
@@ -93,6 +94,7 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         digest=record.verified.digest if record.verified else "",
         drifted=record.drift.count if record.drift else 0,
         recreated=record.recreated,
+        to_approve=len(record.drift.to_approve) if record.drift and record.idle else 0,
     )
 
 

@@ -15,7 +15,7 @@ class Role(StrEnum):
     OPERATOR = "Operator"
     """Repeats and cleans up: replays, imports, dead letters."""
     APPROVER = "Approver"
-    """Approves what a guard does not allow by itself: deletes."""
+    """Approves what does not happen by itself: some deletes, and corrections that destroy."""
     ADMIN = "Admin"
     """Everything."""
 

@@ -73,10 +73,11 @@ def conclude(
         compared = _attributed(compared, record, azure_names(existing, owner, record.running), now, activity)
         events += drift_event(after, compared)
         # One that a check found unhealthy is left to a person: its job would apply Flux again, unasked.
-        after = compared if compared.finding else start_correction(compared, decided or (), now=now)
-        if after is not compared:
-            fields = [each.path for each in decided or () if each.action is DriftAction.CORRECT]
-            events.append(correction_event(after, f"a job writes git's {', '.join(fields)}"))
+        after, written = (
+            (compared, ()) if compared.finding else start_correction(compared, decided or (), now=now)
+        )
+        if written:
+            events.append(correction_event(after, f"a job writes git's {', '.join(written)}"))
     elif existing is None:
         after = _recreated(after, now)
         if after.job.active:
@@ -169,4 +170,4 @@ def _recreated(record: ClusterRecord, now: datetime) -> ClusterRecord:
     """Return the record of a cluster that does not exist, with the job that the policy may ask for."""
     if not record.recreated or MISSING in exhausted(record.corrections, now):
         return record
-    return start_correction(record, [Decided(MISSING_CLUSTER, DriftAction.CORRECT)], now=now)
+    return start_correction(record, [Decided(MISSING_CLUSTER, DriftAction.CORRECT)], now=now)[0]

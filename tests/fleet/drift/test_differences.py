@@ -183,3 +183,14 @@ def test_what_an_operation_is_at_is_no_part_of_the_digest(state: str) -> None:
     for part in (live["properties"], live["properties"]["agentPoolProfiles"][0]):
         part["provisioningState"] = state
     assert live_digest({**live, "eTag": "other"}) == live_digest(before)
+
+
+def test_the_count_under_an_autoscaler_is_no_part_of_what_a_pool_beyond_git_is() -> None:
+    wide = {"name": "extra", "mode": "User", "vmSize": "Standard_D4s_v5", "minCount": 1, "maxCount": 9}
+    live = copy.deepcopy(created(desired(nodePools=[pool(), wide])))
+    cluster, found = desired(nodePools=[pool()]), []
+    for count in (2, 5):
+        live["properties"]["agentPoolProfiles"][1]["count"] = count
+        found.append(drift_of(cluster, OWNER, live, ()))
+    assert found[0] == found[1]
+    assert [each.path for each in found[0]] == ["nodePools[extra]"]

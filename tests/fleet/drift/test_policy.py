@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from shared.fleet.drift.differences import Difference
-from shared.fleet.drift.policy import decide
-from shared.fleet.manifests.cluster.drift import DriftPolicy, DriftRule
+from shared.fleet.drift.policy import Decided, decide
+from shared.fleet.manifests.cluster.drift import DriftAction, DriftPolicy, DriftRule
 
 NOW = datetime(2027, 3, 1, 12, tzinfo=UTC)
 LIVE: dict[str, Any] = {
@@ -34,8 +34,11 @@ def count(git: int = 2, live: int = 5) -> Difference:
 
 
 def actions(given_policy: DriftPolicy | None, *differences: Difference, **more: Any) -> list[tuple[str, str]]:
-    decided = decide(differences, given_policy, LIVE, **{"exhausted": (), "now": NOW, **more})
-    return [(each.action.value, each.note) for each in decided]
+    return [(each.action.value, each.note) for each in decided(given_policy, *differences, **more)]
+
+
+def decided(given_policy: DriftPolicy | None, *differences: Difference, **more: Any) -> list[Decided]:
+    return decide(differences, given_policy, LIVE, **{"exhausted": (), "now": NOW, **more})
 
 
 def test_drift_is_reported_where_no_policy_says_otherwise() -> None:
@@ -89,23 +92,51 @@ def test_an_exemption_lasts_until_the_end_of_its_day_and_is_named_afterwards(act
 
 
 @pytest.mark.parametrize(
-    ("difference", "why"),
+    ("difference", "effect"),
     [
         (Difference("nodePools[apps].vmSize", "Standard_D4s_v5", "Standard_D8s_v5"), "node pool replacement"),
-        (Difference("nodePools[apps].minNodeImageVersion", "202511.01", "x"), "nodes are reimaged"),
+        (
+            Difference("nodePools[apps].minNodeImageVersion", "202511.01", "x"),
+            "in place, nodes are reimaged",
+        ),
         (Difference("nodePools[apps]", None, {"count": 1}), "the node pool is deleted"),
+        (
+            Difference("httpProxyConfig.httpProxy", "http://a", "http://b"),
+            "in place, nodes are reimaged",
+        ),
+        (Difference("kubernetesVersion", "1.34", "1.33.5"), "in place, nodes are reimaged"),
+        (Difference("nodePools[apps].powerState.code", "Stopped", "Running"), "in place, nodes are stopped"),
+    ],
+)
+def test_what_replaces_deletes_reimages_or_stops_waits_for_an_approval(
+    difference: Difference, effect: str
+) -> None:
+    (found,) = decided(policy(action="correct"), difference)
+    assert (found.action, found.effect, found.note) == (DriftAction.APPROVE, effect, "")
+    assert actions(policy(action="report"), difference) == [("report", "")]
+
+
+@pytest.mark.parametrize(
+    ("difference", "why"),
+    [
         (Difference("networkProfile.networkPlugin", "azure", "kubenet"), "needs recreation"),
-        (Difference("httpProxyConfig.httpProxy", "http://a", "http://b"), "nodes are reimaged"),
-        (Difference("kubernetesVersion", "1.34", "1.33.5"), "nodes are reimaged"),
         (Difference("tags.own", None, "x", left_alone=True), "no job changes it"),
     ],
 )
-def test_what_destroys_or_reimages_and_what_no_job_changes_is_reported(
-    difference: Difference, why: str
-) -> None:
+def test_what_no_job_can_do_is_reported(difference: Difference, why: str) -> None:
     ((action, note),) = actions(policy(action="correct"), difference)
     assert action == "report"
     assert why in note
+
+
+def test_a_pool_is_not_replaced_while_another_field_of_it_is_left_as_it_is() -> None:
+    size = Difference("nodePools[apps].vmSize", "Standard_D4s_v5", "Standard_D8s_v5")
+    label = Difference("nodePools[apps].nodeLabels.own", None, "x", left_alone=True)
+    (found, _) = decided(policy(action="correct"), size, label)
+    assert (found.action, found.effect) == (DriftAction.REPORT, "")
+    assert found.note == "not corrected while nodePools[apps].nodeLabels.own differs"
+    (found, _) = decided(policy(action="correct"), size, count())
+    assert found.action == DriftAction.APPROVE
 
 
 @pytest.mark.parametrize(
@@ -126,11 +157,22 @@ def test_drift_that_was_corrected_three_times_is_reported() -> None:
     assert (action, note) == ("report", "something changes it back: it was corrected 3 times")
 
 
+OLDER = Difference("nodePools[apps].orchestratorVersion", "1.33", "1.32.9")
+
+
 def test_nothing_is_corrected_while_an_upgrade_is_left_to_a_person() -> None:
-    older = Difference("nodePools[apps].orchestratorVersion", "1.33", "1.32.9")
-    found = actions(policy(action="correct"), count(), older)
+    corrects_counts = policy({"fields": ["nodePools[*].count"], "action": "correct"})
+    found = actions(corrects_counts, count(), OLDER)
     assert [action for action, _ in found] == ["report", "report"]
     assert found[0][1] == "not corrected while nodePools[apps].orchestratorVersion differs"
+
+
+def test_what_the_job_of_an_upgrade_writes_waits_for_the_approval_of_the_upgrade() -> None:
+    found = decided(policy(action="correct"), count(), OLDER)
+    assert [(each.action, each.effect) for each in found] == [
+        (DriftAction.APPROVE, "in place"),
+        (DriftAction.APPROVE, "in place, nodes are reimaged"),
+    ]
     newer = Difference("kubernetesVersion", "1.33", "1.34.0", left_alone=True)
     assert [action for action, _ in actions(policy(action="correct"), count(), newer)] == [
         "correct",

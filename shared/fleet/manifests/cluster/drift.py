@@ -21,6 +21,8 @@ class DriftAction(StrEnum):
 
     IGNORE = "ignore"
     REPORT = "report"
+    APPROVE = "approve"
+    """A correction that somebody has to approve; no policy names it."""
     CORRECT = "correct"
 
 

@@ -5,6 +5,7 @@ The record decides; compare-and-swap saves it.
 
 from __future__ import annotations
 
+from shared.fleet.drift.policy import is_version
 from shared.jobs.failures.errors import Stale
 from shared.jobs.health import problem_of
 from shared.jobs.reporting.diagnosis import diagnose
@@ -18,7 +19,10 @@ from shared.ports import Ports
 
 
 def replay(name: str, actor: str, ports: Ports, reason: str = "") -> HttpResult:
-    """Start the job of a cluster again that has failed, is unhealthy inside, or differs from git."""
+    """Start the job of a cluster again that has failed, is unhealthy inside, or differs from git.
+
+    What waits for an approval stays as it is.
+    """
     while True:
         record = ports.state.cluster(name)
         if record is None:
@@ -27,8 +31,13 @@ def replay(name: str, actor: str, ports: Ports, reason: str = "") -> HttpResult:
         if not record.failed and not idle_problem:
             activity = diagnose(record, now=ports.clock(), retries=ports.config.retries).activity
             return rejected(409, f"{name} has not failed: it {activity}")
+        same = record.observed_generation == record.generation
+        left = tuple(each.path for each in record.drift.to_approve) if record.drift and same else ()
+        if any(map(is_version, left)):
+            approve = f"`roadstead approve --cluster {name}` has it written"
+            return rejected(409, f"{name} is not replayed: {', '.join(left)} needs an approval; {approve}")
         try:
-            saved = ports.state.save(accept_retry(record, now=ports.clock()))
+            saved = ports.state.save(accept_retry(record, now=ports.clock(), left=left))
         except Stale:
             continue  # a plan or another replay saved the record first
         break

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from shared.pipeline.api.schema.acts import (
     ApprovalReceipt,
+    CorrectionReceipt,
     DeadLetter,
     DeadLetters,
     DismissReceipt,
@@ -34,7 +35,7 @@ from shared.pipeline.api.schema.clusters import (
     Retirement,
     Why,
 )
-from shared.pipeline.api.schema.drift import Drift, DriftedCluster, DriftedField
+from shared.pipeline.api.schema.drift import CorrectionApproval, Drift, DriftedCluster, DriftedField
 from shared.pipeline.api.schema.fleet import (
     Audit,
     Counts,
@@ -74,6 +75,8 @@ __all__ = [
     "Cluster",
     "ClusterSummary",
     "Condition",
+    "CorrectionApproval",
+    "CorrectionReceipt",
     "Counts",
     "CredentialHealth",
     "DeadLetter",

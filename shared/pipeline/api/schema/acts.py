@@ -60,6 +60,15 @@ class ApprovalReceipt(TypedDict):
     by: str
 
 
+@final
+class CorrectionReceipt(TypedDict):
+    """``POST clusters/NAME/approve``: the fields whose correction was approved."""
+
+    cluster: str
+    approved: list[str]
+    by: str
+
+
 class DeadLetter(TypedDict):
     """A message that a queue gave up and that could not be handled; ``body`` is its beginning."""
 

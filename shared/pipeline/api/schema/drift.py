@@ -11,6 +11,7 @@ class DriftedField(TypedDict):
     ``leftAlone``: no job changes it, because git does not name it, or because AKS cannot go back.
     ``action`` is what the policy does, ``note`` why it is not what the policy asks for; "" for nothing.
     ``source`` is the "file:line" that sets the value of git; "" where git has none.
+    ``effect`` is what the correction does where ``action`` is ``approve``, "" otherwise.
     ``changedBy`` and ``changedAt`` are from Azure's activity log, "" and None where that does not say.
     """
 
@@ -24,16 +25,31 @@ class DriftedField(TypedDict):
     source: str
     changedBy: str
     changedAt: str | None
+    effect: str
+
+
+class CorrectionApproval(TypedDict):
+    """Who approved the corrections of a cluster."""
+
+    by: str
+    at: str | None
+    reason: str
 
 
 class DriftedCluster(TypedDict):
-    """A cluster that differs; ``more`` counts the fields that are not shown."""
+    """A cluster that differs; ``more`` counts the fields that are not shown.
+
+    ``needsApproval`` identifies the corrections that wait for an approval, "" for none. ``approval`` is the
+    one that they have, until the sweep has compared once more and started the job.
+    """
 
     name: str
     generation: int
     commit: str
     fields: list[DriftedField]
     more: int
+    needsApproval: str
+    approval: CorrectionApproval | None
 
 
 @final

@@ -70,8 +70,9 @@ class Gaps(TypedDict):
 class Fleet(FleetProblem):
     """``GET clusters``. ``notCreated`` are the first clusters that the newest plan does not create.
 
-    ``needsApproval`` are the first deletes of the newest plan that need approval. ``counts`` is None on a
-    later page of the list of all clusters, and ``sweep`` on any later page.
+    ``needsApproval`` are the first deletes of the newest plan that need approval, ``corrections`` the first
+    clusters with a correction of drift that does; a later page of the list of all clusters has none of
+    these. ``counts`` is None on such a page, and ``sweep`` on any later page.
     """
 
     fleet: str
@@ -84,6 +85,8 @@ class Fleet(FleetProblem):
     notCreatedCount: int
     needsApproval: list[str]
     needsApprovalCount: int
+    corrections: list[str]
+    correctionCount: int
     failingChannels: list[FailingChannel]
     counts: Counts | None
     sweep: Sweep | None

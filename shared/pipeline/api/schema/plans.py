@@ -35,9 +35,10 @@ class PlanSummary(TypedDict):
 
 @final
 class Plans(TypedDict):
-    """``GET plans``, the newest first."""
+    """``GET plans``, the newest first; ``corrections`` are the clusters with a correction to approve."""
 
     plans: list[PlanSummary]
+    corrections: list[str]
 
 
 class Change(TypedDict):

@@ -62,6 +62,7 @@ def fleet_view(ports: Ports, page: Page = FIRST_PAGE, selection: Selection = EVE
     items = items_of(newest)
     missing = not_created(items, ports.state)
     approvable = sorted(newest.plan.deletes_needing_approval) if newest else []
+    corrections = [each.name for each in summaries or () if each.to_approve]
     return {
         "fleet": ports.config.fleet,
         "repository": ports.config.repository,
@@ -74,6 +75,8 @@ def fleet_view(ports: Ports, page: Page = FIRST_PAGE, selection: Selection = EVE
         "notCreatedCount": len(missing),
         "needsApproval": approvable[:NEEDS_APPROVAL_SHOWN],
         "needsApprovalCount": len(approvable),
+        "corrections": corrections[:NEEDS_APPROVAL_SHOWN],
+        "correctionCount": len(corrections),
         "failingChannels": [] if page.after else failing_channels(fleet, ports),
         "counts": None if summaries is None else counts_of(summaries, selection),
         "sweep": None if page.after else sweep_view(sweep),
@@ -215,4 +218,5 @@ def events_view(name: str, limit: int, before: datetime | None, ports: Ports) ->
 
 
 def _difference(record: ClusterRecord) -> str:
-    return f"differs from git in {record.drift}" if record.drift else ""
+    drift = record.drift
+    return "; ".join(filter(None, (f"differs from git in {drift}", drift.waits))) if drift else ""

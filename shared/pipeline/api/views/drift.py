@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from shared.jobs.drift import Drift, DriftedField
+from shared.jobs.drift import CorrectionApproval, Drift, DriftedField
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.parts import Page, iso
@@ -56,7 +56,15 @@ def _cluster(record: ClusterRecord, drift: Drift) -> schema.DriftedCluster:
         "commit": record.commit,
         "fields": [_field(each) for each in drift.fields],
         "more": drift.more,
+        "needsApproval": drift.correction if drift.to_approve else "",
+        "approval": _approval(drift.approval),
     }
+
+
+def _approval(approval: CorrectionApproval | None) -> schema.CorrectionApproval | None:
+    if approval is None:
+        return None
+    return {"by": approval.by, "at": iso(approval.at), "reason": approval.reason}
 
 
 def _field(field: DriftedField) -> schema.DriftedField:
@@ -71,4 +79,5 @@ def _field(field: DriftedField) -> schema.DriftedField:
         "source": field.source,
         "changedBy": field.by,
         "changedAt": iso(field.changed),
+        "effect": field.effect,
     }

@@ -18,13 +18,16 @@ PROBLEMS_SHOWN = 100
 
 
 def plans_view(ports: Ports) -> schema.Plans:
-    """Return the plans of the last days, and the newest one however old it is."""
+    """Return the plans of the last days, the newest one however old it is, and the corrections to approve."""
     since, newest = ports.clock() - timedelta(days=PLANS_SHOWN_DAYS), ports.state.fleet().commit
     plan_records = list(ports.state.plans_since(since)[:PLANS_SHOWN])
     current = None if any(r.plan.commit == newest for r in plan_records) else ports.state.plan(newest)
     if current is not None:
         plan_records.append(current)
-    return {"plans": [_summary(record, newest=record.plan.commit == newest) for record in plan_records]}
+    return {
+        "plans": [_summary(record, newest=record.plan.commit == newest) for record in plan_records],
+        "corrections": [each.name for each in ports.state.summaries() if each.to_approve],
+    }
 
 
 def plan_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.Plan | None:

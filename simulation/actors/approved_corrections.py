@@ -1,0 +1,186 @@
+"""Corrections that destroy: people create node pools with the fleet's tags, and some approve the delete.
+
+Everything is quiet: the faults have ended, and no job runs. A pool that git does not have is deleted where
+the policy corrects and somebody approved exactly that, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+from localcloud.azure.world.arm_errors import ArmError
+from localcloud.azure.world.azure_engine import key_of
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.json_tree import Json
+from shared.fleet.resource_ids import ClusterId
+from shared.jobs.record import ClusterRecord, Phase
+from shared.pipeline.api.acts.approve_correction import approve_correction
+from simulation.desired_state import CORRECTED
+from simulation.event_loop import Actor, EventLoop
+from simulation.history import AzureHistory
+from simulation.oracle import POOL_TAG, Oracle, is_going
+from simulation.rule import RuleViolated
+
+RULE = "unapproved correction"
+ROUNDS = 2
+OPERATION = timedelta(minutes=20)
+"""By then an operation of Azure has ended."""
+POOL = "byhand"
+PATH = f"nodePools[{POOL}]"
+
+
+class Answer(StrEnum):
+    """What is answered to a correction that waits."""
+
+    NOTHING = "nothing"
+    APPROVED = "approved"
+    APPROVED_TOO_EARLY = "approved, and the pool changes before the next comparison"
+    APPROVED_TOO_LATE = "the pool changes, and what was shown before is approved"
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A pool that somebody created, and what is answered."""
+
+    cloud: MemoryCloud
+    cluster: ClusterId
+    answer: Answer
+
+
+class ApprovedCorrections:
+    """Creates such pools, answers, and checks what a sweep does; ``acts`` counts the pools."""
+
+    def __init__(
+        self,
+        chance: random.Random,
+        loop: EventLoop,
+        oracle: Oracle,
+        history: AzureHistory,
+        sweep: Callable[[], None],
+    ) -> None:
+        self._chance, self._loop, self._oracle = chance, loop, oracle
+        self._history, self._sweep = history, sweep
+        self.acts = 0
+
+    def check(self) -> None:
+        """Create pools by hand several times; only what was approved is deleted."""
+        for _ in range(ROUNDS):
+            waiting = [
+                one
+                for cloud in self._loop.clouds
+                for record in cloud.state.clusters()
+                for one in self._create(cloud, record)
+            ]
+            self.acts += len(waiting)
+            self._after_operations()
+            for one in waiting:
+                self._is_shown_and_exists(one)
+            shown = {one.cluster: self._correction(one) for one in waiting}
+            for one in waiting:
+                self._change_before(one)
+            if any(one.answer is Answer.APPROVED_TOO_LATE for one in waiting):
+                self._after_operations()
+            for one in waiting:
+                self._answer(one, shown[one.cluster])
+            self._after_operations()
+            for one in waiting:
+                self._was_deleted_if_approved(one)
+                self._remove(one)
+            self._after_operations()
+
+    def _create(self, cloud: MemoryCloud, record: ClusterRecord) -> list[Waiting]:
+        """Create a pool with the tags of the first one, where its cluster is Ready."""
+        cluster = key_of(record.desired.id)
+        live = self._oracle.live(cluster)
+        fleet = cloud.ports.config.fleet
+        ready = record.phase is Phase.READY and not record.job.active
+        if not ready or live is None or is_going(live) or live["tags"].get("roadstead-fleet") != fleet:
+            return []
+        first = live["properties"]["agentPoolProfiles"][0]
+        kept = {key: first[key] for key in ("vmSize", "type", "osType") if key in first}
+        tags = {**(first.get("tags") or {}), POOL_TAG: POOL}
+        body = {**kept, "mode": "User", "count": 1, "tags": tags}
+        with suppress(ArmError), self._by_hand(cluster):
+            cloud.azure.put_pool(cluster, POOL, {"properties": body})
+            return [Waiting(cloud, cluster, self._chance.choice([*Answer]))]
+        return []
+
+    @contextmanager
+    def _by_hand(self, cluster: ClusterId) -> Iterator[None]:
+        """Change a cluster as a person does."""
+        self._history.disturb(cluster)
+        self._loop.log("somebody changes the pool %s of %s by hand", POOL, cluster.name)
+        with self._loop.as_actor(Actor(self._loop.clock())):
+            yield
+
+    def _after_operations(self) -> None:
+        """Let Azure's operations end, and a sweep after them."""
+        self._loop.run_until(self._loop.clock() + OPERATION)
+        self._sweep()
+
+    def _is_shown_and_exists(self, one: Waiting) -> None:
+        record = one.cloud.state.cluster(one.cluster.name)
+        if record is None or record.phase is not Phase.READY:
+            return
+        what = f"{one.cluster.name} has a pool that git does not have, and"
+        if not self._exists(one):
+            raise RuleViolated(RULE, f"{what} it is deleted although nobody approved that")
+        shown = {each.path for each in record.drift.fields} if record.drift else set()
+        if PATH not in shown:
+            raise RuleViolated(RULE, f"{what} a sweep does not show it")
+        if bool(self._correction(one)) is not (one.cluster.name in CORRECTED):
+            raise RuleViolated(
+                RULE, f"{what} its delete waits for an approval against its policy, or does not"
+            )
+
+    def _correction(self, one: Waiting) -> str:
+        """Return what identifies the corrections that wait for an approval."""
+        record = one.cloud.state.cluster(one.cluster.name)
+        return record.drift.correction if record and record.drift and record.drift.to_approve else ""
+
+    def _change_before(self, one: Waiting) -> None:
+        if one.answer is Answer.APPROVED_TOO_LATE:
+            self._scale(one)
+
+    def _answer(self, one: Waiting, shown: str) -> None:
+        """Approve what was shown, where the answer is an approval; scale the pool where it is too early."""
+        if one.answer is Answer.NOTHING or not shown:
+            return
+        with self._loop.as_actor(Actor(self._loop.clock())):
+            result = approve_correction(one.cluster.name, shown, "operator", one.cloud.ports)
+        self._loop.log("the correction of %s is approved: %d", one.cluster.name, result.status)
+        if result.ok and one.answer is Answer.APPROVED_TOO_LATE:
+            raise RuleViolated(RULE, f"{one.cluster.name}: an approval of what is no longer so counts")
+        if one.answer is Answer.APPROVED_TOO_EARLY:
+            self._scale(one)
+
+    def _scale(self, one: Waiting) -> None:
+        if self._exists(one):
+            with suppress(ArmError), self._by_hand(one.cluster):
+                one.cloud.azure.interventions.scale(one.cluster, POOL, 2)
+
+    def _was_deleted_if_approved(self, one: Waiting) -> None:
+        record = one.cloud.state.cluster(one.cluster.name)
+        if record is None or record.phase is not Phase.READY:
+            return
+        approved = one.answer is Answer.APPROVED and one.cluster.name in CORRECTED
+        if self._exists(one) is approved:
+            done = "is not deleted" if approved else "is deleted"
+            raise RuleViolated(
+                RULE, f"{one.cluster.name}: the pool that git does not have {done}: {one.answer}"
+            )
+
+    def _exists(self, one: Waiting) -> bool:
+        live: Json | None = self._oracle.live(one.cluster)
+        pools = live["properties"]["agentPoolProfiles"] if live is not None and not is_going(live) else ()
+        return any(pool["name"] == POOL for pool in pools)
+
+    def _remove(self, one: Waiting) -> None:
+        if self._exists(one):
+            with suppress(ArmError), self._by_hand(one.cluster):
+                one.cloud.azure.delete_pool(one.cluster, POOL)
