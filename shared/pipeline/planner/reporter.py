@@ -7,7 +7,7 @@ every cluster. The next one follows after an interval that grows with the fleet 
 A commit may be planned again meanwhile. So what was reported is saved over the version of the plan that was
 read, and when that fails, the status is written again. GitHub has no condition on a status: a reporter that
 stands still before its write, and dies after it, leaves an old status over a newer one. So each write is
-noted before it is made, and while one has no end, the status of another one is written once more later.
+noted before it is sent, and while one has no end, the status of another one is written once more later.
 """
 
 from __future__ import annotations
