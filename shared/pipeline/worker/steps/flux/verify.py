@@ -129,8 +129,10 @@ def _follows(context: StepContext, revision: str) -> bool:
     commit, wanted = commit_of(revision), context.record.commit
     if not commit or not pulls_the_fleet(context.record, context.ports.config):
         return False
+    if commit == wanted:
+        return True
     fleet = context.ports.state.fleet()
-    newest = commit in (wanted, fleet.planning or fleet.commit)
+    newest = commit == (fleet.planning or fleet.commit)
     return newest or context.ports.repository.is_descendant(commit, wanted)
 
 
