@@ -254,12 +254,14 @@ def _recent(correction: Correction, now: datetime) -> bool:
 
 
 def is_news(drift: Drift | None, before: Drift | None) -> bool:
-    """Return whether other fields differ than before, or other corrections need an approval."""
+    """Return whether other fields or values differ than before, or other corrections need an approval."""
     return _identity(drift) != _identity(before)
 
 
-def _identity(drift: Drift | None) -> tuple[frozenset[str], str]:
-    return (frozenset(each.path for each in drift.fields), drift.correction) if drift else (frozenset(), "")
+def _identity(drift: Drift | None) -> tuple[frozenset[tuple[str, str, str]], str]:
+    if drift is None:
+        return frozenset(), ""
+    return frozenset((each.path, each.git, each.live) for each in drift.fields), drift.correction
 
 
 def value_text(value: Any) -> str:

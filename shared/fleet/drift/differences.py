@@ -20,7 +20,7 @@ from shared.fleet.aks.comparison import Leaf, manifest_path
 from shared.fleet.aks.node_pool_body import pool_leaves, version_of
 from shared.fleet.aks.node_pool_replacement import serving
 from shared.fleet.aks.ownership import Owner
-from shared.fleet.aks.writes import running_version
+from shared.fleet.aks.writes import pool_is_stopped, running_version
 from shared.fleet.desired import Desired
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes_versions import image_older, runs_newer
@@ -167,11 +167,17 @@ def _unmanaged(desired: Desired, owner: Owner, existing: Json) -> Iterator[tuple
         yield from (
             (f"{at}.nodeTaints.{taint}", difference) for taint in taints if taint not in pool.node_taints
         )
+        if pool_is_stopped(profile) and not _sets_power(pool):
+            yield f"{at}.powerState", Difference(f"{at}.powerState", "Running", "Stopped", left_alone=True)
     wanted = {pool.name for pool in desired.spec.node_pools}
     for profile in _profiles(existing):
         field = f"nodePools[{profile['name']}]"
         if not owner.owns(profile) and owner.pool_of(profile) not in wanted:
             yield field, Difference(field, None, _summary_of(profile), left_alone=True)
+
+
+def _sets_power(pool: NodePool) -> bool:
+    return pool.azure is not None and "powerState" in pool.azure.properties
 
 
 def _foreign_entries(

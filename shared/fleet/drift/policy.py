@@ -78,12 +78,20 @@ def released(decided: Sequence[Decided]) -> list[Decided]:
     ]
 
 
+def uncorrected(decided: Sequence[Decided], why: str) -> list[Decided]:
+    """Return what happens to each difference of a cluster of which nothing is corrected now."""
+    return [_reported(each, why) if each.action in _CONTINUED else each for each in decided]
+
+
+def _reported(decided: Decided, why: str) -> Decided:
+    return Decided(decided.difference, DriftAction.REPORT, why)
+
+
 def _not_while(other: Decided, decided: Decided) -> Decided:
     """Return a difference that is not corrected while another one is left as it is."""
     if decided.action not in _CONTINUED:
         return decided
-    note = f"not corrected while {other.path} differs"
-    return Decided(decided.difference, DriftAction.REPORT, note)
+    return _reported(decided, f"not corrected while {other.path} differs")
 
 
 def _with_the_version(decided: Decided) -> Decided:

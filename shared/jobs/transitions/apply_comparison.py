@@ -8,9 +8,12 @@ from datetime import datetime
 
 from shared.fleet.drift.policy import Decided, released
 from shared.fleet.manifests.cluster.drift import DriftAction
-from shared.jobs.conditions import with_in_sync
+from shared.jobs.conditions import IN_SYNC, MESSAGE_LIMIT, with_condition, with_in_sync
 from shared.jobs.drift import CorrectionApproval, Drift, Verified, corrected, drift_from, is_news
-from shared.jobs.record import ClusterRecord
+from shared.jobs.failures.errors import ClusterMissing, ClusterStopped, NoLongerReady
+from shared.jobs.health import HealthCondition
+from shared.jobs.recipes import CONDITIONS, Step
+from shared.jobs.record import ClusterRecord, Condition
 from shared.jobs.transitions.acceptance import accept_retry
 
 
@@ -27,6 +30,29 @@ def apply_comparison(
         return after
     job = replace(after.job, sequence=after.job.sequence + 1)
     return replace(after, job=job, updated=now)
+
+
+def apply_finding(record: ClusterRecord, error: NoLongerReady | None, now: datetime) -> ClusterRecord:
+    """Return the record with what a sweep's finding says of its other conditions; None ends a finding.
+
+    A cluster that is missing or stopped is not as git has it, and nothing is known of what runs in it. After
+    that a comparison and a check say how it is.
+    """
+    if error is None:
+        before = record.condition(IN_SYNC)
+        over = before is not None and before.reason in (ClusterMissing.__name__, ClusterStopped.__name__)
+        return with_in_sync(record, record.drift, now, compared=False) if over else record
+    if not isinstance(error, ClusterMissing | ClusterStopped):
+        return record
+    known: dict[str, bool | None] = {IN_SYNC: False, **dict.fromkeys(HealthCondition)}
+    if isinstance(error, ClusterMissing):
+        known |= dict.fromkeys((CONDITIONS[Step.CLUSTER], CONDITIONS[Step.NODE_POOLS]), False)
+    for kind, status in known.items():
+        if record.condition(kind) is not None:
+            message, generation = str(error)[:MESSAGE_LIMIT], record.observed_generation
+            new = Condition(kind, status, error.kind, message, now, generation, now)
+            record = with_condition(record, new)
+    return record
 
 
 def start_correction(

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.drift.differences import Difference, drift_of, unmanaged_names
 from shared.fleet.drift.live_digest import live_digest
-from shared.fleet.drift.policy import Decided, decide
+from shared.fleet.drift.policy import Decided, decide, uncorrected
 from shared.fleet.json_tree import Json
 from shared.fleet.manifests.cluster.drift import DriftAction
 from shared.jobs.drift import Verified, attributed, exhausted
@@ -18,7 +18,7 @@ from shared.jobs.failures.errors import ClusterMissing, Stale
 from shared.jobs.outcomes import Done, Fail
 from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.events import Event, correction_event, drift_event, events_between
-from shared.jobs.transitions.apply_comparison import apply_comparison, start_correction
+from shared.jobs.transitions.apply_comparison import apply_comparison, apply_finding, start_correction
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.pipeline.facts import store_fact
 from shared.pipeline.outbox import MAX_SKEW, request_next_check, send_continuation
@@ -72,10 +72,7 @@ def conclude(
         compared = sources.added(_compared(after, decided, existing, owner, now))
         compared = _attributed(compared, record, azure_names(existing, owner, record.running), now, activity)
         events += drift_event(after, compared)
-        # One that a check found unhealthy is left to a person: its job would apply Flux again, unasked.
-        after, written = (
-            (compared, ()) if compared.finding else start_correction(compared, decided or (), now=now)
-        )
+        after, written = start_correction(compared, decided or (), now=now)
         if written:
             events.append(correction_event(after, f"a job writes git's {', '.join(written)}"))
     elif existing is None:
@@ -120,7 +117,8 @@ def _turned(record: ClusterRecord, found: Found | None, now: datetime) -> tuple[
         after = replace(after, job=replace(after.job, next_run=next_run))
         if isinstance(found.error, ClusterMissing):
             # What ran, what the cluster had beyond git, and its address are no part of another in its place.
-            after = replace(after, verified=None, running=None, inside=None, api_server=None)
+            after = replace(after, verified=None, running=None, inside=None, api_server=None, drift=None)
+    after = apply_finding(after, found.error if found else None, now)
     log.warning("%s: %s", record.name, found.error if found else "as it was verified again")
     return after, list(events_between(record, after, outcome))
 
@@ -135,7 +133,9 @@ def _decided(record: ClusterRecord, existing: Json, owner: Owner, now: datetime)
         return None
     differences = drift_of(desired, owner, existing, before.unmanaged if before else None)
     often = exhausted(record.corrections, now)
-    return decide(differences, desired.spec.drift, existing, exhausted=often, now=now)
+    decided = decide(differences, desired.spec.drift, existing, exhausted=often, now=now)
+    # One that a check found unhealthy is left to a person: its job would apply Flux again, unasked.
+    return uncorrected(decided, f"not corrected while {record.finding}") if record.finding else decided
 
 
 def _compared(

@@ -247,6 +247,20 @@ def test_a_deployment_that_fails_after_the_installation_is_not_ready() -> None:
     cloud.run(until=lambda: record(cloud).phase is Phase.READY)
 
 
+@pytest.mark.parametrize("name", ["source-controller", "kustomize-controller"])
+def test_a_controller_that_somebody_deletes_after_the_installation_is_installed_again(name: str) -> None:
+    cloud = ready(ENTRA)  # so that each wait ends its message
+    push(cloud, files(pool() + ENTRA))
+    cloud.run(until=lambda: record(cloud).job.step.name is Step.VERIFY)
+    controller = ObjectRef("apps/v1", "Deployment", name, "flux-system")
+    api(cloud).delete(api(cloud).get(controller) or {})
+    cloud.run(seconds=1200)
+    assert phases(cloud) == {"one": Phase.READY}
+    assert api(cloud).get(controller) is not None
+    reasons = [event.message for event in cloud.state.events("one", 30)]
+    assert any(f"the Deployment {name} in flux-system no longer exists in the cluster" in r for r in reasons)
+
+
 def test_a_namespace_that_is_being_deleted_is_waited_for_and_the_advice_finds_what_keeps_it() -> None:
     cloud = ready()
     world(cloud).delete(At(NAMESPACE, "flux-system"))

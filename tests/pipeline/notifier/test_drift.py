@@ -55,9 +55,12 @@ def test_a_tag_that_somebody_changes_is_one_message_with_the_diff_and_its_end_is
     swept(cloud)
     cloud.run(4 * 3600)
     assert len(titles(cloud)) == 1, "what stays as it is is announced once"
+    tag_by_hand(cloud, ONE, cost="c")
+    swept(cloud)
+    assert "\n-    cost: a\n+    cost: c" in cloud.channels.delivered["ops"][1].text, "another value is news"
     tag_by_hand(cloud, ONE, cost="a")
     swept(cloud)
-    assert titles(cloud)[1:] == ["example: 1 cluster as git has it again in eastus"]
+    assert titles(cloud)[2:] == ["example: 1 cluster as git has it again in eastus"]
 
 
 def test_drift_of_many_clusters_is_one_message_with_some_diffs_and_so_is_its_end() -> None:

@@ -84,6 +84,18 @@ def test_the_count_under_an_autoscaler_is_no_drift_and_its_record_is_not_read() 
     assert (drifted(record(cloud)), read) == ({}, [])
 
 
+def test_a_pool_that_somebody_stops_differs_in_its_power_state_which_no_job_changes() -> None:
+    cloud = ready(pool())
+    change_pool_by_hand(cloud, ONE, "apps", powerState={"code": "Stopped"})
+    sweep(cloud)
+    assert drifted(record(cloud)) == {"nodePools[apps].powerState": ('"Running"', '"Stopped"')}
+    (field,) = record(cloud).drift.fields  # type: ignore[union-attr]
+    assert field.left_alone
+    change_pool_by_hand(cloud, ONE, "apps", powerState={"code": "Running"})
+    sweep(cloud)
+    assert in_sync(cloud) == (True, "Done")
+
+
 def test_a_pool_that_somebody_deletes_is_missing() -> None:
     cloud = ready(pool())
     cloud.azure.delete_pool(ONE, "apps")

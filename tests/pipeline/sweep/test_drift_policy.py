@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.manifests.cluster.drift import DriftAction
 from shared.jobs.failures.errors import Unavailable
 from shared.jobs.messages import SweepPart
 from shared.jobs.record import Phase
@@ -18,6 +19,7 @@ from shared.pipeline.sweep import conclusions
 from shared.pipeline.sweep.activity import ActivityLog
 from shared.pipeline.sweep.sources import Sources
 from shared.ports.azure import PutCluster, Written
+from tests.support.checks import check
 from tests.support.one_cluster import ONE, cluster, files, pool, pools, ready, record, suspended
 from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.replaced_ports import on_azure
@@ -232,6 +234,24 @@ def test_a_crash_between_the_record_of_a_correction_and_its_message_loses_nothin
     assert died
     assert pools(cloud)["apps"]["count"] == 2
     assert (phases(cloud), record(cloud).corrections[0].times) == ({"one": Phase.READY}, 1)
+
+
+def test_drift_of_a_cluster_that_a_check_found_unhealthy_says_why_it_is_not_corrected() -> None:
+    policy = "  tags: {cost: a}\n" + CORRECT
+    cloud = ready(policy)
+    check(cloud)
+    push(cloud, files(policy) | {"platform/broken.yaml": b"kind: [unfinished"})
+    cloud.run()
+    check(cloud)
+    cloud.run(cloud.ports.config.unhealthy_seconds + 60)
+    assert record(cloud).finding == "FluxUnhealthy"
+    tag_by_hand(cloud, ONE, cost="b")
+    sweep(cloud)
+    found = record(cloud)
+    assert found.drift is not None
+    (field,) = found.drift.fields
+    assert (field.action, field.note) == (DriftAction.REPORT, "not corrected while FluxUnhealthy")
+    assert not found.job.active
 
 
 def test_a_suspended_cluster_is_not_corrected() -> None:

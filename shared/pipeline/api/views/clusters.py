@@ -7,10 +7,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.fleet.planning.plan import Item
+from shared.jobs.conditions import IN_SYNC
 from shared.jobs.gaps import Gaps
 from shared.jobs.health import problem_of
 from shared.jobs.recipes import STEPS
-from shared.jobs.record import READY, ClusterRecord, Running
+from shared.jobs.record import READY, ClusterRecord, Condition, Running, of_health
 from shared.jobs.reporting.diagnosis import NewestPlan
 from shared.jobs.reporting.summary import ClusterSummary, summary_of
 from shared.pipeline.api import schema
@@ -155,7 +156,7 @@ def cluster_view(
 ) -> schema.ClusterSummary:
     """Return a cluster as it is now; ``item`` is its part of the newest plan.
 
-    A sweep saves nothing of a cluster that is as it was verified: the list of its subscription says when.
+    A sweep saves nothing of a cluster that is as its record says: the list of its subscription says when.
     """
     job, spec = record.job, record.document["spec"]
     listed = sweep.listed_at(spec["subscriptionId"])
@@ -189,8 +190,7 @@ def cluster_view(
         "nodes": running.nodes,
         "fluxRevision": running.flux_revision,
         "conditions": [
-            condition_of(each, listed if each.type == READY and each.status else None)
-            for each in record.conditions
+            condition_of(each, listed if _is_confirmed(each, record) else None) for each in record.conditions
         ],
         "retirements": retirements_of(record, now),
         "createdAt": iso(record.created),
@@ -215,6 +215,17 @@ def events_view(name: str, limit: int, before: datetime | None, ports: Ports) ->
         events += [event for event in same_moment if event.at >= since and event not in events]
         next_before = last.isoformat()
     return {"name": name, "events": [event_of(event) for event in events], "next": next_before}
+
+
+def _is_confirmed(condition: Condition, record: ClusterRecord) -> bool:
+    """Return whether a list confirms a condition of a cluster that no job works on.
+
+    That is ``InSync``, and ``Ready`` where the list is what shows that it is so, or is not.
+    """
+    if not record.idle or condition.status is None:
+        return False
+    found = bool(record.finding) and not of_health(record.finding)
+    return condition.type == IN_SYNC or (condition.type == READY and (bool(condition.status) or found))
 
 
 def _difference(record: ClusterRecord) -> str:

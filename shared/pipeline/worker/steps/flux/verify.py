@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import timedelta
 from urllib.parse import urlsplit
 
 from shared.fleet.drift.differences import drift_of, unmanaged_names
@@ -18,6 +20,7 @@ from shared.fleet.kubernetes.flux_readiness import (
     commit_of,
     readiness,
 )
+from shared.fleet.kubernetes.inventory import INVENTORY, listed_in
 from shared.fleet.kubernetes.rollout import unfinished
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.drift import Verified
@@ -31,6 +34,10 @@ from shared.pipeline.worker.steps.flux.sync import request_of
 from shared.ports import FleetConfig, KubernetesApi
 from shared.ports.azure import GetCluster
 
+PATIENCE = timedelta(minutes=2)
+"""After so long without progress it is looked whether Flux is still there."""
+_OF_FLUX = ("Deployment", flux_objects.NAMESPACE)
+
 
 def verify(context: StepContext) -> Outcome:
     """Wait until Flux has applied the commit of the job, or a newer one, and the nodes are up to date."""
@@ -41,13 +48,13 @@ def verify(context: StepContext) -> Outcome:
         return rollout_wait(context, rollouts)
     source = _readiness(context, api, flux_objects.SOURCE)
     if not isinstance(source, Ready):
-        return _not_ready(context, flux_objects.SOURCE, source)
+        return _deleted(context, deployments, api) or _not_ready(context, flux_objects.SOURCE, source)
     stale = _older_commit(context, source.revision)
     if stale:
         return stale
     applied = _readiness(context, api, flux_objects.KUSTOMIZATION)
     if not isinstance(applied, Ready):
-        return _not_ready(context, flux_objects.KUSTOMIZATION, applied)
+        return _deleted(context, deployments, api) or _not_ready(context, flux_objects.KUSTOMIZATION, applied)
     if applied.revision != source.revision and not _follows(context, applied.revision):
         progress = Progressing(
             f"it applied {applied.revision or 'nothing'}, the source is at {source.revision}"
@@ -82,6 +89,16 @@ def _verified(context: StepContext, existing: Json) -> Verified:
 def _readiness(context: StepContext, api: KubernetesApi, ref: ObjectRef) -> Readiness | None:
     live = api.get(ref)
     return None if live is None else readiness(live, request_of(context))
+
+
+def _deleted(context: StepContext, deployments: Sequence[Json], api: KubernetesApi) -> Restart | None:
+    """Return the restart for a Deployment of Flux that somebody deleted; it is looked for after a while."""
+    if context.ports.clock() - context.job.step.last_progress < PATIENCE:
+        return None
+    inventory = api.get(INVENTORY) or {}
+    installed = {ref for ref in listed_in(inventory) if (ref.kind, ref.namespace) == _OF_FLUX}
+    lacking = sorted(installed - set(map(flux_objects.ref_of, deployments)), key=str)
+    return Restart(f"the {lacking[0]} no longer exists in the cluster") if lacking else None
 
 
 def _not_ready(context: StepContext, ref: ObjectRef, found: Readiness | None) -> Outcome:
