@@ -26,7 +26,7 @@ class Gaps:
         """Of a fleet, a commit and the time of its push, when the tables knew of its webhook."""
         self._counted: defaultdict[str, list[tuple[str, datetime]]] = defaultdict(list)
         self._purged: list[tuple[str, datetime]] = []
-        """The fleets that are purged now, and before when each may forget what was announced."""
+        """The fleets that are purged now, and before when what was announced may be gone."""
 
     def announced(self, cloud: MemoryCloud, commit: str, pushed: datetime | None) -> None:
         """Note that a webhook was accepted, if the tables have it: one that they lack may count as lost."""
@@ -36,7 +36,7 @@ class Gaps:
 
     @contextmanager
     def purging(self, cloud: MemoryCloud, at: datetime) -> Iterator[None]:
-        """Excuse, from the beginning of a purge, what it forgets because that is old by its clock."""
+        """Excuse, from the beginning of a purge, what it removes because that is old by its clock."""
         fleet, before = cloud.ports.config.fleet, at - RETENTION
         self._purged.append((fleet, before))
         try:
