@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from localcloud.azure.world.azure_engine import key_of
 from shared.fleet.resource_ids import ClusterId, GroupId
+from shared.jobs.record import ClusterRecord
 from shared.ports import FleetRecord
 from simulation.desired_state import DesiredFleet
 
@@ -29,6 +30,8 @@ class FleetHistory:
         self.pushed_at = LONG_AGO
         self._moved_at: list[datetime] = []
         self.approved: defaultdict[str, set[str]] = defaultdict(set)
+        self.reviewed: defaultdict[str, dict[str, datetime]] = defaultdict(dict)
+        """When a review approved the removal of each cluster by a commit: of those that existed before."""
         self._desired: dict[str, DesiredFleet] = {}
 
     def add(self, commit: str, desired: DesiredFleet) -> None:
@@ -75,6 +78,14 @@ class FleetHistory:
         """Record that a cluster is created again: earlier approvals of its delete no longer apply."""
         for names in self.approved.values():
             names.discard(name)
+        for reviewed in self.reviewed.values():
+            reviewed.pop(name, None)
+
+    def approved_of(self, commit: str, records: Iterable[ClusterRecord]) -> frozenset[str]:
+        """Return whose deletes were approved at a commit; ``records`` are the clusters as they are now."""
+        created = {record.name: record.created for record in records}
+        reviewed = self.reviewed[commit].items()
+        return frozenset(self.approved[commit] | {n for n, at in reviewed if created.get(n, LONG_AGO) < at})
 
 
 @dataclass

@@ -137,6 +137,7 @@ class Simulation:
         self.loop.azure.engine.timings = TIMINGS
         self.loop.azure.engine.accepted = ObservedWrites(self._invariants)
         self.loop.on_delivery = self._invariants.messages.delivered
+        self.loop.on_purge = self._invariants.gaps.purging
         self._scene = scene = Scene(
             self.loop, history, {each.cloud: each for each in self._operators.values()}, kinds
         )

@@ -148,18 +148,13 @@ class Reviewers:
         return next(pull for pull in self._github.listed(state="all") if pull.number == story.number)
 
     def _note(self, story: Story) -> None:
-        """Note which deletes the reviews of a merged pull request approve now.
-
-        One without a record is among them: tables that are restored may have its record again.
-        """
+        """Note that the reviews of a merged pull request approve its deletes now, of clusters that exist."""
         pull = self._pull(story)
         review = approving(self._github.reviews.of(story.number), pull.sha) if pull.merged else None
         if review is None:
             return
-        records = {name: self._cloud.state.cluster(name) for name in story.removed}
-        names = {name for name, r in records.items() if r is None or r.created < review.at}
-        self._operators.history.approved[pull.merge_commit] |= names
-        self._loop.log("    which approves %s of %s", sorted(names), pull.merge_commit[:8])
+        self._operators.history.reviewed[pull.merge_commit] |= dict.fromkeys(story.removed, review.at)
+        self._loop.log("    which approves %s of %s", sorted(story.removed), pull.merge_commit[:8])
 
     def _announce(self, pull: PullRecord) -> None:
         """Send the webhook of a review, never, once or twice."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import datetime
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.ports import FleetRecord
@@ -11,6 +13,8 @@ from simulation.invariants.context import Context
 from simulation.rule import RuleViolated
 
 RULE = "gaps"
+RETENTION = timedelta(days=7)
+"""For so long an announcement is stored: docs/architecture.md, "roadsteaddeliveries"."""
 
 
 class Gaps:
@@ -21,12 +25,26 @@ class Gaps:
         self._announced: dict[tuple[str, str, datetime], datetime] = {}
         """Of a fleet, a commit and the time of its push, when the tables knew of its webhook."""
         self._counted: defaultdict[str, list[tuple[str, datetime]]] = defaultdict(list)
+        self._purged: list[tuple[str, datetime]] = []
+        """The fleets that are purged now, and before when what was announced may be gone."""
 
     def announced(self, cloud: MemoryCloud, commit: str, pushed: datetime | None) -> None:
         """Note that a webhook was accepted, if the tables have it: one that they lack may count as lost."""
         if pushed is not None and cloud.state.announced_at(commit) == pushed:
             key = cloud.ports.config.fleet, commit, pushed
             self._announced.setdefault(key, self._context.loop.clock())
+
+    @contextmanager
+    def purging(self, cloud: MemoryCloud, at: datetime) -> Iterator[None]:
+        """Excuse, from the beginning of a purge, what it removes because that is old by its clock."""
+        fleet, before = cloud.ports.config.fleet, at - RETENTION
+        self._purged.append((fleet, before))
+        try:
+            yield
+        finally:
+            self._purged.remove((fleet, before))
+            for key in [key for key in self._announced if key[0] == fleet and key[2] < before]:
+                del self._announced[key]
 
     def saved(self, cloud: MemoryCloud, before: FleetRecord, after: FleetRecord) -> None:
         """Check a version of the fleet's record."""
@@ -45,8 +63,8 @@ class Gaps:
         if (gap.commit, pushed) in counted:
             raise RuleViolated(RULE, f"{what} is counted as a gap twice")
         known = self._announced.get((fleet, gap.commit, pushed))
-        kept = cloud.state.announced_at(gap.commit) == pushed  # what is months old may have been purged
-        if known is not None and kept and known < self._context.loop.actor.since:
+        purged = any(of == fleet and pushed < before for of, before in self._purged)
+        if known is not None and not purged and known < self._context.loop.actor.since:
             raise RuleViolated(RULE, f"{what} is counted as a gap, and was announced before")
         counted.append((gap.commit, pushed))
 

@@ -92,7 +92,8 @@ class Records:
                 "unrequested delete", f"{name} is deleted, and {commit[:8]} does not remove it"
             )
         self._not_superseded(cloud, name, commit, wanted=False)
-        approved = history.approved[commit]
+        records = cloud.state.clusters()
+        approved = history.approved_of(commit, records)
         if name in approved:
             return
         if before.document["spec"].get("deletionProtection"):
@@ -102,7 +103,7 @@ class Records:
         if not self._exists(before, fleet):
             return
         place = (fleet, commit, history.place(commit), self._context.replaced[fleet])
-        others = [r for r in cloud.state.clusters() if r.name not in desired.clusters and not r.deleting]
+        others = [r for r in records if r.name not in desired.clusters and not r.deleting]
         self._deleted[place].add(name)
         removed = ({r.name for r in others if self._exists(r, fleet)} | self._deleted[place]) - approved
         if len(removed) > desired.budget:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import pytest
 
+from localcloud.tables.memory_state import MemoryState
 from shared.pipeline.planner import missed_heads, planner
 from simulation.actors.kinds import LOST_WEBHOOKS
 from tests.simulation.mutations import mutation
@@ -30,8 +32,20 @@ def a_webhook_that_came_counts_as_lost(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(missed_heads, "is_announced", lambda *_: False)
 
 
+def an_announcement_is_forgotten_once_it_is_read(patch: pytest.MonkeyPatch) -> None:
+    original = MemoryState.announced_at
+
+    def announced_at(self: MemoryState, head: str) -> datetime | None:
+        at = original(self, head)
+        self._announced.pop(head, None)
+        return at
+
+    patch.setattr(MemoryState, "announced_at", announced_at)
+
+
 GAP_MUTATIONS = (
     mutation(a_lost_webhook_is_not_counted, LOST_WEBHOOKS, "gaps"),
     mutation(a_head_is_counted_with_each_of_its_plans, "", "gaps"),
     mutation(a_webhook_that_came_counts_as_lost, "", "gaps"),
+    mutation(an_announcement_is_forgotten_once_it_is_read, "", "gaps"),
 )

@@ -1,0 +1,75 @@
+"""The rule about repaired gaps: only a purge that was due excuses one whose push was announced."""
+
+from __future__ import annotations
+
+import random
+from datetime import timedelta
+
+import pytest
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.gaps import FoundBy, Gap, Gaps
+from shared.ports import FleetRecord
+from simulation.desired_state import DesiredFleet
+from simulation.event_loop import Actor, EventLoop
+from simulation.history import AzureHistory, FleetHistory
+from simulation.invariants.context import Context
+from simulation.invariants.gaps import Gaps as Rule
+from simulation.oracle import Oracle
+from simulation.rule import RuleViolated
+
+COMMIT = "c" * 40
+
+
+class Announced:
+    """A fleet whose head was announced a minute ago, and the rule that noted it."""
+
+    def __init__(self) -> None:
+        self.cloud = MemoryCloud()
+        self.loop = EventLoop(random.Random(0), [self.cloud], verbose=False)
+        history = FleetHistory()
+        history.add(COMMIT, DesiredFleet())
+        history.moved(COMMIT, self.loop.clock())
+        oracle, azure = Oracle(self.loop.azure, self.cloud.kubernetes), AzureHistory(self.loop.clock)
+        self.rule = Rule(Context(self.loop, oracle, azure, {self.cloud.ports.config.fleet: history}))
+        pushed = history.moved_at(COMMIT)
+        self.cloud.state.remember_delivery("a webhook", self.loop.clock(), head=COMMIT, pushed=pushed)
+        self.rule.announced(self.cloud, COMMIT, pushed)
+        self.cloud.clock.advance(60)
+
+    def forget(self) -> None:
+        """Remove the announcement from the tables, as a purge does."""
+        assert self.cloud.state.prune_deliveries(self.loop.clock()) == 2
+
+    def count(self) -> None:
+        """Count the head as a gap, by a function that begins now."""
+        before = FleetRecord(planning=COMMIT)
+        gap = Gap(COMMIT, self.loop.clock(), FoundBy.TIMER)
+        with self.loop.as_actor(Actor(self.loop.clock())):
+            self.rule.saved(self.cloud, before, FleetRecord(planning=COMMIT, gaps=Gaps(1, gap)))
+
+
+def test_a_head_that_was_announced_is_no_gap_although_the_tables_lost_that() -> None:
+    fleet = Announced()
+    fleet.forget()
+    with pytest.raises(RuleViolated, match="was announced before"):
+        fleet.count()
+
+
+@pytest.mark.parametrize("during", [True, False])
+def test_a_purge_a_week_later_excuses_a_gap_from_its_beginning_on(*, during: bool) -> None:
+    fleet = Announced()
+    with fleet.rule.purging(fleet.cloud, fleet.loop.clock() + timedelta(days=8)):
+        fleet.forget()
+        if during:
+            fleet.count()
+    if not during:
+        fleet.count()
+
+
+def test_a_purge_that_was_not_due_excuses_no_gap() -> None:
+    fleet = Announced()
+    with fleet.rule.purging(fleet.cloud, fleet.loop.clock() + timedelta(days=6)):
+        fleet.forget()
+    with pytest.raises(RuleViolated):
+        fleet.count()
