@@ -2,8 +2,9 @@
 
 A fleet of Ready clusters is swept as it is, after somebody changed a tag of a hundredth of its clusters, and
 after somebody stopped them too. Counted are the calls to Azure next to the lower bound, which is the pages of
-the lists, and the calls to the state. Seconds are of the processor, and megabytes what the process holds at
-most.
+the lists, and the calls to the state, of which one returns a thousand rows at most. Seconds are of the
+processor, megabytes what the process holds at most; next to them is what reading the lists and the rows alone
+takes, with the same Azure in memory.
 """
 
 from __future__ import annotations
@@ -23,9 +24,12 @@ from shared.fleet.drift.live_digest import live_digest
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.drift import Verified
 from shared.pipeline.outbox import request_whole_sweep
+from shared.pipeline.sweep.lists import read_list
 from tests.support.one_cluster import ONE, ready, record
 
 LATER = 600.0
+ROWS = 1000
+"""Of a query of tables, in one answer."""
 EVERY = 100
 """Of so many clusters one is changed by hand."""
 
@@ -41,6 +45,7 @@ class Sweep:
     found: int
     drifted: int
     seconds: float
+    requests: int
 
 
 def fleet_of(clusters: int, subscriptions: int) -> MemoryCloud:
@@ -88,7 +93,23 @@ def measure(cloud: MemoryCloud) -> Sweep:
     found = sum(bool(summary.finding) for summary in summaries)
     drifted = sum(bool(summary.drifted) for summary in summaries)
     pages = sum(-(-number // size) for number in counted.values())
-    return Sweep(calls, pages, state.calls, messages, found, drifted, time.process_time() - began)
+    seconds = time.process_time() - began
+    requests = state.calls.total() + sum(rows // ROWS for rows in state.records.values())
+    return Sweep(calls, pages, state.calls, messages, found, drifted, seconds, requests)
+
+
+def read_alone(cloud: MemoryCloud) -> float:
+    """Read what a sweep has to read, and conclude nothing; return the seconds."""
+    began = time.process_time()
+    for subscription in cloud.azure.engine.subscriptions:
+        read_list(subscription, cloud.ports)
+    cloud.state.summaries()
+    return time.process_time() - began
+
+
+def megabytes() -> float:
+    """Return what the process has held at most."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def tag_some(cloud: MemoryCloud) -> int:
@@ -112,6 +133,8 @@ def main() -> None:
     given = [int(each) for each in sys.argv[1:]]
     clusters, subscriptions = [*given, *(10_000, 250)[len(given) :]]
     cloud = fleet_of(clusters, subscriptions)
+    print(f"{clusters} clusters in {subscriptions} subscriptions, before: {megabytes():.0f} MB")
+    print(f"  reading alone: {read_alone(cloud):.1f} s, {megabytes():.0f} MB")
     changes = {"as it is": None, "with drift of one of a hundred": tag_some, "and those stopped": stop_some}
     for what, change in changes.items():
         if change is not None:
@@ -119,11 +142,10 @@ def main() -> None:
         sweep = measure(cloud)
         azure = ", ".join(f"{name} {number}" for name, number in sorted(sweep.azure.items()))
         state = ", ".join(f"{name} {number}" for name, number in sorted(sweep.calls.items()))
-        megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f"{clusters} clusters in {subscriptions} subscriptions, {what}:")
+        print(f"{what}: {sweep.seconds:.1f} s, {megabytes():.0f} MB")
         print(f"  {sweep.found} found, {sweep.drifted} differ from git")
         print(f"  calls to Azure: {azure}; pages of the lists: {sweep.pages}; messages: {sweep.messages}")
-        print(f"  calls to the state: {state}; {sweep.seconds:.1f} s, {megabytes:.0f} MB")
+        print(f"  calls to the state: {state}; requests of tables: {sweep.requests}")
 
 
 if __name__ == "__main__":
