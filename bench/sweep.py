@@ -3,7 +3,7 @@
 A fleet of Ready clusters is swept as it is, after somebody changed a tag of a hundredth of its clusters, and
 after somebody stopped them too. Counted are the calls to Azure next to the lower bound, which is the pages of
 the lists, and the calls to the state, of which one returns a thousand rows at most. Seconds are of the
-processor, megabytes what the process holds at most; next to them is what reading the lists and the rows alone
+processor, megabytes the most that the process has; next to them is what reading the lists and the rows alone
 takes, with the same Azure in memory.
 """
 
@@ -108,7 +108,7 @@ def read_alone(cloud: MemoryCloud) -> float:
 
 
 def megabytes() -> float:
-    """Return what the process has held at most."""
+    """Return the most memory that the process has had."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
