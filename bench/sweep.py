@@ -2,9 +2,9 @@
 
 A fleet of Ready clusters is swept as it is, after somebody changed a tag of a hundredth of its clusters, and
 after somebody stopped them too. Counted are the calls to Azure next to the lower bound, which is the pages of
-the lists, and the calls to the state, of which one returns a thousand rows at most. Seconds are of the
-processor, megabytes the most that the process has; next to them is what reading the lists and the rows alone
-takes, with the same Azure in memory.
+the lists, and the calls to the state, of which one returns a thousand entities at most. Seconds are of the
+processor, megabytes the most that the process has; next to them is what reading the lists and the records
+alone takes, with the same Azure in memory.
 """
 
 from __future__ import annotations
