@@ -215,7 +215,7 @@ def of_fleet(summaries: Sequence[ClusterSummary], gaps: Gaps) -> Iterator[Measur
     for kind in (READY, IN_SYNC, *HealthCondition, STALLED):
         for status, name in ((True, "True"), (False, "False"), (None, "Unknown")):
             yield Measurement(CONDITIONS, statuses[kind, status], {"condition": kind, "status": name})
-    for action in (DriftAction.REPORT, DriftAction.CORRECT, MORE):
+    for action in (*(each for each in DriftAction if each is not DriftAction.IGNORE), MORE):
         fields = sum(detail.drift.get(action, 0) for detail in details)
         yield Measurement(DRIFT, fields, {"policy": action})
     yield Measurement(GAPS, gaps.count)
