@@ -234,6 +234,11 @@ def of_health(finding: str) -> bool:
     return finding in _OF_HEALTH
 
 
+def finding_of_sweep(finding: str) -> str:
+    """Return the finding of a record as far as sweeps decide it: that of a check ends with a check."""
+    return "" if of_health(finding) else finding
+
+
 _STORED = TypeAdapter(ClusterRecord)
 
 

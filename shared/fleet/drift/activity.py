@@ -22,11 +22,15 @@ _FAILED = ("failed", "canceled", "cancelled")
 
 @dataclass(frozen=True)
 class Activity:
-    """A write of somebody: who (an address, or the id of an app), to which resource, and when."""
+    """A write of somebody: who (an address, or the id of an app), to which resource, and when.
+
+    ``operation`` is Azure's name of it, in lower case.
+    """
 
     resource: str
     caller: str
     at: datetime
+    operation: str = ""
 
 
 @dataclass(frozen=True)
@@ -42,12 +46,33 @@ def writes_in(events: Iterable[Json]) -> list[Activity]:
     found = []
     for event in events:
         caller, resource, moment = (event.get(name) for name in ("caller", "resourceId", "eventTimestamp"))
-        if not (caller and resource and moment) or _READS.search(_value(event, "operationName")):
+        operation = _value(event, "operationName")
+        if not (caller and resource and moment) or _READS.search(operation):
             continue
         if _value(event, "status").lower() not in _FAILED:
             at = datetime.fromisoformat(str(moment))
-            found.append(Activity(str(resource).lower(), str(caller)[:CALLER_LIMIT], at))
+            who = str(caller)[:CALLER_LIMIT]
+            found.append(Activity(str(resource).lower(), who, at, operation.lower()))
     return found
+
+
+def done_by(
+    writes: Iterable[Activity], cluster: str, operation: str, after: datetime, until: datetime
+) -> Change | None:
+    """Return who last did something to a cluster between two times, None for nobody.
+
+    ``operation`` is the end of Azure's name of it, in lower case. It is the act itself, so only its caller is
+    named.
+    """
+    own = [
+        each
+        for each in writes
+        if each.resource == cluster.lower()
+        and each.operation.endswith(operation)
+        and after < each.at <= until
+    ]
+    last = max(own, key=lambda each: each.at, default=None)
+    return Change(last.caller, last.at) if last else None
 
 
 def changed_by(
