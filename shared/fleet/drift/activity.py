@@ -16,6 +16,7 @@ from shared.fleet.json_tree import Json
 NAMED = 3
 CALLER_LIMIT = 100
 _POOL = re.compile(r"nodePools\[([^\]]+)\]")
+_WINDOW = re.compile(r"maintenanceWindows\[([^\]]+)\]")
 _READS = re.compile(r"/(read|list\w*credential/action|runcommand/action|accessprofiles/.*)$", re.IGNORECASE)
 _FAILED = ("failed", "canceled", "cancelled")
 
@@ -75,6 +76,11 @@ def done_by(
     return Change(last.caller, last.at) if last else None
 
 
+def is_of_window(path: str) -> bool:
+    """Return whether a field is one of a maintenance window."""
+    return _WINDOW.match(path) is not None
+
+
 def changed_by(
     writes: Sequence[Activity],
     cluster: str,
@@ -86,11 +92,15 @@ def changed_by(
     """Return who wrote to the resource of a field between two times, the last one first; None for nobody.
 
     ``cluster`` is the ARM id of the cluster. A node pool is written by itself, or with its cluster; ``pools``
-    are the names in Azure of the pools of the manifest: one that was replaced has another name there.
+    are the names in Azure of the pools of the manifest: one that was replaced has another name there. A
+    maintenance window is written by itself alone.
     """
     resource, pool = cluster.lower(), _POOL.match(path)
     names = pools.get(pool[1], [pool[1]]) if pool else []
     places = {resource, *(f"{resource}/agentpools/{name.lower()}" for name in names)}
+    window = _WINDOW.match(path)
+    if window:
+        places = {f"{resource}/maintenanceconfigurations/{window[1].lower()}"}
     own = sorted(
         (each for each in writes if each.resource in places and after < each.at <= until),
         key=lambda each: each.at,

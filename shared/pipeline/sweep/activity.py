@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from shared.fleet.drift.activity import Activity, Change, changed_by, done_by, writes_in
+from shared.fleet.drift.activity import Activity, Change, changed_by, done_by, is_of_window, writes_in
 from shared.fleet.resource_ids import SubscriptionId
 from shared.jobs.drift import ASKED_AGAIN, DriftedField, moment
 from shared.jobs.failures.errors import (
@@ -67,15 +67,15 @@ class ActivityLog:
 
         For a value that an earlier sweep saw already, and for a cluster of which the last list decided
         nothing, it is the list before that one, and some hours at least. ``record`` is the one before the
-        comparison: a list showed nothing of a cluster that was not Ready. No sweep and no check moves the
-        time at which the last job began to verify the cluster.
+        comparison: a list showed nothing of a cluster that was not Ready, and none has maintenance windows.
+        No sweep and no check moves the time at which the last job began to verify the cluster.
         """
         cluster, seen = record.desired.id, field.live_since or now
         listing, times = self._listing(record), [now - LONGEST, record.job.step.since]
         before = min(seen - ASKED_AGAIN, (listing.before or seen) - LATE)
         if seen < now:
             times.append(before)
-        elif listing.at and not finding_of_sweep(record.finding):
+        elif listing.at and not finding_of_sweep(record.finding) and not is_of_window(field.path):
             times.append(before if record.name in listing.undecided else listing.at - LATE)
         writes, after = self._writes(cluster.subscription.lower()), max(times)
         return changed_by(writes, cluster.resource, field.path, pools, after, seen)

@@ -119,7 +119,8 @@ def _turned(record: ClusterRecord, found: Found | None, now: datetime) -> tuple[
         after = replace(after, job=replace(after.job, next_run=next_run))
         if isinstance(found.error, ClusterMissing):
             # What ran, what the cluster had beyond git, and its address are no part of another in its place.
-            after = replace(after, verified=None, running=None, inside=None, api_server=None, drift=None)
+            after = replace(after, verified=None, running=None, inside=None, windows=())
+            after = replace(after, api_server=None, drift=None)
     after = apply_finding(after, found.error if found else None, now)
     log.warning("%s: %s", record.name, found.error if found else "as it was verified again")
     return after, list(events_between(record, after, outcome))
@@ -134,6 +135,7 @@ def _decided(record: ClusterRecord, existing: Json, owner: Owner, now: datetime)
     if busy(existing["properties"]) or desired.problem:
         return None
     differences = drift_of(desired, owner, existing, before.unmanaged if before else None)
+    differences += record.windows
     often = exhausted(record.corrections, now)
     decided = decide(differences, desired.spec.drift, existing, exhausted=often, now=now)
     # One that a check found unhealthy is left to a person: its job would apply Flux again, unasked.
