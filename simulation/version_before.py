@@ -32,6 +32,7 @@ ADDED_FIELDS = (
     "drift",
     "corrections",
     "inside",
+    "windows",
 )
 """What a record of the version before does not have."""
 ADDED_TO_CONDITIONS = ("observed_generation", "verified")

@@ -46,6 +46,11 @@ def changed(field: schema.DriftedField) -> str:
 
 def _cluster(cluster: schema.DriftedCluster, now: datetime) -> Iterator[RenderableType]:
     fields = cluster["fields"]
+    if cluster["finding"]:
+        yield Text(f"{cluster['name']}: {cluster['finding']}", style="red")
+    if not fields:
+        yield Text("")
+        return
     yield from diff_lines(cluster["name"], (Sides(e["path"], e["git"], e["live"]) for e in fields))
     for each in fields:
         source = f"set in {each['source']}" if each["source"] else ""

@@ -54,7 +54,12 @@ class DriftedField:
 
 def change_text(by: str, at: datetime | None) -> str:
     """Return ``may have been changed 2026-01-31 02:14 UTC by ann@example.com``, "" without a time."""
-    return f"may have been changed {at.astimezone(UTC):%Y-%m-%d %H:%M} UTC by {by}" if at else ""
+    return f"may have been changed {moment(at)} by {by}" if at else ""
+
+
+def moment(at: datetime) -> str:
+    """Return a time as a sentence has it."""
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 @dataclass(frozen=True)

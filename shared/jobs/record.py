@@ -18,6 +18,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from shared.fleet.desired import Desired
+from shared.fleet.drift.differences import Difference
 from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.kubernetes.inside import Inside
 from shared.jobs import stored_forms
@@ -115,7 +116,8 @@ class ClusterRecord:
 
     ``verified`` is how Azure showed the cluster when it was compared with git last, None before that;
     ``drift`` are the fields that differed, None for none. ``corrections`` are those of this generation.
-    ``inside`` is what the last check that could read it found inside it, None before that.
+    ``inside`` is what the last check that could read it found inside it, None before that. ``windows`` are
+    the fields in which the last check that could read them found the maintenance windows to differ.
     """
 
     name: str
@@ -145,6 +147,7 @@ class ClusterRecord:
     drift: Drift | None = None
     corrections: tuple[Correction, ...] = ()
     inside: Inside | None = None
+    windows: tuple[Difference, ...] = ()
     etag: str = field(default="", compare=False)
 
     @property
@@ -232,6 +235,11 @@ class ClusterRecord:
 def of_health(finding: str) -> bool:
     """Return whether a finding is that of a check inside the cluster, and not of a sweep."""
     return finding in _OF_HEALTH
+
+
+def finding_of_sweep(finding: str) -> str:
+    """Return the finding of a record as far as sweeps decide it: that of a check ends with a check."""
+    return "" if of_health(finding) else finding
 
 
 _STORED = TypeAdapter(ClusterRecord)

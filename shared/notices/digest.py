@@ -38,9 +38,13 @@ class Links:
 
 @dataclass(frozen=True)
 class Group:
-    """Facts of one kind, with one class of error, in one region."""
+    """Facts of one kind, with one class of error, in one region.
+
+    ``began``: these are ends of problems that began in the same digest, and have what each of them was.
+    """
 
     facts: tuple[Notice, ...]
+    began: bool = False
 
     @property
     def title(self) -> str:
@@ -53,8 +57,11 @@ class Group:
             if first.became == first.kind:
                 return f"{what} {about.begins} for another reason{place}"
             return f"{what}: {first.kind} became {first.became}{place}"
-        why = f": {first.reason}" if first.reason and not first.over else ""
-        return f"{what} {about.over if first.over else about.begins}{place}{why}"
+        if first.over and not self.began:
+            return f"{what} {about.over}{place}"
+        why = f": {first.reason}" if first.reason else ""
+        now = f"; now {about.over}" if first.over else ""
+        return f"{what} {about.begins}{place}{why}{now}"
 
     @property
     def severity(self) -> Severity:
@@ -120,8 +127,8 @@ def messages(
 ) -> Sequence[Outgoing]:
     """Return the messages of a digest, each with a text of at most ``limit`` bytes.
 
-    Every message names all of its facts: what begins and is over in the same digest is one line. Without
-    ``together``, each group is a message.
+    Every message names all of its facts: what begins and is over in the same digest is one part, which says
+    both. Without ``together``, each group is a message.
     """
     groups = _groups(facts)
     several = [groups] if together else [[group] for group in groups]
@@ -145,12 +152,17 @@ def _absorbed(facts: Sequence[Notice]) -> Mapping[str, Sequence[str]]:
 
 
 def _groups(facts: Sequence[Notice]) -> Sequence[Group]:
-    absorbed = {each for ids in _absorbed(facts).values() for each in ids}
-    groups: defaultdict[tuple[bool, str, tuple[str, str, str]], list[Notice]] = defaultdict(list)
+    absorbing, by_id = _absorbed(facts), {fact.id: fact for fact in facts}
+    absorbed = {each for ids in absorbing.values() for each in ids}
+    groups: defaultdict[tuple[bool, bool, str, tuple[str, str, str]], list[Notice]] = defaultdict(list)
     for fact in facts:
-        if fact.id not in absorbed:
-            groups[(fact.over, fact.became, fact.group)].append(fact)
-    found = [Group(tuple(group)) for group in groups.values()]
+        if fact.id in absorbing:
+            (began,) = absorbing[fact.id]
+            whole = replace(fact, detail=by_id[began].detail, diff=by_id[began].diff)
+            groups[(True, True, fact.became, fact.group)].append(whole)
+        elif fact.id not in absorbed:
+            groups[(fact.over, False, fact.became, fact.group)].append(fact)
+    found = [Group(tuple(group), began) for (_, began, _, _), group in groups.items()]
     return sorted(found, key=lambda group: (-group.severity.rank, group.since))
 
 
@@ -176,7 +188,7 @@ def _pieces(group: Group, limit: int, links: Links) -> Iterator[Group]:
         return
     half = len(group.facts) // 2
     for some in (group.facts[:half], group.facts[half:]):
-        yield from _pieces(Group(some), limit, links)
+        yield from _pieces(Group(some, group.began), limit, links)
 
 
 def _bytes(group: Group, links: Links) -> int:

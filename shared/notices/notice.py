@@ -8,7 +8,7 @@ from datetime import datetime
 
 from shared.fleet.drift.yaml_diff import Sides, yaml_diff
 from shared.jobs.acts import by_whom
-from shared.jobs.drift import is_news
+from shared.jobs.drift import DriftedField, is_news
 from shared.jobs.failures.retry import DEFAULTS, Policies
 from shared.jobs.messages import Approval
 from shared.jobs.record import ClusterRecord, Phase
@@ -124,22 +124,29 @@ def drift_between(before: ClusterRecord, after: ClusterRecord) -> Notice | None:
     if after.drift is None:
         return replace(fact, over=True)
     fields = after.drift.fields
-    notes = "; ".join(["", *filter(None, (after.drift.waits, *dict.fromkeys(each.note for each in fields)))])
-    places = [f"# {each.path}: {each.source}" for each in fields if each.source]
+    notes = dict.fromkeys(each.note for each in fields if each.note)
+    more = filter(None, (after.drift.waits, *notes))
+    places = "\n".join(f"# {each.path}: {place}" for each in fields if (place := _place(each)))
+    below = _shortened(places, DIFF_LIMIT // 2)
     diff = yaml_diff(after.name, [Sides(each.path, each.git, each.live) for each in fields])
     return replace(
         fact,
-        detail=f"differs from git in {after.drift}{notes}"[:DETAIL_LIMIT],
+        detail="; ".join((f"differs from git in {after.drift}", *more))[:DETAIL_LIMIT],
         action=APPROVE if after.drift.to_approve else SEE_DRIFT,
-        diff=_shortened("\n".join([diff, *places])),
+        diff="\n".join(filter(None, (_shortened(diff, DIFF_LIMIT - len(below)), below))),
     )
 
 
-def _shortened(diff: str) -> str:
-    """Return the first lines of a diff; a longer one ends with dots."""
-    if len(diff) <= DIFF_LIMIT:
-        return diff
-    whole, _, _ = diff[: DIFF_LIMIT + 1].rpartition("\n")
+def _place(field: DriftedField) -> str:
+    """Return where git sets a value, and who may have changed it in Azure, and when."""
+    return "; ".join(filter(None, (field.source, field.change)))
+
+
+def _shortened(text: str, limit: int) -> str:
+    """Return the first lines of a text; a longer one ends with dots."""
+    if len(text) <= limit:
+        return text
+    whole, _, _ = text[: limit + 1].rpartition("\n")
     return f"{whole}\n..."
 
 

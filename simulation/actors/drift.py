@@ -27,11 +27,13 @@ from simulation.history import AzureHistory
 from simulation.oracle import Oracle, is_going, serves
 from simulation.rule import RuleViolated
 
-RULE = "drift"
+RULE, STATUS = "drift", "status of drift"
 ROUNDS, MOST = 5, 3
 """How often a field is changed by hand, and how often it is corrected at most."""
 OPERATION = timedelta(minutes=20)
 """By then an operation of Azure has ended."""
+LASTING = timedelta(minutes=45)
+"""By then a difference has lasted (30 minutes) and was reported."""
 BY_HAND = "by-hand"
 THE_CLUSTER = "the cluster"
 DELETIONS = 0.2
@@ -94,7 +96,38 @@ class Drift:
             self._sweep()
             for change in changes:
                 self._is_as_the_policy_says(change)
+        self._loop.run_until(self._loop.clock() + LASTING)
+        self._statuses_are_so()
         self._restore()
+        self._statuses_are_so()
+
+    def _statuses_are_so(self) -> None:
+        """Check the status of the newest commits: success unless a cluster differs for long."""
+        for cloud in self._loop.clouds:
+            shared = any(
+                each is not cloud and each.repository is cloud.repository for each in self._loop.clouds
+            )
+            if shared:
+                continue
+            commit, now = cloud.state.fleet().commit, self._loop.clock()
+            plan = cloud.state.plan(commit)
+            items = {item.cluster for item in plan.plan.items} if plan else set[str]()
+            lasting = [
+                record.name
+                for record in cloud.state.clusters()
+                if record.name in items
+                and record.phase is Phase.READY
+                and record.drift
+                and not record.job.active
+                for condition in record.conditions
+                if condition.type == "InSync" and now - condition.since >= LASTING
+            ]
+            for one in cloud.repository.statuses.latest(commit):
+                what = f"{cloud.ports.config.fleet}: the status of {commit[:8]} is {one.status.description}"
+                if lasting and one.status.state == "success":
+                    raise RuleViolated(STATUS, f"{what}, and {lasting[0]} has differed for long")
+                if not lasting and "differs from git" in one.status.description:
+                    raise RuleViolated(STATUS, f"{what}, and no cluster has differed for long")
 
     def _change(self, cloud: MemoryCloud, record: ClusterRecord) -> list[Change]:
         """Change a field or two of a cluster that is Ready or suspended."""

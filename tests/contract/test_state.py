@@ -9,6 +9,10 @@ from datetime import timedelta
 import pytest
 
 from shared.adapters.tables import TablesState, table_service
+from shared.fleet.drift.differences import Difference
+from shared.fleet.manifests.cluster.drift import DriftAction
+from shared.jobs.conditions import with_in_sync
+from shared.jobs.drift import Drift, DriftedField
 from shared.jobs.failures.errors import ClusterMissing, ReconcileError, Stale, Unavailable
 from shared.jobs.job import Contest, ContestKind, start_step
 from shared.jobs.outcomes import Fail, Wait
@@ -236,3 +240,18 @@ def test_a_summary_says_where_the_cluster_is_and_what_a_sweep_found(state: State
         lost.desired.id.subscription,
         lost.desired.id.resource_group,
     )
+
+
+def test_a_summary_says_since_when_a_cluster_differs_and_what_waits_for_an_approval(state: State) -> None:
+    field = DriftedField("tags.cost", '"a"', '"b"', NOW, action=DriftAction.APPROVE, effect="in place")
+    ready = replace(fresh(), observed_generation=1, phase=Phase.READY)
+    ready = replace(ready, job=replace(ready.job, active=False))
+    window = Difference("maintenanceWindows[a].maintenanceWindow.durationHours", 4, 8)
+    differs = replace(with_in_sync(ready, Drift(field, correction="id"), NOW), windows=(window,))
+    state.save(differs)
+    (summary,) = state.summaries()
+    assert summary == summary_of(differs)
+    assert (summary.differs_since, summary.to_approve) == (NOW, 1)
+    found = state.cluster(differs.name)
+    assert found is not None
+    assert (found.drift, found.windows) == (differs.drift, (window,))

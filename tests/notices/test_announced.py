@@ -62,7 +62,7 @@ def test_a_problem_that_ends_before_it_was_told_is_told_with_its_end() -> None:
     driver.run([fact("one"), fact("one", Kind.READY, 5)], after(3600))
     ((_, _, message),) = driver.sent
     assert set(message.facts) == {"failed:one:1", "failed:one:1:over"}
-    assert message.title == "f: 1 cluster no longer failed in westeurope"
+    assert message.title == "f: 1 cluster failed in westeurope: QuotaExceeded; now no longer failed"
 
 
 def test_a_problem_that_becomes_another_one_ends_for_whoever_was_told_of_it() -> None:

@@ -37,6 +37,29 @@ def test_a_message_says_what_where_since_when_why_what_next_and_where_to_look() 
     ]
 
 
+def test_what_is_over_within_one_digest_says_what_it_was_since_when_and_why_and_that_it_is_over() -> None:
+    problem = replace(fact("one", seconds=1), diff="-count: 3\n+count: 5")
+    other = fact("two", seconds=2)
+    ends = [end_of(problem, after(60), "verified"), end_of(fact("old", seconds=-600), after(61))]
+    (message,) = messages([problem, other, *ends], fleet="f", limit=12_000, links=LINKS)
+    assert message.title == "f: 1 cluster failed in westeurope: QuotaExceeded, and 2 more"
+    over = message.text.split("\n\n")[-1].splitlines()
+    assert over[:6] == [
+        "1 cluster failed in westeurope: QuotaExceeded; now no longer failed",
+        "Since 2026-03-01 12:00:01 UTC until 2026-03-01 12:01:00 UTC",
+        "Why: the cluster one: no vCPUs are left",
+        "Diff:",
+        "-count: 3",
+        "+count: 5",
+    ]
+    assert "Next: " not in "\n".join(over)
+    group = body_of(message)["groups"][-1]
+    assert (group["over"], group["facts"][0]["why"]) == (True, "the cluster one: no vCPUs are left")
+    told_before = message.text.split("\n\n")[1].splitlines()
+    assert told_before[0] == "1 cluster no longer failed in westeurope"
+    assert set(message.facts) == {each.id for each in (problem, other, *ends)}
+
+
 def test_a_diff_is_shown_where_there_is_one() -> None:
     changed = replace(fact("one"), diff="-count: 3\n+count: 5")
     (message,) = messages([changed], fleet="f", limit=12_000, links=LINKS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
 
@@ -18,8 +18,10 @@ from shared.jobs.conditions import with_in_sync
 from shared.jobs.record import ClusterRecord
 from shared.jobs.transitions import apply_comparison
 from shared.jobs.transitions.acceptance import accept_retry
+from shared.pipeline.planner import reporter
 from shared.pipeline.sweep import clusters, conclusions, lists, verdicts
 from simulation.actors.approved_corrections import RULE
+from simulation.actors.drift import STATUS
 from simulation.actors.kinds import SWEEPS
 from tests.simulation.mutations import Mutation, mutation
 
@@ -124,6 +126,10 @@ def an_approved_correction_is_not_started(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(apply_comparison, "released", lambda decided: decided)
 
 
+def a_difference_that_lasts_leaves_the_commit_a_success(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(reporter, "lasting_since", lambda _: datetime.min.replace(tzinfo=UTC))
+
+
 def _approval(remove: Callable[[pytest.MonkeyPatch], None]) -> Mutation:
     return mutation(remove, SWEEPS, RULE)
 
@@ -153,6 +159,7 @@ SWEEP_MUTATIONS = (
     _drift(a_deleted_node_pool_is_no_difference, "add-pool"),
     _drift(a_missing_cluster_is_never_created_again),
     _drift(a_missing_cluster_is_created_again_whatever_its_policy_says),
+    mutation(a_difference_that_lasts_leaves_the_commit_a_success, SWEEPS, STATUS),
     _approval(what_needs_an_approval_is_corrected_without_one),
     _approval(an_approval_counts_for_any_correction),
     _approval(an_approved_correction_is_not_started),

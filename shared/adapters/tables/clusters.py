@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -135,7 +136,7 @@ def _cluster(entity: Any) -> ClusterRecord:
 _SUMMARY = (
     *("uid", "phase", "step", "reason", "generation", "observedGeneration", "needsAction", "contested"),
     *("environment", "location", "subscription", "resourceGroup", "lost", "finding"),
-    *("digest", "drifted", "recreated", "toApprove"),
+    *("digest", "drifted", "recreated", "toApprove", "differsSince"),
 )
 
 
@@ -161,6 +162,7 @@ def _summary_columns(record: ClusterRecord) -> dict[str, Any]:
         "drifted": summary.drifted,
         "recreated": summary.recreated,
         "toApprove": summary.to_approve,
+        "differsSince": summary.differs_since.isoformat() if summary.differs_since else "",
     }
 
 
@@ -186,4 +188,9 @@ def _summary(entity: Entity) -> ClusterSummary:
         drifted=entity.get("drifted") or 0,
         recreated=bool(entity.get("recreated")),
         to_approve=entity.get("toApprove") or 0,
+        differs_since=_moment(entity.get("differsSince")),
     )
+
+
+def _moment(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None

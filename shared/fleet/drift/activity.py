@@ -16,17 +16,22 @@ from shared.fleet.json_tree import Json
 NAMED = 3
 CALLER_LIMIT = 100
 _POOL = re.compile(r"nodePools\[([^\]]+)\]")
+_WINDOW = re.compile(r"maintenanceWindows\[([^\]]+)\]")
 _READS = re.compile(r"/(read|list\w*credential/action|runcommand/action|accessprofiles/.*)$", re.IGNORECASE)
 _FAILED = ("failed", "canceled", "cancelled")
 
 
 @dataclass(frozen=True)
 class Activity:
-    """A write of somebody: who (an address, or the id of an app), to which resource, and when."""
+    """A write of somebody: who (an address, or the id of an app), to which resource, and when.
+
+    ``operation`` is Azure's name of it, in lower case.
+    """
 
     resource: str
     caller: str
     at: datetime
+    operation: str = ""
 
 
 @dataclass(frozen=True)
@@ -42,12 +47,38 @@ def writes_in(events: Iterable[Json]) -> list[Activity]:
     found = []
     for event in events:
         caller, resource, moment = (event.get(name) for name in ("caller", "resourceId", "eventTimestamp"))
-        if not (caller and resource and moment) or _READS.search(_value(event, "operationName")):
+        operation = _value(event, "operationName")
+        if not (caller and resource and moment) or _READS.search(operation):
             continue
         if _value(event, "status").lower() not in _FAILED:
             at = datetime.fromisoformat(str(moment))
-            found.append(Activity(str(resource).lower(), str(caller)[:CALLER_LIMIT], at))
+            who = str(caller)[:CALLER_LIMIT]
+            found.append(Activity(str(resource).lower(), who, at, operation.lower()))
     return found
+
+
+def done_by(
+    writes: Iterable[Activity], cluster: str, operation: str, after: datetime, until: datetime
+) -> Change | None:
+    """Return who last did something to a cluster between two times, None for nobody.
+
+    ``operation`` is the end of Azure's name of it, in lower case. It is the act itself, so only its caller is
+    named.
+    """
+    own = [
+        each
+        for each in writes
+        if each.resource == cluster.lower()
+        and each.operation.endswith(operation)
+        and after < each.at <= until
+    ]
+    last = max(own, key=lambda each: each.at, default=None)
+    return Change(last.caller, last.at) if last else None
+
+
+def is_of_window(path: str) -> bool:
+    """Return whether a field is one of a maintenance window."""
+    return _WINDOW.match(path) is not None
 
 
 def changed_by(
@@ -61,11 +92,15 @@ def changed_by(
     """Return who wrote to the resource of a field between two times, the last one first; None for nobody.
 
     ``cluster`` is the ARM id of the cluster. A node pool is written by itself, or with its cluster; ``pools``
-    are the names in Azure of the pools of the manifest: one that was replaced has another name there.
+    are the names in Azure of the pools of the manifest: one that was replaced has another name there. A
+    maintenance window is written by itself alone.
     """
     resource, pool = cluster.lower(), _POOL.match(path)
     names = pools.get(pool[1], [pool[1]]) if pool else []
     places = {resource, *(f"{resource}/agentpools/{name.lower()}" for name in names)}
+    window = _WINDOW.match(path)
+    if window:
+        places = {f"{resource}/maintenanceconfigurations/{window[1].lower()}"}
     own = sorted(
         (each for each in writes if each.resource in places and after < each.at <= until),
         key=lambda each: each.at,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
+from shared.jobs.conditions import IN_SYNC
 from shared.jobs.drift import Drift
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase
@@ -36,8 +38,9 @@ class ClusterSummary:
     ``lost`` and ``finding`` are those of the record. ``subscription`` and ``resource_group`` are where the
     cluster lives in Azure, "" in what the version before stored. ``digest`` is that of the cluster in Azure
     in which nothing differs from git, "" for none; ``drifted`` counts the fields that differ. ``recreated``
-    is that of the record. ``to_approve`` counts the corrections that wait for an approval. ``details``
-    are None where they were not asked for, and in what the version before stored.
+    is that of the record. ``to_approve`` counts the corrections that wait for an approval.
+    ``differs_since`` is since when a Ready cluster has differed from git, None for one that does not.
+    ``details`` are None where they were not asked for, and in what the version before stored.
     """
 
     name: str
@@ -60,6 +63,7 @@ class ClusterSummary:
     drifted: int = 0
     recreated: bool = False
     to_approve: int = 0
+    differs_since: datetime | None = None
 
     @property
     def idle(self) -> bool:
@@ -95,9 +99,16 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         drifted=record.drift.count if record.drift else 0,
         recreated=record.recreated,
         to_approve=len(record.drift.to_approve) if record.drift and record.idle else 0,
+        differs_since=_differs_since(record),
     )
 
 
 def _policies_of(drift: Drift) -> Mapping[str, int]:
     """Return how many fields there are of each policy, without what there is none of."""
     return +Counter({MORE: drift.more, **Counter(each.action.value for each in drift.fields)})
+
+
+def _differs_since(record: ClusterRecord) -> datetime | None:
+    in_sync = record.condition(IN_SYNC)
+    ready = record.phase is Phase.READY and not record.job.active
+    return in_sync.since if ready and record.drift and in_sync and in_sync.status is False else None

@@ -137,7 +137,8 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
         if outcome.verified is not None:
             again = record.verified is not None and record.observed_generation == record.generation
             remaining = remaining_after(record.drift, record.job.left, same_generation=again)
-            record = replace(record, verified=outcome.verified)
+            windows = tuple(each for each in record.windows if each.path in record.job.left)
+            record = replace(record, verified=outcome.verified, windows=windows)
             record = with_in_sync(record, remaining, now, compared=bool(outcome.verified.digest))
         running = outcome.running or record.running
         record = replace(record, observed_generation=record.generation, removed_keys={}, running=running)

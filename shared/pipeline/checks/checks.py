@@ -20,6 +20,7 @@ from shared.jobs.rate_limits import AKS_OTHER
 from shared.jobs.record import ClusterRecord, of_health
 from shared.pipeline.checks.conclusions import conclude, findings, unknown
 from shared.pipeline.checks.reading import read
+from shared.pipeline.checks.windows import has_windows, read_windows
 from shared.pipeline.outbox import request_checks, request_next_check, request_rest
 from shared.pipeline.worker.cluster_access import ClusterAccess
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
@@ -86,9 +87,12 @@ def _postpone(waiting: list[ClusterRecord], message: CheckMessage, ports: Ports)
 
 
 def _affordable(record: ClusterRecord, waiting: list[ClusterRecord], limiter: RateLimiter) -> bool:
-    """Return whether a kubeconfig of a cluster may be read, if it needs one; a limit is a subscription's."""
+    """Return whether what a cluster needs of Azure may be read; a limit is a subscription's.
+
+    That is a kubeconfig, or its maintenance windows.
+    """
     subscription = record.desired.id.subscription
-    return record.api_server is not None or (
+    return (record.api_server is not None and not has_windows(record)) or (
         subscription not in {each.desired.id.subscription for each in waiting}
         and limiter.has_spare(AKS_OTHER, subscription)
     )
@@ -113,9 +117,10 @@ def _check(record: ClusterRecord, message: CheckMessage, limiter: RateLimiter, p
     except (ReconcileError, ComponentsError) as error:
         log.warning("%s cannot be read: %s", record.name, error)
         failed = error if isinstance(error, Retryable) else Unexpected(str(error))
-        server = access.server_after(Retry(failed))
-        conclude(record, unknown(f"{type(error).__name__}: {error}"), server, message, ports)
+        server, windows = access.server_after(Retry(failed)), read_windows(record, limiter.over(ports))
+        why = f"{type(error).__name__}: {error}"
+        conclude(record, unknown(why), server, message, ports, windows=windows)
         return True
-    server = access.server_after(Done())
-    conclude(record, findings(reading, record, ports), server, message, ports, reading.inside)
+    server, windows = access.server_after(Done()), read_windows(record, limiter.over(ports))
+    conclude(record, findings(reading, record, ports), server, message, ports, reading.inside, windows)
     return True

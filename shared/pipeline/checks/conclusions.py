@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
+from shared.fleet.drift.differences import Difference
 from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.kubernetes.flux_readiness import commit_of
 from shared.fleet.kubernetes.health import Fault
@@ -18,6 +19,7 @@ from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.events import events_between
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.pipeline.checks.reading import Reading
+from shared.pipeline.checks.windows import with_windows
 from shared.pipeline.facts import store_fact
 from shared.pipeline.outbox import request_next_check, request_status_again
 from shared.pipeline.sweep.conclusions import written_beside
@@ -74,15 +76,18 @@ def conclude(
     message: CheckMessage,
     ports: Ports,
     inside: Inside | None = None,
+    windows: tuple[Difference, ...] | None = None,
 ) -> None:
     """Save what a check found; a record that somebody else writes meanwhile is left to the next check.
 
     ``inside`` is what it read, None when it could not read: what the one before read remains, with its time.
+    ``windows`` are the differences of the maintenance windows, None in the same way.
 
     What follows is requested first, so that a crash cannot lose it.
     """
     now, patience = ports.clock(), timedelta(seconds=ports.config.unhealthy_seconds)
     after = checked(replace(record, api_server=server, inside=inside or record.inside), found, now)
+    after = with_windows(after, windows, ports)
     outcome = outcome_of(after, now, patience)
     events = []
     if outcome is not None:
@@ -99,4 +104,4 @@ def conclude(
     except Stale:
         current = written_beside(record, ports)
         if current is not None:
-            conclude(current, found, server, message, ports, inside)
+            conclude(current, found, server, message, ports, inside, windows)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from shared.fleet.planning.plan import Action, Item, Plan
+from shared.jobs.drift import moment
 from shared.jobs.failures.fleet_problem import FleetProblem
 from shared.jobs.record import Phase
 from shared.jobs.reporting.summary import ClusterSummary
@@ -19,8 +21,9 @@ CONTEXT = "roadstead"
 class Progress:
     """How far a plan is, counted over its clusters; ``first_problem`` is a sentence for an operator.
 
-    ``waits`` are clusters that continue once an operator acts; ``first_wait`` describes the first one, and
-    ``first_suspension`` the first cluster that is suspended.
+    ``differing`` are clusters that differ from git, and not yet for long. ``waits`` are clusters that
+    continue once an operator acts; ``first_wait`` describes the first one, and ``first_suspension`` the first
+    cluster that is suspended.
     """
 
     total: int
@@ -31,6 +34,7 @@ class Progress:
     first_wait: str = ""
     waits: int = 0
     first_suspension: str = ""
+    differing: int = 0
 
     @property
     def settled(self) -> bool:
@@ -38,19 +42,29 @@ class Progress:
         return self.ready + self.failed + self.suspended + self.waits >= self.total
 
 
-def progress_of(plan: Plan, clusters: Mapping[str, ClusterSummary], *, newest: bool) -> Progress:
+def progress_of(
+    plan: Plan, clusters: Mapping[str, ClusterSummary], *, newest: bool, differed: datetime | None = None
+) -> Progress:
     """Count a plan's clusters: ready means verified at the plan's generation and not lost since, or deleted.
 
-    ``newest``: no later commit was planned, so none can have removed a cluster that does not exist.
+    ``newest``: no later commit was planned, so none can have removed a cluster that does not exist. Of the
+    newest plan, a cluster has failed that has differed from git since ``differed``, or for longer.
     """
-    ready = failed = 0
+    ready = failed = differing = 0
     problems: list[str] = []
     waits: list[str] = []
     suspensions: list[str] = []
     for item in plan.items:
         record = clusters.get(item.cluster)
         if reached(item, record, newest=newest):
-            ready += 1
+            since = record.differs_since if record and newest and differed else None
+            lasting = since is not None and differed is not None and since <= differed
+            differing += bool(since) and not lasting
+            if lasting:
+                failed += 1
+                problems.append(f"{item.cluster}: {_difference(record)}")
+            else:
+                ready += 1
             continue
         problem = _problem(item, record)
         if record is not None and record.phase is Phase.SUSPENDED and not problem:
@@ -78,7 +92,16 @@ def progress_of(plan: Plan, clusters: Mapping[str, ClusterSummary], *, newest: b
         first_wait=first_wait,
         waits=len(waits),
         first_suspension=first_suspension,
+        differing=differing,
     )
+
+
+def _difference(record: ClusterSummary | None) -> str:
+    """Return since when a cluster differs from git, without what changes with every report."""
+    if record is None or record.differs_since is None:
+        return ""
+    fields = "1 field" if record.drifted == 1 else f"{record.drifted} fields"
+    return f"differs from git in {fields} since {moment(record.differs_since)}: roadstead drift {record.name}"
 
 
 def _problem(item: Item, record: ClusterSummary | None) -> str:

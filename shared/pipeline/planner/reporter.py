@@ -156,6 +156,27 @@ def report_again(commit: str, ports: Ports) -> None:
         return
 
 
+def reopen(commit: str, ports: Ports) -> None:
+    """Have the status of a commit reported whose clusters have changed since it ended.
+
+    A cluster that begins to differ from git changes the status only when that has lasted.
+    """
+    while (plan_record := ports.state.plan(commit)) is not None:
+        if not plan_record.open:
+            try:
+                ports.state.save_report(replace(plan_record, open=True, not_before=None))
+            except Stale:
+                continue
+        request_report(ports)
+        request_report(ports, after=ports.config.unhealthy_seconds)
+        return
+
+
+def lasting_since(ports: Ports) -> datetime:
+    """Return since when a cluster must have differed from git for its commit to fail."""
+    return ports.clock() - timedelta(seconds=ports.config.unhealthy_seconds)
+
+
 def _save(plan_record: PlanRecord, ports: Ports) -> None:
     """Save what was reported, unless the commit was planned again: then it is reported again in any case."""
     try:
@@ -206,11 +227,11 @@ def _next(
     """
     plan, link = plan_record.plan, _link(ports, plan_record.plan.commit)
     if plan.applied:
-        progress = progress_of(plan, clusters, newest=plan.commit == newest)
+        progress = progress_of(plan, clusters, newest=plan.commit == newest, differed=lasting_since(ports))
         settled = progress.settled
         ended = plan.commit != newest and (settled or last_time)
         status = status_of(plan, progress, link=link, superseded_by=newest if ended else "")
-        closed = last_time or status.state == "success"
+        closed = last_time or (status.state == "success" and not progress.differing)
     elif (underway := _underway(plan.commit, newest, ports)) is not None:
         if not underway:
             return None

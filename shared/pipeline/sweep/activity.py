@@ -7,12 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from shared.fleet.drift.activity import Activity, Change, changed_by, writes_in
+from shared.fleet.drift.activity import Activity, Change, changed_by, done_by, is_of_window, writes_in
 from shared.fleet.resource_ids import SubscriptionId
-from shared.jobs.drift import ASKED_AGAIN, DriftedField
-from shared.jobs.failures.errors import ReconcileError, Unauthorized
-from shared.jobs.record import ClusterRecord
-from shared.pipeline.sweep.verdicts import finding_of_sweep
+from shared.jobs.drift import ASKED_AGAIN, DriftedField, moment
+from shared.jobs.failures.errors import (
+    ClusterMissing,
+    ClusterStopped,
+    NoLongerReady,
+    ReconcileError,
+    Unauthorized,
+)
+from shared.jobs.record import ClusterRecord, finding_of_sweep
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.ports import Ports
 from shared.ports.azure.activity_log import ListActivity, events_between
@@ -24,6 +29,12 @@ LONGEST = timedelta(days=7)
 """The log is read no further back."""
 LATE = timedelta(minutes=2)
 """How much longer than a list a change may be ago that this list did not show."""
+DONE: Mapping[type[NoLongerReady], tuple[str, str]] = {
+    ClusterMissing: ("deleted", "/managedclusters/delete"),
+    ClusterStopped: ("stopped", "/managedclusters/stop/action"),
+}
+"""What somebody did where a sweep finds this, and the end of its operation's name in lower case
+(learn.microsoft.com/azure/role-based-access-control/permissions/containers)."""
 NOT_PERMITTED = "not permitted to read the activity log"
 NO_CALL_LEFT = "Azure's read limit left no call to read the activity log"
 
@@ -56,15 +67,15 @@ class ActivityLog:
 
         For a value that an earlier sweep saw already, and for a cluster of which the last list decided
         nothing, it is the list before that one, and some hours at least. ``record`` is the one before the
-        comparison: a list showed nothing of a cluster that was not Ready. No sweep and no check moves the
-        time at which the last job began to verify the cluster.
+        comparison: a list showed nothing of a cluster that was not Ready, and none has maintenance windows.
+        No sweep and no check moves the time at which the last job began to verify the cluster.
         """
         cluster, seen = record.desired.id, field.live_since or now
         listing, times = self._listing(record), [now - LONGEST, record.job.step.since]
         before = min(seen - ASKED_AGAIN, (listing.before or seen) - LATE)
         if seen < now:
             times.append(before)
-        elif listing.at and not finding_of_sweep(record.finding):
+        elif listing.at and not finding_of_sweep(record.finding) and not is_of_window(field.path):
             times.append(before if record.name in listing.undecided else listing.at - LATE)
         writes, after = self._writes(cluster.subscription.lower()), max(times)
         return changed_by(writes, cluster.resource, field.path, pools, after, seen)
@@ -72,6 +83,18 @@ class ActivityLog:
     def _listing(self, record: ClusterRecord) -> Listing:
         subscription = record.desired.id.subscription.lower()
         return self.listings.get(subscription, Listing(subscription))
+
+    def named(self, error: NoLongerReady, record: ClusterRecord, now: datetime) -> NoLongerReady:
+        """Return what a sweep found with who deleted or stopped the cluster, as far as the log has that.
+
+        The cluster was there when its last job began to verify it; ``record`` is the one before the finding.
+        """
+        if type(error) not in DONE:
+            return error
+        done, operation = DONE[type(error)]
+        cluster, after = record.desired.id, max(now - LONGEST, record.job.step.since)
+        change = done_by(self._writes(cluster.subscription.lower()), cluster.resource, operation, after, now)
+        return type(error)(f"{error}; {done} {moment(change.at)} by {change.by}") if change else error
 
     def _writes(self, subscription: str) -> Sequence[Activity]:
         if subscription not in self._read:

@@ -16,7 +16,7 @@ from shared.fleet.manifests.cluster.drift import DriftAction
 from shared.jobs.drift import Verified, attributed, exhausted
 from shared.jobs.failures.errors import ClusterMissing, Stale
 from shared.jobs.outcomes import Done, Fail
-from shared.jobs.record import ClusterRecord
+from shared.jobs.record import ClusterRecord, finding_of_sweep
 from shared.jobs.reporting.events import Event, correction_event, drift_event, events_between
 from shared.jobs.transitions.apply_comparison import apply_comparison, apply_finding, start_correction
 from shared.jobs.transitions.apply_outcome import apply_outcome
@@ -24,7 +24,7 @@ from shared.pipeline.facts import store_fact
 from shared.pipeline.outbox import MAX_SKEW, request_next_check, send_continuation
 from shared.pipeline.sweep.activity import ActivityLog
 from shared.pipeline.sweep.sources import Sources
-from shared.pipeline.sweep.verdicts import Found, finding_of_sweep, verdict
+from shared.pipeline.sweep.verdicts import Found, verdict
 from shared.pipeline.worker.steps.azure_state import azure_names, busy, running_of
 from shared.pipeline.worker.steps.context import StepContext
 from shared.ports import Ports
@@ -58,13 +58,15 @@ def conclude(
 ) -> bool:
     """Save what Azure shows of an idle cluster, if its record says something else, and start a correction.
 
-    Return whether the cluster is not Ready any more, or is so again. A record that somebody else writes
-    meanwhile is left to them, and to the next sweep.
+    Return whether the cluster is not Ready any more, or not in sync with git, or is so again. A record that
+    somebody else writes meanwhile is left to them, and to the next sweep.
     """
     owner, now = StepContext.of(record, ports).owner, ports.clock()
     found, concluded, events = verdict(existing, owner), record, list[Event]()
     turned = (found.error.kind if found else "") != finding_of_sweep(record.finding)
     if turned:
+        if found:
+            found = replace(found, error=activity.named(found.error, record, now))
         concluded, events = _turned(record, found, now)
     after = concluded
     if found is None and existing is not None:
@@ -93,7 +95,7 @@ def conclude(
         return current is not None and conclude(current, existing, sources, activity, ports)
     if saved.job.active:
         send_continuation(saved, ports)
-    return turned
+    return turned or (record.drift is None) is not (after.drift is None)
 
 
 def written_beside(record: ClusterRecord, ports: Ports) -> ClusterRecord | None:
@@ -117,7 +119,8 @@ def _turned(record: ClusterRecord, found: Found | None, now: datetime) -> tuple[
         after = replace(after, job=replace(after.job, next_run=next_run))
         if isinstance(found.error, ClusterMissing):
             # What ran, what the cluster had beyond git, and its address are no part of another in its place.
-            after = replace(after, verified=None, running=None, inside=None, api_server=None, drift=None)
+            after = replace(after, verified=None, running=None, inside=None, windows=())
+            after = replace(after, api_server=None, drift=None)
     after = apply_finding(after, found.error if found else None, now)
     log.warning("%s: %s", record.name, found.error if found else "as it was verified again")
     return after, list(events_between(record, after, outcome))
@@ -132,6 +135,7 @@ def _decided(record: ClusterRecord, existing: Json, owner: Owner, now: datetime)
     if busy(existing["properties"]) or desired.problem:
         return None
     differences = drift_of(desired, owner, existing, before.unmanaged if before else None)
+    differences += record.windows
     often = exhausted(record.corrections, now)
     decided = decide(differences, desired.spec.drift, existing, exhausted=often, now=now)
     # One that a check found unhealthy is left to a person: its job would apply Flux again, unasked.

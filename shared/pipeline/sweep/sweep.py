@@ -19,7 +19,7 @@ from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import PlanRequest, SweepPart
 from shared.jobs.reporting.summary import ClusterSummary, summary_of
 from shared.pipeline.outbox import request_report, request_sweep
-from shared.pipeline.planner.reporter import report_again
+from shared.pipeline.planner.reporter import reopen
 from shared.pipeline.sweep.activity import ActivityLog
 from shared.pipeline.sweep.clusters import ATTEMPTS, check, postpone, request_checks, retry
 from shared.pipeline.sweep.lists import compare, orphans_of, read_list
@@ -64,13 +64,16 @@ def _handle(part: SweepPart, attempt: int, ports: Ports) -> None:
         changed, lost = _sweep(part, attempt, end, fleet.installation, sources, ports)
     newest = ports.state.plan(fleet.commit) if lost and not changed else None
     if changed or (newest and not newest.open):
-        report_again(fleet.commit, ports)
+        reopen(fleet.commit, ports)
 
 
 def _sweep(
     part: SweepPart, attempt: int, end: float, installation: str, sources: Sources, ports: Ports
 ) -> tuple[bool, bool]:
-    """List the subscriptions of a part; return whether a record changed, and whether one was lost before."""
+    """List the subscriptions of a part.
+
+    Return whether the status of the newest commit may change, and whether a cluster is lost or differs.
+    """
     started, changed = ports.clock(), False
     summaries = _with_places(ports.state.summaries(), ports)
     known = _by_subscription(summaries)
@@ -102,7 +105,7 @@ def _sweep(
     _save(listed, ports)
     if ends:
         request_report(ports)
-    return changed, any(summary.lost for summary in summaries)
+    return changed, any(summary.lost or summary.differs_since for summary in summaries)
 
 
 def _list(

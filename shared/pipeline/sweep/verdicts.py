@@ -18,7 +18,7 @@ from shared.jobs.failures.errors import (
     NoLongerReady,
 )
 from shared.jobs.job import Contest, ContestKind
-from shared.jobs.record import of_health
+from shared.jobs.record import finding_of_sweep
 from shared.jobs.reporting.summary import ClusterSummary
 from shared.pipeline.worker.steps.azure_state import FAILED_STATES, busy, provisioning_error, state_of
 from shared.ports import FleetConfig
@@ -94,11 +94,6 @@ def is_suspect(summary: ClusterSummary, existing: Json | None, owner: Owner) -> 
     if found or finding_of_sweep(summary.finding) or existing is None:
         return (found.error.kind if found else "") != finding_of_sweep(summary.finding)
     return not busy(existing["properties"]) and live_digest(existing) != summary.digest
-
-
-def finding_of_sweep(finding: str) -> str:
-    """Return the finding of a record as far as sweeps decide it: that of a check ends with a check."""
-    return "" if of_health(finding) else finding
 
 
 def owner_of(summary: ClusterSummary, installation: str, config: FleetConfig) -> Owner:

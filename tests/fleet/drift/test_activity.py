@@ -94,3 +94,11 @@ def test_everybody_who_may_have_changed_it_is_named_the_last_one_first() -> None
     assert by("tags.cost", wrote("ann", 9), wrote("bob", 5), wrote("ann", 7)) == "bob or ann"
     many = [wrote(f"p{number}", number) for number in range(1, NAMED + 3)]
     assert by("tags.cost", *many) == "p1 or p2 or p3 or 2 more"
+
+
+def test_a_maintenance_window_is_written_by_itself_alone() -> None:
+    name = "aksManagedAutoUpgradeSchedule"
+    own = f"{CLUSTER}/maintenanceConfigurations/{name}".lower()
+    path = f"maintenanceWindows[{name}].maintenanceWindow.durationHours"
+    assert by(path, wrote("ann", 5, own), wrote("bob", 6)) == "ann"
+    assert by("tags.cost", wrote("ann", 5, own)) == ""

@@ -49,7 +49,7 @@ def test_a_tag_that_somebody_changes_is_one_message_with_the_diff_and_its_end_is
     assert titles(cloud) == ["example: 1 cluster with drift in eastus"]
     text = cloud.channels.delivered["ops"][0].text
     assert "Why: differs from git in tags.cost\n" in text
-    assert "\n# tags.cost: clusters/one/cluster.yaml:11\n" in text
+    assert "\n# tags.cost: clusters/one/cluster.yaml:11; may have been changed " in text
     assert "Diff:\n--- one in git\n+++ one in Azure\n" in text
     assert "\n-    cost: a\n+    cost: b" in text
     swept(cloud)
@@ -61,6 +61,22 @@ def test_a_tag_that_somebody_changes_is_one_message_with_the_diff_and_its_end_is
     tag_by_hand(cloud, ONE, cost="a")
     swept(cloud)
     assert titles(cloud)[2:] == ["example: 1 cluster as git has it again in eastus"]
+
+
+def test_a_message_says_who_may_have_changed_the_field_and_when_and_who_deleted_a_cluster() -> None:
+    cloud = ready("one")
+    with cloud.azure.called_by("ann@example.com"):
+        tag_by_hand(cloud, ONE, cost="b")
+    swept(cloud)
+    (line,) = [row for row in cloud.channels.delivered["ops"][0].text.splitlines() if row.startswith("# ")]
+    assert line.startswith("# tags.cost: clusters/one/cluster.yaml:11; may have been changed 2026-01-01 00:")
+    assert line.endswith(" UTC by ann@example.com")
+    with cloud.azure.called_by("bob@example.com"):
+        delete_by_hand(cloud, ONE)
+    swept(cloud)
+    text = cloud.channels.delivered["ops"][1].text
+    assert "; deleted 2026-01-01 " in text
+    assert " UTC by bob@example.com\n" in text
 
 
 def test_drift_of_many_clusters_is_one_message_with_some_diffs_and_so_is_its_end() -> None:

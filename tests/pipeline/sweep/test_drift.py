@@ -44,7 +44,7 @@ def test_a_pool_that_somebody_scales_differs_in_its_count_until_it_is_scaled_bac
     assert drifted(record(cloud)) == {"nodePools[apps].count": ("2", "5")}
     assert in_sync(cloud) == (False, "Drifted")
     assert phases(cloud) == {"one": Phase.READY}, "it works, so it is Ready"
-    assert status(cloud, cloud.repository.head("main"))[0] == "success"
+    assert status(cloud, cloud.repository.head("main"))[0] == "failure", "the difference has lasted"
     assert dict(accepted(cloud)) == written, "drift that is reported is not written"
     cloud.azure.interventions.scale(ONE, "apps", 2)
     sweep(cloud)

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, StrictStr, model_validator
 
 from shared.fleet.manifests.base import Manifest, ObjectName, shown, stated_rule
 
-_PATTERN = re.compile(r"[A-Za-z*][A-Za-z0-9*]*(\[[a-z0-9*]+\])?(\.[^\s\[\]]+)?")
+_PATTERN = re.compile(r"[A-Za-z*][A-Za-z0-9*]*(\[[A-Za-z0-9*]+\])?(\.[^\s\[\]]+)?")
 _HOW = "the path of a field below spec, such as tags.cost, nodePools[*].count or networkProfile"
 
 

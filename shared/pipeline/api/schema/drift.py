@@ -40,7 +40,8 @@ class DriftedCluster(TypedDict):
     """A cluster that differs; ``more`` counts the fields that are not shown.
 
     ``needsApproval`` identifies the corrections that wait for an approval, "" for none. ``approval`` is the
-    one that they have, until the sweep has compared once more and started the job.
+    one that they have, until the sweep has compared once more and started the job. ``finding`` is what a
+    sweep found of the whole cluster, such as who deleted it, "" for nothing.
     """
 
     name: str
@@ -50,6 +51,7 @@ class DriftedCluster(TypedDict):
     more: int
     needsApproval: str
     approval: CorrectionApproval | None
+    finding: str
 
 
 @final

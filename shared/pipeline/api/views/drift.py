@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from shared.jobs.drift import CorrectionApproval, Drift, DriftedField
-from shared.jobs.record import ClusterRecord
+from shared.jobs.drift import CorrectionApproval, DriftedField
+from shared.jobs.record import ClusterRecord, finding_of_sweep
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.parts import Page, iso
 from shared.ports import Ports
@@ -17,10 +17,11 @@ REASONS = 3
 
 def drift_view(ports: Ports, page: Page) -> schema.Drift:
     """Return a page of the clusters that differ; no other record is read as a whole."""
-    names = [summary.name for summary in ports.state.summaries() if summary.drifted]
+    summaries = ports.state.summaries()
+    names = [each.name for each in summaries if each.drifted or finding_of_sweep(each.finding)]
     shown = [name for name in names if name > page.after][: page.limit]
     records = ports.state.clusters_named(shown)
-    clusters = [_cluster(record, record.drift) for record in records if record.drift]
+    clusters = [_cluster(record) for record in records if _differs(record)]
     unread = _unread(ports.state.sweep().listings)
     return {"clusters": clusters, "count": len(names), "activityLog": unread, "next": page.next(shown)}
 
@@ -30,7 +31,7 @@ def drift_of_cluster(name: str, ports: Ports) -> schema.Drift | None:
     record = ports.state.cluster(name)
     if record is None:
         return None
-    clusters = [_cluster(record, record.drift)] if record.drift else []
+    clusters = [_cluster(record)] if _differs(record) else []
     own = record.desired.id.subscription.lower()
     unread = _unread([each for each in ports.state.sweep().listings if each.subscription == own])
     return {"clusters": clusters, "count": len(clusters), "activityLog": unread, "next": None}
@@ -49,15 +50,21 @@ def _unread(listings: Sequence[Listing]) -> str:
     return "; ".join(sentences[:REASONS])
 
 
-def _cluster(record: ClusterRecord, drift: Drift) -> schema.DriftedCluster:
+def _differs(record: ClusterRecord) -> bool:
+    return record.drift is not None or bool(finding_of_sweep(record.finding))
+
+
+def _cluster(record: ClusterRecord) -> schema.DriftedCluster:
+    drift = record.drift
     return {
         "name": record.name,
         "generation": record.generation,
         "commit": record.commit,
-        "fields": [_field(each) for each in drift.fields],
-        "more": drift.more,
-        "needsApproval": drift.correction if drift.to_approve else "",
-        "approval": _approval(drift.approval),
+        "fields": [_field(each) for each in drift.fields] if drift else [],
+        "more": drift.more if drift else 0,
+        "needsApproval": drift.correction if drift and drift.to_approve else "",
+        "approval": _approval(drift.approval) if drift else None,
+        "finding": record.job.reason if finding_of_sweep(record.finding) else "",
     }
 
 

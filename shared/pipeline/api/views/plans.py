@@ -10,6 +10,7 @@ from shared.jobs.record import ClusterRecord
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.parts import FIRST_PAGE, Page, iso, plan_part
 from shared.pipeline.planner.commit_status import progress_of
+from shared.pipeline.planner.reporter import lasting_since
 from shared.ports import PlanRecord, Ports
 
 PLANS_SHOWN = 50
@@ -37,7 +38,7 @@ def plan_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.Plan
         return None
     clusters = {summary.name: summary for summary in ports.state.summaries()}
     newest = commit == ports.state.fleet().commit
-    progress = progress_of(plan_record.plan, clusters, newest=newest)
+    progress = progress_of(plan_record.plan, clusters, newest=newest, differed=lasting_since(ports))
     items = sorted(plan_record.plan.items, key=lambda item: item.cluster)
     items = [item for item in items if item.cluster > page.after][: page.limit]
     return {

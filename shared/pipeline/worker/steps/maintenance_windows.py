@@ -5,9 +5,7 @@ The step does not change windows that the manifest does not name, even if it nam
 
 from __future__ import annotations
 
-from typing import Any
-
-from shared.fleet.aks.comparison import overlay
+from shared.fleet.drift.windows import window_bodies
 from shared.fleet.json_tree import Json
 from shared.jobs.outcomes import Done, Outcome
 from shared.pipeline.worker.steps.context import StepContext
@@ -24,13 +22,6 @@ def ensure_maintenance_windows(context: StepContext) -> Outcome:
 
 def differing_windows(context: StepContext) -> dict[str, Json]:
     """Return the bodies of the maintenance windows that differ, by name."""
-    windows = context.desired.spec.maintenance_windows
-    existing = context.azure(ListMaintenance(context.cluster)) if windows else {}
-    differing: dict[str, Json] = {}
-    for window in windows:
-        body: dict[str, Any] = window.model_dump(by_alias=True, mode="json", exclude_none=True)
-        name = body.pop("name")
-        merged, differences = overlay(existing.get(name) or {}, {"properties": body})
-        if differences:
-            differing[name] = {"properties": merged["properties"]}
-    return differing
+    if not context.desired.spec.maintenance_windows:
+        return {}
+    return window_bodies(context.desired, context.azure(ListMaintenance(context.cluster)))
