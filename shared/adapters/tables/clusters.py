@@ -135,7 +135,7 @@ def _cluster(entity: Any) -> ClusterRecord:
 _SUMMARY = (
     *("uid", "phase", "step", "reason", "generation", "observedGeneration", "needsAction", "contested"),
     *("environment", "location", "subscription", "resourceGroup", "lost", "finding"),
-    *("digest", "drifted", "recreated", "toApprove"),
+    *("digest", "drifted", "recreated", "toApprove", "proposed"),
 )
 
 
@@ -161,6 +161,7 @@ def _summary_columns(record: ClusterRecord) -> dict[str, Any]:
         "drifted": summary.drifted,
         "recreated": summary.recreated,
         "toApprove": summary.to_approve,
+        "proposed": summary.proposed,
     }
 
 
@@ -186,4 +187,5 @@ def _summary(entity: Entity) -> ClusterSummary:
         drifted=entity.get("drifted") or 0,
         recreated=bool(entity.get("recreated")),
         to_approve=entity.get("toApprove") or 0,
+        proposed=entity.get("proposed") or "",
     )
