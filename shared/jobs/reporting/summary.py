@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from shared.jobs.drift import Drift
+from shared.jobs.drift import Drift, digest_of_proposal
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase
 
@@ -35,9 +35,10 @@ class ClusterSummary:
 
     ``lost`` and ``finding`` are those of the record. ``subscription`` and ``resource_group`` are where the
     cluster lives in Azure, "" in what the version before stored. ``digest`` is that of the cluster in Azure
-    in which nothing differs from git, "" for none; ``drifted`` counts the fields that differ. ``recreated``
-    is that of the record. ``to_approve`` counts the corrections that wait for an approval. ``details``
-    are None where they were not asked for, and in what the version before stored.
+    in which nothing differs from git, "" for none; ``drifted`` counts the fields that differ, ``proposed`` is
+    a digest of those that a pull request is to take into the manifest, "" for none. ``recreated`` is that of
+    the record. ``to_approve`` counts the corrections that wait for an approval. ``details`` are None where
+    they were not asked for, and in what the version before stored.
     """
 
     name: str
@@ -60,6 +61,7 @@ class ClusterSummary:
     drifted: int = 0
     recreated: bool = False
     to_approve: int = 0
+    proposed: str = ""
 
     @property
     def idle(self) -> bool:
@@ -95,6 +97,7 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         drifted=record.drift.count if record.drift else 0,
         recreated=record.recreated,
         to_approve=len(record.drift.to_approve) if record.drift and record.idle else 0,
+        proposed=digest_of_proposal(record.drift),
     )
 
 
