@@ -185,6 +185,7 @@ def build_ports(settings: Settings) -> Ports:
         kubernetes=on_first_use(lambda: adapters.kubernetes(azure)),
         channels=on_first_use(adapters.channels),
         issues=on_first_use(lambda: repository.issues),
+        proposing=on_first_use(lambda: repository.proposing),
         clock=_now,
         random=random.random,
         unique=lambda: uuid.uuid4().hex[:8],

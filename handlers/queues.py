@@ -1,4 +1,4 @@
-"""The Service Bus triggers. A session is a fleet, its reports, sweeps or checks, a pull request or a cluster.
+"""The Service Bus triggers. A session is a fleet, or its reports or the like, a pull request or a cluster.
 
 A message that cannot be parsed raises. The host abandons it, and in the end Service Bus dead-letters it. The
 triggers ask for bytes: in a string, the host would replace what is not UTF-8, and might make it readable.
@@ -17,6 +17,7 @@ from shared.logs import about
 from shared.pipeline.checks.checks import handle as handle_check
 from shared.pipeline.notifier.notifier import handle as handle_notifications
 from shared.pipeline.planner.planner import handle as handle_plan_request
+from shared.pipeline.proposals.proposals import handle as handle_proposals
 from shared.pipeline.pull_requests.pull_requests import handle as handle_pull_request
 from shared.pipeline.sweep.sweep import handle as handle_sweep
 from shared.pipeline.worker.worker import handle as handle_job
@@ -28,6 +29,8 @@ def handle_request(request: PlanRequest, ports: Ports) -> None:
     match request.kind:
         case "sweep":
             handle_sweep(request, ports)
+        case "propose":
+            handle_proposals(request, ports)
         case "notify":
             handle_notifications(request, ports)
         case _:
@@ -44,7 +47,7 @@ def _received(message: func.ServiceBusMessage, queue: str, ports: Ports) -> byte
 
 
 def planner(ports: Ports) -> func.Blueprint:
-    """Return the planner, which sweeps and notifies too."""
+    """Return the planner, which sweeps, proposes and notifies too."""
     bp = func.Blueprint()
 
     @bp.function_name("planner")

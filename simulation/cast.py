@@ -26,7 +26,7 @@ class Cast:
     """The actors of some kinds; one that a seed does not have is None, or absent.
 
     ``contributors``, ``others`` and ``second``, which is set by whoever can start an app, act on the first
-    fleet, all others on every one.
+    fleet, all others on every one. ``replaced`` counts how often the tables of a fleet were lost.
     """
 
     def __init__(
@@ -37,6 +37,7 @@ class Cast:
         states: Mapping[MemoryCloud, ObservedState],
         oracle: Oracle,
         history: AzureHistory,
+        replaced: Mapping[str, int],
     ) -> None:
         first, loop = everybody[0], everybody[0].loop
         self.contributors = Contributors(seed, first) if named.PULL_REQUESTS in kinds else None
@@ -49,7 +50,7 @@ class Cast:
         self.second: SecondApp | None = None
         self.upkeep: dict[str, Upkeep] = {}
         if named.SWEEPS in kinds:
-            self.upkeep[named.SWEEPS] = Sweeps(seed, everybody, loop, oracle, history)
+            self.upkeep[named.SWEEPS] = Sweeps(seed, everybody, loop, oracle, history, replaced)
         if named.CHECKS in kinds:
             self.upkeep[named.CHECKS] = Checks(seed, everybody, loop)
         if named.LOST_WEBHOOKS in kinds:

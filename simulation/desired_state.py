@@ -22,6 +22,8 @@ NEWEST_IMAGE = "202511.01.0"
 """The date of the newest node image of the local Azure."""
 
 
+PROPOSED = ("a",)
+"""The clusters whose policies propose drift."""
 CORRECTED, EXEMPT, RECREATED = ("b", "c"), ("c",), ("b",)
 """The clusters whose policies correct drift, those of them whose tag cost is exempt from that, and those that
 are created again when they are missing."""
@@ -164,6 +166,8 @@ spec:
         more = f", rules: [{_EXEMPTION}]" if cluster.name in EXEMPT else ""
         more += ", missingCluster: recreate" if cluster.name in RECREATED else ""
         text += f"  drift: {{action: correct{more}}}\n"
+    if cluster.name in PROPOSED:
+        text += "  drift: {action: propose}\n"
     if cluster.suspended:
         text += f'  suspend: {{owner: somebody, reason: an audit, until: "{cluster.suspended}"}}\n'
     return text.encode()

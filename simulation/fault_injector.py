@@ -10,7 +10,7 @@ from typing import Any
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from shared.jobs.failures.errors import Unavailable
 from shared.ports import Ports
-from simulation.actors.kinds import PULL_REQUESTS, TEAM_REVIEWS
+from simulation.actors.kinds import PULL_REQUESTS, SWEEPS, TEAM_REVIEWS
 from simulation.faults import instances
 from simulation.faults.calls import Call, Scene
 from simulation.faults.catalog import FAULTS
@@ -45,6 +45,7 @@ class FaultInjector:
     def around(self, ports: Ports, cloud: MemoryCloud) -> Ports:
         """Return the ports with every call led through the injector."""
         wrapped = (*WRAPPED, "pulls") if self._kinds & {PULL_REQUESTS, TEAM_REVIEWS} else WRAPPED
+        wrapped = (*wrapped, "proposing") if SWEEPS in self._kinds else wrapped
         wires: dict[str, Any] = {name: Wire(getattr(ports, name), name, cloud, self) for name in wrapped}
         return replace(ports, **wires)
 

@@ -143,7 +143,8 @@ class Simulation:
         )
         first = next(iter(self._operators.values()))
         everybody, states_of = [*self._operators.values()], dict(zip(clouds, states, strict=True))
-        self._cast = cast = Cast(seed, kinds, everybody, states_of, oracle, history)
+        lost = self._context.replaced
+        self._cast = cast = Cast(seed, kinds, everybody, states_of, oracle, history, lost)
         injector = FaultInjector(scene, rate=rate, kinds=kinds, dense=only is not None)
         self.injected, self.loop.instance = injector.injected, injector.instance
         self.loop.workers = {cloud: self._workers(cloud, injector) for cloud in clouds}

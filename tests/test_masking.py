@@ -25,11 +25,11 @@ from shared.masking import Masker, platform_secrets
 from shared.notices.announced import Announced
 from shared.notices.notice import Notice
 from shared.pipeline.api.acts.import_cluster import import_cluster
-from shared.ports import Check, CommitStatus, DeadLetter, FleetRecord, PlanRecord, Ports
+from shared.ports import Check, CommitStatus, DeadLetter, FleetRecord, NewCommit, PlanRecord, Ports, PullText
 from shared.ports.azure import GetCluster, PutCluster
 from shared.ports.masked import NAMES, masked
 from shared.ports.process.together import in_threads
-from shared.ports.state import SweepRecord
+from shared.ports.state import Proposal, SweepRecord
 from shared.settings import Settings, load_settings
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE
@@ -152,7 +152,7 @@ def test_a_masked_text_is_not_masked_again(before: str, secret: str, after: str)
 
 STORED = (
     *(ClusterRecord, Event, FleetRecord, PlanRecord, DeadLetter, Act, CommitStatus, Check, SweepRecord),
-    *(Notice, Announced),
+    *(Notice, Announced, Proposal, NewCommit, PullText),
 )
 
 

@@ -28,9 +28,10 @@ def drift(view: schema.Drift, name: str, now: datetime) -> RenderableType:
     if not view["clusters"]:
         return Text(f"{name or 'The fleet'}: the last comparison with Azure found no difference from git")
     parts = [part for cluster in view["clusters"] for part in _cluster(cluster, now)]
-    if view["activityLog"]:
-        return Group(*parts, Text(f"Who changed what: {view['activityLog']}", style="dim"))
-    return Group(*parts[:-1])
+    if not (view["activityLog"] or view["proposals"]):
+        return Group(*parts[:-1])
+    remarks = {"Who changed what": view["activityLog"], "Pull requests": view["proposals"]}
+    return Group(*parts, *(Text(f"{what}: {text}", style="dim") for what, text in remarks.items() if text))
 
 
 def left_alone(path: str) -> str:
@@ -55,8 +56,9 @@ def _cluster(cluster: schema.DriftedCluster, now: datetime) -> Iterator[Renderab
     for each in fields:
         source = f"set in {each['source']}" if each["source"] else ""
         waits = f"the correction needs an approval: {each['effect']}" if each["effect"] else ""
-        left = left_alone(each["path"]) if each["leftAlone"] else ""
-        notes = (changed(each), source, waits, each["note"], left)
+        proposed = f"proposed in {each['pullRequest']}" if each["pullRequest"] else ""
+        left = left_alone(each["path"]) if each["leftAlone"] and not proposed else ""
+        notes = (changed(each), source, waits, each["note"], proposed, left)
         note = "".join(f"; {text}" for text in notes if text)
         yield indented(Text(f"{each['path']}: for {age(each['since'], now)}{note}", style="dim"), 2)
     if cluster["more"]:

@@ -19,6 +19,7 @@ from localcloud.flux.flux_controllers import FluxExtension, Source
 from localcloud.github.world.issues import WorldIssues
 from localcloud.github.world.memory_repository import MemoryRepository
 from localcloud.github.world.people import OPERATOR
+from localcloud.github.world.proposing_port import WorldProposing
 from localcloud.github.world.pull_requests_port import WorldPullRequests
 from localcloud.kubernetes.world.controllers import Delays
 from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
@@ -38,6 +39,7 @@ from shared.jobs.messages import CheckMessage, PlanRequest, message_of_worker
 from shared.pipeline.checks import checks
 from shared.pipeline.notifier import notifier
 from shared.pipeline.planner import planner
+from shared.pipeline.proposals import proposals
 from shared.pipeline.pull_requests import pull_requests
 from shared.pipeline.recovery import dead_letters, missed_work
 from shared.pipeline.sweep import sweep
@@ -49,7 +51,7 @@ from shared.ports.process.together import in_turn
 LOCK_SECONDS = 30.0
 TIMER_SECONDS = 60.0
 QUEUES = ("plans", "jobs", "changes", "deletes", "previews")
-_HANDLERS: Mapping[str, Any] = {"sweep": sweep, "notify": notifier}
+_HANDLERS: Mapping[str, Any] = {"sweep": sweep, "propose": proposals, "notify": notifier}
 """Whom a message of the queue ``plans`` is for, if not for the planner."""
 JOB_QUEUES = tuple(queue.value for queue in JobQueue)
 
@@ -109,6 +111,7 @@ class MemoryCloud:
             kubernetes=self.connections(),
             channels=self.channels,
             issues=WorldIssues(self.repository.pulls.issues, OPERATOR.login),
+            proposing=WorldProposing(self.repository, self.repository.pulls, OPERATOR.login),
             clock=self.clock,
             elapsed=lambda: self.clock().timestamp(),
             sleep=self.sleep,
@@ -291,6 +294,6 @@ class Counter:
 
 def tripwired(ports: Ports, counter: Counter) -> Ports:
     """Return the ports with a tripwire around each outside system."""
-    names = ("state", *QUEUES, "repository", "azure", "kubernetes", "channels", "issues")
+    names = ("state", *QUEUES, "repository", "azure", "kubernetes", "channels", "issues", "proposing")
     wires: dict[str, Any] = {name: Tripwire(getattr(ports, name), counter) for name in names}
     return replace(ports, **wires)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from localcloud.tables.memory_clusters import MemoryClusters
 from localcloud.tables.memory_notices import MemoryNotices
+from localcloud.tables.memory_proposals import MemoryProposals
 from shared.jobs.acts import Act
 from shared.jobs.failures.errors import Stale
 from shared.jobs.rate_limits import Bucket
@@ -23,12 +24,13 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class MemoryState(MemoryClusters, MemoryNotices):
+class MemoryState(MemoryClusters, MemoryNotices, MemoryProposals):
     """One fleet's state; records pass through their stored form when saved, so that nothing else survives."""
 
     def __init__(self) -> None:
         MemoryClusters.__init__(self)
         MemoryNotices.__init__(self)
+        MemoryProposals.__init__(self)
         self._events: dict[tuple[str, str, int, str], Event] = {}
         self._fleet = FleetRecord()
         self._sweep = SweepRecord()
@@ -57,6 +59,8 @@ class MemoryState(MemoryClusters, MemoryNotices):
                 self._clusters[name] = with_etag(record, f"v{next(self._versions)}")
             self._fleet = replace(self._fleet, etag=self._fleet.etag and f"v{next(self._versions)}")
             self._sweep = replace(self._sweep, etag=self._sweep.etag and f"v{next(self._versions)}")
+            for name, proposal in self._proposals.items():
+                self._proposals[name] = replace(proposal, etag=f"v{next(self._versions)}")
             known = self._remembered
             self._remembered = replace(known, etag=known.etag and f"v{next(self._versions)}")
 

@@ -18,6 +18,8 @@ FIELDS = 25
 VALUE_LIMIT = 400
 """Characters of a stored value."""
 NAMED = 3
+BRANCHES = "roadstead/drift/"
+"""The beginning of the branches of pull requests that propose drift; the fleet and the cluster follow."""
 
 
 @dataclass(frozen=True)
@@ -267,6 +269,12 @@ def _identity(drift: Drift | None) -> tuple[frozenset[tuple[str, str, str]], str
     if drift is None:
         return frozenset(), ""
     return frozenset((each.path, each.git, each.live) for each in drift.fields), drift.correction
+
+
+def digest_of_proposal(drift: Drift | None) -> str:
+    """Return a digest of the fields that a pull request is to take into the manifest, "" for none."""
+    proposed = [each for each in (drift.fields if drift else ()) if each.action is DriftAction.PROPOSE]
+    return digest_of([[each.path, each.git, each.live] for each in proposed]) if proposed else ""
 
 
 def value_text(value: Any) -> str:

@@ -114,7 +114,8 @@ class PlanRequest(_Versioned):
     """Plan the head of the branch, bring commit statuses up to date (``report``), or plan a ``pull``.
 
     A ``report`` with a ``commit`` has the status of that one written again; ``sweep`` compares the clusters
-    in Azure with the records; ``notify`` sends the routes of notifications what is due.
+    in Azure with the records; ``propose`` brings the pull requests about drift up to date; ``notify`` sends
+    the routes of notifications what is due.
 
     ``outdated`` marks the plans of pull requests as out of date, because the branch moved to ``commit``;
     ``review`` reads the reviews of the pull request that was merged as ``commit``.
@@ -126,7 +127,7 @@ class PlanRequest(_Versioned):
     according to the event. ``found`` is what looked for a missed head, None for any other request.
     """
 
-    kind: Literal["plan", "report", "review", "pull", "outdated", "sweep", "notify"] = "plan"
+    kind: Literal["plan", "report", "review", "pull", "outdated", "sweep", "propose", "notify"] = "plan"
     commit: str = ""
     reason: str = ""
     again: bool = False

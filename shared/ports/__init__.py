@@ -26,9 +26,12 @@ from shared.ports.github import (
     CommitStatus,
     Issues,
     MergedPull,
+    NewCommit,
+    Proposing,
     Pull,
     PullAuthors,
     PullRequests,
+    PullText,
     Repository,
     Review,
     Reviews,
@@ -73,12 +76,15 @@ __all__ = [
     "KubernetesApi",
     "MergedPull",
     "Message",
+    "NewCommit",
     "PlanRecord",
     "Ports",
     "Probe",
+    "Proposing",
     "Pull",
     "PullAuthors",
     "PullRequests",
+    "PullText",
     "Queue",
     "Repository",
     "Review",
@@ -174,6 +180,7 @@ class Ports:
     kubernetes: Kubernetes
     channels: Channels
     issues: Issues
+    proposing: Proposing
     clock: Clock
     random: Callable[[], float]
     unique: Callable[[], str]

@@ -24,12 +24,13 @@ NAMES = frozenset(
         *("state", "context", "target", "target_url", "details_url", "conclusion", "path", "level"),
         *("action", "by_id", "subscription", "resource", "ca", "unmanaged", "undecided"),
         *("key", "subject", "names", "environment", "location", "labels"),
+        *("values", "commits", "declined", "parents"),
     }
 )
 """The fields that identify or decide something. Any other string may be what a service or a person wrote."""
 LEFT = frozenset({"document", "plan"})
 """What git asks for, and is carried out."""
-_PUBLISHING = ("state", "repository", "pulls", "issues", "channels")
+_PUBLISHING = ("state", "repository", "pulls", "issues", "proposing", "channels")
 _OTHERS = ("plans", "previews", "jobs", "changes", "deletes", "azure", "kubernetes", "telemetry")
 
 _BARE_TEXTS = ("write_comment", "open_issue", "comment_issue")

@@ -20,6 +20,8 @@ from simulation.operators import Operators
 ACTS = (2, 6)
 BETWEEN_PUSHES = (1, 5, 11, 60)
 """Seconds until the next push to a pull request: before, while and after it is planned."""
+PROPOSALS = "roadstead/"
+"""The beginning of the branches of the app, whose pull requests are not theirs."""
 OVERSIZED_MIB, MANY = 33, 501
 """More than one pull request may add: docs/reference.md, limits."""
 
@@ -64,7 +66,7 @@ class Contributors:
                 self._deliver(pull, "synchronize")
 
     def _open(self) -> list[PullRecord]:
-        return [*self._github.listed()]
+        return [pull for pull in self._github.listed() if not pull.head.startswith(PROPOSALS)]
 
     def _act(self) -> None:
         self.acts += 1

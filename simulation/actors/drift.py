@@ -21,7 +21,8 @@ from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import ClusterMissing
 from shared.jobs.record import ClusterRecord, Phase
-from simulation.desired_state import CORRECTED, EXEMPT, RECREATED
+from simulation.actors.proposals import Proposals, Seen
+from simulation.desired_state import CORRECTED, EXEMPT, PROPOSED, RECREATED
 from simulation.event_loop import Actor, EventLoop
 from simulation.history import AzureHistory
 from simulation.oracle import Oracle, is_going, serves
@@ -74,7 +75,9 @@ class Drift:
         oracle: Oracle,
         history: AzureHistory,
         sweep: Callable[[], None],
+        proposals: Proposals,
     ) -> None:
+        self._proposals = proposals
         self._chance, self._loop, self._oracle, self._sweep = chance, loop, oracle, sweep
         self._history = history
         self._before: dict[tuple[MemoryCloud, ClusterId, str], object] = {}
@@ -96,6 +99,11 @@ class Drift:
             self._sweep()
             for change in changes:
                 self._is_as_the_policy_says(change)
+            proposed = [change for change in changes if change.name in PROPOSED and _has_value(change)]
+            self._proposals.check([Seen(c.cloud, c.name, c.field, c.live) for c in proposed])
+            merged = self._proposals.act()
+            kept = {key: it for key, it in self._before.items() if (key[0], key[1].name) not in merged}
+            self._before = kept
         self._loop.run_until(self._loop.clock() + LASTING)
         self._statuses_are_so()
         self._restore()
@@ -249,6 +257,7 @@ class Drift:
             shown = [each.path for each in record.drift.fields if each.path.endswith(field)]
             if shown and value_of(live, field) == value:
                 raise RuleViolated(RULE, f"{cluster.name}: {field} is as it was, and a sweep still shows it")
+        self._proposals.check(())
 
 
 def value_of(live: Json, field: str) -> object:
@@ -278,6 +287,10 @@ def _pools(live: Json) -> list[str]:
 
 def _is_pool(field: str) -> bool:
     return field.startswith("nodePools[") and field.endswith("]")
+
+
+def _has_value(change: Change) -> bool:
+    return not _is_deletion(change.field)
 
 
 def _is_deletion(field: str) -> bool:

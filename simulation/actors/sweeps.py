@@ -5,7 +5,7 @@ When the faults have ended, a sweep runs to its end, and what every record says 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
 from localcloud.azure.world.azure_engine import key_of
@@ -17,6 +17,7 @@ from shared.pipeline.outbox import request_whole_sweep
 from simulation.actors.approved_corrections import ApprovedCorrections
 from simulation.actors.drift import Drift
 from simulation.actors.kinds import SWEEPS
+from simulation.actors.proposals import Proposals
 from simulation.actors.upkeep import Upkeep
 from simulation.event_loop import EventLoop
 from simulation.history import AzureHistory
@@ -40,9 +41,10 @@ class Sweeps(Upkeep):
         loop: EventLoop,
         oracle: Oracle,
         history: AzureHistory,
+        replaced: Mapping[str, int],
     ) -> None:
         super().__init__(SWEEPS, seed, everybody, loop)
-        self._oracle, self._history = oracle, history
+        self._oracle, self._history, self._replaced = oracle, history, replaced
 
     def schedule(self, seconds: float) -> None:
         """Let people act, and sweeps begin, at some moments of so many seconds."""
@@ -79,10 +81,13 @@ class Sweeps(Upkeep):
                 other.repository is cloud.repository for other in self._loop.clouds if other is not cloud
             ):
                 self._status_is_so(cloud)
-        for kind in (Drift, ApprovedCorrections):
-            actor = kind(self._chance, self._loop, self._oracle, self._history, self._sweep_to_its_end)
+        sweep, given = self._sweep_to_its_end, (self._chance, self._loop, self._oracle, self._history)
+        proposals = Proposals(self._chance, self._loop, self._everybody, self._replaced, sweep)
+        proposals.check(())
+        for actor in (Drift(*given, sweep, proposals), ApprovedCorrections(*given, sweep)):
             actor.check()
             self.acts += actor.acts
+        self.acts += proposals.acts
 
     def _sweep_to_its_end(self) -> None:
         self._loop.run_until(self._loop.clock() + SETTLED)

@@ -47,6 +47,7 @@ EFFECTS: Mapping[str, frozenset[str]] = {
         **dict.fromkeys(QUEUES, "send"),
         "repository": "set_status",
         "pulls": "check write_comment",
+        "proposing": "add_commit create_branch advance_branch delete_branch open_pull edit_pull close_pull",
         "api": "apply replace delete cordon uncordon evict",
         "kubernetes": "",
     }.items()
@@ -310,7 +311,7 @@ FAULTS: Mapping[str, Fault] = {
     "freeze-after": Fault(_any, _freeze_after),
     "refused": Fault(_any, _refused),
     "answer-lost": Fault(_effect, _answer_lost),
-    "throttled": Fault(_at("repository", "pulls", *SERVICES, "state", *QUEUES), _throttled),
+    "throttled": Fault(_at("repository", "pulls", "proposing", *SERVICES, "state", *QUEUES), _throttled),
     "outage": Fault(_any, _outage),
     "touched": Fault(_at("state", name="save"), _touched),
     "twice": Fault(_at(*QUEUES), _twice),

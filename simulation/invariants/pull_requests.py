@@ -9,7 +9,7 @@ from __future__ import annotations
 from localcloud.github.world.pull_requests import PullRecord
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.ports import Message
-from simulation.actors.contributors import Contributors, Proposal
+from simulation.actors.contributors import PROPOSALS, Contributors, Proposal
 from simulation.event_loop import EventLoop
 from simulation.rule import RuleViolated
 
@@ -45,7 +45,8 @@ class PullRequests:
             if proposal.fork and "success" in _results(cloud, commit):
                 raise RuleViolated("pull request", f"the check of {commit[:8]}, of a fork, is a success")
         for pull in cloud.repository.pulls.listed():
-            self._has_check(cloud, pull, contributors.proposals[pull.sha])
+            if not pull.head.startswith(PROPOSALS):  # no event of these is delivered here
+                self._has_check(cloud, pull, contributors.proposals[pull.sha])
 
     def _has_check(self, cloud: MemoryCloud, pull: PullRecord, proposal: Proposal) -> None:
         results = _results(cloud, pull.sha)

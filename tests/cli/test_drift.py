@@ -10,8 +10,10 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import Unauthorized
 from shared.ports.azure.activity_log import ListActivity
-from tests.support.one_cluster import ONE, cluster, pool, ready
-from tests.support.replaced_ports import on_azure
+from tests.support.drift_proposals import PROPOSE
+from tests.support.one_cluster import ONE, cluster, files, pool, ready
+from tests.support.pipeline_runs import push
+from tests.support.replaced_ports import around, on_azure
 from tests.support.roadstead_command import on_terminal, plain, roadstead
 from tests.support.sweeps import sweep
 
@@ -88,6 +90,33 @@ def test_a_log_that_may_not_be_read_is_said_once_and_the_command_succeeds(
     assert code == 0
     text = " ".join(plain(shown).split())
     assert text.count("not permitted to read the activity log") == 1
+
+
+def test_a_field_that_is_proposed_has_the_address_of_its_pull_request(url: str, cloud: MemoryCloud) -> None:
+    push(cloud, files(pool(count=2) + "  tags: {cost: a}\n" + PROPOSE))
+    cloud.run()
+    changed(cloud)
+    _, shown = on_terminal("drift", "one", columns=160, ROADSTEAD_URL=url)
+    words = " ".join(plain(shown).split())
+    proposed = "; proposed in https://github.example/pull/1"
+    assert words.count(proposed) == 2
+    assert "512 characters without <>%&\\?/, got example.com/own" in words, "no manifest has such a tag"
+    assert "Pull requests:" not in words
+
+
+def test_why_pull_requests_are_not_opened_stands_below_the_diffs(url: str, cloud: MemoryCloud) -> None:
+    def refuse(*_: object) -> object:
+        raise Unauthorized("Resource not accessible by integration")
+
+    push(cloud, files(pool(count=2) + "  tags: {cost: a}\n" + PROPOSE))
+    cloud.run()
+    around(cloud, "proposing", tip=refuse)
+    changed(cloud)
+    _, shown = on_terminal("drift", columns=160, ROADSTEAD_URL=url)
+    words = " ".join(plain(shown).split())
+    assert (
+        "Pull requests: GitHub refuses to open pull requests: Resource not accessible by integration" in words
+    )
 
 
 def test_a_fleet_without_drift_says_so(url: str, cloud: MemoryCloud) -> None:

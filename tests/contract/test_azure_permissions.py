@@ -22,6 +22,7 @@ from shared.jobs.failures.errors import Unauthorized
 from shared.jobs.messages import job_message
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
+from shared.ports import Proposing
 from shared.ports.azure import AzureCall, DeleteCluster, DeleteGroup
 from shared.settings import App
 from tests.support import fleet_files
@@ -33,6 +34,7 @@ from tests.support.deployed_rights import (
     receiver,
     senders,
 )
+from tests.support.drift_proposals import PROPOSE
 from tests.support.function_calls import ADMIN, call, functions
 from tests.support.one_cluster import ONE, WINDOW, files, pool
 from tests.support.pipeline_runs import phases, push
@@ -156,6 +158,12 @@ def test_an_app_may_send_only_to_the_queues_to_which_its_functions_send() -> Non
         assert senders(queue) == needed | {receiver(queue)}, queue
 
 
+def test_only_the_app_of_the_sweeps_writes_to_the_fleet_repository() -> None:
+    written = lived_through().written
+    assert set(written) == {name for name in vars(Proposing) if not name.startswith("_")}
+    assert set.union(*written.values()) == {App.CONTROL}
+
+
 @pytest.mark.parametrize("app", [App.CONTROL, App.WORKER])
 def test_an_app_that_is_taken_over_cannot_delete_a_cluster(app: App) -> None:
     cloud = lived_through(until_deleted=False)
@@ -173,7 +181,7 @@ def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
     cloud = CloudWithRights()
     push(cloud, files(pool() + WINDOW + '  kubernetesVersion: "1.32"\n'))
     cloud.run()
-    newer = pool("Standard_D8s_v5") + WINDOW + '  kubernetesVersion: "1.33"\n'
+    newer = pool("Standard_D8s_v5") + WINDOW + '  kubernetesVersion: "1.33"\n' + PROPOSE
     push(cloud, files(newer))
     cloud.run()
     cloud.azure.interventions.set_node_image(ONE, "system", "AKSUbuntu-2204gen2containerd-202510.19.1")
@@ -181,7 +189,10 @@ def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     sweep(cloud)
-    tag_by_hand(cloud, ONE, own="x")
+    for tags in ({"own": "x"}, {"own": "y"}):
+        tag_by_hand(cloud, ONE, **tags)
+        sweep(cloud)
+    cloud.azure.patch_cluster(ONE, {"tags": _without(cloud.azure.get_cluster(ONE)["tags"], "own")})
     sweep(cloud)
     _contest(cloud, newer)
     Repo(cloud).propose(files(pool()))
@@ -189,6 +200,10 @@ def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
         _delete(cloud)
         _call_the_rest(cloud)
     return cloud
+
+
+def _without(tags: Mapping[str, str], name: str) -> dict[str, str]:
+    return {key: value for key, value in tags.items() if key != name}
 
 
 def _call_the_rest(cloud: CloudWithRights) -> None:

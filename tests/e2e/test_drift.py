@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import httpx
 
@@ -12,13 +11,12 @@ from localcloud.runtime.options import Options
 from localcloud.runtime.parts.part import shown_notifications
 from tests.support import fleet_files
 from tests.support.arm_client import arm, path
+from tests.support.drift_on_the_wire import ARM_SECONDS, changed, drifted, in_sync
 from tests.support.fleet_operator import Operator
 from tests.support.local_cloud_start import Start
 from tests.support.notices import notifying
 from tests.support.roadstead_command import roadstead, write
 
-ARM_SECONDS = 1.0
-"""Between two reads of Azure, which limits them for each cluster."""
 QUICK = Options(create_seconds=1, lock_seconds=5, extra={"POLL_SECONDS": "0.5"})
 POOL = "    - {name: apps, vmSize: Standard_D4s_v5, count: 1}\n  tags: {cost: a}\n"
 EXEMPTION = "{name: costs, fields: [tags.cost], action: ignore, owner: a, reason: b, expires: 2999-12-31}"
@@ -39,41 +37,10 @@ def fleet() -> dict[str, bytes]:
     return notifying(fleet_files.fleet() | clusters, route)
 
 
-def changed(operator: Operator, azure: httpx.Client, name: str) -> None:
-    """Scale a pool, and change and add a tag, as the portal does; return when that has ended."""
-    tags = {**azure.get(path(name)).json()["tags"], "cost": "b", "own": "x"}
-    azure.patch(path(name), json={"tags": tags}).raise_for_status()
-    settle(operator, azure, name)
-    pool = azure.get(path(name, "/agentPools/apps")).json()["properties"]
-    scaled = {key: pool[key] for key in ("vmSize", "mode", "type", "tags", "osType")} | {"count": 3}
-    azure.put(path(name, "/agentPools/apps"), json={"properties": scaled}).raise_for_status()
-    settle(operator, azure, name)
-
-
-def settle(operator: Operator, azure: httpx.Client, name: str) -> None:
-    """Wait until the operation on a cluster has ended; Azure limits the reads of a cluster."""
-
-    def ended() -> bool:
-        return bool(azure.get(path(name)).json()["properties"]["provisioningState"] == "Succeeded")
-
-    operator.wait(ended, f"the operation on {name} has ended", every=ARM_SECONDS)
-
-
-def drifted(operator: Operator, name: str) -> dict[str, tuple[str, str]]:
-    """Return both values of each field that differs, as the API has them."""
-    found = operator.api.drift(name)["clusters"]
-    return {field["path"]: (field["git"], field["live"]) for each in found for field in each["fields"]}
-
-
 def notified(operator: Operator) -> str:
     """Return what Teams has got."""
     shown = shown_notifications(operator.cloud.state)
     return shown.read_text() if shown.is_file() else ""
-
-
-def in_sync(operator: Operator, name: str) -> str:
-    view: dict[str, Any] = operator.api.get(f"clusters/{name}")
-    return next(str(each["status"]) for each in view["conditions"] if each["type"] == "InSync")
 
 
 def apps(azure: httpx.Client, name: str) -> int | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from localcloud.github.world.proposing_port import WorldProposing
 from shared.fleet.drift import policy
 from shared.fleet.drift.differences import drift_of
 from shared.fleet.manifests.cluster.drift import DriftAction
@@ -19,6 +20,7 @@ from shared.jobs.record import ClusterRecord
 from shared.jobs.transitions import apply_comparison
 from shared.jobs.transitions.acceptance import accept_retry
 from shared.pipeline.planner import reporter
+from shared.pipeline.proposals import cluster, proposals
 from shared.pipeline.sweep import clusters, conclusions, lists, verdicts
 from simulation.actors.approved_corrections import RULE
 from simulation.actors.drift import STATUS
@@ -134,8 +136,24 @@ def _approval(remove: Callable[[pytest.MonkeyPatch], None]) -> Mutation:
     return mutation(remove, SWEEPS, RULE)
 
 
+def drift_is_never_proposed(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(proposals, "settle", lambda *_, **__: None)
+
+
+def a_proposal_is_never_closed(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(cluster, "_end", lambda *_, **__: None)
+
+
+def a_proposal_keeps_the_values_with_which_it_was_opened(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(WorldProposing, "advance_branch", lambda *_: None)
+
+
 def _drift(remove: Callable[[pytest.MonkeyPatch], None], often: str = "") -> Mutation:
     return mutation(remove, SWEEPS, "drift", often=often)
+
+
+def _proposal(remove: Callable[[pytest.MonkeyPatch], None]) -> Mutation:
+    return mutation(remove, SWEEPS, "proposal")
 
 
 def _mutation(remove: Callable[[pytest.MonkeyPatch], None]) -> Mutation:
@@ -163,4 +181,7 @@ SWEEP_MUTATIONS = (
     _approval(what_needs_an_approval_is_corrected_without_one),
     _approval(an_approval_counts_for_any_correction),
     _approval(an_approved_correction_is_not_started),
+    _proposal(drift_is_never_proposed),
+    _proposal(a_proposal_is_never_closed),
+    _proposal(a_proposal_keeps_the_values_with_which_it_was_opened),
 )

@@ -26,6 +26,7 @@ from shared.settings import App
 from tests.support.azure_operations import example
 from tests.support.azure_ports import SUBSCRIPTION, StaticCredential
 from tests.support.bicep import Template
+from tests.support.replaced_ports import Noted
 
 T = TypeVar("T")
 INFRA = Path(__file__).parent.parent.parent / "infra"
@@ -111,6 +112,8 @@ class CloudWithRights(MemoryCloud):
         super().__init__(throttle=False)
         self.calls: defaultdict[App, set[type[AzureCall[Any]]]] = defaultdict(set)
         self.sent: defaultdict[App, set[str]] = defaultdict(set)
+        self.written: defaultdict[str, set[App]] = defaultdict(set)
+        """The apps that call each method which writes to the fleet repository."""
         self.refused: list[str] = []
         self.received: set[str] = set()
         """The queues from which a function has received a message."""
@@ -131,7 +134,8 @@ class CloudWithRights(MemoryCloud):
     def acting_as(self, app: App, ports: Ports) -> Ports:
         """Return the ports with the rights of an app."""
         queues: dict[str, Any] = {name: _QueueAs(app, name, getattr(ports, name), self) for name in QUEUES}
-        return replace(ports, azure=_AzureAs(app, ports.azure, self), **queues)
+        proposing = Noted(ports.proposing, lambda name: self.written[name].add(app))
+        return replace(ports, azure=_AzureAs(app, ports.azure, self), proposing=proposing, **queues)
 
 
 class _AzureAs:

@@ -12,9 +12,10 @@ from localcloud.github.world.git_repository import GitRepository
 from localcloud.github.world.issues import WorldIssues
 from localcloud.github.world.memory_repository import MemoryRepository
 from localcloud.github.world.people import OPERATOR, Teams
+from localcloud.github.world.proposing_port import WorldProposing
 from localcloud.github.world.pull_requests_port import WorldPullRequests
 from shared.adapters.github import GitHubRepository, github_auth
-from shared.ports import Issues, PullRequests
+from shared.ports import Issues, Proposing, PullRequests
 from tests.support.github_app import APP, KEY
 
 CASES = ["memory", "memory as app", "world", "adapter", "adapter as app"]
@@ -26,6 +27,7 @@ class Case:
 
     port: PullRequests
     issues: Issues
+    proposing: Proposing
     git: GitRepository | MemoryRepository
     app: bool
     teams: Teams
@@ -45,6 +47,7 @@ def pull_request_case(name: str, folder: Path) -> Iterator[Case]:
             Case(
                 WorldPullRequests(commits.pulls, app=app),
                 _world_issues(commits),
+                _world_proposing(commits),
                 commits,
                 app,
                 commits.pulls.teams,
@@ -53,19 +56,24 @@ def pull_request_case(name: str, folder: Path) -> Iterator[Case]:
         return
     if kind == "world":
         with GitRepository.create(folder / "fleet.git") as git:
-            yield _started(Case(WorldPullRequests(git.pulls), _world_issues(git), git, app, git.pulls.teams))
+            port, issues = WorldPullRequests(git.pulls), _world_issues(git)
+            yield _started(Case(port, issues, _world_proposing(git), git, app, git.pulls.teams))
         return
     with GitHubServer(folder, token="local", webhook_secret="s", app=APP) as server:
         git = server.create_repository("acme/fleet")
         app_credentials = {"app_id": APP.id, "private_key": KEY, "installation_id": str(APP.installation)}
         auth = github_auth(**app_credentials) if app else github_auth(token="local")
         adapter = GitHubRepository("acme/fleet", auth, base_url=server.url)
-        yield _started(Case(adapter.pulls, adapter.issues, git, app, server.teams))
+        yield _started(Case(adapter.pulls, adapter.issues, adapter.proposing, git, app, server.teams))
         adapter.close()
 
 
 def _world_issues(git: GitRepository | MemoryRepository) -> Issues:
     return WorldIssues(git.pulls.issues, OPERATOR.login)
+
+
+def _world_proposing(git: GitRepository | MemoryRepository) -> Proposing:
+    return WorldProposing(git, git.pulls, OPERATOR.login)
 
 
 def _started(case: Case) -> Case:

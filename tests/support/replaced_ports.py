@@ -32,6 +32,17 @@ class Around:
         return self._methods.get(name) or getattr(self._inner, name)
 
 
+class Noted:
+    """A port whose calls are noted."""
+
+    def __init__(self, inner: Any, note: Callable[[str], None]) -> None:
+        self._inner, self._note = inner, note
+
+    def __getattr__(self, name: str) -> Any:
+        self._note(name)
+        return getattr(self._inner, name)
+
+
 def around(cloud: MemoryCloud, port: str, **methods: Callable[..., Any]) -> None:
     """Replace methods of a port, from now on."""
 

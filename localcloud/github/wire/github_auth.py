@@ -29,13 +29,15 @@ JWT_LIFE = timedelta(minutes=10)
 class GitHubApp:
     """A GitHub App that is installed on every repository here; ``public_key`` is PEM.
 
-    ``reads_members``: an owner of the organization gave it the permission Members: read.
+    ``reads_members``: an owner of the organization gave it the permission Members: read, ``writes_contents``:
+    Contents: write.
     """
 
     id: str
     public_key: str
     installation: int = 1
     reads_members: bool = True
+    writes_contents: bool = True
 
 
 class ApiError(Exception):
@@ -78,6 +80,11 @@ class Credentials:
     def reads_members(self) -> bool:
         """Whether the App may read the members of teams."""
         return self._app is not None and self._app.reads_members
+
+    @property
+    def writes_contents(self) -> bool:
+        """Whether the App may write to repositories."""
+        return self._app is not None and self._app.writes_contents
 
     def check_members(self, authorization: str) -> None:
         """Admit a call that lists the members of a team, or raise 403 for an App without the permission."""

@@ -16,6 +16,7 @@ from werkzeug.wrappers import Request, Response
 
 from localcloud.common.http_server import json_response
 from localcloud.github.wire import rest_checks as checks
+from localcloud.github.wire import rest_git as git
 from localcloud.github.wire import rest_issues as issues
 from localcloud.github.wire import rest_pulls as pulls
 from localcloud.github.wire import rest_reads as reads
@@ -46,6 +47,11 @@ _ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "/git/commits/<sha>", reads.git_commit),
     ("GET", "/git/trees/<path:tree>", reads.tree),
     ("GET", "/git/blobs/<sha>", reads.blob),
+    ("POST", "/git/trees", git.create_tree),
+    ("POST", "/git/commits", git.create_commit),
+    ("POST", "/git/refs", git.create_ref),
+    ("PATCH", "/git/refs/<path:ref>", git.update_ref),
+    ("DELETE", "/git/refs/<path:ref>", git.delete_ref),
     ("GET", "/contents/", reads.contents),
     ("GET", "/contents/<path:path>", reads.contents),
     ("GET", "/compare/<path:basehead>", reads.compare),
@@ -76,6 +82,8 @@ _ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("PATCH", "/check-runs/<int:number>", checks.change),
     ("GET", "/check-runs/<int:number>/annotations", checks.annotated),
 )
+_WRITING_CONTENTS = (git.create_tree, git.create_commit, git.create_ref, git.update_ref, git.delete_ref)
+"""Source: docs.github.com/rest/authentication/permissions-required-for-github-apps, Contents: write."""
 
 
 class RestApi:
@@ -144,6 +152,8 @@ class RestApi:
             raise ApiError(404, "Not Found")
         caller = APP_BOT if as_app else OPERATOR
         place = Place(repository, full_name, request.host_url.rstrip("/"), caller, self._hooks.send)
+        if call in _WRITING_CONTENTS and as_app and not self._credentials.writes_contents:
+            raise ApiError(403, "Resource not accessible by integration")
         found = call(place, request, **path)
         reply = found if isinstance(found, Response) else json_response(200, found)
         if request.method == "GET":
@@ -160,7 +170,7 @@ class RestApi:
             "expires_at": utc(expires),
             "permissions": {
                 "checks": "write",
-                "contents": "read",
+                "contents": "write" if self._credentials.writes_contents else "read",
                 "issues": "write",
                 **({"members": "read"} if self._credentials.reads_members else {}),
                 "metadata": "read",

@@ -9,6 +9,7 @@ from werkzeug.wrappers import Request, Response
 from localcloud.common.http_server import json_response
 from localcloud.github.wire.github_auth import ApiError
 from localcloud.github.wire.github_json import (
+    APP_BOT,
     OPERATOR,
     JsonObject,
     Place,
@@ -26,6 +27,7 @@ from shared.jobs.failures.errors import Dependency, InvalidManifest, ReconcileEr
 
 FORK_OWNER = "contributor"
 """The owner of the fork that a pull request reports as the repository of its branch."""
+_CHANGEABLE = ("title", "body", "base", "state")
 
 
 def listed(place: Place, request: Request) -> Response:
@@ -60,7 +62,14 @@ def opened(place: Place, wanted: JsonObject) -> JsonObject:
     if not title:
         raise ApiError(422, "Validation Failed", errors=(_detail("PullRequest", "title is missing"),))
     try:
-        record = place.repository.pulls.open(title, head, base, fork=bool(wanted.get("fork")))
+        record = place.repository.pulls.open(
+            title,
+            head,
+            base,
+            fork=bool(wanted.get("fork")),
+            author=place.caller["login"],
+            body=str(wanted.get("body") or ""),
+        )
     except InvalidManifest as error:
         raise ApiError(422, "Validation Failed", errors=(_detail("PullRequest", str(error)),)) from error
     place.repository.point(f"refs/pull/{record.number}/head", record.sha)
@@ -69,17 +78,22 @@ def opened(place: Place, wanted: JsonObject) -> JsonObject:
 
 
 def change(place: Place, request: Request, number: int) -> JsonObject:
-    """Change the title, the base or the state of a pull request, and call the webhook."""
+    """Change the title, the text, the base or the state of a pull request, and call the webhook."""
     pulls, wanted = place.repository.pulls, read_object(request)
     before = pulls.get(number)
     if before is None:
         raise ApiError(404, "Not Found")
-    after = pulls.change(number, **{k: v for k, v in wanted.items() if k in ("title", "base", "state")})
+    try:
+        after = pulls.change(number, **{k: v for k, v in wanted.items() if k in _CHANGEABLE})
+    except InvalidManifest as error:
+        raise ApiError(422, "Validation Failed", errors=(_detail("PullRequest", str(error)),)) from error
     if before.state != after.state:
         send_pull_event(place, "closed" if after.state == "closed" else "reopened", after)
     changes: JsonObject = {}
     if before.title != after.title:
         changes["title"] = {"from": before.title}
+    if before.body != after.body:
+        changes["body"] = {"from": before.body}
     if before.base != after.base:
         changes["base"] = {"ref": {"from": before.base}, "sha": {"from": _base_sha(place, before)}}
     if changes:
@@ -92,10 +106,9 @@ def pushed(place: Place, change: RefChange) -> None:
     branch, pulls = change.ref.removeprefix("refs/heads/"), place.repository.pulls
     if change.ref == branch:
         return  # a tag
+    for record in pulls.branch_deleted(branch) if change.after == ZERO else ():
+        send_pull_event(place, "closed", record)
     for record in pulls.listed(head=branch):
-        if change.after == ZERO:
-            send_pull_event(place, "closed", pulls.change(record.number, state="closed"))
-            continue
         place.repository.point(f"refs/pull/{record.number}/head", record.sha)
         send_pull_event(place, "synchronize", record, before=change.before, after=change.after)
     if change.after == ZERO:
@@ -150,8 +163,8 @@ def pull_json(place: Place, record: PullRecord) -> JsonObject:
         "state": record.state,
         "locked": False,
         "title": record.title,
-        "user": person_json(PEOPLE[record.author]),
-        "body": None,
+        "user": person_json(PEOPLE[record.author]) if record.author in PEOPLE else APP_BOT,
+        "body": record.body or None,
         "draft": False,
         "merged": record.merged,
         "merged_at": utc(record.merged_at) if record.merged_at else None,

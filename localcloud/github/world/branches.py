@@ -40,6 +40,18 @@ class Branches(Protocol):
         """Let a branch point to a commit."""
         ...
 
+    def add(self, path: str, content: bytes, message: str, parents: Sequence[str]) -> str:
+        """Return a commit on no branch: the last of its parents with one file changed; raise Dependency."""
+        ...
+
+    def delete(self, branch: str) -> None:
+        """Delete a branch; raise Dependency when there is none."""
+        ...
+
+    def is_descendant(self, commit: str, earlier: str) -> bool:
+        """Return whether a commit comes after another, or is it."""
+        ...
+
     def changed_files(self, base: str, head: str) -> Sequence[ChangedFile]:
         """Return what changed from the newest common ancestor of two commits to the second."""
         ...

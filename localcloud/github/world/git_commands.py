@@ -12,7 +12,7 @@ import subprocess
 import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,14 +61,16 @@ def git_environment() -> dict[str, str]:
     }
 
 
-def run_git(path: Path, *arguments: str, stdin: bytes = b"") -> bytes:
+def run_git(
+    path: Path, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] | None = None
+) -> bytes:
     """Run a git command in a repository and return its output; raise GitError."""
     try:
         done = subprocess.run(
             ["git", "-C", str(path), *arguments],
             input=stdin,
             capture_output=True,
-            env=git_environment(),
+            env={**git_environment(), **(environment or {})},
             timeout=TIMEOUT,
             check=True,
         )

@@ -25,6 +25,7 @@ from localcloud.github.world.git_commands import (
     list_tree,
     run_git,
 )
+from localcloud.github.world.new_commits import add_commit
 from localcloud.github.world.pull_requests import Pulls
 from localcloud.github.world.repository_history import (
     addresses,
@@ -61,7 +62,7 @@ class GitRepository:
         self._merges: dict[tuple[str, str], str | None] = {}
         self.truncate_trees = False
         self.token_expires: datetime | None = None
-        self._clock = clock
+        self.clock = clock
         self._reader = ObjectReader(path)
 
     @classmethod
@@ -96,7 +97,7 @@ class GitRepository:
 
     def read_head(self, branch: str) -> BranchHead:
         """Return the commit that the branch points to, and the time."""
-        at = self._clock().replace(microsecond=0)
+        at = self.clock().replace(microsecond=0)
         return BranchHead(self.head(branch), at, self.id, self.token_expires)
 
     def is_descendant(self, commit: str, earlier: str) -> bool:
@@ -196,7 +197,7 @@ class GitRepository:
         "160000" for a submodule at the commit in the bytes. The clock dates the commit: the same calls at
         the same time give the same ids.
         """
-        ref, when, text = f"refs/heads/{branch}", int(self._clock().timestamp()), message.encode()
+        ref, when, text = f"refs/heads/{branch}", int(self.clock().timestamp()), message.encode()
         parent = f"from {ref}^0\n" if self.read(ref) is not None else ""
         header = (
             f"commit {ref}\nmark :1\n"
@@ -238,6 +239,15 @@ class GitRepository:
         parents = ("-p", base) if squash else ("-p", base, "-p", head)
         commit = run_git(self.path, "commit-tree", tree, *parents, "-m", f"Merge {head} into {base}")
         return commit.decode().strip()
+
+    def add(self, path: str, content: bytes, message: str, parents: Sequence[str]) -> str:
+        """Return a commit on no branch: the last of its parents with one file changed."""
+        return add_commit(self.path, path, content, message, parents)
+
+    def delete(self, branch: str) -> None:
+        """Delete a branch."""
+        self.head(branch)
+        run_git(self.path, "update-ref", "-d", f"refs/heads/{branch}")
 
     def squash(self, base: str, head: str) -> str | None:
         """Return the one commit that brings another's changes to a base; None when they conflict."""

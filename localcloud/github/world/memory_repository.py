@@ -28,6 +28,8 @@ class MemoryRepository:
         self._trees: dict[str, dict[str, TreeEntry]] = {}
         self._blobs: dict[str, bytes] = {}
         self._parents: dict[str, str] = {}
+        self._others: dict[str, tuple[str, ...]] = {}
+        """The further parents of merges."""
         self._authors: dict[str, str] = {}
         self._clock = clock
         self.statuses = Statuses(clock)
@@ -89,11 +91,33 @@ class MemoryRepository:
             tree |= {path: other} if other else {}
         commit = _hash(f"merge {base} {head}".encode())
         self._trees[commit], self._parents[commit] = tree, base
+        self._others[commit] = (head,)
         return commit
 
     def squash(self, base: str, head: str) -> str | None:
-        """Return the one commit that brings another's changes to a base; every commit here has one parent."""
-        return self.merge(base, head)
+        """Return the one commit that brings another's changes to a base; None when they conflict."""
+        merged = self.merge(base, head)
+        if merged is None:
+            return None
+        commit = _hash(f"squash {base} {head}".encode())
+        self._trees[commit], self._parents[commit] = self._trees[merged], base
+        return commit
+
+    def add(self, path: str, content: bytes, message: str, parents: Sequence[str]) -> str:
+        """Return a commit on no branch: the last of its parents with one file changed."""
+        unknown = [parent for parent in parents if parent not in self._trees]
+        if unknown:
+            raise Dependency(f"no commit {unknown[0]}")
+        tree = {**self._trees[parents[-1]], path: self._entry(path, content, None)}
+        commit = _hash(f"{parents} {message} {tree[path].sha} {len(self._trees)}".encode())
+        self._trees[commit], self._authors[commit] = tree, _OPERATOR
+        self._parents[commit], self._others[commit] = parents[0], tuple(parents[1:])
+        return commit
+
+    def delete(self, branch: str) -> None:
+        """Delete a branch."""
+        self.head(branch)
+        del self._heads[branch]
 
     def changed_files(self, base: str, head: str) -> Sequence[ChangedFile]:
         """Return what changed from the newest common ancestor of two commits to the second."""
@@ -126,7 +150,16 @@ class MemoryRepository:
         return commit in self._line(head) and commit not in self._line(base)
 
     def _line(self, commit: str) -> list[str]:
-        """Return a commit and its ancestors, newest first."""
+        """Return a commit and its ancestors, the nearest ones first."""
+        line, next_ones = dict[str, None](), [commit]
+        while next_ones:
+            line |= dict.fromkeys(each for each in next_ones if each)
+            parents = ((self._parents.get(each, ""), *self._others.get(each, ())) for each in next_ones)
+            next_ones = [each for some in parents for each in some if each and each not in line]
+        return list(line)
+
+    def _first_line(self, commit: str) -> list[str]:
+        """Return a commit and its first parents, newest first."""
         line = []
         while commit:
             line.append(commit)
@@ -152,7 +185,7 @@ class MemoryRepository:
         """Return the addresses of who wrote and committed the last change of a path."""
         if commit not in self._trees:
             raise Dependency(f"no commit {commit}")
-        for each in self._line(commit):
+        for each in self._first_line(commit):
             if self._below(each, path) != self._below(self._parents.get(each, ""), path):
                 return frozenset({self._authors.get(each, _OPERATOR).lower(), _OPERATOR})
         return frozenset()

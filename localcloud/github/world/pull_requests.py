@@ -18,13 +18,9 @@ from localcloud.github.world.branches import Branches, ChangedFile
 from localcloud.github.world.issues import Issues
 from localcloud.github.world.people import OPERATOR, Teams
 from localcloud.github.world.reviews import ReviewList
+from localcloud.github.world.text_limits import check_comment, check_output, check_text
 from shared.jobs.failures.errors import Conflict, Dependency, InvalidManifest
 from shared.ports import Clock
-
-MAX_COMMENT = 65_536
-MAX_SUMMARY = 65_535
-MAX_ANNOTATIONS = 50
-CONCLUSIONS = ("action_required", "cancelled", "failure", "neutral", "skipped", "success", "timed_out")
 
 
 @dataclass(frozen=True)
@@ -46,6 +42,7 @@ class PullRecord:
     onto: str = ""
     merge_commit: str = ""
     merged_at: datetime | None = None
+    body: str = ""
 
     @property
     def merged(self) -> bool:
@@ -95,9 +92,17 @@ class Pulls:
         self.issues = Issues(self._numbers, clock)
 
     def open(
-        self, title: str, head: str, base: str, *, fork: bool = False, author: str = OPERATOR.login
+        self,
+        title: str,
+        head: str,
+        base: str,
+        *,
+        fork: bool = False,
+        author: str = OPERATOR.login,
+        body: str = "",
     ) -> PullRecord:
         """Open a pull request; raise InvalidManifest for what GitHub answers 422."""
+        check_text(title, body)
         for name, branch in (("head", head), ("base", base)):
             if self._sha(branch) is None:
                 raise InvalidManifest(f"{name} is invalid")
@@ -108,6 +113,7 @@ class Pulls:
                 raise InvalidManifest(f"No commits between {base} and {head}")
             sha, now = self._branches.head(head), self._clock()
             record = PullRecord(next(self._numbers), title, head, base, sha, now, fork=fork, author=author)
+            record = replace(record, body=body)
             self._pulls[record.number] = record
             return record
 
@@ -131,13 +137,24 @@ class Pulls:
         ]
 
     def change(self, number: int, **changes: Any) -> PullRecord:
-        """Change the title, base or state of one; raise Dependency when there is none."""
+        """Change the title, text, base or state of one; raise Dependency when there is none.
+
+        One that is merged, or whose branch no longer exists, is never open again.
+        """
+        check_text(changes.get("title", "-"), changes.get("body") or "")
         with self._lock:
             found = self.get(number)
             if found is None:
                 raise Dependency(f"no pull request {number}")
+            reopens = (found.state, changes.get("state")) == ("closed", "open")
+            if reopens and (found.merged or self._sha(found.head) is None):
+                raise InvalidManifest("state cannot be changed.")
             self._pulls[number] = replace(found, **changes)
             return self._pulls[number]
+
+    def branch_deleted(self, branch: str) -> Sequence[PullRecord]:
+        """Close the open pull requests of a branch that somebody deleted, and return them."""
+        return [self.change(pull.number, state="closed") for pull in self.listed(head=branch)]
 
     def merged_into_base(self, number: int, *, squash: bool = False) -> PullRecord:
         """Merge an open pull request into its base, as GitHub's button does; raise Conflict or Dependency."""
@@ -200,7 +217,7 @@ class Pulls:
 
     def write_comment(self, number: int, author: str, body: str) -> CommentRecord:
         """Write a comment; raise InvalidManifest or Dependency."""
-        _check_comment(body)
+        check_comment(body)
         if self.get(number) is None:
             raise Dependency(f"no pull request {number}")
         with self._lock:
@@ -211,7 +228,7 @@ class Pulls:
 
     def edit_comment(self, number: int, body: str) -> CommentRecord:
         """Write over a comment by its id; raise InvalidManifest or Dependency."""
-        _check_comment(body)
+        check_comment(body)
         with self._lock:
             found = self._comments.get(number)
             if found is None:
@@ -250,7 +267,7 @@ class Pulls:
     def _keep(self, check: CheckRecord, body: dict[str, Any]) -> CheckRecord:
         output = body.get("output") or {}
         annotations = tuple(output.get("annotations") or ())
-        _check_output(body, output, annotations)
+        check_output(body, output, annotations)
         conclusion = body.get("conclusion", check.conclusion)
         stored = replace(
             check,
@@ -268,28 +285,3 @@ class Pulls:
             return self._branches.head(branch)
         except Dependency:
             return None
-
-
-def _check_comment(body: str) -> None:
-    if not body.strip():
-        raise InvalidManifest("Body cannot be blank")
-    if len(body) > MAX_COMMENT:
-        raise InvalidManifest(f"body is too long (maximum is {MAX_COMMENT} characters)")
-
-
-_ANNOTATION = frozenset({"path", "start_line", "end_line", "annotation_level", "message"})
-
-
-def _check_output(
-    body: dict[str, Any], output: dict[str, Any], annotations: tuple[dict[str, Any], ...]
-) -> None:
-    if body.get("conclusion") is not None and body["conclusion"] not in CONCLUSIONS:
-        raise InvalidManifest("conclusion is not included in the list")
-    if output and not {"title", "summary"} <= set(output):
-        raise InvalidManifest("output needs a title and a summary")
-    if len(output.get("summary", "")) > MAX_SUMMARY:
-        raise InvalidManifest(f"summary is too long (maximum is {MAX_SUMMARY} characters)")
-    if len(annotations) > MAX_ANNOTATIONS:
-        raise InvalidManifest(f"annotations has more than {MAX_ANNOTATIONS} items")
-    if any(not set(a) >= _ANNOTATION for a in annotations):
-        raise InvalidManifest("an annotation lacks a required field")

@@ -7,8 +7,9 @@ from dataclasses import asdict
 from datetime import datetime
 
 from localcloud.github.world.people import PEOPLE, account_of
-from localcloud.github.world.pull_requests import MAX_ANNOTATIONS, PullRecord, Pulls
+from localcloud.github.world.pull_requests import PullRecord, Pulls
 from localcloud.github.world.reviews import ReviewRecord
+from localcloud.github.world.text_limits import MAX_ANNOTATIONS
 from shared.jobs.failures.errors import Dependency, Unauthorized
 from shared.ports import Check, Comment, MergedPull, Pull, PullAuthors, Review, ReviewState
 
@@ -29,7 +30,7 @@ class WorldPullRequests:
 
     def open_pulls(self, base: str) -> Sequence[Pull]:
         """Return the open ones into a branch, newest first."""
-        return [_pull(record) for record in self._pulls.listed(base=base)[:100]]
+        return [pull_of(record) for record in self._pulls.listed(base=base)[:100]]
 
     def pull(self, number: int) -> Pull | None:
         """Return a pull request with its merge result."""
@@ -37,7 +38,7 @@ class WorldPullRequests:
         if record is None:
             return None
         mergeable, merge = self._pulls.merge(record)
-        return _pull(record, None if mergeable is None else merge or "")
+        return pull_of(record, None if mergeable is None else merge or "")
 
     def comment(self, number: int, marker: str) -> Comment | None:
         """Return our oldest comment with the marker."""
@@ -114,9 +115,17 @@ def _annotation(fields: dict[str, object]) -> dict[str, object]:
     }
 
 
-def _pull(record: PullRecord, merge: str | None = None) -> Pull:
+def pull_of(record: PullRecord, merge: str | None = None, html: str = "https://github.example") -> Pull:
+    """Return a pull request as the port has it."""
     return Pull(
-        record.number, record.sha, record.base, merge=merge, fork=record.fork, open=record.state == "open"
+        record.number,
+        record.sha,
+        record.base,
+        merge=merge,
+        fork=record.fork,
+        open=record.state == "open",
+        merged=record.merged,
+        url=f"{html}/pull/{record.number}",
     )
 
 

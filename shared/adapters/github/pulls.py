@@ -38,7 +38,7 @@ class GitHubPullRequests(GitHubReviews):
         """Return the open pull requests into a branch, newest first, at most 100."""
         query = {"state": "open", "base": base, "sort": "created", "direction": "desc", "per_page": PAGE}
         with self._client.calling("no pull requests") as api:
-            return [_pull(item) for item in json_call(api, "GET", f"{api.url}/pulls", query=query)]
+            return [pull_of(item) for item in json_call(api, "GET", f"{api.url}/pulls", query=query)]
 
     def pull(self, number: int) -> Pull | None:
         """Return a pull request, or None; reading it makes GitHub create the test merge commit."""
@@ -47,7 +47,7 @@ class GitHubPullRequests(GitHubReviews):
                 item = json_call(api, "GET", f"{api.url}/pulls/{number}")
         except Dependency:
             return None
-        return _pull(item)
+        return pull_of(item)
 
     def comment(self, number: int, marker: str) -> Comment | None:
         """Return our oldest comment that begins with the marker, or None."""
@@ -95,7 +95,8 @@ class GitHubPullRequests(GitHubReviews):
                 json_call(api, "PATCH", f"{api.url}/check-runs/{run['id']}", body=more)
 
 
-def _pull(item: Mapping[str, Any]) -> Pull:
+def pull_of(item: Mapping[str, Any]) -> Pull:
+    """Return a pull request from GitHub's JSON."""
     head, base = item["head"], item["base"]
     mergeable = item.get("mergeable")  # present only in the response for a single pull request
     source = head.get("repo") or {}  # None when the fork was deleted
@@ -106,6 +107,8 @@ def _pull(item: Mapping[str, Any]) -> Pull:
         merge=None if mergeable is None else (item.get("merge_commit_sha") or "") if mergeable else "",
         fork=source.get("full_name", "").lower() != base["repo"]["full_name"].lower(),
         open=item["state"] == "open",
+        merged=bool(item.get("merged_at")),
+        url=item["html_url"],
     )
 
 

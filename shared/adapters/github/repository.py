@@ -23,6 +23,7 @@ from github.Commit import Commit
 from shared.adapters.github.archive import read_archive
 from shared.adapters.github.client import TIMEOUT, GitHubClient, json_call
 from shared.adapters.github.issues import GitHubIssues
+from shared.adapters.github.proposals import GitHubProposing
 from shared.adapters.github.pulls import GitHubPullRequests
 from shared.fleet.resolve.repository_layout import blob_id
 from shared.jobs.failures.errors import Dependency, Unavailable
@@ -133,6 +134,11 @@ class GitHubRepository:
     def issues(self) -> GitHubIssues:
         """The repository's issues, over the same connections."""
         return GitHubIssues(self._client)
+
+    @property
+    def proposing(self) -> GitHubProposing:
+        """Our own branches and their pull requests, over the same connections."""
+        return GitHubProposing(self._client)
 
 
 def end_of_token(header: str) -> datetime | None:

@@ -136,7 +136,7 @@ def _cluster(entity: Any) -> ClusterRecord:
 _SUMMARY = (
     *("uid", "phase", "step", "reason", "generation", "observedGeneration", "needsAction", "contested"),
     *("environment", "location", "subscription", "resourceGroup", "lost", "finding"),
-    *("digest", "drifted", "recreated", "toApprove", "differsSince"),
+    *("digest", "drifted", "recreated", "toApprove", "differsSince", "proposed"),
 )
 
 
@@ -163,6 +163,7 @@ def _summary_columns(record: ClusterRecord) -> dict[str, Any]:
         "recreated": summary.recreated,
         "toApprove": summary.to_approve,
         "differsSince": summary.differs_since.isoformat() if summary.differs_since else "",
+        "proposed": summary.proposed,
     }
 
 
@@ -189,6 +190,7 @@ def _summary(entity: Entity) -> ClusterSummary:
         recreated=bool(entity.get("recreated")),
         to_approve=entity.get("toApprove") or 0,
         differs_since=_moment(entity.get("differsSince")),
+        proposed=entity.get("proposed") or "",
     )
 
 

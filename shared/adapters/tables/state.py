@@ -19,6 +19,7 @@ from shared.adapters.tables.deliveries import DELIVERIES, DeliveriesTable
 from shared.adapters.tables.entities import newest_first, packed, safe_key, unpacked
 from shared.adapters.tables.notices import NoticesTable
 from shared.adapters.tables.plans import PLANS, PlansTable
+from shared.adapters.tables.proposals import ProposalsTable
 from shared.adapters.tables.storage import READERS, TOGETHER, Storage, etag_of
 from shared.adapters.tables.sweeps import SweepsTable
 from shared.adapters.tables.timers import TimersTable
@@ -48,7 +49,14 @@ _BATCH_BYTES = 2 << 20
 
 
 class TablesState(
-    ClustersTable, PlansTable, ActsTable, DeliveriesTable, SweepsTable, TimersTable, NoticesTable
+    ClustersTable,
+    PlansTable,
+    ActsTable,
+    DeliveriesTable,
+    SweepsTable,
+    ProposalsTable,
+    TimersTable,
+    NoticesTable,
 ):
     """The State port for one fleet."""
 

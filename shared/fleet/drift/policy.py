@@ -24,6 +24,8 @@ _BY_APPROVAL = (
     *(Effect.REPLACEMENT, Effect.POOL_DELETED),
     *(Effect.REIMAGED, Effect.NODES_DELETED, Effect.NODES_STOPPED),
 )
+_NOT_WRITTEN = (Effect.AZURE, Effect.RECREATION, Effect.REPLACEMENT, Effect.MAY_REPLACE)
+"""Changes of a manifest that nobody makes by accident, whatever Azure has already."""
 _IMAGE, _VERSIONS = ".minNodeImageVersion", ("kubernetesVersion", ".orchestratorVersion")
 _CONTINUED = (DriftAction.APPROVE, DriftAction.CORRECT)
 
@@ -124,6 +126,10 @@ def _decided(
     rules = [rule for rule in policy.rules if rule.covers(difference.path)]
     wanted = _careful(rule.action for rule in rules if not rule.expired(now)) or DriftAction(policy.action)
     note = next((_expired(rule) for rule in rules if rule.expired(now)), "")
+    if wanted is DriftAction.PROPOSE:
+        obstacle = _obstacle_to_proposal(difference, existing)
+        action = DriftAction.REPORT if obstacle else wanted
+        return Decided(difference, action, "; ".join(filter(None, (note, obstacle))))
     if wanted is not DriftAction.CORRECT:
         return Decided(difference, wanted, note if wanted is DriftAction.REPORT else "")
     effect = _effect(difference, existing)
@@ -156,15 +162,35 @@ def _obstacle(difference: Difference, effect: Effect, exhausted: Collection[str]
     return ""
 
 
+def _obstacle_to_proposal(difference: Difference, existing: Json) -> str:
+    """Return why no pull request takes the value of Azure into the manifest, "" when one does."""
+    if _is_pool(difference.path):
+        return "no pull request: one changes fields, and adds or removes no node pool"
+    if difference.path.endswith(_IMAGE):
+        return "no pull request: a manifest names the oldest image that is allowed, and not the present one"
+    around = _surroundings(difference.path, existing["properties"])
+    effect = effect_of(difference.path, difference.git, difference.live, around)
+    if effect in _NOT_WRITTEN:
+        return f"no pull request: a commit that changes this field is planned as: {effect}"
+    return ""
+
+
 def _effect(difference: Difference, existing: Json) -> Effect:
     """Return what writing the value of git does."""
     path, properties = difference.path, existing["properties"]
     if path.endswith(_IMAGE):
         return Effect.REIMAGED
-    if path.startswith("nodePools[") and path.endswith("]"):
+    if _is_pool(path):
         return Effect.POOL_CREATED if difference.live is None else Effect.POOL_DELETED
-    around = Surroundings(properties, properties, _pool(path, properties))
-    return effect_of(path, difference.live, difference.git, around)
+    return effect_of(path, difference.live, difference.git, _surroundings(path, properties))
+
+
+def _is_pool(path: str) -> bool:
+    return path.startswith("nodePools[") and path.endswith("]")
+
+
+def _surroundings(path: str, properties: Json) -> Surroundings:
+    return Surroundings(properties, properties, _pool(path, properties))
 
 
 def _pool(path: str, properties: Json) -> Mapping[str, object]:

@@ -33,6 +33,14 @@ def yaml_diff(name: str, fields: Iterable[Sides]) -> str:
     return "\n".join(difflib.unified_diff(git, live, *headers, lineterm="", n=len(git) + len(live)))
 
 
+def steps_of(path: str) -> list[str]:
+    """Return the steps of a field's path; ``[name]`` is the item of a list."""
+    pool = _POOL.fullmatch(path)
+    if pool is None:
+        return _keys(path)
+    return ["nodePools", f"[{pool[1]}]", *(_keys(pool[2]) if pool[2] else ())]
+
+
 def _lines(values: Iterable[tuple[str, str]]) -> list[str]:
     """Return one side as YAML, each pool below its name."""
     spec: dict[str, Any] = {}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from shared.jobs.conditions import IN_SYNC
-from shared.jobs.drift import Drift
+from shared.jobs.drift import Drift, digest_of_proposal
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase
 
@@ -37,10 +37,11 @@ class ClusterSummary:
 
     ``lost`` and ``finding`` are those of the record. ``subscription`` and ``resource_group`` are where the
     cluster lives in Azure, "" in what the version before stored. ``digest`` is that of the cluster in Azure
-    in which nothing differs from git, "" for none; ``drifted`` counts the fields that differ. ``recreated``
-    is that of the record. ``to_approve`` counts the corrections that wait for an approval.
-    ``differs_since`` is since when a Ready cluster has differed from git, None for one that does not.
-    ``details`` are None where they were not asked for, and in what the version before stored.
+    in which nothing differs from git, "" for none; ``drifted`` counts the fields that differ, ``proposed`` is
+    a digest of those that a pull request is to take into the manifest, "" for none. ``recreated`` is that of
+    the record. ``to_approve`` counts the corrections that wait for an approval. ``differs_since`` is since
+    when a Ready cluster has differed from git, None for one that does not. ``details`` are None where they
+    were not asked for, and in what the version before stored.
     """
 
     name: str
@@ -64,6 +65,7 @@ class ClusterSummary:
     recreated: bool = False
     to_approve: int = 0
     differs_since: datetime | None = None
+    proposed: str = ""
 
     @property
     def idle(self) -> bool:
@@ -100,6 +102,7 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         recreated=record.recreated,
         to_approve=len(record.drift.to_approve) if record.drift and record.idle else 0,
         differs_since=_differs_since(record),
+        proposed=digest_of_proposal(record.drift),
     )
 
 

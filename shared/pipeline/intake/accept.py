@@ -13,7 +13,7 @@ from shared.jobs.messages import PlanRequest
 from shared.jobs.reporting.measurements import WEBHOOKS, Measurement, Span
 from shared.pipeline.http_result import HttpResult, rejected
 from shared.pipeline.intake.webhook import Delivery, Ignored, PullChanged, Pushed, Refused, Reviewed
-from shared.pipeline.outbox import request_plan, request_preview, request_review
+from shared.pipeline.outbox import request_plan, request_preview, request_proposals, request_review
 from shared.ports import FleetRecord, Ports
 
 log = logging.getLogger(__name__)
@@ -69,7 +69,11 @@ def _queued(delivery: Pushed | PullChanged | Reviewed, ports: Ports) -> HttpResu
         commit = delivery.commit
     elif isinstance(delivery, PullChanged):
         reason, commit = f"pull request {delivery.action}", delivery.head
-        request_preview(PlanRequest(kind="pull", pull=delivery.number, head=commit, reason=reason), ports)
+        if delivery.proposal and delivery.action in ("closed", "reopened"):
+            request_proposals(ports, delivery.number)
+        if delivery.action != "closed":
+            preview = PlanRequest(kind="pull", pull=delivery.number, head=commit, reason=reason)
+            request_preview(preview, ports)
     else:
         request = PlanRequest(commit=delivery.commit, reason="push", at=delivery.at, read_from=ports.clock())
         request_plan(request, message_id=f"push:{delivery.digest}", ports=ports)

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from shared.jobs.drift import BRANCHES
+
 MAX_BODY_BYTES = 25 * 1024 * 1024
 """GitHub caps payloads at 25 MB."""
 MAX_SECONDS = 1 << 36
@@ -59,7 +61,10 @@ class Pushed:
 
 @dataclass(frozen=True)
 class PullChanged:
-    """A pull request into the tracked branch changed: its commit ``head``, or its base."""
+    """A pull request into the tracked branch changed: its commit ``head``, its base, or its state.
+
+    ``proposal``: its branch has the name of one that proposes drift.
+    """
 
     delivery: str
     digest: str
@@ -67,6 +72,7 @@ class PullChanged:
     head: str
     action: str
     repository: int = 0
+    proposal: bool = False
 
 
 @dataclass(frozen=True)
@@ -175,13 +181,15 @@ def _read_pull(payload: dict[str, Any], delivery: str, digest: str, branch: str)
     if not (isinstance(head, str) and isinstance(base, str)):
         return Refused(400, "the pull_request has no head.sha or base.ref")
     base_changed = action == "edited" and _at(payload, "changes.base") is not None
-    if action not in PLANNED_ACTIONS and not base_changed:
+    proposal = str(_at(payload, "pull_request.head.ref")).startswith(BRANCHES)
+    decided = proposal and action == "closed"
+    if action not in PLANNED_ACTIONS and not base_changed and not decided:
         return Ignored(f"a pull request that was {action[:40]} needs no plan")
     if base != branch:
         return Ignored(f"the pull request goes into {base[:100]}, not {branch}")
     if not _COMMIT.fullmatch(head):
         return Refused(400, "the pull_request's head.sha is not the id of a commit")
-    return PullChanged(delivery, digest, number, head, action, _repository_id(payload))
+    return PullChanged(delivery, digest, number, head, action, _repository_id(payload), proposal)
 
 
 def _read_review(payload: dict[str, Any], delivery: str, digest: str, branch: str) -> Delivery:

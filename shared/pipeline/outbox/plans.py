@@ -1,4 +1,4 @@
-"""The requests for the planner, for pull requests, reports, notifications and sweeps."""
+"""The requests for the planner, for pull requests, reports, notifications, sweeps and proposals."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ REPORT_SECONDS = 5
 """Requests for a report within this many seconds are one message."""
 NOTIFY_SECONDS = 15
 """Requests for notifications within this many seconds are one message."""
+PROPOSE_SECONDS = 15
+"""Requests for the pull requests about drift within this many seconds are one message."""
 
 
 def request_plan(request: PlanRequest, *, message_id: str, ports: Ports, after: float = 0) -> None:
@@ -113,6 +115,16 @@ def request_notifications(ports: Ports, *, after: float = 0, attempt: int = 0) -
     _send_plan(request, f"notify:{number}:{attempt}", at, ports)
 
 
+def request_proposals(ports: Ports, pull: int = 0, *, after: float = 0, attempt: int = 0) -> None:
+    """Ask for the pull requests about drift some seconds from now, ``after`` seconds at the earliest.
+
+    ``pull`` is the number of one that somebody closed or reopened.
+    """
+    number, at = slot(PROPOSE_SECONDS, after, ports)
+    request = PlanRequest(kind="propose", reason="proposals", attempt=attempt, pull=pull)
+    _send_plan(request, f"propose:{number}:{attempt}:{pull}", at, ports)
+
+
 def request_status_again(commit: str, ports: Ports) -> None:
     """Ask that the status of a commit is written again a few seconds from now."""
     message_id = f"report:{commit}:{ports.unique()}"
@@ -151,6 +163,8 @@ def _send_plan(request: PlanRequest, message_id: str, at: datetime | None, ports
         session = f"{ports.config.fleet}:reports"
     elif request.kind == "notify":
         session = f"{ports.config.fleet}:notifications"
+    elif request.kind == "propose":
+        session = f"{ports.config.fleet}:proposals"
     elif request.kind == "sweep":
         session = f"{ports.config.fleet}:sweeps"
     queue.send(Message(session, message_id, request.model_dump_json(), at))

@@ -84,7 +84,7 @@ def _handle(received: ReceivedDeadLetter, ports: Ports) -> bool:
         return True
     if isinstance(message, PlanRequest):
         _record_problem(message, received, ports)
-        return message.kind in ("plan", "report", "sweep", "notify") and message.approval is None
+        return message.kind in ("plan", "report", "sweep", "propose", "notify") and message.approval is None
     log.info("the dead letter %s of %s is not readable", received.id, received.queue)
     return False
 

@@ -13,7 +13,7 @@ from shared.fleet.drift.live_digest import live_digest
 from shared.fleet.drift.policy import Decided, decide, uncorrected
 from shared.fleet.json_tree import Json
 from shared.fleet.manifests.cluster.drift import DriftAction
-from shared.jobs.drift import Verified, attributed, exhausted
+from shared.jobs.drift import Verified, attributed, digest_of_proposal, exhausted
 from shared.jobs.failures.errors import ClusterMissing, Stale
 from shared.jobs.outcomes import Done, Fail
 from shared.jobs.record import ClusterRecord, finding_of_sweep
@@ -21,7 +21,7 @@ from shared.jobs.reporting.events import Event, correction_event, drift_event, e
 from shared.jobs.transitions.apply_comparison import apply_comparison, apply_finding, start_correction
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.pipeline.facts import store_fact
-from shared.pipeline.outbox import MAX_SKEW, request_next_check, send_continuation
+from shared.pipeline.outbox import MAX_SKEW, request_next_check, request_proposals, send_continuation
 from shared.pipeline.sweep.activity import ActivityLog
 from shared.pipeline.sweep.sources import Sources
 from shared.pipeline.sweep.verdicts import Found, verdict
@@ -70,7 +70,7 @@ def conclude(
         concluded, events = _turned(record, found, now)
     after = concluded
     if found is None and existing is not None:
-        decided = _decided(after, existing, owner, now)
+        decided = decided_of(after, existing, owner, now)
         compared = sources.added(_compared(after, decided, existing, owner, now))
         compared = _attributed(compared, record, azure_names(existing, owner, record.running), now, activity)
         events += drift_event(after, compared)
@@ -95,6 +95,8 @@ def conclude(
         return current is not None and conclude(current, existing, sources, activity, ports)
     if saved.job.active:
         send_continuation(saved, ports)
+    if digest_of_proposal(saved.drift) != digest_of_proposal(record.drift):
+        request_proposals(ports)
     return turned or (record.drift is None) is not (after.drift is None)
 
 
@@ -126,7 +128,9 @@ def _turned(record: ClusterRecord, found: Found | None, now: datetime) -> tuple[
     return after, list(events_between(record, after, outcome))
 
 
-def _decided(record: ClusterRecord, existing: Json, owner: Owner, now: datetime) -> Sequence[Decided] | None:
+def decided_of(
+    record: ClusterRecord, existing: Json, owner: Owner, now: datetime
+) -> Sequence[Decided] | None:
     """Return what differs and what happens to it; None for a cluster that is left to the next sweep.
 
     That is one on which an operation runs, and one whose manifest this version refuses.

@@ -18,7 +18,7 @@ from shared.jobs.failures.errors import ReconcileError, Retryable, Stale
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import PlanRequest, SweepPart
 from shared.jobs.reporting.summary import ClusterSummary, summary_of
-from shared.pipeline.outbox import request_report, request_sweep
+from shared.pipeline.outbox import request_proposals, request_report, request_sweep
 from shared.pipeline.planner.reporter import reopen
 from shared.pipeline.sweep.activity import ActivityLog
 from shared.pipeline.sweep.clusters import ATTEMPTS, check, postpone, request_checks, retry
@@ -105,6 +105,8 @@ def _sweep(
     _save(listed, ports)
     if ends:
         request_report(ports)
+        if any(summary.proposed for summary in summaries) or ports.state.proposals():
+            request_proposals(ports)
     return changed, any(summary.lost or summary.differs_since for summary in summaries)
 
 

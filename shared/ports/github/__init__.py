@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shared.ports.github.issues import Issues
+from shared.ports.github.proposals import NewCommit, Proposing, PullText
 from shared.ports.github.pull_requests import Annotation, Check, Comment, Pull, PullRequests
 from shared.ports.github.repository import (
     DESCRIPTION_LIMIT,
@@ -23,9 +24,12 @@ __all__ = [
     "CommitStatus",
     "Issues",
     "MergedPull",
+    "NewCommit",
+    "Proposing",
     "Pull",
     "PullAuthors",
     "PullRequests",
+    "PullText",
     "Repository",
     "Review",
     "ReviewState",

@@ -14,7 +14,7 @@ class Pull:
     """A pull request: ``head`` is its newest commit, ``base`` the branch it would be merged into.
 
     ``merge`` is the commit of GitHub's test merge, "" with conflicts, None while there is no test merge.
-    ``fork``: the head belongs to another repository.
+    ``fork``: the head belongs to another repository. ``url`` is that of its page.
     """
 
     number: int
@@ -23,6 +23,8 @@ class Pull:
     merge: str | None = None
     fork: bool = False
     open: bool = True
+    merged: bool = False
+    url: str = ""
 
 
 @dataclass(frozen=True)

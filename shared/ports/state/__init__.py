@@ -14,6 +14,7 @@ from shared.ports.state.fleet import BranchRead, FleetRecord, Handover, Source
 from shared.ports.state.manifests import Manifests
 from shared.ports.state.notices import Notices
 from shared.ports.state.plans import PlanRecord, Plans
+from shared.ports.state.proposals import LeftOut, Proposal, Proposals
 from shared.ports.state.sweeps import Listing, Orphan, SweepRecord, Sweeps
 from shared.ports.state.timers import TimerRun, Timers
 
@@ -29,12 +30,15 @@ __all__ = [
     "FleetRecord",
     "GroupMember",
     "Handover",
+    "LeftOut",
     "Listing",
     "Manifests",
     "Notices",
     "Orphan",
     "PlanRecord",
     "Plans",
+    "Proposal",
+    "Proposals",
     "Source",
     "State",
     "SweepRecord",
@@ -44,7 +48,7 @@ __all__ = [
 ]
 
 
-class _OfFleet(Plans, Manifests, Acts, Sweeps, Timers, Protocol):
+class _OfFleet(Plans, Manifests, Acts, Sweeps, Proposals, Timers, Protocol):
     """What is stored of the fleet as a whole."""
 
 

@@ -44,12 +44,14 @@ class Listing:
 class SweepRecord:
     """When the last sweep started, when one reached every subscription, and the list of each subscription.
 
-    ``etag`` is the version that was read, "" for a record not saved yet.
+    ``proposals`` is why pull requests about drift are not opened that should be, "" for nothing. ``etag`` is
+    the version that was read, "" for a record not saved yet.
     """
 
     started: datetime | None = None
     finished: datetime | None = None
     listings: tuple[Listing, ...] = ()
+    proposals: str = ""
     etag: str = field(default="", compare=False)
 
     def listed_at(self, subscription: str) -> datetime | None:

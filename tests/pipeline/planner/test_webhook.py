@@ -151,6 +151,18 @@ def test_a_pull_request_into_the_tracked_branch_is_accepted_when_it_has_new_comm
     assert read(body, X_GitHub_Event="pull_request") == expected
 
 
+@pytest.mark.parametrize("action", ["closed", "reopened"])
+def test_a_proposal_of_drift_is_looked_at_when_somebody_closes_or_reopens_it(action: str) -> None:
+    proposed = {"head": {"sha": COMMIT, "ref": "roadstead/drift/example/one"}, "base": {"ref": "main"}}
+    body = pull(action, pull_request=proposed)
+    expected = PullChanged("d1", digest(body), 7, COMMIT, action, proposal=True)
+    assert read(body, X_GitHub_Event="pull_request") == expected
+    cloud = MemoryCloud()
+    assert accept(expected, cloud.ports).status == 202
+    assert cloud.broker.counts("plans").scheduled == 1
+    assert cloud.broker.counts("previews").scheduled == (action == "reopened")
+
+
 def test_an_edited_pull_request_is_accepted_only_when_its_base_changed() -> None:
     rebased = pull("edited", changes={"base": {"ref": {"from": "next"}}})
     assert read(rebased, X_GitHub_Event="pull_request") == PullChanged(

@@ -1,4 +1,4 @@
-"""What happens to drift: it is reported, corrected or, for a time, ignored, by the fields that differ."""
+"""What happens to drift: it is reported, proposed, corrected or, for a time, ignored, field by field."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _HOW = "the path of a field below spec, such as tags.cost, nodePools[*].count or
 
 
 class DriftAction(StrEnum):
-    """What happens to a field that differs."""
+    """What happens to a field that differs; what changes least comes first."""
 
     IGNORE = "ignore"
     REPORT = "report"
+    PROPOSE = "propose"
     APPROVE = "approve"
     """A correction that somebody has to approve; no policy names it."""
     CORRECT = "correct"
@@ -53,8 +54,9 @@ class DriftRule(Manifest):
     """The rule's name; a layer above replaces the rule of the same name."""
     fields: Annotated[tuple[FieldPattern, ...], Field(min_length=1, max_length=50)]
     """The fields, and everything below them."""
-    action: Literal["report", "correct", "ignore"]
-    """report shows it, correct starts a job that writes the value of git, ignore is an exemption."""
+    action: Literal["report", "propose", "correct", "ignore"]
+    """report shows it, propose opens a pull request that takes the value of Azure into the manifest, correct
+    starts a job that writes the value of git, ignore is an exemption."""
     owner: Who | None = None
     """Who is responsible for an exemption."""
     reason: Who | None = None
@@ -93,7 +95,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 class DriftPolicy(Manifest):
     """What happens to drift; a class, an environment and a cluster can each set parts of it."""
 
-    action: Literal["report", "correct"] = "report"
+    action: Literal["report", "propose", "correct"] = "report"
     """What happens to fields that no rule names; report by default."""
     missing_cluster: Literal["report", "recreate"] = "report"
     """Whether a cluster that somebody deleted in Azure is created again; it is reported by default."""

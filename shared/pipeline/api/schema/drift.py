@@ -13,6 +13,8 @@ class DriftedField(TypedDict):
     ``source`` is the "file:line" that sets the value of git; "" where git has none.
     ``effect`` is what the correction does where ``action`` is ``approve``, "" otherwise.
     ``changedBy`` and ``changedAt`` are from Azure's activity log, "" and None where that does not say.
+    ``pullRequest`` is the address of the pull request that takes the value of Azure into the manifest, "" for
+    none.
     """
 
     path: str
@@ -26,6 +28,7 @@ class DriftedField(TypedDict):
     changedBy: str
     changedAt: str | None
     effect: str
+    pullRequest: str
 
 
 class CorrectionApproval(TypedDict):
@@ -58,10 +61,12 @@ class DriftedCluster(TypedDict):
 class Drift(TypedDict):
     """``GET drift``; ``count`` is the number of clusters that differ, on all pages.
 
-    ``activityLog`` is why who changed something is not known of some subscriptions, "" for nothing.
+    ``activityLog`` is why who changed something is not known of some subscriptions, ``proposals`` why pull
+    requests are not opened that should be; "" for nothing.
     """
 
     clusters: list[DriftedCluster]
     count: int
     activityLog: str
+    proposals: str
     next: str | None

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+from shared.fleet.manifests.cluster.drift import DriftAction
 from shared.jobs.drift import CorrectionApproval, DriftedField
 from shared.jobs.record import ClusterRecord, finding_of_sweep
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.parts import Page, iso
+from shared.pipeline.proposals.remembered import proposes
 from shared.ports import Ports
-from shared.ports.state import Listing
+from shared.ports.state import Listing, Proposal
 
 REASONS = 3
 
@@ -21,9 +23,16 @@ def drift_view(ports: Ports, page: Page) -> schema.Drift:
     names = [each.name for each in summaries if each.drifted or finding_of_sweep(each.finding)]
     shown = [name for name in names if name > page.after][: page.limit]
     records = ports.state.clusters_named(shown)
-    clusters = [_cluster(record) for record in records if _differs(record)]
-    unread = _unread(ports.state.sweep().listings)
-    return {"clusters": clusters, "count": len(names), "activityLog": unread, "next": page.next(shown)}
+    proposals = {each.cluster: each for each in ports.state.proposals()} if shown else {}
+    clusters = [_cluster(each, proposals.get(each.name)) for each in records if _differs(each)]
+    sweep = ports.state.sweep()
+    return {
+        "clusters": clusters,
+        "count": len(names),
+        "activityLog": _unread(sweep.listings),
+        "proposals": sweep.proposals,
+        "next": page.next(shown),
+    }
 
 
 def drift_of_cluster(name: str, ports: Ports) -> schema.Drift | None:
@@ -31,10 +40,15 @@ def drift_of_cluster(name: str, ports: Ports) -> schema.Drift | None:
     record = ports.state.cluster(name)
     if record is None:
         return None
-    clusters = [_cluster(record)] if _differs(record) else []
-    own = record.desired.id.subscription.lower()
-    unread = _unread([each for each in ports.state.sweep().listings if each.subscription == own])
-    return {"clusters": clusters, "count": len(clusters), "activityLog": unread, "next": None}
+    clusters = [_cluster(record, ports.state.proposal(name))] if _differs(record) else []
+    own, sweep = record.desired.id.subscription.lower(), ports.state.sweep()
+    return {
+        "clusters": clusters,
+        "count": len(clusters),
+        "activityLog": _unread([each for each in sweep.listings if each.subscription == own]),
+        "proposals": sweep.proposals,
+        "next": None,
+    }
 
 
 def _unread(listings: Sequence[Listing]) -> str:
@@ -54,13 +68,13 @@ def _differs(record: ClusterRecord) -> bool:
     return record.drift is not None or bool(finding_of_sweep(record.finding))
 
 
-def _cluster(record: ClusterRecord) -> schema.DriftedCluster:
+def _cluster(record: ClusterRecord, proposal: Proposal | None) -> schema.DriftedCluster:
     drift = record.drift
     return {
         "name": record.name,
         "generation": record.generation,
         "commit": record.commit,
-        "fields": [_field(each) for each in drift.fields] if drift else [],
+        "fields": [_field(each, proposal) for each in drift.fields] if drift else [],
         "more": drift.more if drift else 0,
         "needsApproval": drift.correction if drift and drift.to_approve else "",
         "approval": _approval(drift.approval) if drift else None,
@@ -74,7 +88,7 @@ def _approval(approval: CorrectionApproval | None) -> schema.CorrectionApproval 
     return {"by": approval.by, "at": iso(approval.at), "reason": approval.reason}
 
 
-def _field(field: DriftedField) -> schema.DriftedField:
+def _field(field: DriftedField, proposal: Proposal | None) -> schema.DriftedField:
     return {
         "path": field.path,
         "git": field.git,
@@ -82,9 +96,18 @@ def _field(field: DriftedField) -> schema.DriftedField:
         "since": iso(field.since),
         "leftAlone": field.left_alone,
         "action": field.action.value,
-        "note": field.note,
+        "note": "; ".join(filter(None, (field.note, _not_proposed(field, proposal)))),
         "source": field.source,
         "changedBy": field.by,
         "changedAt": iso(field.changed),
         "effect": field.effect,
+        "pullRequest": proposal.url if proposal and proposes(proposal, field) else "",
     }
+
+
+def _not_proposed(field: DriftedField, proposal: Proposal | None) -> str:
+    """Return why no pull request has a field that is to be proposed, "" where one has."""
+    if field.action is not DriftAction.PROPOSE or proposal is None:
+        return ""
+    reasons = (each.reason for each in proposal.left_out if each.path == field.path)
+    return next(reasons, proposal.problem)

@@ -1,0 +1,103 @@
+"""Opens, updates and closes the pull requests that propose drift: one for each cluster at most.
+
+A message compares what the records say of drift with what the proposals say of pull requests, and works on
+those clusters alone whose two digests differ: it makes no call to GitHub when nothing has changed. All
+messages are of one session. What GitHub refuses is no failure: the next sweep asks again.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+from shared.jobs.failures.errors import ReconcileError, Retryable, Stale, Terminal, Unauthorized
+from shared.jobs.failures.retry import wait_before_retry
+from shared.jobs.messages import PlanRequest
+from shared.pipeline.outbox import request_proposals
+from shared.pipeline.proposals.cluster import NoRoom, settle
+from shared.pipeline.proposals.head import Head
+from shared.pipeline.proposals.remembered import NEW_AT_ONCE, due, opened_since
+from shared.pipeline.worker.rate_limiter import RateLimited
+from shared.ports import Ports
+from shared.ports.state import Proposal
+
+log = logging.getLogger(__name__)
+
+SECONDS = 120.0
+"""After so long another message continues: less than half of ``functionTimeout``."""
+ATTEMPTS = 4
+"""How often a message is postponed that failed; then the next sweep sends one."""
+PERMISSIONS = "give its GitHub App, or its token, the permissions Contents: write and Pull requests: write"
+
+
+def handle(request: PlanRequest, ports: Ports) -> None:
+    """Bring the pull requests about drift up to date; postpone that while a service does not answer.
+
+    Raise Retryable when it cannot be postponed: the next sweep asks again.
+    """
+    try:
+        _say(_all(request.pull, ports), ports)
+    except Unauthorized as error:
+        _say(f"GitHub refuses to open pull requests: {error}; {PERMISSIONS}", ports)
+    except RateLimited as limited:
+        wait = max(0.0, (limited.at - ports.clock()).total_seconds())
+        request_proposals(ports, request.pull, after=wait, attempt=request.attempt + 1)
+    except ReconcileError as error:
+        seconds = (
+            wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
+            if isinstance(error, Retryable) and request.attempt < ATTEMPTS
+            else None
+        )
+        log.warning("proposals are not up to date: %s: %s", error.kind, error)
+        if seconds is not None:
+            request_proposals(ports, request.pull, after=seconds, attempt=request.attempt + 1)
+            return
+        _say(f"pull requests are not up to date: {error.kind}: {error}", ports)
+
+
+def _all(pull: int, ports: Ports) -> str:
+    """Work on the proposals that are due; return why some are left, "" where none is."""
+    end, fleet = ports.elapsed() + SECONDS, ports.state.fleet()
+    known = {each.cluster: each for each in ports.state.proposals()}
+    summaries = {each.name: each for each in ports.state.summaries()}
+    names = due(summaries, known, pull)
+    since = ports.state.sweep().started if names else None
+    head, waiting = Head(fleet, ports), 0
+    for position, name in enumerate(names):
+        if position and ports.elapsed() > end:
+            request_proposals(ports)
+            break
+        room = opened_since(known.values(), since) < NEW_AT_ONCE
+        digest = summaries[name].proposed if name in summaries else ""
+        proposal = known.get(name) or Proposal(name)
+        try:
+            settle(proposal, digest, room=room, head=head, ports=ports)
+        except NoRoom:
+            waiting += 1
+            continue
+        except Stale:
+            log.info("%s: its proposal was written meanwhile", name)
+        except Terminal as error:
+            log.warning("%s: nothing is proposed: %s: %s", name, error.kind, error)
+            saved = ports.state.proposal(name) or Proposal(name)
+            ports.state.save_proposal(replace(saved, digest=digest, problem=f"{error.kind}: {error}"))
+        known = {key: each for key, each in known.items() if key != name}
+        changed = ports.state.proposal(name)
+        known |= {name: changed} if changed else {}
+    if not waiting:
+        return ""
+    are = "cluster waits" if waiting == 1 else "clusters wait"
+    return f"{waiting} {are} for a pull request: a sweep opens {NEW_AT_ONCE}, and the next one opens more"
+
+
+def _say(problem: str, ports: Ports) -> None:
+    """Save why pull requests are not opened that should be, "" for nothing, if that is something new."""
+    while True:
+        record = ports.state.sweep()
+        if record.proposals == problem:
+            return
+        try:
+            ports.state.save_sweep(replace(record, proposals=problem))
+        except Stale:
+            continue
+        return

@@ -1,0 +1,111 @@
+"""What is remembered of a cluster's proposal, and what its pull request on GitHub adds to that. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from shared.fleet.desired import digest_of
+from shared.fleet.manifests.cluster.drift import DriftAction
+from shared.jobs.drift import BRANCHES, Drift, DriftedField
+from shared.jobs.reporting.summary import ClusterSummary
+from shared.masking import MASKED
+from shared.ports import Pull
+from shared.ports.state import LeftOut, Proposal
+
+NEW_AT_ONCE = 10
+"""So many pull requests are opened between the beginnings of two sweeps."""
+COMMITS = 5
+KEPT = 100
+"""So many declined values of a cluster are remembered."""
+DECLINED = "declined: its pull request was closed without a merge; reopen that to propose this value again"
+SENSITIVE = "the value may contain a secret"
+
+
+def branch_of(fleet: str, cluster: str) -> str:
+    """Return the branch of a cluster's proposal; two fleets may have one repository."""
+    return f"{BRANCHES}{fleet}/{cluster}"
+
+
+def due(summaries: Mapping[str, ClusterSummary], known: Mapping[str, Proposal], pull: int = 0) -> list[str]:
+    """Return the clusters about whose proposal something is to be done.
+
+    ``pull`` is the number of a pull request that somebody closed or reopened, 0 for none. A cluster on which
+    a job works has to wait: what differs after the job is not known yet.
+    """
+    found = []
+    for name in sorted({*known, *(each.name for each in summaries.values() if each.proposed)}):
+        summary, proposal = summaries.get(name), known.get(name)
+        if summary is not None and not summary.idle:
+            continue
+        digest = summary.proposed if summary else None
+        if proposal is None or proposal.digest != digest or (pull and proposal.number == pull):
+            found.append(name)
+    return found
+
+
+def opened_since(known: Iterable[Proposal], at: datetime | None) -> int:
+    """Return how many pull requests were opened since a time."""
+    return sum(1 for each in known if each.opened and (at is None or each.opened >= at))
+
+
+def value_of(field: DriftedField) -> str:
+    """Return a digest of a field that differs, with both values."""
+    return digest_of([field.path, field.git, field.live])
+
+
+def proposes(proposal: Proposal, field: DriftedField) -> bool:
+    """Return whether the newest pull request has a field, and nobody declined that as far as it is known."""
+    value = value_of(field)
+    return value in proposal.values and value not in proposal.declined
+
+
+def seen(proposal: Proposal, pull: Pull | None) -> Proposal:
+    """Return a proposal with what GitHub shows of its pull request, None for one that does not exist.
+
+    Somebody who closes it declines its values, and somebody who reopens it takes that back.
+    """
+    if pull is None or pull.merged or (proposal.closing and not pull.open):
+        return replace(proposal, values=(), closing=False)
+    others = tuple(each for each in proposal.declined if each not in proposal.values)
+    if pull.open:
+        return replace(proposal, declined=others)
+    return replace(proposal, declined=(*others, *proposal.values)[-KEPT:])
+
+
+def proposable(stored: Drift, now: Drift) -> tuple[list[DriftedField], tuple[LeftOut, ...]] | None:
+    """Return the fields to propose as Azure has them now; None where that is not what a sweep stored.
+
+    Of a value that may contain a secret, a masked form is stored: it is left out.
+    """
+    known = {each.path: each for each in _proposed(stored)}
+    found, secret = [], []
+    for field in _proposed(now):
+        before = known.pop(field.path, None)
+        if before is None:
+            return None
+        if MASKED in f"{before.git}{before.live}" and (before.git, before.live) != (field.git, field.live):
+            secret.append(LeftOut(field.path, SENSITIVE))
+        elif (before.git, before.live) == (field.git, field.live):
+            found.append(field)
+        else:
+            return None
+    return None if known else (found, tuple(secret))
+
+
+def _proposed(drift: Drift) -> list[DriftedField]:
+    return [each for each in drift.fields if each.action is DriftAction.PROPOSE]
+
+
+def wanted(
+    proposal: Proposal, fields: Sequence[DriftedField]
+) -> tuple[list[DriftedField], tuple[LeftOut, ...]]:
+    """Return the fields to propose, and why the others are not proposed."""
+    new = [each for each in fields if value_of(each) not in proposal.declined]
+    return new, tuple(LeftOut(each.path, DECLINED) for each in fields if each not in new)
+
+
+def with_commit(proposal: Proposal, commit: str) -> Proposal:
+    """Return a proposal with a commit to which its branch may point from now on."""
+    return replace(proposal, commits=(*proposal.commits, commit)[-COMMITS:])

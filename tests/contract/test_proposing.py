@@ -1,0 +1,217 @@
+"""One suite for the Proposing port: in memory, on a bare repository, and the adapter over the server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from localcloud.github.wire.github_server import GitHubServer
+from shared.adapters.github import GitHubRepository, github_auth
+from shared.jobs.failures.errors import Conflict, Dependency, InvalidManifest, Unauthorized
+from shared.ports import NewCommit, PullText
+from tests.support.github_app import APP, KEY
+from tests.support.pull_request_ports import Case
+
+BRANCH = "roadstead/drift/example/one"
+TEXT = PullText("One", "what differs")
+
+
+def changed(case: Case, *parents: str, content: bytes = b"2\n") -> str:
+    """Create a commit that changes one file."""
+    return case.proposing.add_commit(NewCommit("a.yaml", content, "Change a", parents))
+
+
+def files(case: Case, commit: str) -> Mapping[str, bytes]:
+    return {entry.path: case.git.blob(entry.sha) for entry in case.git.tree(commit)}
+
+
+def proposed(case: Case) -> str:
+    """Create the branch with a commit, and return that."""
+    commit = changed(case, case.git.head("main"))
+    case.proposing.create_branch(BRANCH, commit)
+    return commit
+
+
+def test_a_commit_changes_one_file_of_its_last_parent_and_is_on_no_branch(case: Case) -> None:
+    main = case.git.head("main")
+    commit = changed(case, main, content="é\n".encode())
+    assert files(case, commit) == {"a.yaml": "é\n".encode(), "b.yaml": b"1\n"}
+    assert case.git.is_descendant(commit, main)
+    assert (case.git.head("main"), case.proposing.tip(BRANCH)) == (main, None)
+
+
+def test_a_commit_with_two_parents_comes_after_both_and_has_the_files_of_the_last(case: Case) -> None:
+    first = changed(case, case.git.head("main"))
+    main = case.git.commit({"c.yaml": b"3\n"})
+    both = changed(case, first, main, content=b"4\n")
+    assert files(case, both) == {"a.yaml": b"4\n", "b.yaml": b"1\n", "c.yaml": b"3\n"}
+    assert case.git.is_descendant(both, first)
+    assert case.git.is_descendant(both, main)
+
+
+def test_a_commit_of_an_unknown_parent_is_a_dependency(case: Case) -> None:
+    with pytest.raises(Dependency):
+        changed(case, "0" * 40)
+
+
+def test_a_branch_is_created_once(case: Case) -> None:
+    commit = proposed(case)
+    assert case.proposing.tip(BRANCH) == commit
+    with pytest.raises(Conflict):
+        case.proposing.create_branch(BRANCH, case.git.head("main"))
+    assert case.proposing.tip(BRANCH) == commit
+
+
+def test_a_branch_moves_to_a_descendant_and_to_no_other_commit(case: Case) -> None:
+    first = proposed(case)
+    after = changed(case, first, content=b"3\n")
+    beside = changed(case, case.git.head("main"), content=b"4\n")
+    case.proposing.advance_branch(BRANCH, after)
+    with pytest.raises(Conflict):
+        case.proposing.advance_branch(BRANCH, beside)
+    assert case.proposing.tip(BRANCH) == after
+
+
+def test_what_somebody_pushed_in_between_is_not_lost(case: Case) -> None:
+    first = proposed(case)
+    mine = case.git.commit({"b.yaml": b"mine\n"}, branch=BRANCH)
+    with pytest.raises(Conflict):
+        case.proposing.advance_branch(BRANCH, changed(case, first, content=b"3\n"))
+    assert case.proposing.tip(BRANCH) == mine
+
+
+def test_a_branch_that_does_not_exist_any_more_cannot_move(case: Case) -> None:
+    first = proposed(case)
+    case.proposing.delete_branch(BRANCH)
+    with pytest.raises(Conflict):
+        case.proposing.advance_branch(BRANCH, changed(case, first, content=b"3\n"))
+
+
+def test_a_branch_is_deleted_once_and_its_pull_request_ends(case: Case) -> None:
+    proposed(case)
+    number = case.proposing.open_pull(BRANCH, "main", TEXT).number
+    case.proposing.delete_branch(BRANCH)
+    case.proposing.delete_branch(BRANCH)
+    pull = case.port.pull(number)
+    assert pull is not None
+    assert (case.proposing.tip(BRANCH), pull.open, pull.merged) == (None, False, False)
+
+
+def test_a_pull_request_is_opened_once(case: Case) -> None:
+    commit = proposed(case)
+    opened = case.proposing.open_pull(BRANCH, "main", TEXT)
+    assert (opened.head, opened.base, opened.open, opened.fork) == (commit, "main", True, False)
+    assert opened.url.endswith(f"/pull/{opened.number}")
+    assert case.proposing.open_pull(BRANCH, "main", TEXT).number == opened.number
+    (record,) = case.git.pulls.listed(state="all")
+    assert (record.title, record.body, record.head) == ("One", "what differs", BRANCH)
+
+
+def test_another_pull_request_is_opened_when_the_first_one_is_closed(case: Case) -> None:
+    proposed(case)
+    first = case.proposing.open_pull(BRANCH, "main", TEXT).number
+    case.proposing.close_pull(first)
+    case.proposing.close_pull(first)
+    assert case.proposing.open_pull(BRANCH, "main", TEXT).number != first
+
+
+def test_a_pull_request_that_is_merged_says_so(case: Case) -> None:
+    proposed(case)
+    number = case.proposing.open_pull(BRANCH, "main", TEXT).number
+    before = case.port.pull(number)
+    case.git.pulls.merged_into_base(number)
+    after = case.port.pull(number)
+    assert before is not None
+    assert after is not None
+    assert [(each.open, each.merged) for each in (before, after)] == [(True, False), (False, True)]
+
+
+def test_the_text_of_a_pull_request_changes(case: Case) -> None:
+    proposed(case)
+    number = case.proposing.open_pull(BRANCH, "main", TEXT).number
+    case.proposing.edit_pull(number, PullText("Two", "what differs now"))
+    (record,) = case.git.pulls.listed()
+    assert (record.title, record.body) == ("Two", "what differs now")
+
+
+def test_a_pull_request_that_does_not_exist_is_a_dependency(case: Case) -> None:
+    with pytest.raises(Dependency):
+        case.proposing.edit_pull(99, TEXT)
+    with pytest.raises(Dependency):
+        case.proposing.close_pull(99)
+
+
+def test_a_branch_without_commits_of_its_own_has_no_pull_request(case: Case) -> None:
+    case.proposing.create_branch(BRANCH, case.git.head("main"))
+    with pytest.raises(InvalidManifest):
+        case.proposing.open_pull(BRANCH, "main", TEXT)
+
+
+def test_a_text_that_is_too_long_is_refused(case: Case) -> None:
+    proposed(case)
+    with pytest.raises(InvalidManifest):
+        case.proposing.open_pull(BRANCH, "main", PullText("x" * 257, "text"))
+    number = case.proposing.open_pull(BRANCH, "main", PullText("x" * 256, "y" * 65_536)).number
+    with pytest.raises(InvalidManifest):
+        case.proposing.edit_pull(number, PullText("One", "y" * 65_537))
+
+
+def test_an_app_that_may_only_read_the_repository_is_refused(tmp_path: Path) -> None:
+    credentials = {"app_id": APP.id, "private_key": KEY, "installation_id": str(APP.installation)}
+    app = replace(APP, writes_contents=False)
+    with GitHubServer(tmp_path, token="local", webhook_secret="s", app=app) as server:
+        main = server.create_repository("acme/fleet").commit({"a.yaml": b"1\n"})
+        adapter = GitHubRepository("acme/fleet", github_auth(**credentials), base_url=server.url)
+        port = adapter.proposing
+        assert port.tip("main") == main
+        with pytest.raises(Unauthorized, match="Resource not accessible by integration"):
+            port.add_commit(NewCommit("a.yaml", b"2\n", "Change a", [main]))
+        with pytest.raises(Unauthorized):
+            port.create_branch(BRANCH, main)
+        with pytest.raises(Unauthorized):
+            port.delete_branch("main")
+        adapter.close()
+
+
+def test_the_local_github_refuses_what_github_refuses(tmp_path: Path) -> None:
+    with GitHubServer(tmp_path, token="local", webhook_secret="s") as server:
+        git = server.create_repository("acme/fleet")
+        main = git.commit({"a.yaml": b"1\n"})
+        url, headers = f"{server.url}/repos/acme/fleet", {"Authorization": "Bearer local"}
+        with httpx.Client(base_url=url, headers=headers) as api:
+            tree = api.get(f"/git/commits/{main}").json()["tree"]["sha"]
+            file = {"path": "a.yaml", "mode": "100644", "content": "2"}
+            refused: list[tuple[str, str, dict[str, Any], int, str]] = [
+                ("POST", "/git/refs", {"ref": "next", "sha": main}, 422, "not a valid ref name"),
+                ("POST", "/git/refs", {"ref": "refs/heads/main", "sha": main}, 422, "already exists"),
+                ("POST", "/git/refs", {"ref": "refs/heads/x", "sha": "0" * 40}, 422, "Object does not exist"),
+                ("PATCH", "/git/refs/heads/none", {"sha": main}, 422, "Reference does not exist"),
+                ("PATCH", "/git/refs/heads/main", {"sha": "0" * 40}, 422, "Object does not exist"),
+                ("DELETE", "/git/refs/heads/none", {}, 422, "Reference does not exist"),
+                ("POST", "/git/trees", {"base_tree": main, "tree": [file]}, 404, "Not Found"),
+                ("POST", "/git/trees", {"base_tree": tree, "tree": []}, 422, "Invalid request"),
+                ("POST", "/git/trees", {"base_tree": tree, "tree": [{**file, "sha": main}]}, 422, "either"),
+                ("POST", "/git/commits", {"message": "x", "tree": main}, 422, "Tree SHA does not exist"),
+                (
+                    "POST",
+                    "/git/commits",
+                    {"message": "x", "tree": tree, "parents": [tree]},
+                    422,
+                    "Parent SHA",
+                ),
+                ("POST", "/git/commits", {"tree": tree}, 422, "message"),
+            ]
+            for method, path, body, status, message in refused:
+                answer = api.request(method, path, json=body)
+                assert answer.status_code == status, answer.text
+                assert message in answer.json()["message"]
+            beside = git.commit({"a.yaml": b"3\n"}, branch="beside")
+            moved = api.patch("/git/refs/heads/main", json={"sha": beside})
+            assert moved.json()["message"] == "Update is not a fast forward"
+            forced = api.patch("/git/refs/heads/main", json={"sha": beside, "force": True})
+            assert (forced.status_code, git.head("main")) == (200, beside)

@@ -1,0 +1,1 @@
+"""Proposals: pull requests about drift."""
