@@ -70,7 +70,7 @@ def test_a_sweep_makes_no_call_but_those_of_the_lists_and_reads_only_records_tha
     assert (again.calls["cluster"], again.calls["save"]) == (tagged, 0)
     stopped = stop_some(cloud)
     third = measure_sweep(cloud)
-    assert (third.azure, third.found) == ({"list_clusters": first.pages}, stopped)
+    assert (third.azure, third.found) == (asked, stopped), "and one for each with a stopped cluster"
     assert (third.calls["cluster"], third.calls["save"]) == (stopped, stopped)
 
 
