@@ -13,6 +13,7 @@ from datetime import datetime
 from shared.fleet.aks.change_conditions import Surroundings
 from shared.fleet.aks.change_effects import effect_of
 from shared.fleet.aks.field_effects import Effect
+from shared.fleet.drift.activity import is_of_window
 from shared.fleet.drift.differences import Difference
 from shared.fleet.json_tree import Json
 from shared.fleet.manifests.cluster.drift import DriftAction, DriftPolicy, DriftRule
@@ -168,6 +169,8 @@ def _obstacle_to_proposal(difference: Difference, existing: Json) -> str:
         return "no pull request: one changes fields, and adds or removes no node pool"
     if difference.path.endswith(_IMAGE):
         return "no pull request: a manifest names the oldest image that is allowed, and not the present one"
+    if is_of_window(difference.path):
+        return "no pull request: a maintenance window is not read with its cluster"
     around = _surroundings(difference.path, existing["properties"])
     effect = effect_of(difference.path, difference.git, difference.live, around)
     if effect in _NOT_WRITTEN:

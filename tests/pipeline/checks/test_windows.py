@@ -120,6 +120,15 @@ def test_a_window_that_is_only_reported_outlives_the_correction_of_a_tag() -> No
     assert (window(cloud)["durationHours"], drifted(record(cloud)), record(cloud).windows) == (4, {}, ())
 
 
+def test_no_pull_request_proposes_a_window_and_the_report_says_why() -> None:
+    cloud = ready(WINDOW + "  drift: {action: propose}\n")
+    change_by_hand(cloud, durationHours=8)
+    check(cloud)
+    (field,) = record(cloud).drift.fields  # type: ignore[union-attr]
+    assert (field.path, field.action) == (HOURS, "report")
+    assert field.note == "no pull request: a maintenance window is not read with its cluster"
+
+
 def test_a_window_that_is_gone_is_missing_as_a_whole() -> None:
     cloud = ready(WINDOW)
     on_azure(cloud, ListMaintenance, lambda _: {})
