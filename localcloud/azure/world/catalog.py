@@ -86,9 +86,9 @@ def support_plans(minor: str) -> list[str]:
 
 
 def check_support(cluster: str, requested: str, plan: str, current: str = "") -> None:
-    """Refuse a new version that the support plan does not have, in the words of AKS.
+    """Refuse a new version that the support plan does not have.
 
-    Source of the words: github.com/apecloud/kubeblocks/pull/10136.
+    Source of the message: github.com/apecloud/kubeblocks/pull/10136.
     """
     target = resolve(requested, current)
     if target and target != current and plan not in support_plans(target.rpartition(".")[0]):
