@@ -17,7 +17,7 @@ spec:
   defaults:
     subscriptionId: 00000000-0000-0000-0000-000000000001
     resourceGroup: rg-{name}
-    kubernetesVersion: "1.33"
+    kubernetesVersion: "1.36"
     networkProfile: {networkPlugin: azure, networkPluginMode: overlay, podCidr: 10.244.0.0/16}
     nodePools:
       - {name: system, mode: System, vmSize: Standard_D4s_v5, count: 3, availabilityZones: ["1", "2", "3"]}

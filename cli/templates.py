@@ -25,7 +25,7 @@ spec:
   defaults:               # for every cluster, unless its class, environment or own file sets another value
     subscriptionId: {subscription}
     resourceGroup: rg-{{name}}
-    kubernetesVersion: "1.33"
+    kubernetesVersion: "1.36"
     sku:
       tier: Standard
     identity:

@@ -56,7 +56,7 @@ class DesiredCluster:
 
     name: str
     pools: tuple[Pool, ...] = (SYSTEM,)
-    version: str = "1.33"
+    version: str = "1.36"
     tag: str = ""
     protected: bool = False
     invalid: bool = False
@@ -90,7 +90,7 @@ def manual_cluster(name: str) -> dict[str, Any]:
     }
     properties = {
         "dnsPrefix": name,
-        "kubernetesVersion": "1.33",
+        "kubernetesVersion": "1.36",
         "networkProfile": {"networkPlugin": "azure"},
         "agentPoolProfiles": [pool],
     }
@@ -101,7 +101,7 @@ def manual_cluster(name: str) -> dict[str, Any]:
 def matches_manual_cluster(cluster: DesiredCluster) -> bool:
     """Return whether a cluster equals what operators create by hand; an older version is no difference."""
     same = cluster.pools == (SYSTEM,) and not cluster.tag and not cluster.window
-    return same and cluster.version <= "1.33"
+    return same and cluster.version <= "1.36"
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ spec:
 {routes}\
   {"defautls" if invalid else "defaults"}:
     subscriptionId: {SUBSCRIPTION}
-    kubernetesVersion: "1.33"
+    kubernetesVersion: "1.36"
     flux: {{repository: "https://github.com/example/{fleet}", path: ./platform}}
 """.encode()
 

@@ -22,7 +22,7 @@ REGRETTED = (2.0, 5.0, 20.0, 90.0)
 ATTEMPTS, WAIT = 10, 60.0
 OFTEN = 20
 """By how many times actions that a seed is to have often are likelier than usual."""
-VERSIONS = ("1.32", "1.33", "1.34")
+VERSIONS = ("1.35", "1.36", "1.37")
 
 
 def act(operators: Operators) -> None:

@@ -32,6 +32,11 @@ def fleet(view: schema.Fleet, now: datetime, *, wide: bool = False) -> Renderabl
 
 def _rest(view: schema.Fleet) -> Iterator[Text]:
     """Yield what AKS retires, how many clusters the page does not show, and how to see them."""
+    certificates = sum(bool(each.get("certificates")) for each in view["clusters"])
+    if certificates:
+        verb = "has" if certificates == 1 else "have"
+        note = f"{many(certificates, 'cluster')} {verb} a certificate that ends soon: roadstead why NAME"
+        yield Text(note, style="red")
     counts, shown = view["counts"], len(view["clusters"])
     retiring = sum(bool(each["retirements"]) for each in view["clusters"])
     if retiring:

@@ -64,6 +64,7 @@ def _add_facts(table: Table, view: schema.Cluster, now: datetime, *, wide: bool)
     if view["fluxRevision"]:
         table.add_row("flux", Text(view["fluxRevision"] if wide else revision(view["fluxRevision"])))
     _add_retirements(table, view["retirements"])
+    _add_certificates(table, view["certificates"])
     if not_carried_out(view["plan"]):
         table.add_row("newest plan", Text(not_carried_out(view["plan"]), style="yellow"))
     if view["step"]:
@@ -98,6 +99,12 @@ def _add_retirements(table: Table, retirements: Sequence[schema.Retirement]) -> 
         table.add_row("retirement", Text(f"{each['field']}: {each['message']}", style="yellow"))
     if len(retirements) > RETIREMENTS_SHOWN:
         table.add_row("", Text(f"and {len(retirements) - RETIREMENTS_SHOWN} more", style="dim"))
+
+
+def _add_certificates(table: Table, certificates: Sequence[schema.EndingCertificate]) -> None:
+    """Add the certificates of the API server that end soon."""
+    for each in certificates:
+        table.add_row("certificate", Text(each["message"], style="red"))
 
 
 def _conditions(conditions: Sequence[schema.Condition], now: datetime) -> Table:
@@ -166,6 +173,7 @@ def why(view: schema.Why, now: datetime) -> RenderableType:
     _add_retirements(table, view["retirements"])
     if view["retirementsNote"]:
         table.add_row("", Text(view["retirementsNote"], style="dim"))
+    _add_certificates(table, view["certificates"])
     for act in view["acts"][:ACTS_SHOWN]:
         who = by_whom(act["by"], act["reason"])
         table.add_row("act", Text(f"{act['action']} {age(act['at'], now)} ago by {who} ({act['result']})"))

@@ -15,7 +15,7 @@ from shared.fleet.resource_ids import ClusterId
 
 @dataclass(frozen=True)
 class Node:
-    """One node as AKS registers it: ``version`` is the kubelet's without "v", as "1.33.4".
+    """One node as AKS registers it: ``version`` is the kubelet's without "v", as "1.36.2".
 
     ``labels`` hold the pool's own labels and those of AKS (pool, zone, region, instance type ...);
     ``taints`` are Kubernetes taints: {"key", "value", "effect"}.

@@ -1,4 +1,4 @@
-"""Kubernetes versions: "1.33" requests a minor, "1.33.2" a patch; AKS never downgrades.
+"""Kubernetes versions: "1.36" requests a minor, "1.36.2" a patch; AKS never downgrades.
 
 Versions of node images end with a date: learn.microsoft.com/azure/aks/node-image-upgrade.
 """

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.api_server import ApiServer
+from shared.fleet.kubernetes.api_server import ApiServer, Certificate
 from shared.fleet.resource_ids import ClusterId, ObjectRef
 
 
@@ -44,6 +44,13 @@ class KubernetesApi(Protocol):
         """Return where the API is when a token of the app is the credential, None when a secret of AKS is.
 
         Whoever knows it connects without a kubeconfig. This makes no call.
+        """
+        ...
+
+    def certificates(self) -> Sequence[Certificate]:
+        """Return the certificates that prove the API server, as the connection has seen them.
+
+        That of the server is the one of the newest handshake. This makes no call.
         """
         ...
 

@@ -137,7 +137,7 @@ class Contributors:
                     True,
                     {f"clusters/x{n}/cluster.yaml": f"{number}.{n}".encode() for n in range(MANY)},
                 )
-        changed = replace(cluster, tag=self._chance.choice("uvw"), version="1.33")
+        changed = replace(cluster, tag=self._chance.choice("uvw"), version="1.36")
         return now.with_cluster(changed), False, {}
 
     def _announce(self, pull: PullRecord, action: str) -> None:

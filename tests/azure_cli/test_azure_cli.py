@@ -81,9 +81,9 @@ def test_azure_cli_signs_in_and_creates_changes_upgrades_stops_and_deletes_a_clu
     assert (account["id"], account["environmentName"]) == (SUBSCRIPTION, "RoadsteadLocal")
     az("group", "create", "-n", "rg", "-l", "westeurope")
     created = az(
-        *("aks", "create", *CLUSTER, "--no-ssh-key", "--node-count", "2", "--kubernetes-version", "1.32")
+        *("aks", "create", *CLUSTER, "--no-ssh-key", "--node-count", "2", "--kubernetes-version", "1.35")
     )
-    assert (created["provisioningState"], created["currentKubernetesVersion"]) == ("Succeeded", "1.32.9")
+    assert (created["provisioningState"], created["currentKubernetesVersion"]) == ("Succeeded", "1.35.7")
     assert [cluster["name"] for cluster in az("aks", "list")] == ["one"]
     assert [cluster["name"] for cluster in az("aks", "list", "-g", "rg")] == ["one"]
 
@@ -94,13 +94,13 @@ def test_azure_cli_signs_in_and_creates_changes_upgrades_stops_and_deletes_a_clu
     az("aks", "update", *CLUSTER, "--outbound-type", "managedNATGateway")
     assert az("aks", "show", *CLUSTER)["networkProfile"]["loadBalancerProfile"] is None
 
-    az("aks", "upgrade", *CLUSTER, "--kubernetes-version", "1.33.5", "--control-plane-only", "--yes")
-    az("aks", "nodepool", "add", *POOL, "-n", "web", "--node-count", "1", "--kubernetes-version", "1.32.9")
+    az("aks", "upgrade", *CLUSTER, "--kubernetes-version", "1.36.3", "--control-plane-only", "--yes")
+    az("aks", "nodepool", "add", *POOL, "-n", "web", "--node-count", "1", "--kubernetes-version", "1.35.7")
     assert [pool["name"] for pool in az("aks", "nodepool", "list", *POOL)] == ["nodepool1", "web"]
     upgrades = az("aks", "nodepool", "get-upgrades", *POOL, "--nodepool-name", "web")
-    assert [each["kubernetesVersion"] for each in upgrades["upgrades"]] == ["1.33.4", "1.33.5"]
-    upgrade = ("aks", "nodepool", "upgrade", *POOL, "-n", "web", "--kubernetes-version", "1.33.5", "--yes")
-    assert az(*upgrade)["currentOrchestratorVersion"] == "1.33.5"
+    assert [each["kubernetesVersion"] for each in upgrades["upgrades"]] == ["1.36.2", "1.36.3"]
+    upgrade = ("aks", "nodepool", "upgrade", *POOL, "-n", "web", "--kubernetes-version", "1.36.3", "--yes")
+    assert az(*upgrade)["currentOrchestratorVersion"] == "1.36.3"
     az("aks", "nodepool", "scale", *POOL, "-n", "web", "--node-count", "3")
     az("aks", "nodepool", "update", *POOL, "-n", "web", "--labels", "tier=web")
     web = az("aks", "nodepool", "show", *POOL, "-n", "web")

@@ -29,7 +29,7 @@ THEIRS: dict[str, Any] = {
     "identity": {"type": "SystemAssigned"},
     "tags": {"team": "shop"},
     "properties": {
-        "kubernetesVersion": "1.33.4",
+        "kubernetesVersion": "1.36.2",
         "dnsPrefix": "theirs",
         "networkProfile": {"networkPlugin": "azure", "networkPluginMode": "overlay"},
         "autoUpgradeProfile": {"nodeOSUpgradeChannel": "NodeImage"},
@@ -72,7 +72,7 @@ def test_the_whole_manifest_is_printed_without_defaults(url: str) -> None:
             "location": "westeurope",
             "sku": {"tier": "Free"},
             "tags": {"team": "shop"},
-            "kubernetesVersion": "1.33.4",
+            "kubernetesVersion": "1.36.2",
             "dnsPrefix": "theirs",
             "networkProfile": {
                 "networkPlugin": "azure",

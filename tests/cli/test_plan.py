@@ -104,10 +104,10 @@ def test_a_lowered_version_is_promised_to_stay_and_the_job_leaves_it(
     tmp_path: Path, url: str, cloud: MemoryCloud
 ) -> None:
     before = cloud.ports.azure.call(GetCluster(ONE))
-    lowered = changed(one=fleet_files.cluster("one", extra='  kubernetesVersion: "1.32"\n'))
+    lowered = changed(one=fleet_files.cluster("one", extra='  kubernetesVersion: "1.35"\n'))
     shown = roadstead("plan", "--url", url, cwd=write(tmp_path, lowered)).stdout
     text = " ".join(shown.split())
-    assert "kubernetesVersion: 1.33 -> 1.32 never lowered: a newer version that runs stays" in text
+    assert "kubernetesVersion: 1.36 -> 1.35 never lowered: a newer version that runs stays" in text
     assert "reimages nodes" not in text
     push(cloud, lowered)
     cloud.run()

@@ -83,10 +83,10 @@ def test_a_lowered_version_differs_and_never_goes_down(tmp_path: Path, channel: 
     upgrades = f"{POOL}  autoUpgradeProfile: {{upgradeChannel: {channel}}}\n"
     with served(ready(upgrades).ports) as url:
         same = live(url, tmp_path, files(upgrades), "--exit-code")
-        lowered = live(url, tmp_path, files(f'{upgrades}  kubernetesVersion: "1.32"\n'), "--exit-code")
+        lowered = live(url, tmp_path, files(f'{upgrades}  kubernetesVersion: "1.35"\n'), "--exit-code")
     assert (same.returncode, lowered.returncode) == (0, 3)
     text = " ".join(lowered.stdout.split())
-    assert "- kubernetesVersion: '1.32' + kubernetesVersion: 1.33.5" in text
+    assert "- kubernetesVersion: '1.35' + kubernetesVersion: 1.36.3" in text
     note = "a version is never lowered, so no job changes it: put it into the manifest"
     assert f"kubernetesVersion: {note}" in text
     assert "undo it in Azure" not in text

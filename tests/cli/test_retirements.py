@@ -15,15 +15,22 @@ from tests.support.pipeline_runs import ready as ready_fleet
 from tests.support.roadstead_command import on_terminal, plain, roadstead, write
 from tests.support.served_api import served
 
-DAY = ("--on", "2026-11-23")
+DAY = ("--on", "2027-02-01")
 WINDOWS = "    - {name: win, vmSize: Standard_D4s_v5, count: 1, osType: Windows, osSKU: Windows2019}\n"
 
 
 @pytest.fixture
 def fleet(tmp_path: Path) -> Path:
     """Return a fleet in which two clusters have the version of fleet.yaml, and one has its own."""
-    own = {"clusters/three/cluster.yaml": fleet_files.cluster("three", extra="  kubernetesVersion: '1.36'\n")}
+    own = {"clusters/three/cluster.yaml": fleet_files.cluster("three", extra="  kubernetesVersion: '1.37'\n")}
     return write(tmp_path / "fleet", fleet_files.fleet("one", "two") | own)
+
+
+def test_the_example_fleet_and_a_new_one_have_nothing_that_retires(tmp_path: Path) -> None:
+    example = roadstead("validate", "--on", "2026-11-23", cwd=write(tmp_path / "a", fleet_files.example()))
+    assert example.stdout == "no problems: 3 clusters, 1 system\n"
+    assert roadstead("init", str(tmp_path / "b")).returncode == 0
+    assert "warning" not in roadstead("validate", "--on", "2026-11-23", cwd=tmp_path / "b").stdout
 
 
 def test_a_value_of_a_shared_file_is_one_warning_and_the_manifests_are_valid(fleet: Path) -> None:
@@ -33,7 +40,10 @@ def test_a_value_of_a_shared_file_is_one_warning_and_the_manifests_are_valid(fle
     assert lines[-1] == "no problems: 3 clusters, 0 systems; 1 warning"
     (warning,) = (text for text in lines if "warning: " in text)
     assert warning.startswith("fleet.yaml:")
-    assert " spec.kubernetesVersion: warning: Kubernetes 1.33 is out of support since 2026-07-31" in warning
+    assert (
+        " spec.kubernetesVersion: warning: Kubernetes 1.36 leaves support on 2027-06-30, in 149 days"
+        in warning
+    )
 
 
 def test_a_warning_of_a_pool_names_the_pool_at_its_line(tmp_path: Path) -> None:
@@ -80,7 +90,7 @@ def test_a_day_of_another_form_is_a_usage_error(fleet: Path) -> None:
 @pytest.fixture
 def cloud() -> MemoryCloud:
     cloud = ready()
-    cloud.clock.advance(60 * 24 * 3600)
+    cloud.clock.advance(394 * 24 * 3600)
     return cloud
 
 
@@ -92,7 +102,7 @@ def test_why_and_status_show_what_a_running_cluster_loses(url: str, cloud: Memor
         assert max(map(len, rows)) <= columns
         text = " ".join(" ".join(rows).split())
         assert (
-            "retirement kubernetesVersion: Kubernetes 1.33 leaves support on 2026-07-31, in 151 days" in text
+            "retirement kubernetesVersion: Kubernetes 1.36 leaves support on 2027-06-30, in 151 days" in text
         )
     _, shown = on_terminal("status", columns=columns, ROADSTEAD_URL=url)
     rows = [row.rstrip() for row in plain(shown).splitlines() if row.strip()]
@@ -102,7 +112,7 @@ def test_why_and_status_show_what_a_running_cluster_loses(url: str, cloud: Memor
 
 def test_of_a_fleet_that_is_not_shown_whole_status_counts_the_retirements_of_what_it_shows() -> None:
     cloud = ready_fleet("one", "two")
-    cloud.clock.advance(60 * 24 * 3600)
+    cloud.clock.advance(394 * 24 * 3600)
     with served(cloud.ports) as url:
         done = roadstead("status", "--prefix", "one", ROADSTEAD_URL=url)
     assert "1 cluster shown here runs what AKS retires: roadstead why NAME" in done.stdout
@@ -113,7 +123,7 @@ def test_the_api_has_the_field_the_day_and_the_source(url: str, cloud: MemoryClo
         view = json.loads(roadstead(*command, "-o", "json", ROADSTEAD_URL=url).stdout)
         (found,) = view["retirements"]
         assert (found["field"], found["what"], found["on"]) == (
-            *("kubernetesVersion", "Kubernetes 1.33"),
-            "2026-07-31",
+            *("kubernetesVersion", "Kubernetes 1.36"),
+            "2027-06-30",
         )
         assert found["source"].startswith("https://learn.microsoft.com/")

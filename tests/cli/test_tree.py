@@ -35,11 +35,11 @@ def test_the_tree_fits_the_terminal_and_names_what_is_unhealthy(
     rows = [row.rstrip() for row in plain(shown).splitlines()]
     assert code == 0
     assert max(map(len, rows)) <= columns
-    assert rows[0] == "one, Ready, Kubernetes 1.33 (runs 1.33.5)"
+    assert rows[0] == "one, Ready, Kubernetes 1.36 (runs 1.36.3)"
     text = "\n".join(rows)
     assert "├── node pools, read " in text
-    assert "│   ├── system: 1.33 (runs 1.33.5), 1 of 1 node ready" in text
-    assert "│   └── apps: 1.33 (runs 1.33.5), 2 of 2 nodes ready" in text
+    assert "│   ├── system: 1.36 (runs 1.36.3), 1 of 1 node ready" in text
+    assert "│   └── apps: 1.36 (runs 1.36.3), 2 of 2 nodes ready" in text
     assert "│   ├── what Roadstead applied: 11 of 11 objects ready" in text
     assert "│   └── Kustomization: 0 of 2 objects ready, 2 failed" in text
     assert "Kustomization flux-system/flux-system: BuildFailed for " in text
@@ -51,7 +51,7 @@ def test_a_cluster_that_no_check_has_read_says_how_it_is_read(url: str, cloud: M
     _, shown = on_terminal("tree", "one", ROADSTEAD_URL=url)
     text = plain(shown)
     assert "node pools, not read yet" in text
-    assert "system: 1.33, not read yet" in text
+    assert "system: 1.36, not read yet" in text
     assert "no nodes" not in text
     assert "roadstead refresh one reads the cluster from inside" in text
 

@@ -83,7 +83,7 @@ def test_a_cluster_is_creating_then_ready_with_what_azure_fills_in(azure: Azure)
     seen = azure.seen()
     properties = seen["properties"]
     assert properties["provisioningState"] == "Succeeded"
-    assert properties["currentKubernetesVersion"] == "1.33.5"
+    assert properties["currentKubernetesVersion"] == "1.36.3"
     assert properties["nodeResourceGroup"] == "MC_rg-shop-prod_aks-shop-prod_westeurope"
     assert properties["fqdn"].endswith(".hcp.westeurope.azmk8s.io")
     assert properties["networkProfile"]["serviceCidr"] == "10.0.0.0/16"
@@ -180,7 +180,7 @@ def test_versions_go_one_minor_at_a_time_and_the_control_plane_first(azure: Azur
     with pytest.raises(InvalidManifest) as unknown:
         azure.call(PutCluster(CLUSTER, body(kubernetesVersion="1.21.2"), etag=None))
     assert unknown.value.code == "K8sVersionNotSupported"
-    azure.call(PutCluster(CLUSTER, body(kubernetesVersion="1.32"), etag=None))
+    azure.call(PutCluster(CLUSTER, body(kubernetesVersion="1.35"), etag=None))
     azure.clock.advance(4)
 
     def upgrade(version: str) -> None:
@@ -188,22 +188,22 @@ def test_versions_go_one_minor_at_a_time_and_the_control_plane_first(azure: Azur
         azure.call(PutCluster(CLUSTER, wanted, etag=azure.seen()["eTag"]))
 
     with pytest.raises(InvalidManifest, match="is not allowed"):
-        upgrade("1.34")
-    newer = pool(mode="System", orchestratorVersion="1.33.5")
+        upgrade("1.37")
+    newer = pool(mode="System", orchestratorVersion="1.36.3")
     with pytest.raises(InvalidManifest) as too_early:
         azure.call(PutPool(CLUSTER, "system", newer, etag=azure.pool("system")["eTag"]))
     assert too_early.value.code == "NodePoolMcVersionIncompatible"
-    upgrade("1.33")
-    assert (azure.state(), azure.seen()["properties"]["currentKubernetesVersion"]) == ("Upgrading", "1.32.9")
+    upgrade("1.36")
+    assert (azure.state(), azure.seen()["properties"]["currentKubernetesVersion"]) == ("Upgrading", "1.35.7")
     azure.clock.advance(2)
-    assert azure.seen()["properties"]["currentKubernetesVersion"] == "1.33.5"
-    assert azure.pool("system")["currentOrchestratorVersion"] == "1.32.9"
+    assert azure.seen()["properties"]["currentKubernetesVersion"] == "1.36.3"
+    assert azure.pool("system")["currentOrchestratorVersion"] == "1.35.7"
     azure.call(PutPool(CLUSTER, "system", newer, etag=azure.pool("system")["eTag"]))
     azure.clock.advance(1)
-    assert azure.pool("system")["currentOrchestratorVersion"] == "1.33.5"
-    assert {node.version for node in azure.plane.nodes[CLUSTER]} == {"1.33.5"}
+    assert azure.pool("system")["currentOrchestratorVersion"] == "1.36.3"
+    assert {node.version for node in azure.plane.nodes[CLUSTER]} == {"1.36.3"}
     with pytest.raises(InvalidManifest, match="is not allowed"):
-        upgrade("1.32")
+        upgrade("1.35")
 
 
 def test_a_subscription_without_room_is_a_quota_error(azure: Azure) -> None:

@@ -179,9 +179,9 @@ def test_an_app_that_is_taken_over_cannot_delete_a_cluster(app: App) -> None:
 def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
     """Return a cloud after a fleet's life in which every function ran, each as the identity of its app."""
     cloud = CloudWithRights()
-    push(cloud, files(pool() + WINDOW + '  kubernetesVersion: "1.32"\n'))
+    push(cloud, files(pool() + WINDOW + '  kubernetesVersion: "1.35"\n'))
     cloud.run()
-    newer = pool("Standard_D8s_v5") + WINDOW + '  kubernetesVersion: "1.33"\n' + PROPOSE
+    newer = pool("Standard_D8s_v5") + WINDOW + '  kubernetesVersion: "1.36"\n' + PROPOSE
     push(cloud, files(newer))
     cloud.run()
     cloud.azure.interventions.set_node_image(ONE, "system", "AKSUbuntu-2204gen2containerd-202510.19.1")

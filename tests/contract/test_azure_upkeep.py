@@ -75,11 +75,11 @@ def test_a_region_offers_versions_with_their_patches_and_ways_on(azure: Azure) -
         value["version"]: value
         for value in azure.call(ListVersions(RegionId(SUBSCRIPTION, "West Europe")))["values"]
     }
-    assert list(values) == ["1.30", "1.31", "1.32", "1.33", "1.34"]
-    assert [name for name, value in values.items() if value.get("isDefault")] == ["1.33"]
-    assert values["1.32"]["patchVersions"] == {
-        "1.32.8": {"upgrades": ["1.32.9", "1.33.4", "1.33.5"]},
-        "1.32.9": {"upgrades": ["1.33.4", "1.33.5"]},
+    assert list(values) == ["1.33", "1.34", "1.35", "1.36", "1.37"]
+    assert [name for name, value in values.items() if value.get("isDefault")] == ["1.36"]
+    assert values["1.35"]["patchVersions"] == {
+        "1.35.6": {"upgrades": ["1.35.7", "1.36.2", "1.36.3"]},
+        "1.35.7": {"upgrades": ["1.36.2", "1.36.3"]},
     }
     with pytest.raises(InvalidManifest, match="atlantis"):
         azure.call(ListVersions(RegionId(SUBSCRIPTION, "atlantis")))
@@ -89,7 +89,7 @@ def test_the_upgrade_profile_shows_the_ways_from_what_runs_now(azure: Azure) -> 
     with pytest.raises(Dependency):
         azure.call(GetUpgradeProfile(CLUSTER))
     azure.call(PutGroup(CLUSTER.group, {"location": "westeurope"}))
-    azure.call(PutCluster(CLUSTER, body(kubernetesVersion="1.32"), etag=None))
+    azure.call(PutCluster(CLUSTER, body(kubernetesVersion="1.35"), etag=None))
     azure.clock.advance(4)
 
     def offered(profile: Any) -> list[str]:
@@ -101,19 +101,33 @@ def test_the_upgrade_profile_shows_the_ways_from_what_runs_now(azure: Azure) -> 
         return properties["controlPlaneProfile"], only
 
     control_plane, system = profiles()
-    assert (control_plane["kubernetesVersion"], offered(control_plane)) == ("1.32.9", ["1.33.4", "1.33.5"])
-    assert (system["name"], system["kubernetesVersion"], offered(system)) == ("system", "1.32.9", [])
-    newer = {"location": "westeurope", "properties": {"kubernetesVersion": "1.33.4"}}
+    assert (control_plane["kubernetesVersion"], offered(control_plane)) == ("1.35.7", ["1.36.2", "1.36.3"])
+    assert (system["name"], system["kubernetesVersion"], offered(system)) == ("system", "1.35.7", [])
+    newer = {"location": "westeurope", "properties": {"kubernetesVersion": "1.36.2"}}
     azure.call(PutCluster(CLUSTER, newer, etag=azure.seen()["eTag"]))
     azure.clock.advance(2)
     control_plane, system = profiles()
-    assert offered(control_plane) == ["1.33.5", "1.34.0", "1.34.1"]
-    assert offered(system) == ["1.33.4"]
+    assert offered(control_plane) == ["1.36.3", "1.37.0", "1.37.1"]
+    assert offered(system) == ["1.36.2"]
+
+
+def test_a_version_that_only_long_term_support_has_needs_its_plan(azure: Azure) -> None:
+    azure.call(PutGroup(CLUSTER.group, {"location": "westeurope"}))
+    with pytest.raises(InvalidManifest, match="is only available for Long-Term Support") as refused:
+        azure.call(PutCluster(CLUSTER, body(kubernetesVersion="1.33"), etag=None))
+    assert refused.value.code == "K8sVersionNotSupported"
+    values = azure.call(ListVersions(RegionId(SUBSCRIPTION, "westeurope")))["values"]
+    plans = {value["version"]: value["capabilities"]["supportPlan"] for value in values}
+    assert (plans["1.33"], plans["1.36"]) == (
+        ["AKSLongTermSupport"],
+        ["KubernetesOfficial", "AKSLongTermSupport"],
+    )
 
 
 def test_a_pool_may_be_three_minors_behind_its_control_plane_and_no_more(azure: Azure) -> None:
     azure.call(PutGroup(CLUSTER.group, {"location": "westeurope"}))
-    azure.call(PutCluster(CLUSTER, body(kubernetesVersion="1.30"), etag=None))
+    long_term = body(kubernetesVersion="1.33", supportPlan="AKSLongTermSupport")
+    azure.call(PutCluster(CLUSTER, long_term | {"sku": {"name": "Base", "tier": "Premium"}}, etag=None))
     azure.clock.advance(4)
 
     def upgrade(version: str) -> None:
@@ -121,18 +135,18 @@ def test_a_pool_may_be_three_minors_behind_its_control_plane_and_no_more(azure: 
         azure.call(PutCluster(CLUSTER, wanted, etag=azure.seen()["eTag"]))
         azure.clock.advance(2)
 
-    for version in ("1.31", "1.32", "1.33"):
+    for version in ("1.34", "1.35", "1.36"):
         upgrade(version)
     with pytest.raises(InvalidManifest, match="3 minor versions behind") as refused:
-        upgrade("1.34")
+        upgrade("1.37")
     assert refused.value.code == "NodePoolMcVersionIncompatible"
-    system = pool(mode="System", count=2, orchestratorVersion="1.31.13")
+    system = pool(mode="System", count=2, orchestratorVersion="1.34.10")
     azure.call(PutPool(CLUSTER, "system", system, etag=azure.pool("system")["eTag"]))
     azure.clock.advance(1)
-    upgrade("1.34")
-    assert azure.seen()["properties"]["currentKubernetesVersion"] == "1.34.1"
+    upgrade("1.37")
+    assert azure.seen()["properties"]["currentKubernetesVersion"] == "1.37.1"
     with pytest.raises(InvalidManifest, match="behind"):
-        azure.call(PutPool(CLUSTER, "old", pool(orchestratorVersion="1.30.14"), etag=None))
+        azure.call(PutPool(CLUSTER, "old", pool(orchestratorVersion="1.33.13"), etag=None))
 
 
 def test_a_pool_gets_the_newest_node_image_and_nothing_happens_when_it_has_it(azure: Azure) -> None:
@@ -157,13 +171,13 @@ def test_a_pool_gets_the_newest_node_image_and_nothing_happens_when_it_has_it(az
 
 def test_a_pool_that_changes_its_version_gets_the_newest_node_image(azure: Azure) -> None:
     azure.call(PutGroup(CLUSTER.group, {"location": "westeurope"}))
-    azure.call(PutCluster(CLUSTER, body(kubernetesVersion="1.33.4"), etag=None))
+    azure.call(PutCluster(CLUSTER, body(kubernetesVersion="1.36.2"), etag=None))
     azure.clock.advance(4)
     azure.world.interventions.set_node_image(CLUSTER, "system", NODE_IMAGES[0])
-    azure.call(PutCluster(CLUSTER, body(kubernetesVersion="1.33.5"), etag=azure.seen()["eTag"]))
+    azure.call(PutCluster(CLUSTER, body(kubernetesVersion="1.36.3"), etag=azure.seen()["eTag"]))
     azure.clock.advance(2)
     assert azure.pool("system")["nodeImageVersion"] == NODE_IMAGES[0]
-    newer = pool(mode="System", count=2, orchestratorVersion="1.33.5")
+    newer = pool(mode="System", count=2, orchestratorVersion="1.36.3")
     azure.call(PutPool(CLUSTER, "system", newer, etag=azure.pool("system")["eTag"]))
     azure.clock.advance(1)
     assert azure.pool("system")["nodeImageVersion"] == NODE_IMAGES[-1]
@@ -265,15 +279,15 @@ def test_an_operation_that_vanishes_was_accepted_and_leaves_nothing(azure: Azure
 
 def test_an_upgrade_may_succeed_while_its_nodes_stay_behind(azure: Azure) -> None:
     azure.call(PutGroup(CLUSTER.group, {"location": "westeurope"}))
-    azure.call(PutCluster(CLUSTER, body(kubernetesVersion="1.33.4"), etag=None))
+    azure.call(PutCluster(CLUSTER, body(kubernetesVersion="1.36.2"), etag=None))
     azure.clock.advance(4)
-    azure.call(PutCluster(CLUSTER, body(kubernetesVersion="1.33.5"), etag=azure.seen()["eTag"]))
+    azure.call(PutCluster(CLUSTER, body(kubernetesVersion="1.36.3"), etag=azure.seen()["eTag"]))
     azure.clock.advance(2)
-    newer = pool(mode="System", count=2, orchestratorVersion="1.33.5")
+    newer = pool(mode="System", count=2, orchestratorVersion="1.36.3")
     azure.world.interventions.lag_next(CLUSTER.name, "system")
-    for kubelet in ("1.33.4", "1.33.5"):
+    for kubelet in ("1.36.2", "1.36.3"):
         azure.call(PutPool(CLUSTER, "system", newer, etag=azure.pool("system")["eTag"]))
         azure.clock.advance(1)
         system = azure.pool("system")
-        assert (system["provisioningState"], system["currentOrchestratorVersion"]) == ("Succeeded", "1.33.5")
+        assert (system["provisioningState"], system["currentOrchestratorVersion"]) == ("Succeeded", "1.36.3")
         assert {node.version for node in azure.plane.nodes[CLUSTER]} == {kubelet}

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import base64
+import ssl
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
 from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError
 from azure.identity import CredentialUnavailableError
+from cryptography import x509
 
 from localcloud.common.certificates import Authority
 from localcloud.common.clock import ManualClock
 from localcloud.common.front_door import Fault
 from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
 from shared.adapters.kubernetes import AKS_SCOPE, KubernetesConnections
+from shared.fleet.kubernetes.api_server import AUTHORITY, SERVER
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import (
     Blocked,
@@ -285,3 +289,21 @@ def test_a_stopped_cluster_does_not_answer_and_retains_its_objects(setting: Sett
     found = setting.api.get(SETTINGS)
     assert found is not None
     assert found["data"] == {"a": "b"}
+
+
+def test_a_connection_has_seen_the_certificates_of_the_server_and_of_its_authority(
+    access: Access, connections: KubernetesConnections
+) -> None:
+    cluster = yaml.safe_load(access.config)["clusters"][0]["cluster"]
+    address = urlsplit(cluster["server"])
+    assert address.hostname
+    assert address.port
+    shown = ssl.get_server_certificate((address.hostname, address.port)).encode()
+    authority = base64.b64decode(cluster["certificate-authority-data"])
+    api = connections.connect(CLUSTER)
+    assert [each.of for each in api.certificates()] == [AUTHORITY], "there was no handshake yet"
+    api.check()
+    assert {each.of: each.ends for each in api.certificates()} == {
+        AUTHORITY: x509.load_pem_x509_certificate(authority).not_valid_after_utc,
+        SERVER: x509.load_pem_x509_certificate(shown).not_valid_after_utc,
+    }

@@ -62,15 +62,15 @@ def pools(operator: Operator, name: str) -> dict[str, Mapping[str, Any]]:
 def test_a_cluster_with_three_pools_is_upgraded_by_two_minors_under_faults(start: Start) -> None:
     operator = start(QUICK)
     more = pool("apps") + pool("batch")
-    before = fleet(one=f'{more}  kubernetesVersion: "1.31"\n')
+    before = fleet(one=f'{more}  kubernetesVersion: "1.34"\n')
     operator.wait_for_status(operator.push(before), "success")
     calm = len(operator.cloud.requests("arm"))
     operator.faults(operator.cloud.urls.arm, faults("/subscriptions/", BROKEN))
-    commit = operator.push(fleet(one=f'{more}  kubernetesVersion: "1.33"\n'))
+    commit = operator.push(fleet(one=f'{more}  kubernetesVersion: "1.36"\n'))
     operator.wait_for_status(commit, "success", seconds=150)
     operator.faults(operator.cloud.urls.arm, [])
     found = pools(operator, "one")
-    assert {p["currentOrchestratorVersion"].rpartition(".")[0] for p in found.values()} == {"1.33"}
+    assert {p["currentOrchestratorVersion"].rpartition(".")[0] for p in found.values()} == {"1.36"}
     calls = operator.cloud.requests("arm")[calm:]
     failed = [call for call in calls if call.get("fault")]
     assert len(failed) >= len(calls) / 10
@@ -79,7 +79,7 @@ def test_a_cluster_with_three_pools_is_upgraded_by_two_minors_under_faults(start
         for event in operator.api.get("clusters/one/events?limit=500")["events"]
         if "every node runs" in event["message"]
     ]
-    assert minors == ["every node runs 1.32; on to 1.33"]
+    assert minors == ["every node runs 1.35; on to 1.36"]
 
 
 def test_a_node_pool_replacement_waits_until_the_disruption_budget_allows_the_eviction(start: Start) -> None:
@@ -123,7 +123,7 @@ def test_an_existing_cluster_is_imported_and_adopted(start: Start) -> None:
         "tags": {"team": "shop"},
         "properties": {
             "dnsPrefix": "grown",
-            "kubernetesVersion": "1.32",
+            "kubernetesVersion": "1.35",
             "agentPoolProfiles": [
                 {"name": "system", "mode": "System", "vmSize": "Standard_D2s_v5", "count": 2}
             ],

@@ -38,7 +38,7 @@ def fleet() -> dict[str, str]:
     """Return a fleet of four clusters in two environments and two classes, one above the other."""
     defaults = (
         "  defaults:\n    subscriptionId: 00000000-0000-0000-0000-000000000001\n"
-        "    resourceGroup: rg-{name}\n    location: eastus\n    kubernetesVersion: '1.33'\n"
+        "    resourceGroup: rg-{name}\n    location: eastus\n    kubernetesVersion: '1.36'\n"
         "    nodePools: [{name: system, mode: System, vmSize: Standard_D4s_v5}]\n"
         "    flux: {repository: 'https://github.com/example/fleet', path: './platform/{environment}'}\n"
     )
@@ -108,7 +108,7 @@ def resolved_again(files: dict[str, str]) -> list[str]:
         ({"classes/base.yaml": "# words\n" + fleet()["classes/base.yaml"]}, ""),
         ({"classes/other.yaml": head("ClusterClass", "other") + "  sku: {tier: Free}\n"}, ""),
         ({"fleet.yaml": fleet()["fleet.yaml"] + "  guards: {deleteBudget: {count: 3}}\n"}, ""),
-        ({"fleet.yaml": fleet()["fleet.yaml"].replace("1.33", "1.34")}, "abcd"),
+        ({"fleet.yaml": fleet()["fleet.yaml"].replace("1.36", "1.37")}, "abcd"),
         ({"flux/gotk-components.yaml": "kind: List\nitems: []\n"}, "abcd"),
         ({"systems/shop.yaml": fleet()["systems/shop.yaml"].replace("n: a", "n: b")}, ""),
         ({"classes/big.yaml": fleet()["classes/big.yaml"].replace("class: base", "class: gone")}, "cd"),
@@ -160,7 +160,7 @@ EDITS = st.sampled_from(
         ("environments/prod.yaml", "production: true", "production: false"),
         ("environments/dev.yaml", "{env: dev}", "{env: '{class}'}"),
         ("fleet.yaml", "[dev, prod]", "[dev]"),
-        ("fleet.yaml", "'1.33'", "'1.32'"),
+        ("fleet.yaml", "'1.36'", "'1.35'"),
         ("fleet.yaml", "[dev, prod]", "[dev, prod, test]"),
         ("fleet.yaml", "location: eastus\n", "location: {a: b}\n"),
         ("systems/shop.yaml", "n: a", "n: c"),

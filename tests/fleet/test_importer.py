@@ -76,7 +76,7 @@ def test_a_windows_pool_inherits_nothing_from_a_layer_that_requests_nothing() ->
     apps = {"name": "apps", "mode": "User", "vmSize": "Standard_D4s_v5", "count": 1}
     place = {"subscriptionId": ID.subscription, "resourceGroup": "rg-one", "location": "eastus"}
     pools = [system, {**apps, "osType": "Windows"}]
-    live = existing({**place, **FLUX, "kubernetesVersion": "1.33", "tags": {}, "nodePools": pools})
+    live = existing({**place, **FLUX, "kubernetesVersion": "1.36", "tags": {}, "nodePools": pools})
     layer = {"nodePools": [system, {**apps, "kubeletConfig": {}, "linuxOSConfig": {"sysctls": {}}}]}
     found = imported(ID, OWNER, live, {})
     own = minimal_spec(found.spec, found.short, layer)
@@ -128,12 +128,12 @@ USER = {"identity": {"type": "UserAssigned", "userAssignedIdentities": {OURS: {"
 @pytest.mark.parametrize(
     ("live", "expected"),
     [
-        (shown(autoUpgradeProfile={"upgradeChannel": "patch"}), {"kubernetesVersion": "1.33"}),
+        (shown(autoUpgradeProfile={"upgradeChannel": "patch"}), {"kubernetesVersion": "1.36"}),
         (
-            shown(kubernetesVersion="1.33.1"),
-            {"kubernetesVersion": "1.33.5"},
+            shown(kubernetesVersion="1.36.1"),
+            {"kubernetesVersion": "1.36.3"},
         ),
-        (shown(kubernetesVersion="1.33"), {"kubernetesVersion": "1.33"}),
+        (shown(kubernetesVersion="1.36"), {"kubernetesVersion": "1.36"}),
         (shown(nodeResourceGroup="rg-nodes"), {"nodeResourceGroup": "rg-nodes"}),
         (shown(networkProfile={"networkPlugin": "Azure"}), {"networkProfile": {"networkPlugin": "azure"}}),
         (
@@ -205,7 +205,7 @@ MACHINES = {"scale": {"manual": [{"size": "Standard_D4s_v5", "count": 3}]}}
             {"minCount": 2, "maxCount": 9},
         ),
         ({"count": 4, "maxPods": 30}, {"count": 4, "maxPods": 30}),
-        ({"currentOrchestratorVersion": "1.32.7"}, {"orchestratorVersion": "1.32.7"}),
+        ({"currentOrchestratorVersion": "1.35.7"}, {"orchestratorVersion": "1.35.7"}),
         (
             {
                 "type": "VirtualMachines",

@@ -91,13 +91,13 @@ def test_a_change_of_fips_replaces_a_windows_pool_and_reimages_a_linux_pool() ->
 @pytest.mark.parametrize(
     ("before", "runs", "after", "effect"),
     [
-        ("1.34", "1.34.2", "1.33", Effect.NEVER_LOWERED),
-        ("1.34.2", "1.34.2", "1.34.1", Effect.NEVER_LOWERED),
-        ("1.34", "", "1.33", Effect.NEVER_LOWERED),  # a creation with 1.34 may have started
-        ("1.34", "1.33.4", "1.33", Effect.NEVER_LOWERED),  # the upgrade to 1.34 may have started
-        ("1.33", "1.35.1", "1.34", Effect.NEVER_LOWERED),  # AKS upgraded it by itself
-        ("1.35", "1.33.4", "1.34", Effect.REIMAGED),  # an upgrade that never came is corrected
-        ("1.33", "1.33.4", "1.34", Effect.REIMAGED),
+        ("1.37", "1.37.2", "1.36", Effect.NEVER_LOWERED),
+        ("1.37.2", "1.37.2", "1.37.1", Effect.NEVER_LOWERED),
+        ("1.37", "", "1.36", Effect.NEVER_LOWERED),  # a creation with 1.37 may have started
+        ("1.37", "1.36.2", "1.36", Effect.NEVER_LOWERED),  # the upgrade to 1.37 may have started
+        ("1.36", "1.38.1", "1.37", Effect.NEVER_LOWERED),  # AKS upgraded it by itself
+        ("1.38", "1.36.2", "1.37", Effect.REIMAGED),  # an upgrade that never came is corrected
+        ("1.36", "1.36.2", "1.37", Effect.REIMAGED),
     ],
 )
 def test_a_version_that_is_to_go_down_stays_and_the_plan_says_so(
@@ -114,9 +114,9 @@ def test_a_version_that_is_to_go_down_stays_and_the_plan_says_so(
 @pytest.mark.parametrize(
     ("before", "after", "effect"),
     [
-        ("1.33", "1.32", Effect.NEVER_LOWERED),
-        ("1.32", "1.33", Effect.REIMAGED),
-        (None, "1.32", Effect.NEVER_LOWERED),  # it followed its control plane, which runs 1.33
+        ("1.36", "1.35", Effect.NEVER_LOWERED),
+        ("1.35", "1.36", Effect.REIMAGED),
+        (None, "1.35", Effect.NEVER_LOWERED),  # it followed its control plane, which runs 1.36
     ],
 )
 def test_a_node_pool_whose_version_is_to_go_down_stays_too(

@@ -59,7 +59,7 @@ def test_clusters_that_differ_in_what_makes_them_recognisable_are_no_rename() ->
     "fields",
     [
         {"tags": {"team": "shop"}},
-        {"kubernetesVersion": "1.34"},
+        {"kubernetesVersion": "1.37"},
         {"deletionProtection": True},
         {"flux": {"path": "./clusters/new-one/apps"}},
     ],

@@ -31,7 +31,7 @@ def test_the_recorded_state_is_what_the_planner_compares_with() -> None:
         "deleting": False,
         "restorable": False,
         "retryableFailure": False,
-        "runningVersion": "1.33.5",
+        "runningVersion": "1.36.3",
     }
     assert {key: first[key] for key in facts} == facts
     assert [cluster["name"] for cluster in body["clusters"]] == ["one", "two"]

@@ -338,7 +338,7 @@ def test_a_suspended_wait_never_stalls_and_its_deadline_starts_at_its_end() -> N
 
 def test_a_step_can_send_the_job_back_to_an_earlier_one() -> None:
     at_pools = record(step=Step.NODE_POOLS, last_write=put("x"), attempts={"Conflict": 2})
-    after = apply_outcome(at_pools, GoToStep(Step.CLUSTER, "on to 1.34"), now=later(5), jitter=0)
+    after = apply_outcome(at_pools, GoToStep(Step.CLUSTER, "on to 1.37"), now=later(5), jitter=0)
     assert after.job.step == start_step(Step.CLUSTER, later(5))
     assert (after.job.attempts, after.job.next_run.at) == (0, later(5))
 

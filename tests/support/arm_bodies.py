@@ -26,7 +26,7 @@ def desired(**fields: Any) -> Desired:
         "subscriptionId": "00000000-0000-0000-0000-000000000001",
         "resourceGroup": "rg-one",
         "location": "eastus",
-        "kubernetesVersion": "1.33",
+        "kubernetesVersion": "1.36",
         "nodePools": [pool()],
         "flux": {"repository": "https://github.com/example/fleet", "path": "./platform"},
     }

@@ -69,7 +69,7 @@ def body(**properties: Any) -> dict[str, Any]:
         "identity": {"type": "SystemAssigned"},
         "properties": {
             "dnsPrefix": "shop-prod",
-            "kubernetesVersion": "1.33",
+            "kubernetesVersion": "1.36",
             "networkProfile": {"networkPlugin": "azure", "networkPluginMode": "overlay"},
             "agentPoolProfiles": [pool(name="system", mode="System", count=2)["properties"]],
             **properties,

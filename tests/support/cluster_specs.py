@@ -15,7 +15,7 @@ from shared.fleet.manifests.node_pool.virtual_machines import VirtualMachinesPro
 
 _GROUP = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg/providers"
 SAMPLES: tuple[Any, ...] = (
-    *("1.33", "1.33.4", "Abc", "asm-1-27", "10m", "1h30m", "10", "0.5", "true", "false", "33%", "aGk="),
+    *("1.36", "1.36.2", "Abc", "asm-1-27", "10m", "1h30m", "10", "0.5", "true", "false", "33%", "aGk="),
     *("10.9.0.0/16", "192.0.2.7", "198.51.100.0/24", "2001:db8::/64", "00000000-0000-0000-0000-00000000000A"),
     *("2026-05-01T13:00:00Z", "2026-05-01", "01:00", "+01:00", "http://proxy.example:3128", "32768 60999"),
     *(
@@ -140,7 +140,7 @@ def specs(draw: st.DrawFn) -> dict[str, Any]:
         "subscriptionId": "00000000-0000-0000-0000-000000000001",
         "resourceGroup": "rg-one",
         "location": "eastus",
-        "kubernetesVersion": draw(st.sampled_from(["1.33", "1.33.4"])),
+        "kubernetesVersion": draw(st.sampled_from(["1.36", "1.36.2"])),
         **draw(_some(_CLUSTER)),
         "tags": draw(_TAGS),
         "nodePools": pools,

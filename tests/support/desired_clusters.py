@@ -38,7 +38,7 @@ def desired(name: str, *, count: int = 1, protect: bool = False, location: str =
         "subscriptionId": "00000000-0000-0000-0000-000000000001",
         "resourceGroup": f"rg-{name}",
         "location": location,
-        "kubernetesVersion": "1.33",
+        "kubernetesVersion": "1.36",
         "nodePools": [{"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": count}],
         "flux": {"repository": "https://github.com/example/fleet", "path": "./platform"},
         "deletionProtection": protect,

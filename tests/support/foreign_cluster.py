@@ -21,7 +21,7 @@ def foreign(cloud: MemoryCloud, **properties: Any) -> None:
         "tags": {"managed-by": "roadstead"},
         "properties": {
             "dnsPrefix": "theirs",
-            "kubernetesVersion": "1.33",
+            "kubernetesVersion": "1.36",
             "networkProfile": {
                 "networkPlugin": "azure",
                 "networkPluginMode": "overlay",

@@ -42,7 +42,7 @@ spec:
   defaults:
     subscriptionId: 00000000-0000-0000-0000-000000000001
     resourceGroup: rg-{name}
-    kubernetesVersion: "1.33"
+    kubernetesVersion: "1.36"
     networkProfile:
       podCidr: 10.244.0.0/16
       serviceCidr: 10.0.0.0/16

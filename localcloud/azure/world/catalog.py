@@ -1,6 +1,12 @@
 """What Azure offers: a tenant, regions, node images, Kubernetes versions, and the upgrades between them.
 
-``1.33`` is an alias: at creation it means the newest patch, later it means "stay on this minor".
+``1.36`` is an alias: at creation it means the newest patch, later it means "stay on this minor".
+
+The minors are those that the AKS Kubernetes release calendar has in support in November 2026
+(learn.microsoft.com/azure/aks/supported-kubernetes-versions): 1.34 to 1.37, and of those that only long-term
+support has, the newest. The patches up to 1.36 are those of the release notes of 2026-05-29, 2026-07-17 and
+2026-09-04 (github.com/Azure/AKS/releases); those of 1.37, which the notes do not have yet, are those of
+kubernetes.io/releases/1.37.
 """
 
 from __future__ import annotations
@@ -23,10 +29,14 @@ westeurope westindia westus westus2 westus3
 REGIONS = frozenset(_REGION_NAMES.split())
 
 OFFERED = (
-    *("1.30.13", "1.30.14", "1.31.12", "1.31.13", "1.32.8", "1.32.9"),
-    *("1.33.4", "1.33.5", "1.34.0", "1.34.1"),
+    *("1.33.11", "1.33.13", "1.34.9", "1.34.10", "1.35.6", "1.35.7"),
+    *("1.36.2", "1.36.3", "1.37.0", "1.37.1"),
 )
-DEFAULT_VERSION = "1.33"
+LONG_TERM_ONLY = frozenset({"1.33"})
+"""Minors with long-term support only: "AKS version 1.33 is now available only under long-term support"
+(release notes of 2026-07-17)."""
+LONG_TERM, OFFICIAL = "AKSLongTermSupport", "KubernetesOfficial"
+DEFAULT_VERSION = "1.36"
 POOL_LAG = 3
 """How many minors a pool may be behind its control plane (kubernetes.io/releases/version-skew-policy)."""
 NODE_IMAGES = ("AKSUbuntu-2204gen2containerd-202510.19.1", "AKSUbuntu-2204gen2containerd-202511.01.0")
@@ -68,6 +78,29 @@ def cluster_version(cluster: str, requested: str, current: str = "") -> str:
             f"Available upgrades: [{' '.join(upgrades(current)[1:])}]."
         )
     return target
+
+
+def support_plans(minor: str) -> list[str]:
+    """Return the support plans that a cluster of a minor version may have."""
+    return [LONG_TERM] if minor in LONG_TERM_ONLY else [OFFICIAL, LONG_TERM]
+
+
+def check_support(cluster: str, requested: str, plan: str, current: str = "") -> None:
+    """Refuse a new version that the support plan does not have.
+
+    Source of the message: github.com/apecloud/kubeblocks/pull/10136.
+    """
+    target = resolve(requested, current)
+    if target and target != current and plan not in support_plans(target.rpartition(".")[0]):
+        raise AksError(
+            400,
+            "K8sVersionNotSupported",
+            f"Managed cluster {cluster} is on version {target}, which is only available for Long-Term "
+            "Support (LTS). If you intend to onboard to LTS, please ensure the cluster is in Premium tier "
+            "and LTS support plan (see https://aka.ms/aks/enable-lts). Otherwise, use [az aks get-versions] "
+            "command to get the supported version list in this region. For more information, please check "
+            "https://aka.ms/supported-version-list",
+        )
 
 
 def upgrades(current: str) -> list[str]:

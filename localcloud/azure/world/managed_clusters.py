@@ -14,7 +14,15 @@ from uuid import NAMESPACE_URL, uuid5
 
 from localcloud.azure.world.arm_errors import ArmError, immutable, invalid, missing
 from localcloud.azure.world.body_shapes import unknown_field
-from localcloud.azure.world.catalog import DEFAULT_VERSION, REGIONS, TENANT, cluster_version, region
+from localcloud.azure.world.catalog import (
+    DEFAULT_VERSION,
+    OFFICIAL,
+    REGIONS,
+    TENANT,
+    check_support,
+    cluster_version,
+    region,
+)
 from localcloud.azure.world.cluster_profiles import merged_properties, shown_profiles
 from localcloud.azure.world.refusals import cluster_rules, fixed, network_rules
 from localcloud.azure.world.refusals.rule import Asked, check
@@ -43,6 +51,7 @@ def created_cluster(cluster: ClusterId, body: Json) -> dict[str, Any]:
         raise missing("servicePrincipalProfile")
     given.setdefault("kubernetesVersion", DEFAULT_VERSION)
     cluster_version(cluster.name, given["kubernetesVersion"])
+    check_support(cluster.name, given["kubernetesVersion"], given.get("supportPlan") or OFFICIAL)
     sku = {"name": "Base", "tier": "Free", **(body.get("sku") or {})}
     properties = shown_profiles(
         cluster.resource, merged_properties(_defaults(cluster, location, given), given)
@@ -66,7 +75,9 @@ def updated_cluster(existing: Json, body: Json) -> dict[str, Any]:
     if "location" in body and region(body["location"]) != existing["location"]:
         raise immutable("location")
     merged = shown_profiles(existing["id"], merged_properties(properties, given))
-    cluster_version(existing["name"], merged["kubernetesVersion"], properties["currentKubernetesVersion"])
+    wanted, current = merged["kubernetesVersion"], properties["currentKubernetesVersion"]
+    cluster_version(existing["name"], wanted, current)
+    check_support(existing["name"], wanted, merged["supportPlan"], current)
     document = {**existing, "properties": merged}
     if body.get("tags") is not None:
         document["tags"] = dict(body["tags"])
@@ -172,7 +183,7 @@ def _defaults(cluster: ClusterId, location: str, given: Json) -> dict[str, Any]:
         "azurePortalFQDN": f"{host}.portal.hcp.{location}.azmk8s.io",
         "nodeResourceGroup": f"MC_{cluster.resource_group}_{cluster.name}_{location}"[:80],
         "enableRBAC": True,
-        "supportPlan": "KubernetesOfficial",
+        "supportPlan": OFFICIAL,
         "maxAgentPools": 100,
         "resourceUID": unique.hex[:24],
         "disableLocalAccounts": False,

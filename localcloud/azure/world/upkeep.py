@@ -18,6 +18,7 @@ from localcloud.azure.world.catalog import (
     REGIONS,
     parse,
     region,
+    support_plans,
     upgrades,
 )
 from localcloud.azure.world.maintenance import maintenance_document
@@ -146,7 +147,7 @@ def _minor(minor: str) -> Json:
     return {
         "version": minor,
         **({"isDefault": True} if minor == DEFAULT_VERSION else {}),
-        "capabilities": {"supportPlan": ["KubernetesOfficial"]},
+        "capabilities": {"supportPlan": support_plans(minor)},
         "patchVersions": {version: {"upgrades": upgrades(version)[1:]} for version in patches},
     }
 

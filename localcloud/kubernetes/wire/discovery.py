@@ -18,7 +18,7 @@ from localcloud.kubernetes.world.kinds import NODE, POD, Kind
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-_DEFAULT_VERSION = "1.33.0"
+_DEFAULT_VERSION = "1.36.0"
 _VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
 _STATUS_VERBS = ["get", "patch", "update"]
 _EVICTION = {"group": "policy", "version": "v1", "kind": "Eviction"}
@@ -56,7 +56,7 @@ def _version(world: KubernetesWorld) -> str:
 
 
 def version_info(version: str) -> dict[str, str]:
-    """Return ``/version`` for "1.33.4"."""
+    """Return ``/version`` for "1.36.2"."""
     major, minor, *_ = version.split(".")
     return {
         "major": major,

@@ -12,7 +12,7 @@ from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, Deletion, Write
 from localcloud.kubernetes.world.writes.patches import MERGE
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.api_server import ApiServer
+from shared.fleet.kubernetes.api_server import ApiServer, Certificate
 from shared.fleet.kubernetes.flux_objects import ref_of
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.failures.errors import (
@@ -41,6 +41,10 @@ class WorldKubernetes:
     def server(self) -> ApiServer | None:
         """Return where the API is when a token is the credential."""
         return self._server
+
+    def certificates(self) -> Sequence[Certificate]:
+        """Return the certificates that the world was given: in memory, there is no handshake."""
+        return self._world.certificates
 
     def check(self) -> None:
         """Do nothing: a world always answers."""

@@ -46,6 +46,7 @@ from localcloud.kubernetes.world.typed_objects import (
 )
 from localcloud.kubernetes.world.writes.patches import patched
 from localcloud.kubernetes.world.writes.server_side_apply import Writer, applied, given_owners, same, updated
+from shared.fleet.kubernetes.api_server import Certificate
 
 _PLAIN = Write()
 _AT_ONCE = Deletion()
@@ -60,6 +61,8 @@ class KubernetesWorld:
         self.kinds = Kinds()
         self.missing_images: set[str] = set()
         """Images that no registry has: a test adds them."""
+        self.certificates: tuple[Certificate, ...] = ()
+        """What a handshake would show: a test sets them."""
         self._name = name
         self._lock = threading.RLock()
         self._store = Store()

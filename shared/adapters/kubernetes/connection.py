@@ -11,8 +11,9 @@ import urllib3
 from kubernetes.client.exceptions import ApiException
 
 from shared.adapters.kubernetes.answers import Answer, refusal, refused_eviction
+from shared.adapters.kubernetes.kubeconfig import SeenCertificates
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.api_server import ApiServer
+from shared.fleet.kubernetes.api_server import ApiServer, Certificate
 from shared.fleet.kubernetes.field_ownership import MANAGER
 from shared.fleet.kubernetes.flux_objects import ref_of
 from shared.fleet.resource_ids import ClusterId, ObjectRef
@@ -37,14 +38,20 @@ class Connection:
         discard: Callable[[ClusterId, Connection], None],
         *,
         server: ApiServer | None,
+        seen: SeenCertificates,
     ) -> None:
         self._cluster, self._client, self._discard, self._server = cluster, client, discard, server
+        self._seen = seen
         self._resources: dict[tuple[str, str], tuple[str, bool]] = {}
         self._accepted = False
 
     def server(self) -> ApiServer | None:
         """Return where the API is when a token of the app is the credential."""
         return self._server
+
+    def certificates(self) -> Sequence[Certificate]:
+        """Return the certificates that the connections have seen."""
+        return self._seen.all()
 
     def check(self) -> None:
         """Ask the API server for our own access; ``/readyz`` would answer anybody."""

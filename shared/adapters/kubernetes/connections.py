@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from azure.core.exceptions import AzureError, ClientAuthenticationError
 
 from shared.adapters.kubernetes.connection import Connection
-from shared.adapters.kubernetes.kubeconfig import Login, open_client, read_login
+from shared.adapters.kubernetes.kubeconfig import Login, SeenCertificates, open_client, read_login
 from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import Unauthenticated, Unavailable
@@ -55,7 +55,9 @@ class KubernetesConnections:
             if cluster in self._open:
                 return self._open[cluster][0]
         login = self._login(cluster, known, kubeconfig or self._kubeconfig)
-        connection = Connection(cluster, open_client(cluster, login), self._discard, server=login.server)
+        seen = SeenCertificates()
+        client = open_client(cluster, login, seen)
+        connection = Connection(cluster, client, self._discard, server=login.server, seen=seen)
         with self._lock:
             self._drop([cluster] if cluster in self._open else [])
             self._open[cluster] = (connection, now + _LIFETIME)

@@ -12,14 +12,17 @@ import ssl
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import urllib3
 import yaml
 from kubernetes.client import ApiClient, Configuration
+from urllib3.connection import HTTPSConnection
+from urllib3.connectionpool import HTTPSConnectionPool
 
-from shared.fleet.kubernetes.api_server import ApiServer
+from shared.fleet.kubernetes.api_server import AUTHORITY, SERVER, ApiServer, Certificate
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import Unauthenticated
 
@@ -68,19 +71,58 @@ def _decoded(section: Mapping[str, str], name: str) -> bytes:
     return base64.b64decode(section.get(name, ""), validate=True)
 
 
-def open_client(cluster: ClusterId, login: Login) -> Any:
-    """Return an ApiClient, which is untyped."""
+class SeenCertificates:
+    """The certificates that a client has seen: the authorities that it trusts, and that of the server."""
+
+    def __init__(self) -> None:
+        self._ends: dict[str, datetime] = {}
+
+    def all(self) -> list[Certificate]:
+        """Return each kind with its end; of several authorities the one that ends first."""
+        return [Certificate(of, ends) for of, ends in self._ends.items()]
+
+    def trusts(self, context: ssl.SSLContext) -> None:
+        """Take the authorities of a context."""
+        ends = [_end(authority) for authority in context.get_ca_certs()]
+        if ends:
+            self._ends[AUTHORITY] = min(ends)
+
+    def pools(self) -> type[HTTPSConnectionPool]:
+        """Return the class of connection pools whose handshakes are seen."""
+        ends = self._ends
+
+        class Seen(HTTPSConnection):
+            def connect(self) -> None:
+                super().connect()
+                shown = self.sock.getpeercert() if isinstance(self.sock, ssl.SSLSocket) else None
+                if shown:
+                    ends[SERVER] = _end(shown)
+
+        class Pool(HTTPSConnectionPool):
+            ConnectionCls = Seen
+
+        return Pool
+
+
+def _end(certificate: Mapping[str, Any]) -> datetime:
+    return datetime.fromtimestamp(ssl.cert_time_to_seconds(certificate["notAfter"]), UTC)
+
+
+def open_client(cluster: ClusterId, login: Login, seen: SeenCertificates) -> Any:
+    """Return an ApiClient, which is untyped; it shows ``seen`` the certificates."""
     try:
         context = _tls(login)
     except (ssl.SSLError, ValueError):
         raise Unauthenticated(f"the certificates in the kubeconfig of {cluster.name} are invalid") from None
+    if login.ca:
+        seen.trusts(context)
     client: Any = ApiClient(Configuration(host=login.url))
     client.user_agent = "roadstead"
     if login.token:
         client.set_default_header("Authorization", f"Bearer {login.token}")
-    client.rest_client.pool_manager = urllib3.PoolManager(
-        num_pools=1, maxsize=4, ssl_context=context, retries=False
-    )
+    pools = urllib3.PoolManager(num_pools=1, maxsize=4, ssl_context=context, retries=False)
+    pools.pool_classes_by_scheme = {**pools.pool_classes_by_scheme, "https": seen.pools()}
+    client.rest_client.pool_manager = pools
     return client
 
 

@@ -45,7 +45,7 @@ def behind(control_plane: str, pools: Mapping[str, tuple[str, str]]) -> list[str
 
 
 def minor(version: str) -> str:
-    """Return "1.33" of "1.33.4"."""
+    """Return "1.36" of "1.36.2"."""
     return ".".join(str(number) for number in numbers(version)[:2])
 
 

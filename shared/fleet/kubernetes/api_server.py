@@ -2,7 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from shared.fleet.days import days_until
+
+SOON = timedelta(days=30)
+"""So long before its end a certificate is a problem."""
+SERVER, AUTHORITY = "API server", "certificate authority"
+_REMEDIES = {
+    SERVER: "AKS rotates it by itself if the cluster was created or upgraded after March 2022; otherwise "
+    "upgrade the cluster, or run `az aks rotate-certs`",
+    AUTHORITY: "run `az aks rotate-certs`, which recreates all nodes",
+}
+"""Source: learn.microsoft.com/azure/aks/certificate-rotation."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A certificate that proves an API server, by whose it is, and when it ends."""
+
+    of: str
+    ends: datetime
+
+
+def ending(certificates: Iterable[Certificate], now: datetime) -> Iterator[tuple[Certificate, str]]:
+    """Yield the certificates that have ended or will within ``SOON``, each with a sentence, soonest first."""
+    for each in sorted(certificates, key=lambda each: each.ends):
+        if each.ends - now <= SOON:
+            ends = f"ends {days_until(each.ends.date(), now.date())}" if each.ends > now else "has ended"
+            remedy = _REMEDIES[each.of]
+            yield each, f"the certificate of the {each.of} {ends}: {remedy}"
 
 
 @dataclass(frozen=True)

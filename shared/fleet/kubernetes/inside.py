@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.api_server import Certificate
 from shared.fleet.kubernetes.flux_readiness import ready_condition
 from shared.fleet.kubernetes.health import Fault
 from shared.fleet.kubernetes.workloads import runs
@@ -59,10 +60,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Inside:
-    """A cluster from inside, as a check read it at a time."""
+    """A cluster from inside, as a check read it at a time; ``certificates`` prove its API server."""
 
     at: datetime
     parts: tuple[Part, ...]
+    certificates: tuple[Certificate, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,7 @@ Location = Annotated[
 ]
 Version = Annotated[
     StrictStr,
-    rule(r"1\.[0-9]{1,3}(\.[0-9]{1,3})?", 'a Kubernetes version such as "1.33" or "1.33.2"'),
+    rule(r"1\.[0-9]{1,3}(\.[0-9]{1,3})?", 'a Kubernetes version such as "1.36" or "1.36.2"'),
 ]
 PoolName = Annotated[
     StrictStr,

@@ -2,6 +2,9 @@
 
 Each announcement has its source. Of a month without a day, its last day counts, as the release calendar
 says. The table knows what a manifest can express, and nothing else.
+
+The days of kubenet and of Azure Network Policy Manager are those of the notices of 2026-01-14 in
+github.com/MicrosoftDocs/azure-aks-docs, ``articles/aks/includes/*-retirement.md``.
 """
 
 from __future__ import annotations
@@ -87,7 +90,7 @@ KUBENET = Announcement(
     "kubenet",
     date(2028, 3, 31),
     "plan a cluster with networkPlugin azure and networkPluginMode overlay",
-    "https://learn.microsoft.com/azure/aks/configure-kubenet",
+    "https://github.com/Azure/AKS/issues/4859",
 )
 NPM_ON_WINDOWS = Announcement(
     "Azure Network Policy Manager on Windows nodes",
@@ -99,7 +102,7 @@ NPM = Announcement(
     "Azure Network Policy Manager",
     date(2028, 9, 30),
     "plan a cluster with networkPolicy and networkDataplane cilium",
-    "https://learn.microsoft.com/azure/aks/migrate-from-npm-to-cilium-network-policy",
+    "https://learn.microsoft.com/azure/aks/use-network-policies",
 )
 NGINX = Announcement(
     "NGINX of application routing",

@@ -58,7 +58,7 @@ def read(context: StepContext) -> Reading:
     for kind, listed in workloads.items():
         others = [one for one in listed if flux_objects.ref_of(one) not in applied]
         parts.append(count.workloads(kind, others, list(workload_faults(others, now))))
-    inside = Inside(now, tuple(parts))
+    inside = Inside(now, tuple(parts), tuple(api.certificates()))
     return Reading(health.in_order(faults), node_faults, len(objects), len(nodes), inside)
 
 

@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.api_server import ApiServer
+from shared.fleet.kubernetes.api_server import ApiServer, Certificate
 from shared.fleet.resource_ids import ClusterId, ObjectRef
 from shared.jobs.failures.errors import Unavailable
 from shared.pipeline.worker.leased_record import LeasedRecord, LeaseLost
@@ -112,6 +112,9 @@ class _Api:
 
     def server(self) -> ApiServer | None:
         return self.inner.server()
+
+    def certificates(self) -> Sequence[Certificate]:
+        return self.inner.certificates()
 
     def check(self) -> None:
         self.inner.check()

@@ -16,7 +16,7 @@ class GetUpgradeProfile(AzureCall[Json]):
     """Return what the cluster may be upgraded to; raise Dependency when it does not exist.
 
     ``properties.controlPlaneProfile`` and each of ``properties.agentPoolProfiles`` (by ``name``) have
-    ``kubernetesVersion`` ("1.33.4", as it is now) and ``upgrades`` ([{"kubernetesVersion": "1.33.5"}],
+    ``kubernetesVersion`` ("1.36.2", as it is now) and ``upgrades`` ([{"kubernetesVersion": "1.36.3"}],
     with "isPreview": true for previews); no ``upgrades`` when there are none.
     """
 
@@ -28,7 +28,7 @@ class GetUpgradeProfile(AzureCall[Json]):
 class ListVersions(AzureCall[Json]):
     """Return the Kubernetes versions that a region offers.
 
-    Each of ``values`` has ``version`` ("1.33"), ``patchVersions`` ({"1.33.4": {"upgrades": ["1.33.5"]}})
+    Each of ``values`` has ``version`` ("1.36"), ``patchVersions`` ({"1.36.2": {"upgrades": ["1.36.3"]}})
     and, where it applies, "isDefault": true or "isPreview": true.
     """
 

@@ -144,7 +144,7 @@ def test_fields_that_need_each_other_are_created_and_need_no_further_write(field
             {"maintenanceWindows": [{"name": "aksManagedAutoUpgradeSchedule", "timeInWeek": []}]},
             "needs a maintenanceWindow",
         ),
-        (user(orchestratorVersion="1.34"), "orchestratorVersion 1.34 is newer than kubernetesVersion 1.33"),
+        (user(orchestratorVersion="1.37"), "orchestratorVersion 1.37 is newer than kubernetesVersion 1.36"),
         (user(orchestratorVersion="1.29"), "is more than 3 minors behind"),
         (user(spotMaxPrice=1), "go with scaleSetPriority: Spot"),
         (user(osType="Windows", name="windows"), "at most 6 characters, windows has 7"),

@@ -145,24 +145,24 @@ def test_every_state_but_three_means_that_azure_is_at_work(state: str, ended: bo
 @pytest.mark.parametrize(
     ("wanted", "current", "rises", "newer"),
     [
-        ("1.33", "1.33.4", False, False),
-        ("1.33", "1.3.3", True, False),
-        ("1.33.4", "1.33.4", False, False),
-        ("1.33.4", "1.33.5", False, True),
-        ("1.33.10", "1.33.9", True, False),
-        ("1.34", "1.33.4", True, False),
-        ("1.33", "1.35.1", False, True),
-        ("1.33", "", True, False),
-        ("1.33.2", "1.33", False, False),
+        ("1.36", "1.36.2", False, False),
+        ("1.36", "1.3.3", True, False),
+        ("1.36.2", "1.36.2", False, False),
+        ("1.36.2", "1.36.3", False, True),
+        ("1.36.10", "1.36.9", True, False),
+        ("1.37", "1.36.2", True, False),
+        ("1.36", "1.38.1", False, True),
+        ("1.36", "", True, False),
+        ("1.36.2", "1.36", False, False),
     ],
 )
 def test_a_version_rises_or_stays(wanted: str, current: str, rises: bool, newer: bool) -> None:
     assert (needs_upgrade(wanted, current), runs_newer(wanted, current)) == (rises, newer)
 
 
-@pytest.mark.parametrize("current", ["1.33.5", "1.35.1"])
+@pytest.mark.parametrize("current", ["1.36.3", "1.38.1"])
 def test_a_newer_running_version_is_never_downgraded_and_is_reported(current: str) -> None:
-    cluster = desired(kubernetesVersion="1.33.4")
+    cluster = desired(kubernetesVersion="1.36.2")
     live = created(cluster)
     properties = live["properties"]
     properties |= {"kubernetesVersion": current, "currentKubernetesVersion": current}

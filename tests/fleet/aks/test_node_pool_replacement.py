@@ -45,7 +45,7 @@ def desired(*pools: Mapping[str, Any]) -> Desired:
         "subscriptionId": "00000000-0000-0000-0000-000000000001",
         "resourceGroup": "rg-one",
         "location": "eastus",
-        "kubernetesVersion": "1.33",
+        "kubernetesVersion": "1.36",
         "nodePools": given,
         "flux": {"repository": "https://github.com/example/fleet", "path": "./platform"},
     }
@@ -55,7 +55,7 @@ def desired(*pools: Mapping[str, Any]) -> Desired:
 def live(name: str, serves: str = "", *, ours: bool = True, **fields: Any) -> dict[str, Any]:
     """Return a pool as Azure shows it; ``serves`` is the manifest's pool, that of its name by default."""
     shown = {"mode": "User", "vmSize": MIDDLE, "count": 1, "enableAutoScaling": False}
-    state = {"provisioningState": "Succeeded", "currentOrchestratorVersion": "1.33.4"}
+    state = {"provisioningState": "Succeeded", "currentOrchestratorVersion": "1.36.2"}
     tags = OWNER.pool_tags(serves or name, name) if ours else {}
     return {"name": name, **shown, **state, "tags": tags, **fields}
 
@@ -151,9 +151,9 @@ def test_a_new_pool_that_has_the_name_of_a_replacement_gets_another_one() -> Non
     assert isinstance(stage(cluster, "apps", live("appsb", "apps")), Keep)
 
 
-@pytest.mark.parametrize(("plane", "begins"), [("1.32.9", "1.32"), ("1.33.4", "1.33"), ("", "1.33")])
+@pytest.mark.parametrize(("plane", "begins"), [("1.35.7", "1.35"), ("1.36.2", "1.36"), ("", "1.36")])
 def test_a_new_pool_is_never_newer_than_a_control_plane_in_an_upgrade(plane: str, begins: str) -> None:
-    pool = desired({"name": "system"}, {"name": "apps", "orchestratorVersion": "1.33"}).spec.node_pools[1]
+    pool = desired({"name": "system"}, {"name": "apps", "orchestratorVersion": "1.36"}).spec.node_pools[1]
     write = new_pool_write(pool, OWNER, "apps", control_plane=plane)
     assert write.body["properties"]["orchestratorVersion"] == begins
 

@@ -8,19 +8,19 @@ from hypothesis import strategies as st
 from shared.fleet.aks.upgrades import behind, next_version, no_newer_than, not_offered, old_nodes
 from shared.fleet.kubernetes_versions import needs_upgrade, numbers
 
-OFFERED = ["1.31.9", "1.32.8", "1.32.9", "1.33.4", "1.34.1"]
+OFFERED = ["1.34.9", "1.35.6", "1.35.7", "1.36.2", "1.37.1"]
 
 
 def test_no_minor_is_skipped() -> None:
-    assert next_version("1.34", "1.31.9") == "1.32"
-    assert next_version("1.34.1", "1.32.9") == "1.33"
-    assert next_version("1.34.1", "1.33.4") == "1.34.1"
+    assert next_version("1.37", "1.34.9") == "1.35"
+    assert next_version("1.37.1", "1.35.7") == "1.36"
+    assert next_version("1.37.1", "1.36.2") == "1.37.1"
 
 
 def test_a_version_that_runs_needs_no_upgrade() -> None:
-    assert next_version("1.33", "1.33.4") == ""
-    assert next_version("1.32", "1.33.4") == ""
-    assert next_version("1.33.5", "1.33.4") == "1.33.5"
+    assert next_version("1.36", "1.36.2") == ""
+    assert next_version("1.35", "1.36.2") == ""
+    assert next_version("1.36.3", "1.36.2") == "1.36.3"
 
 
 @given(wanted=st.integers(20, 45), start=st.integers(20, 45), patch=st.integers(0, 20))
@@ -34,25 +34,25 @@ def test_hops_end_at_the_desired_version_and_never_go_back(wanted: int, start: i
 
 
 def test_a_pool_never_requests_a_newer_version_than_the_control_plane_runs() -> None:
-    assert no_newer_than("1.32.9", "1.34") == "1.32"
-    assert no_newer_than("1.32.9", "1.32.10") == "1.32.9"
-    assert no_newer_than("1.32.9", "1.31") == "1.31"
-    assert no_newer_than("1.32.9", "1.32") == "1.32"
-    assert no_newer_than("", "1.34") == "1.34"
+    assert no_newer_than("1.35.7", "1.37") == "1.35"
+    assert no_newer_than("1.35.7", "1.35.10") == "1.35.7"
+    assert no_newer_than("1.35.7", "1.34") == "1.34"
+    assert no_newer_than("1.35.7", "1.35") == "1.35"
+    assert no_newer_than("", "1.37") == "1.37"
 
 
 def test_the_control_plane_waits_for_pools_that_follow_it_and_not_for_pinned_ones() -> None:
-    pools = {"follows": ("1.34", "1.31.9"), "pinned": ("1.31", "1.31.9"), "there": ("1.34", "1.32.8")}
-    assert behind("1.32.9", pools) == ["follows"]
+    pools = {"follows": ("1.37", "1.34.9"), "pinned": ("1.34", "1.34.9"), "there": ("1.37", "1.35.6")}
+    assert behind("1.35.7", pools) == ["follows"]
 
 
 def test_a_version_that_is_not_offered_is_reported_with_those_that_are() -> None:
-    assert not_offered("1.34", "1.31.9", OFFERED) == ""
-    assert not_offered("1.33.4", "1.32.9", OFFERED) == ""
-    why = not_offered("1.35", "1.32.9", OFFERED)
-    assert why.startswith("Azure does not offer Kubernetes 1.35 here; it offers 1.31.9, 1.32.8")
-    assert "1.33.7" in not_offered("1.33.7", "1.32.9", OFFERED)
-    assert "1.33" in not_offered("1.34", "1.32.9", ["1.32.9", "1.34.1"])
+    assert not_offered("1.37", "1.34.9", OFFERED) == ""
+    assert not_offered("1.36.2", "1.35.7", OFFERED) == ""
+    why = not_offered("1.38", "1.35.7", OFFERED)
+    assert why.startswith("Azure does not offer Kubernetes 1.38 here; it offers 1.34.9, 1.35.6")
+    assert "1.36.7" in not_offered("1.36.7", "1.35.7", OFFERED)
+    assert "1.36" in not_offered("1.37", "1.35.7", ["1.35.7", "1.37.1"])
 
 
 def test_a_node_with_an_older_kubelet_than_its_pool_is_named() -> None:
@@ -61,5 +61,5 @@ def test_a_node_with_an_older_kubelet_than_its_pool_is_named() -> None:
         info = {"nodeInfo": {"kubeletVersion": kubelet}}
         return {"metadata": {"name": name, "labels": labels}, "status": info}
 
-    nodes = [node("a", "apps", "v1.32.9"), node("b", "apps", "v1.31.9"), node("c", "foreign", "v1.2.3")]
-    assert old_nodes(nodes, {"apps": "1.32.9"}) == ["b runs 1.31.9, its pool 1.32.9"]
+    nodes = [node("a", "apps", "v1.35.7"), node("b", "apps", "v1.34.9"), node("c", "foreign", "v1.2.3")]
+    assert old_nodes(nodes, {"apps": "1.35.7"}) == ["b runs 1.34.9, its pool 1.35.7"]

@@ -133,15 +133,15 @@ def test_an_autoscaler_that_somebody_turns_on_is_a_difference_and_the_count_that
 @pytest.mark.parametrize(
     ("requested", "channel", "runs", "differs"),
     [
-        ("1.33", None, "1.33.9", False),
-        ("1.33", None, "1.34.0", True),
-        ("1.33", "patch", "1.34.0", True),
-        ("1.33", "stable", "1.34.0", False),
-        ("1.33", "rapid", "1.34.0", False),
-        ("1.33.4", None, "1.33.9", True),
-        ("1.33.4", "none", "1.33.9", True),
-        ("1.33.4", "patch", "1.33.9", False),
-        ("1.33.4", "node-image", "1.33.9", True),
+        ("1.36", None, "1.36.9", False),
+        ("1.36", None, "1.37.0", True),
+        ("1.36", "patch", "1.37.0", True),
+        ("1.36", "stable", "1.37.0", False),
+        ("1.36", "rapid", "1.37.0", False),
+        ("1.36.2", None, "1.36.9", True),
+        ("1.36.2", "none", "1.36.9", True),
+        ("1.36.2", "patch", "1.36.9", False),
+        ("1.36.2", "node-image", "1.36.9", True),
     ],
 )
 def test_a_newer_version_is_a_difference_unless_an_automatic_upgrade_brought_it(

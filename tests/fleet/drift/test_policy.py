@@ -17,8 +17,8 @@ from shared.fleet.manifests.cluster.drift import DriftAction, DriftPolicy, Drift
 NOW = datetime(2027, 3, 1, 12, tzinfo=UTC)
 LIVE: dict[str, Any] = {
     "properties": {
-        "kubernetesVersion": "1.33.5",
-        "agentPoolProfiles": [{"name": "apps", "osType": "Linux", "orchestratorVersion": "1.33.5"}],
+        "kubernetesVersion": "1.36.3",
+        "agentPoolProfiles": [{"name": "apps", "osType": "Linux", "orchestratorVersion": "1.36.3"}],
     }
 }
 EXEMPTION = {"action": "ignore", "owner": "team-a", "reason": "a test", "expires": "2027-03-01"}
@@ -104,7 +104,7 @@ def test_an_exemption_lasts_until_the_end_of_its_day_and_is_named_afterwards(act
             Difference("httpProxyConfig.httpProxy", "http://a", "http://b"),
             "in place, nodes are reimaged",
         ),
-        (Difference("kubernetesVersion", "1.34", "1.33.5"), "in place, nodes are reimaged"),
+        (Difference("kubernetesVersion", "1.37", "1.36.3"), "in place, nodes are reimaged"),
         (Difference("nodePools[apps].powerState.code", "Stopped", "Running"), "in place, nodes are stopped"),
     ],
 )
@@ -157,7 +157,7 @@ def test_drift_that_was_corrected_three_times_is_reported() -> None:
     assert (action, note) == ("report", "something changes it back: it was corrected 3 times")
 
 
-OLDER = Difference("nodePools[apps].orchestratorVersion", "1.33", "1.32.9")
+OLDER = Difference("nodePools[apps].orchestratorVersion", "1.36", "1.35.7")
 
 
 def test_nothing_is_corrected_while_an_upgrade_is_left_to_a_person() -> None:
@@ -173,7 +173,7 @@ def test_what_the_job_of_an_upgrade_writes_waits_for_the_approval_of_the_upgrade
         (DriftAction.APPROVE, "in place"),
         (DriftAction.APPROVE, "in place, nodes are reimaged"),
     ]
-    newer = Difference("kubernetesVersion", "1.33", "1.34.0", left_alone=True)
+    newer = Difference("kubernetesVersion", "1.36", "1.37.0", left_alone=True)
     assert [action for action, _ in actions(policy(action="correct"), count(), newer)] == [
         "correct",
         "report",

@@ -63,7 +63,7 @@ def test_an_object_with_two_faults_is_one_object() -> None:
     assert counted(objects, [fault, replace(fault, reason="Suspended")]).failed == 1
 
 
-def node(name: str, pool: str, *, ready: bool, version: str = "1.33.2") -> Json:
+def node(name: str, pool: str, *, ready: bool, version: str = "1.36.2") -> Json:
     status = {"type": "Ready", "status": str(ready), "lastTransitionTime": LONG_AGO.isoformat()}
     return {
         "apiVersion": "v1",
@@ -76,16 +76,16 @@ def node(name: str, pool: str, *, ready: bool, version: str = "1.33.2") -> Json:
 def test_nodes_are_counted_by_their_pools_with_the_versions_that_run() -> None:
     nodes = [
         node("a-0", "apps", ready=True),
-        node("a-1", "apps", ready=False, version="1.32.9"),
+        node("a-1", "apps", ready=False, version="1.35.7"),
         node("s-0", "system", ready=True),
         node("x", "", ready=True),
     ]
     parts = list(Count(NOW).pools(nodes, LABEL, {}, node_faults(nodes, NOW)))
     numbers = [(part.pool, part.total, part.ready, part.failed, part.versions) for part in parts]
     assert numbers == [
-        ("", 1, 1, 0, ("1.33.2",)),
-        ("apps", 2, 1, 1, ("1.32.9", "1.33.2")),
-        ("system", 1, 1, 0, ("1.33.2",)),
+        ("", 1, 1, 0, ("1.36.2",)),
+        ("apps", 2, 1, 1, ("1.35.7", "1.36.2")),
+        ("system", 1, 1, 0, ("1.36.2",)),
     ]
     assert [(each.name, each.since) for part in parts for each in part.unhealthy] == [("a-1", LONG_AGO)]
 

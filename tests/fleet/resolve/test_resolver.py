@@ -18,7 +18,7 @@ def test_the_example_fleet_has_no_problem() -> None:
 def test_a_cluster_inherits_the_defaults_that_it_does_not_override() -> None:
     spec = resolved(fleet_files.example()).clusters["sargasso-aks"].spec
     assert spec.sku.tier == "Free"
-    assert spec.kubernetes_version == "1.33"
+    assert spec.kubernetes_version == "1.36"
     pool = spec.node_pools[0]
     assert (pool.name, pool.vm_size, pool.count, pool.availability_zones) == (
         "system",
@@ -87,7 +87,7 @@ INVALID = [
         "count: 1\n  kubernetesVersion: 1.30",
         'must be a string, got 1.30; write it in quotes, as "1.30"',
     ),
-    ("count: 1", "count: 1\n  kubernetesVersion: v1.30", 'must be a Kubernetes version such as "1.33"'),
+    ("count: 1", "count: 1\n  kubernetesVersion: v1.30", 'must be a Kubernetes version such as "1.36"'),
     ("count: 1", "count: 1\n  flux: {path: ../x}", "spec.flux.path: must be a path inside the repository"),
     ("count: 1", "count: 1\n  flux: {repository: 'https://u:p@h/x'}", "flux.repository: must be an https://"),
     ("count: 1", "count: 1\n  flux: {repository: 'http://h/x'}", "http:// would expose"),

@@ -140,17 +140,17 @@ def test_an_operation_is_aborted_and_without_one_nothing_can_be(served: Served) 
 
 
 def test_a_pool_shows_its_upgrades_and_a_cluster_the_versions_of_new_pools(served: Served) -> None:
-    older = {**BODY, "properties": {**BODY["properties"], "kubernetesVersion": "1.32"}}
+    older = {**BODY, "properties": {**BODY["properties"], "kubernetesVersion": "1.35"}}
     served.send("PUT", ONE, older)
     served.clock.advance(10)
-    served.send("PUT", ONE, {"location": "westeurope", "properties": {"kubernetesVersion": "1.33.4"}})
+    served.send("PUT", ONE, {"location": "westeurope", "properties": {"kubernetesVersion": "1.36.2"}})
     served.clock.advance(10)
     profile = served.json(f"{ONE}/agentPools/web/upgradeProfiles/default")["properties"]
-    assert profile["kubernetesVersion"] == "1.32.9"
-    assert [upgrade["kubernetesVersion"] for upgrade in profile["upgrades"]] == ["1.33.4"]
+    assert profile["kubernetesVersion"] == "1.35.7"
+    assert [upgrade["kubernetesVersion"] for upgrade in profile["upgrades"]] == ["1.36.2"]
     assert profile["latestNodeImageVersion"] == NODE_IMAGES[-1]
     versions = served.json(f"{ONE}/availableAgentPoolVersions")["properties"]["agentPoolVersions"]
-    assert [each["kubernetesVersion"] for each in versions if each["default"]] == ["1.33.4"]
+    assert [each["kubernetesVersion"] for each in versions if each["default"]] == ["1.36.2"]
     missing = served.send("GET", f"{ONE}/agentPools/none/upgradeProfiles/default")
     assert code(missing) == (404, "NotFound")
 

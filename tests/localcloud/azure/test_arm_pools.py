@@ -62,11 +62,11 @@ def test_a_pool_stops_and_starts_while_it_is_ready_only() -> None:
 
 def test_a_stopped_pool_is_upgraded_and_stays_stopped_through_a_stop_of_its_cluster() -> None:
     cloud = (
-        Cloud().create({"kubernetesVersion": "1.33"}).put_pool({"orchestratorVersion": "1.32", "count": 2})
+        Cloud().create({"kubernetesVersion": "1.36"}).put_pool({"orchestratorVersion": "1.35", "count": 2})
     )
     cloud.put_pool({**STOPPED, "count": 2})
-    cloud.put_pool({"orchestratorVersion": "1.33", "count": 0})
-    assert cloud.pool("web")["currentOrchestratorVersion"].startswith("1.33.")
+    cloud.put_pool({"orchestratorVersion": "1.36", "count": 0})
+    assert cloud.pool("web")["currentOrchestratorVersion"].startswith("1.36.")
     assert (cloud.pool("web")["count"], cloud.nodes()) == (0, {"system": 1})
     cloud.world.interventions.stop(CLUSTER)
     cloud.world.interventions.start(CLUSTER)

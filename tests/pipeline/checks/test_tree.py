@@ -49,12 +49,12 @@ def run(cloud: MemoryCloud, *workloads: dict[str, Any]) -> None:
 
 
 def test_a_cluster_that_no_check_has_read_has_its_pools_from_git_and_no_age() -> None:
-    cloud = ready(pool(orchestratorVersion="'1.33'"))
+    cloud = ready(pool(orchestratorVersion="'1.36'"))
     shown = tree(cloud)
     assert (shown["checkedAt"], shown["flux"], shown["workloads"]) == (None, [], [])
     assert [(each["name"], each["wantedVersion"], each["nodes"]) for each in shown["nodePools"]] == [
         ("system", shown["kubernetesVersion"], 0),
-        ("apps", "1.33", 0),
+        ("apps", "1.36", 0),
     ]
     assert tree_view("nobody", cloud.ports) is None
 
@@ -84,8 +84,8 @@ def test_a_replaced_pool_has_the_name_of_git_and_not_that_of_azure() -> None:
     assert "appsb" in pools(cloud)
     check(cloud)
     assert [(each["name"], each["wantedVersion"], each["nodes"]) for each in tree(cloud)["nodePools"]] == [
-        ("system", "1.33", 1),
-        ("apps", "1.33", 2),
+        ("system", "1.36", 1),
+        ("apps", "1.36", 2),
     ]
 
 

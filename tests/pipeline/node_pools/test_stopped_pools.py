@@ -68,11 +68,11 @@ def test_other_changes_come_before_a_stop_and_after_a_start() -> None:
 
 
 def test_a_stopped_pool_is_upgraded_over_two_minor_versions() -> None:
-    cloud = ready(f'{pool(**STOPPED)}  kubernetesVersion: "1.31"\n')
-    push(cloud, files(f'{pool(**STOPPED)}  kubernetesVersion: "1.33"\n'))
+    cloud = ready(f'{pool(**STOPPED)}  kubernetesVersion: "1.34"\n')
+    push(cloud, files(f'{pool(**STOPPED)}  kubernetesVersion: "1.36"\n'))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
-    assert pools(cloud)["apps"]["currentOrchestratorVersion"].startswith("1.33.")
+    assert pools(cloud)["apps"]["currentOrchestratorVersion"].startswith("1.36.")
     assert power(cloud) == ("Stopped", 0)
 
 
@@ -107,11 +107,11 @@ def test_a_pool_with_an_autoscaler_starts_with_as_many_nodes_as_before() -> None
 
 
 def test_an_old_node_that_kubernetes_still_lists_of_a_stopped_pool_is_not_waited_for() -> None:
-    cloud = ready(f'{pool(**STOPPED)}  kubernetesVersion: "1.32"\n')
-    push(cloud, files(f'{pool(**STOPPED)}  kubernetesVersion: "1.33"\n'))
-    cloud.run(until=lambda: pools(cloud)["apps"]["currentOrchestratorVersion"].startswith("1.33"))
+    cloud = ready(f'{pool(**STOPPED)}  kubernetesVersion: "1.35"\n')
+    push(cloud, files(f'{pool(**STOPPED)}  kubernetesVersion: "1.36"\n'))
+    cloud.run(until=lambda: pools(cloud)["apps"]["currentOrchestratorVersion"].startswith("1.36"))
     engine = cloud.azure.engine
-    left = Node("aks-apps-0", "apps", "1.32.9", {"kubernetes.azure.com/agentpool": "apps"})
+    left = Node("aks-apps-0", "apps", "1.35.7", {"kubernetes.azure.com/agentpool": "apps"})
     engine.plane.set_nodes(ONE, [*nodes_of(engine.cluster(ONE)), left])
     cloud.run(seconds=900)
     assert (phases(cloud), set(nodes(cloud, "apps"))) == ({"one": Phase.READY}, {"aks-apps-0"})

@@ -250,14 +250,14 @@ def test_a_replay_is_refused_while_the_version_waits_for_an_approval() -> None:
     cloud.azure.delete_pool(ONE, "apps")
     cloud.clock.advance(LATER)
     cloud.azure.complete_due()
-    cloud.azure.put_pool(ONE, "apps", {"properties": {**kept, "orchestratorVersion": "1.32"}})
+    cloud.azure.put_pool(ONE, "apps", {"properties": {**kept, "orchestratorVersion": "1.35"}})
     sweep(cloud)
     answer = replay("one", "bob", cloud.ports)
     assert answer.status == 409
     assert "nodePools[apps].orchestratorVersion needs an approval" in answer.body["error"]
     assert approve(cloud, waiting(cloud)).status == 202
     cloud.run()
-    assert pools(cloud)["apps"]["orchestratorVersion"].startswith("1.33")
+    assert pools(cloud)["apps"]["orchestratorVersion"].startswith("1.36")
     assert phases(cloud) == {"one": Phase.READY}
 
 

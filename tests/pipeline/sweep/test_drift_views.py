@@ -51,15 +51,15 @@ def test_the_view_of_a_fleet_has_pages() -> None:
 
 def test_a_sweep_updates_the_version_and_the_nodes_that_run() -> None:
     cloud = ready(pool(count=2))
-    assert (running(cloud)["runningVersion"], running(cloud)["nodes"]) == ("1.33.5", 3)
+    assert (running(cloud)["runningVersion"], running(cloud)["nodes"]) == ("1.36.3", 3)
     live = cluster(cloud)
-    cloud.azure.put_cluster(ONE, {**live, "properties": {**live["properties"], "kubernetesVersion": "1.34"}})
+    cloud.azure.put_cluster(ONE, {**live, "properties": {**live["properties"], "kubernetesVersion": "1.37"}})
     sweep(cloud)
     cloud.azure.interventions.scale(ONE, "apps", 5)
     revision = running(cloud)["fluxRevision"]
     sweep(cloud)
     shown = running(cloud)
-    assert shown["runningVersion"].startswith("1.34.")
+    assert shown["runningVersion"].startswith("1.37.")
     assert (shown["nodes"], shown["fluxRevision"]) == (6, revision)
 
 
@@ -70,10 +70,10 @@ def running(cloud: MemoryCloud) -> schema.ClusterSummary:
 
 def test_the_version_that_runs_decides_what_retires_and_not_that_of_git() -> None:
     cloud = ready()
-    cloud.clock.advance(60 * 24 * 3600)
-    assert [each["what"] for each in running(cloud)["retirements"]] == ["Kubernetes 1.33"]
+    cloud.clock.advance(394 * 24 * 3600)
+    assert [each["what"] for each in running(cloud)["retirements"]] == ["Kubernetes 1.36"]
     live = cluster(cloud)
-    newer = {**live["properties"], "kubernetesVersion": "1.34"}
+    newer = {**live["properties"], "kubernetesVersion": "1.37"}
     cloud.azure.put_cluster(ONE, {**live, "properties": newer})
     sweep(cloud)
     assert running(cloud)["retirements"] == []

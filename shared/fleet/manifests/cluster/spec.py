@@ -117,7 +117,7 @@ class ClusterProperties(Section):
     instead: ClassVar[Mapping[str, str]] = {"agentPoolProfiles": "write the pools below nodePools"}
 
     kubernetes_version: Version
-    """The version; "1.33" pins the minor, "1.33.2" pins the patch. It rises one minor at a time, and is
+    """The version; "1.36" pins the minor, "1.36.2" pins the patch. It rises one minor at a time, and is
     never lowered."""
     dns_prefix: (
         Annotated[

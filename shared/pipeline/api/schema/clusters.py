@@ -81,6 +81,14 @@ class Retirement(TypedDict):
     source: str
 
 
+class EndingCertificate(TypedDict):
+    """A certificate of a cluster's API server, or of its authority, that has ended or will within 30 days."""
+
+    of: str
+    endsAt: str | None
+    message: str
+
+
 class ClusterSummary(TypedDict):
     """A cluster: its phase, the reason for it and since when, and when it is checked next.
 
@@ -117,6 +125,7 @@ class ClusterSummary(TypedDict):
     fluxRevision: str
     conditions: list[Condition]
     retirements: list[Retirement]
+    certificates: list[EndingCertificate]
     createdAt: str | None
     updatedAt: str | None
 
@@ -183,4 +192,5 @@ class Why(FleetProblem):
     suggestedAction: str
     retirements: list[Retirement]
     retirementsNote: str
+    certificates: list[EndingCertificate]
     acts: list[Act]

@@ -20,6 +20,7 @@ from shared.pipeline.api.views.notifications import failing_channels
 from shared.pipeline.api.views.parts import (
     FIRST_PAGE,
     Page,
+    certificates_of,
     condition_of,
     event_of,
     failure_of,
@@ -193,6 +194,7 @@ def cluster_view(
             condition_of(each, listed if _is_confirmed(each, record) else None) for each in record.conditions
         ],
         "retirements": retirements_of(record, now),
+        "certificates": certificates_of(record, now),
         "createdAt": iso(record.created),
         "updatedAt": iso(record.updated),
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from shared.fleet.json_tree import path_text
+from shared.fleet.kubernetes.api_server import ending
 from shared.fleet.planning.plan import Item
 from shared.fleet.retirements.retiring import retiring
 from shared.jobs.record import ClusterRecord, Condition
@@ -119,6 +120,12 @@ def retirements_of(record: ClusterRecord, now: datetime) -> list[schema.Retireme
         }
         for each in retiring(record.document["spec"], now.date(), running=running)
     ]
+
+
+def certificates_of(record: ClusterRecord, now: datetime) -> list[schema.EndingCertificate]:
+    """Return the certificates of a cluster's API server that end soon, as the last check saw them."""
+    found = ending(record.inside.certificates, now) if record.inside else ()
+    return [{"of": each.of, "endsAt": iso(each.ends), "message": text} for each, text in found]
 
 
 def condition_of(condition: Condition, listed: datetime | None = None) -> schema.Condition:

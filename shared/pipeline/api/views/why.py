@@ -7,6 +7,7 @@ from shared.jobs.reporting.diagnosis import Diagnosis, NewestPlan, diagnose, dia
 from shared.pipeline.api import schema
 from shared.pipeline.api.audit import acts_on
 from shared.pipeline.api.views.parts import (
+    certificates_of,
     failure_of,
     fleet_problem,
     iso,
@@ -49,6 +50,7 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
         "suggestedAction": diagnosis.suggested_action,
         "retirements": found,
         "retirementsNote": stale(now.date()) if found else "",
+        "certificates": certificates_of(record, now) if record else [],
         "acts": acts_on(name, ports),
     }
 
