@@ -9,7 +9,7 @@ from shared.fleet.kubernetes_versions import is_version
 from shared.fleet.planning.plan import Item
 from shared.jobs.acts import by_whom
 from shared.jobs.drift import NAMED, Drift
-from shared.jobs.failures.errors import Throttled
+from shared.jobs.failures.errors import ClusterMissing, Throttled
 from shared.jobs.failures.fleet_problem import FleetProblem
 from shared.jobs.failures.remedies import NO_ACTION, suggested_action
 from shared.jobs.failures.retry import DEFAULTS, Policies
@@ -244,7 +244,9 @@ def _no_longer_ready(record: ClusterRecord, failure: Failure) -> Diagnosis:
     """Explain what a sweep or a check found at an idle cluster."""
     activity = f"is not Ready any more: {failure.message}"
     again = "check reads" if of_health(record.finding) else "sweep compares"
-    following = f"the next {again} it again; {_NEXT_COMMIT}, or a replay, starts a job"
+    missing = record.finding == ClusterMissing.__name__ and not record.may_create
+    job = "a replay creates it again" if missing else f"{_NEXT_COMMIT}, or a replay, starts a job"
+    following = f"the next {again} it again; {job}"
     return Diagnosis(
         activity, failure.since, 0, failure, following, None, _named(_action_after_failure(record), record)
     )

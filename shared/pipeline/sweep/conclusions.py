@@ -14,10 +14,18 @@ from shared.fleet.drift.policy import Decided, decide, uncorrected
 from shared.fleet.json_tree import Json
 from shared.fleet.manifests.cluster.drift import DriftAction
 from shared.jobs.drift import Verified, attributed, digest_of_proposal, exhausted
-from shared.jobs.failures.errors import ClusterMissing, Stale
+from shared.jobs.failures.errors import Stale
 from shared.jobs.outcomes import Done, Fail
+from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, finding_of_sweep
-from shared.jobs.reporting.events import Event, correction_event, drift_event, events_between
+from shared.jobs.reporting.events import (
+    Event,
+    correction_event,
+    drift_event,
+    events_between,
+    restarted_event,
+)
+from shared.jobs.transitions.acceptance import accept_retry
 from shared.jobs.transitions.apply_comparison import apply_comparison, apply_finding, start_correction
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.pipeline.facts import store_fact
@@ -69,7 +77,7 @@ def conclude(
             found = replace(found, error=activity.named(found.error, record, now))
         concluded, events = _turned(record, found, now)
     after = concluded
-    if found is None and existing is not None:
+    if found is None and existing is not None and not after.job.active:
         decided = decided_of(after, existing, owner, now)
         compared = sources.added(_compared(after, decided, existing, owner, now))
         compared = _attributed(compared, record, azure_names(existing, owner, record.running), now, activity)
@@ -113,17 +121,20 @@ def written_beside(record: ClusterRecord, ports: Ports) -> ClusterRecord | None:
 
 
 def _turned(record: ClusterRecord, found: Found | None, now: datetime) -> tuple[ClusterRecord, list[Event]]:
-    """Return the record of a cluster that is not Ready any more, or is so again, and the events."""
+    """Return the record of a cluster that is not Ready any more, or is so again, and the events.
+
+    A job that ended because Azure did not show its cluster starts again.
+    """
+    if found is None and record.job.step.name is not Step.VERIFY:
+        after = accept_retry(apply_finding(record, None, now), now=now, left=record.job.left)
+        return after, [restarted_event(after)]
     outcome = Fail(found.error) if found else Done("a sweep found the cluster as it was verified")
     after = apply_outcome(record, outcome, now=now, jitter=0)
     if found:
         next_run = replace(after.job.next_run, contest=found.contest)
         after = replace(after, job=replace(after.job, next_run=next_run))
-        if isinstance(found.error, ClusterMissing):
-            # What ran, what the cluster had beyond git, and its address are no part of another in its place.
-            after = replace(after, verified=None, running=None, inside=None, windows=())
-            after = replace(after, api_server=None, drift=None)
-    after = apply_finding(after, found.error if found else None, now)
+    else:
+        after = apply_finding(after, None, now)
     log.warning("%s: %s", record.name, found.error if found else "as it was verified again")
     return after, list(events_between(record, after, outcome))
 

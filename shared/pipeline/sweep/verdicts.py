@@ -20,7 +20,13 @@ from shared.jobs.failures.errors import (
 from shared.jobs.job import Contest, ContestKind
 from shared.jobs.record import finding_of_sweep
 from shared.jobs.reporting.summary import ClusterSummary
-from shared.pipeline.worker.steps.azure_state import FAILED_STATES, busy, provisioning_error, state_of
+from shared.pipeline.worker.steps.azure_state import (
+    FAILED_STATES,
+    MISSING,
+    busy,
+    provisioning_error,
+    state_of,
+)
 from shared.ports import FleetConfig
 
 
@@ -38,7 +44,7 @@ def verdict(existing: Json | None, owner: Owner) -> Found | None:
     An operation that runs, such as an automatic upgrade, is nothing.
     """
     if existing is None:
-        return Found(ClusterMissing("the cluster no longer exists in Azure, and no commit asks for that"))
+        return Found(ClusterMissing(MISSING))
     if state_of(existing) == "Deleting":
         return Found(ClusterMissing("Azure is deleting the cluster, and no commit asks for that"))
     if not owner.owns(existing):
