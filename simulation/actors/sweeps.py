@@ -111,7 +111,14 @@ class Sweeps(Upkeep):
         if record.phase is Phase.READY and (absent or stopped):
             what = "does not exist" if absent else "is stopped"
             raise RuleViolated("stale ready", f"{fleet}: {record.name} is Ready after a sweep, and {what}")
-        if record.finding == ClusterMissing.__name__ and not absent:
+        if record.phase is Phase.FAILED and record.at_rest and absent and not _is_missing(record):
+            what = "has failed and does not exist, and a sweep does not say so"
+            raise RuleViolated("stale ready", f"{fleet}: {record.name} {what}")
+        if _is_missing(record) and not absent:
             raise RuleViolated("stale ready", f"{fleet}: {record.name} is missing after a sweep, and exists")
         if record.finding == ClusterStopped.__name__ and not stopped:
             raise RuleViolated("stale ready", f"{fleet}: {record.name} is stopped after a sweep, and runs")
+
+
+def _is_missing(record: ClusterRecord) -> bool:
+    return record.finding == ClusterMissing.__name__

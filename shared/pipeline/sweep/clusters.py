@@ -62,7 +62,7 @@ def check(part: SweepPart, attempt: int, end: float, sources: Sources, ports: Po
             request_sweep(rest, ports)
             break
         record = ports.state.cluster(name)
-        if record is None or not record.idle:
+        if record is None or not record.at_rest:
             continue
         try:
             existing = limiter.over(ports).azure.call(GetCluster(record.desired.id))

@@ -24,7 +24,7 @@ def refresh(names: Sequence[str], actor: str, ports: Ports) -> HttpResult:
         record = ports.state.cluster(name)
         if record is None:
             return rejected(404, unknown_cluster(name, ports.config.fleet))
-        if not record.idle:
+        if not record.at_rest:
             activity = diagnose(record, now=ports.clock(), retries=ports.config.retries).activity
             return rejected(
                 409, f"{name} is not refreshed, because its job reads Azure itself: it {activity}"

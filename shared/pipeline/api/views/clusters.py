@@ -222,7 +222,7 @@ def _is_confirmed(condition: Condition, record: ClusterRecord) -> bool:
 
     That is ``InSync``, and ``Ready`` where the list is what shows that it is so, or is not.
     """
-    if not record.idle or condition.status is None:
+    if not record.at_rest or condition.status is None:
         return False
     found = bool(record.finding) and not of_health(record.finding)
     return condition.type == IN_SYNC or (condition.type == READY and (bool(condition.status) or found))
