@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.azure_engine import key_of
@@ -210,16 +210,10 @@ class Drift:
         field = "count" if change.field.endswith("].count") else change.field
         shown = {each.path for each in record.drift.fields} if record.drift else set()
         corrected = value_of(live, field) == change.wanted != change.live
-        suspended = self._is_suspended(record)
+        suspended = record.phase is Phase.SUSPENDED
         what = f"{change.name}: {change.field} was changed by hand, and"
         if corrected and (suspended or change.expected != "corrected"):
             raise RuleViolated(RULE, f"{what} is corrected against its policy or in a suspension")
-        if record.phase is Phase.SUSPENDED:
-            # Git may have another value of any other field by now: a suspended cluster is not as git has it.
-            seen = change.field in shown or not record.observed_generation
-            if change.field == f"tags.{BY_HAND}" and not seen:
-                raise RuleViolated(RULE, f"{what} a sweep does not show it in a suspension")
-            return
         if suspended or record.phase is not Phase.READY:
             return
         in_sync = record.condition("InSync")
@@ -234,11 +228,6 @@ class Drift:
             raise RuleViolated(RULE, f"{what} is not corrected")
         if times > MOST:
             raise RuleViolated(RULE, f"{what} is corrected again and again")
-
-    def _is_suspended(self, record: ClusterRecord) -> bool:
-        """Return whether git suspends a cluster now, whatever its record says of its phase."""
-        suspension = record.document["spec"].get("suspend")
-        return suspension is not None and datetime.fromisoformat(suspension["until"]) > self._loop.clock()
 
     def _cluster_is_as_the_policy_says(self, change: Change, record: ClusterRecord, *, exists: bool) -> None:
         what = f"{change.name} was deleted by hand, and"

@@ -16,16 +16,12 @@ from shared.fleet.drift.differences import drift_of
 from shared.fleet.manifests.cluster.drift import DriftAction
 from shared.jobs import drift
 from shared.jobs.conditions import with_in_sync
-from shared.jobs.outcomes import Wait
 from shared.jobs.record import ClusterRecord
-from shared.jobs.reporting.summary import ClusterSummary
 from shared.jobs.transitions import apply_comparison
 from shared.jobs.transitions.acceptance import accept_retry
 from shared.pipeline.planner import reporter
 from shared.pipeline.proposals import cluster, proposals
 from shared.pipeline.sweep import clusters, conclusions, lists, verdicts
-from shared.pipeline.worker.steps import registry
-from shared.pipeline.worker.steps.context import StepContext
 from simulation.actors.approved_corrections import RULE
 from simulation.actors.drift import STATUS
 from simulation.actors.kinds import SWEEPS
@@ -94,24 +90,6 @@ def a_correction_writes_the_other_differences_too(patch: pytest.MonkeyPatch) -> 
     patch.setattr(apply_comparison, "accept_retry", whole)
 
 
-def a_correction_goes_on_in_a_suspension(patch: pytest.MonkeyPatch) -> None:
-    original = registry.suspended
-
-    def unless_it_corrects(context: StepContext) -> Wait | None:
-        return None if context.record.corrections else original(context)
-
-    patch.setattr(conclusions, "uncorrected", lambda decided, _: decided)
-    patch.setattr(registry, "suspended", unless_it_corrects)
-
-
-def a_suspended_cluster_is_not_compared(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ClusterRecord, "at_rest", property(lambda record: record.idle or record.failed))
-
-
-def a_cluster_whose_job_failed_is_not_compared(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ClusterSummary, "at_rest", property(lambda summary: summary.idle))
-
-
 def a_correction_is_repeated_indefinitely(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(conclusions, "exhausted", lambda *_: frozenset())
 
@@ -136,6 +114,10 @@ def a_missing_cluster_is_never_created_again(patch: pytest.MonkeyPatch) -> None:
 
 def a_missing_cluster_is_created_again_whatever_its_policy_says(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ClusterRecord, "recreated", property(lambda record: record.finding == "ClusterMissing"))
+
+
+def a_commit_creates_a_missing_cluster_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ClusterRecord, "may_create", True)
 
 
 def what_needs_an_approval_is_corrected_without_one(patch: pytest.MonkeyPatch) -> None:
@@ -195,14 +177,12 @@ SWEEP_MUTATIONS = (
     _drift(every_policy_corrects_everything),
     _drift(a_correction_writes_the_other_differences_too, "add tag"),
     _drift(a_correction_is_repeated_indefinitely),
-    _drift(a_correction_goes_on_in_a_suspension, "suspend"),
-    _drift(a_suspended_cluster_is_not_compared, "suspend"),
-    _mutation(a_cluster_whose_job_failed_is_not_compared),
     _drift(a_cluster_that_differs_says_that_it_is_in_sync),
     _drift(a_deleted_node_pool_is_no_difference, "add-pool"),
     _drift(a_missing_cluster_is_never_created_again),
     _drift(a_missing_cluster_is_created_again_whatever_its_policy_says),
     mutation(a_difference_that_lasts_leaves_the_commit_a_success, SWEEPS, STATUS),
+    mutation(a_commit_creates_a_missing_cluster_again, SWEEPS, "unasked creation"),
     _approval(what_needs_an_approval_is_corrected_without_one),
     _approval(an_approval_counts_for_any_correction),
     _approval(an_approved_correction_is_not_started),
