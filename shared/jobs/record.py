@@ -31,7 +31,7 @@ from shared.jobs.failures.errors import (
     Unhealthy,
     classes,
 )
-from shared.jobs.job import Delay, Failure, Job
+from shared.jobs.job import Delay, Job
 from shared.jobs.recipes import CONDITIONS, Recipe, Step
 
 READY = CONDITIONS[Step.VERIFY]
@@ -179,25 +179,6 @@ class ClusterRecord:
         return bool(self.finding) or (self.phase is Phase.READY and not self.job.active)
 
     @property
-    def at_rest(self) -> bool:
-        """Whether sweeps compare it with Azure: it was verified Ready, and no job changes it.
-
-        That is so of an idle one, of one whose later job has failed, and of a suspended one.
-        """
-        unchanged = self.failed or self.phase is Phase.SUSPENDED
-        return self.idle or (unchanged and self._was_ready and not self.deleting)
-
-    @property
-    def own_failure(self) -> Failure | None:
-        """The failure with which the job itself ended, whatever a sweep or a check has found since."""
-        return self.job.earlier or (self.job.step.failure if self.failed and not self.finding else None)
-
-    @property
-    def unfinished(self) -> bool:
-        """Whether its last job did not verify it, and says itself why: it failed, or is suspended."""
-        return self.phase is Phase.SUSPENDED or self.own_failure is not None
-
-    @property
     def retryable_failure(self) -> bool:
         """Whether the job failed for a reason that may have passed since, or is a delete."""
         failure = self.job.step.failure
@@ -248,10 +229,10 @@ class ClusterRecord:
         A cluster that was verified Ready is missing then, and somebody may have deleted it on purpose. It is
         created again only if its policy says so, or an operator.
         """
-        return not self._was_ready or self._policy_recreates
+        return not self.was_ready or self._policy_recreates
 
     @property
-    def _was_ready(self) -> bool:
+    def was_ready(self) -> bool:
         """Whether a cluster was verified, and nobody has asked for another one in its place since."""
         return self.observed_generation > 0 and not self.recreating
 

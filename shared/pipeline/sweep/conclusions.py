@@ -10,9 +10,10 @@ from datetime import datetime, timedelta
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.drift.differences import Difference, drift_of, unmanaged_names
 from shared.fleet.drift.live_digest import live_digest
-from shared.fleet.drift.policy import Decided, decide, uncorrected
+from shared.fleet.drift.policy import Decided, decide, only_reported, uncorrected
 from shared.fleet.json_tree import Json
 from shared.fleet.manifests.cluster.drift import DriftAction
+from shared.jobs.at_rest import is_at_rest, is_unfinished, own_failure
 from shared.jobs.conditions import IN_SYNC
 from shared.jobs.drift import Verified, attributed, digest_of_proposal, exhausted
 from shared.jobs.failures.errors import ReconcileError, Stale, Unexpected, classes
@@ -56,7 +57,7 @@ def conclude_from_list(
     Return whether the cluster is not Ready any more, or is so again; None where only a newer read decides.
     """
     record = ports.state.cluster(name)
-    if record is None or not record.at_rest:
+    if record is None or not is_at_rest(record):
         return False
     if -MAX_SKEW <= listed_at - record.updated <= SETTLED:
         return None  # one that was written later than this can last has the time of a wrong clock
@@ -72,7 +73,11 @@ def conclude(
     somebody else writes meanwhile is left to them, and to the next sweep.
     """
     owner, now = StepContext.of(record, ports).owner, ports.clock()
-    found, concluded, events = verdict(existing, owner, unfinished=record.unfinished), record, list[Event]()
+    found, concluded, events = (
+        verdict(existing, owner, unfinished=is_unfinished(record)),
+        record,
+        list[Event](),
+    )
     suspended = record.phase is Phase.SUSPENDED
     turned = not suspended and (found.error.kind if found else "") != finding_of_sweep(record.finding)
     if suspended:
@@ -131,7 +136,7 @@ def _turned(record: ClusterRecord, found: Found | None, now: datetime) -> tuple[
     A job that ended because Azure did not show its cluster starts again. One that had failed before is so
     again, for its own reason.
     """
-    earlier = record.own_failure
+    earlier = own_failure(record)
     if found is None and earlier is None and record.job.step.name is not Step.VERIFY:
         after = accept_retry(apply_finding(record, None, now), now=now, left=record.job.left)
         return after, [restarted_event(after)]
@@ -184,20 +189,12 @@ def decided_of(
     differences += record.windows
     often = exhausted(record.corrections, now)
     decided = decide(differences, desired.spec.drift, existing, exhausted=often, now=now)
-    why = _left_to_a_person(record)
-    return uncorrected(decided, f"not corrected {why}") if why else decided
-
-
-def _left_to_a_person(record: ClusterRecord) -> str:
-    """Return why no job is started for a cluster, "" where one may be.
-
-    That of a cluster which a check found unhealthy would apply Flux again, unasked.
-    """
-    if record.phase is Phase.SUSPENDED:
-        return "in a suspension"
-    if record.own_failure:
-        return f"after its job failed: {record.own_failure.kind}"
-    return f"while {record.finding}" if record.finding else ""
+    if is_unfinished(record):
+        failure = own_failure(record)
+        when = f"after its job failed: {failure.kind}" if failure else "in a suspension"
+        return only_reported(decided, when)
+    # One that a check found unhealthy is left to a person: its job would apply Flux again, unasked.
+    return uncorrected(decided, f"not corrected while {record.finding}") if record.finding else decided
 
 
 def _compared(

@@ -79,6 +79,18 @@ def test_no_policy_has_it_corrected_and_the_report_says_why() -> None:
     assert notes["tags.cost"] == ("report", "not corrected after its job failed: QuotaExceeded")
 
 
+def test_no_pull_request_proposes_to_take_back_what_the_commit_asked_for() -> None:
+    cloud, _ = failed("  drift: {action: propose}\n  tags: {cost: a}\n")
+    tag_by_hand(cloud, ONE, cost="b")
+    sweep(cloud)
+    drift = record(cloud).drift
+    assert drift is not None
+    assert {(each.action, each.note) for each in drift.fields} == {
+        ("report", "not proposed after its job failed: QuotaExceeded")
+    }
+    assert cloud.state.proposals() == []
+
+
 def test_a_replay_writes_what_git_has_and_the_drift_is_over() -> None:
     cloud, _ = failed("  tags: {cost: a}\n")
     tag_by_hand(cloud, ONE, cost="b")
