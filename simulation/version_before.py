@@ -33,6 +33,7 @@ ADDED_FIELDS = (
     "corrections",
     "inside",
     "windows",
+    "recreating",
 )
 """What a record of the version before does not have."""
 ADDED_TO_CONDITIONS = ("observed_generation", "verified")

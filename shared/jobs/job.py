@@ -172,7 +172,8 @@ class Job:
     """The work in progress, or the last one. ``active`` False: it has ended.
 
     ``sequence`` grows with every saved outcome. ``restarts`` counts how often the job went back to its first
-    step because a resource had vanished. ``small_change``: it waits behind no large change.
+    step because a resource had vanished. ``small_change``: it waits behind no large change. ``earlier`` is
+    the failure with which it ended before a sweep found something else about its cluster, None for none.
     """
 
     recipe: Recipe
@@ -185,6 +186,7 @@ class Job:
     lease: Lease | None = None
     small_change: bool = False
     left: tuple[str, ...] = ()
+    earlier: Failure | None = None
 
     @property
     def queue(self) -> JobQueue:

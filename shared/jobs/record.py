@@ -118,6 +118,8 @@ class ClusterRecord:
     ``drift`` are the fields that differed, None for none. ``corrections`` are those of this generation.
     ``inside`` is what the last check that could read it found inside it, None before that. ``windows`` are
     the fields in which the last check that could read them found the maintenance windows to differ.
+
+    ``recreating``: somebody asked that the missing cluster is created again; until it is verified.
     """
 
     name: str
@@ -148,6 +150,7 @@ class ClusterRecord:
     corrections: tuple[Correction, ...] = ()
     inside: Inside | None = None
     windows: tuple[Difference, ...] = ()
+    recreating: bool = False
     etag: str = field(default="", compare=False)
 
     @property
@@ -214,9 +217,29 @@ class ClusterRecord:
     def recreated(self) -> bool:
         """Whether a sweep found that the cluster is missing, and its policy has it created again.
 
-        A manifest that adopts its cluster never creates one.
+        Where the job had failed before, that is left to an operator.
         """
-        if self.finding != ClusterMissing.__name__ or self.desired.adopt or self.desired.problem:
+        missing = self.finding == ClusterMissing.__name__ and self.job.earlier is None
+        return missing and self._policy_recreates
+
+    @property
+    def may_create(self) -> bool:
+        """Whether its job creates the cluster where Azure has none.
+
+        A cluster that was verified Ready is missing then, and somebody may have deleted it on purpose. It is
+        created again only if its policy says so, or an operator.
+        """
+        return not self.was_ready or self._policy_recreates
+
+    @property
+    def was_ready(self) -> bool:
+        """Whether a cluster was verified, and nobody has asked for another one in its place since."""
+        return self.observed_generation > 0 and not self.recreating
+
+    @property
+    def _policy_recreates(self) -> bool:
+        """Whether the policy has a missing cluster created again; who adopts a cluster never creates one."""
+        if self.desired.adopt or self.desired.problem:
             return False
         policy = self.desired.spec.drift
         return policy is not None and policy.missing_cluster == "recreate"

@@ -11,6 +11,7 @@ from datetime import timedelta
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.aks.writes import is_stopped
+from shared.jobs.at_rest import is_at_rest
 from shared.jobs.failures.errors import ClusterMissing, ClusterStopped
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.outbox import request_whole_sweep
@@ -111,7 +112,14 @@ class Sweeps(Upkeep):
         if record.phase is Phase.READY and (absent or stopped):
             what = "does not exist" if absent else "is stopped"
             raise RuleViolated("stale ready", f"{fleet}: {record.name} is Ready after a sweep, and {what}")
-        if record.finding == ClusterMissing.__name__ and not absent:
+        if record.phase is Phase.FAILED and is_at_rest(record) and absent and not _is_missing(record):
+            what = "has failed and does not exist, and a sweep does not say so"
+            raise RuleViolated("stale ready", f"{fleet}: {record.name} {what}")
+        if _is_missing(record) and not absent:
             raise RuleViolated("stale ready", f"{fleet}: {record.name} is missing after a sweep, and exists")
         if record.finding == ClusterStopped.__name__ and not stopped:
             raise RuleViolated("stale ready", f"{fleet}: {record.name} is stopped after a sweep, and runs")
+
+
+def _is_missing(record: ClusterRecord) -> bool:
+    return record.finding == ClusterMissing.__name__

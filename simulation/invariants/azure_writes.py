@@ -71,9 +71,19 @@ class AzureWrites:
         ):
             raise RuleViolated("suspended", f"{what}, which is suspended")
         if kind == "create":
+            self._is_asked_for(record, what)
             self._created(cloud, record, key)
         if kind == "delete-pool":
             self._pool_may_go(record, key, parts[10])
+
+    def _is_asked_for(self, record: ClusterRecord, what: str) -> None:
+        """Check that no cluster is created again that was Ready, unless its policy or an operator asks."""
+        policy = record.document["spec"].get("drift") or {}
+        asked = record.recreating or policy.get("missingCluster") == "recreate"
+        if record.observed_generation and not asked:
+            raise RuleViolated(
+                "unasked creation", f"{what}, which was Ready, and nobody asked for another one"
+            )
 
     def _own_life(self, cloud: MemoryCloud, record: ClusterRecord, key: ClusterId, what: str) -> None:
         """Check that a tombstone deletes the life of the cluster that was there when it was accepted."""

@@ -116,6 +116,10 @@ def a_missing_cluster_is_created_again_whatever_its_policy_says(patch: pytest.Mo
     patch.setattr(ClusterRecord, "recreated", property(lambda record: record.finding == "ClusterMissing"))
 
 
+def a_commit_creates_a_missing_cluster_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ClusterRecord, "may_create", True)
+
+
 def what_needs_an_approval_is_corrected_without_one(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(policy, "_HARMLESS", (*policy._HARMLESS, *policy._BY_APPROVAL))
 
@@ -178,6 +182,7 @@ SWEEP_MUTATIONS = (
     _drift(a_missing_cluster_is_never_created_again),
     _drift(a_missing_cluster_is_created_again_whatever_its_policy_says),
     mutation(a_difference_that_lasts_leaves_the_commit_a_success, SWEEPS, STATUS),
+    mutation(a_commit_creates_a_missing_cluster_again, SWEEPS, "unasked creation"),
     _approval(what_needs_an_approval_is_corrected_without_one),
     _approval(an_approval_counts_for_any_correction),
     _approval(an_approved_correction_is_not_started),

@@ -86,6 +86,17 @@ def uncorrected(decided: Sequence[Decided], why: str) -> list[Decided]:
     return [_reported(each, why) if each.action in _CONTINUED else each for each in decided]
 
 
+def only_reported(decided: Sequence[Decided], when: str) -> list[Decided]:
+    """Return what happens to each difference of a cluster that does not have its newest generation.
+
+    Its live values are not proposed either: they may be those that the commit has just changed.
+    """
+    noted = {DriftAction.PROPOSE: "not proposed", **dict.fromkeys(_CONTINUED, "not corrected")}
+    return [
+        _reported(each, f"{noted[each.action]} {when}") if each.action in noted else each for each in decided
+    ]
+
+
 def _reported(decided: Decided, why: str) -> Decided:
     return Decided(decided.difference, DriftAction.REPORT, why)
 

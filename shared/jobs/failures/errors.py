@@ -167,7 +167,7 @@ class NoLongerReady(Terminal):
 
 
 class ClusterMissing(NoLongerReady):
-    """The cluster no longer exists, or is being deleted, and no commit asks for that."""
+    """The cluster no longer exists, or is being deleted, and no commit asks for that; a job says so too."""
 
 
 class ClusterStopped(NoLongerReady):

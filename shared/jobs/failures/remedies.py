@@ -175,10 +175,12 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "Stops the job and keeps its record. The next commit retries it.",
     ),
     errors.ClusterMissing: Remedy(
-        "A sweep found that a cluster that was Ready no longer exists in Azure, or is being deleted there.",
+        "A sweep or a job found that a cluster that was Ready no longer exists in Azure, or is being deleted"
+        " there.",
         f"Azure's activity log shows who deleted it. {REPLAY} That creates it again; remove its folder if it"
         " is not needed any more.",
-        _UNTIL_SWEEP,
+        "Creates nothing, unless the drift policy says `missingCluster: recreate`: neither a commit nor the"
+        " end of a suspension creates it again. It is Ready again once an operator's replay has created it.",
     ),
     errors.ClusterStopped: Remedy(
         "A sweep found that somebody stopped a cluster that was Ready.",

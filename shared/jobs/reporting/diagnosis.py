@@ -9,7 +9,7 @@ from shared.fleet.kubernetes_versions import is_version
 from shared.fleet.planning.plan import Item
 from shared.jobs.acts import by_whom
 from shared.jobs.drift import NAMED, Drift
-from shared.jobs.failures.errors import Throttled
+from shared.jobs.failures.errors import ClusterMissing, Throttled
 from shared.jobs.failures.fleet_problem import FleetProblem
 from shared.jobs.failures.remedies import NO_ACTION, suggested_action
 from shared.jobs.failures.retry import DEFAULTS, Policies
@@ -229,8 +229,9 @@ def _failed(record: ClusterRecord) -> Diagnosis:
     commit = "the next commit, whatever it changes"
     if not record.retryable_failure:
         commit = "a commit that changes the cluster"
+    differs = f"; it differs from git in {record.drift}, as a sweep found" if record.drift else ""
     return Diagnosis(
-        f"failed in {_where(record)}: {record.job.reason}",
+        f"failed in {_where(record)}: {record.job.reason}{differs}",
         failure.since if failure else record.updated,
         record.job.attempts,
         failure,
@@ -242,17 +243,28 @@ def _failed(record: ClusterRecord) -> Diagnosis:
 
 def _no_longer_ready(record: ClusterRecord, failure: Failure) -> Diagnosis:
     """Explain what a sweep or a check found at an idle cluster."""
-    activity = f"is not Ready any more: {failure.message}"
+    activity = f"is not Ready any more: {failure.message}{_before(record)}"
     again = "check reads" if of_health(record.finding) else "sweep compares"
-    following = f"the next {again} it again; {_NEXT_COMMIT}, or a replay, starts a job"
+    missing = record.finding == ClusterMissing.__name__ and not record.may_create
+    job = "a replay creates it again" if missing else f"{_NEXT_COMMIT}, or a replay, starts a job"
+    following = f"the next {again} it again; {job}"
     return Diagnosis(
         activity, failure.since, 0, failure, following, None, _named(_action_after_failure(record), record)
     )
 
 
+def _before(record: ClusterRecord) -> str:
+    """Return the failure that the job had before a sweep found something else, "" for none."""
+    earlier = record.job.earlier
+    return (
+        f"; before that, it failed in {_where(record)}: {earlier.kind}: {earlier.message}" if earlier else ""
+    )
+
+
 def _action_after_failure(record: ClusterRecord) -> str:
-    failure = record.job.step.failure
-    return suggested_action(failure.kind if failure else "", failed=True, deleting=record.deleting)
+    failures = filter(None, (record.job.step.failure, record.job.earlier))
+    kinds = [each.kind for each in failures] or [""]
+    return " ".join(suggested_action(kind, failed=True, deleting=record.deleting) for kind in kinds)
 
 
 def _where(record: ClusterRecord) -> str:

@@ -50,6 +50,11 @@ def replayed_event(record: ClusterRecord, by: str, reason: str = "") -> Event:
     return replace(_event(record, "Replayed", message), step=record.job.step.name)
 
 
+def restarted_event(record: ClusterRecord) -> Event:
+    """Return the event of a job that had ended because Azure did not show its cluster, and starts again."""
+    return _event(record, "Restarted", "a sweep found the cluster, so the job that missed it starts again")
+
+
 def taken_over_event(record: ClusterRecord, contest: Contest, by: str) -> Event:
     """Return the event of a cluster that an operator took over."""
     others = ", ".join(name or "an unknown one" for name in contest.installations)

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from shared.jobs.conditions import IN_SYNC
 from shared.jobs.drift import Drift, digest_of_proposal
-from shared.jobs.recipes import Step
+from shared.jobs.recipes import STEPS, Recipe, Step
 from shared.jobs.record import ClusterRecord, Phase
 
 REASON_LIMIT = 500
@@ -71,6 +71,17 @@ class ClusterSummary:
     def idle(self) -> bool:
         """Whether the record is idle: a cluster whose job is active has the phase of that job."""
         return bool(self.finding) or self.phase is Phase.READY
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether the record may be at rest; that of a failed recreation is not, and says so itself."""
+        unchanged = self.phase in (Phase.FAILED, Phase.SUSPENDED) and self.step in STEPS[Recipe.PROVISION]
+        return self.idle or (unchanged and self.observed_generation > 0)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the record is unfinished, unless a sweep has found something after a failure."""
+        return self.phase is Phase.SUSPENDED or (self.phase is Phase.FAILED and not self.finding)
 
 
 def summary_of(record: ClusterRecord) -> ClusterSummary:

@@ -8,6 +8,7 @@ from datetime import datetime
 from shared.fleet.aks.removed_keys import keys_to_remove
 from shared.fleet.desired import Desired
 from shared.jobs.conditions import with_summary
+from shared.jobs.failures.errors import ClusterMissing
 from shared.jobs.job import Contest, Job, new_job
 from shared.jobs.recipes import CONDITIONS, STEPS, Recipe
 from shared.jobs.record import ClusterRecord, Phase, working_phase
@@ -76,6 +77,12 @@ def accept_retry(record: ClusterRecord, *, now: datetime, left: tuple[str, ...] 
     """
     job = new_job(record.job.recipe, sequence=record.job.sequence + 1, now=now, left=left)
     return with_summary(replace(record, phase=working_phase(record), job=job, updated=now), now)
+
+
+def accept_replay(record: ClusterRecord, *, now: datetime, left: tuple[str, ...] = ()) -> ClusterRecord:
+    """Return the record whose job an operator starts again, and that creates a cluster which was missing."""
+    recreating = record.recreating or record.finding == ClusterMissing.__name__
+    return accept_retry(replace(record, recreating=recreating), now=now, left=left)
 
 
 def accept_takeover(record: ClusterRecord, contest: Contest, *, now: datetime) -> ClusterRecord:

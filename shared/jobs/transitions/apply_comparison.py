@@ -33,7 +33,7 @@ def apply_comparison(
 
 
 def apply_finding(record: ClusterRecord, error: NoLongerReady | None, now: datetime) -> ClusterRecord:
-    """Return the record with what a sweep's finding says of its other conditions; None ends a finding.
+    """Return the record with what a finding says of its other conditions; None ends one of a sweep.
 
     A cluster that is missing or stopped is not as git has it, and nothing is known of what runs in it. After
     that a comparison and a check say how it is.
@@ -47,6 +47,9 @@ def apply_finding(record: ClusterRecord, error: NoLongerReady | None, now: datet
     known: dict[str, bool | None] = {IN_SYNC: False, **dict.fromkeys(HealthCondition)}
     if isinstance(error, ClusterMissing):
         known |= dict.fromkeys((CONDITIONS[Step.CLUSTER], CONDITIONS[Step.NODE_POOLS]), False)
+        # What ran, what the cluster had beyond git, and its address are no part of another in its place.
+        record = replace(record, verified=None, running=None, inside=None, windows=(), api_server=None)
+        record = replace(record, drift=None)
     for kind, status in known.items():
         if record.condition(kind) is not None:
             message, generation = str(error)[:MESSAGE_LIMIT], record.observed_generation

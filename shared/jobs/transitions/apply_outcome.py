@@ -8,7 +8,14 @@ from datetime import datetime, timedelta
 
 from shared.jobs.conditions import MESSAGE_LIMIT, with_condition, with_in_sync, with_summary
 from shared.jobs.drift import remaining_after
-from shared.jobs.failures.errors import Aborted, Interrupted, NotYetVisible, OutOfCapacity, ReconcileError
+from shared.jobs.failures.errors import (
+    Aborted,
+    Interrupted,
+    NoLongerReady,
+    NotYetVisible,
+    OutOfCapacity,
+    ReconcileError,
+)
 from shared.jobs.failures.retry import DEFAULTS, Policies, policy_for, wait_before_retry
 from shared.jobs.job import Delay, Failure, NextRun, StepState, start_step
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
@@ -21,6 +28,7 @@ from shared.jobs.record import (
     Phase,
     working_phase,
 )
+from shared.jobs.transitions.apply_comparison import apply_finding
 
 STALLED_WAIT = 300.0
 """Seconds between the reads of a stalled job."""
@@ -141,7 +149,8 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
             record = replace(record, verified=outcome.verified, windows=windows)
             record = with_in_sync(record, remaining, now, compared=bool(outcome.verified.digest))
         running = outcome.running or record.running
-        record = replace(record, observed_generation=record.generation, removed_keys={}, running=running)
+        record = replace(record, observed_generation=record.generation, running=running)
+        record = replace(record, removed_keys={}, recreating=False)
         return _ended(_advanced(record, step, NextRun(now, Delay.NONE), Phase.READY, now))
     record = replace(record, creation_requested=record.creation_requested or following is Step.CLUSTER)
     phase = working_phase(record) if record.phase in (Phase.STALLED, Phase.SUSPENDED) else record.phase
@@ -215,6 +224,8 @@ def _fail(record: ClusterRecord, error: ReconcileError, now: datetime) -> Cluste
     failed = _condition(record, False, error.kind, str(error), now)
     record = with_condition(record, failed)
     record = with_condition(record, replace(failed, type=READY))
+    if isinstance(error, NoLongerReady):
+        record = apply_finding(record, error, now)
     next_run = NextRun(now, Delay.NONE, f"{error.kind}: {error}")
     return _ended(_advanced(record, _failing(step, error, now), next_run, Phase.FAILED, now))
 

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from shared.jobs.at_rest import is_at_rest
 from shared.jobs.failures.errors import ClusterMissing, ReconcileError, Retryable
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import SweepPart
@@ -62,7 +63,7 @@ def check(part: SweepPart, attempt: int, end: float, sources: Sources, ports: Po
             request_sweep(rest, ports)
             break
         record = ports.state.cluster(name)
-        if record is None or not record.idle:
+        if record is None or not is_at_rest(record):
             continue
         try:
             existing = limiter.over(ports).azure.call(GetCluster(record.desired.id))

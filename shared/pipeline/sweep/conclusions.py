@@ -10,14 +10,25 @@ from datetime import datetime, timedelta
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.drift.differences import Difference, drift_of, unmanaged_names
 from shared.fleet.drift.live_digest import live_digest
-from shared.fleet.drift.policy import Decided, decide, uncorrected
+from shared.fleet.drift.policy import Decided, decide, only_reported, uncorrected
 from shared.fleet.json_tree import Json
 from shared.fleet.manifests.cluster.drift import DriftAction
+from shared.jobs.at_rest import is_at_rest, is_unfinished, own_failure
+from shared.jobs.conditions import IN_SYNC
 from shared.jobs.drift import Verified, attributed, digest_of_proposal, exhausted
-from shared.jobs.failures.errors import ClusterMissing, Stale
-from shared.jobs.outcomes import Done, Fail
-from shared.jobs.record import ClusterRecord, finding_of_sweep
-from shared.jobs.reporting.events import Event, correction_event, drift_event, events_between
+from shared.jobs.failures.errors import ReconcileError, Stale, Unexpected, classes
+from shared.jobs.job import Failure
+from shared.jobs.outcomes import Done, Fail, Outcome
+from shared.jobs.recipes import Step
+from shared.jobs.record import ClusterRecord, Phase, finding_of_sweep
+from shared.jobs.reporting.events import (
+    Event,
+    correction_event,
+    drift_event,
+    events_between,
+    restarted_event,
+)
+from shared.jobs.transitions.acceptance import accept_retry
 from shared.jobs.transitions.apply_comparison import apply_comparison, apply_finding, start_correction
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.pipeline.facts import store_fact
@@ -46,7 +57,7 @@ def conclude_from_list(
     Return whether the cluster is not Ready any more, or is so again; None where only a newer read decides.
     """
     record = ports.state.cluster(name)
-    if record is None or not record.idle:
+    if record is None or not is_at_rest(record):
         return False
     if -MAX_SKEW <= listed_at - record.updated <= SETTLED:
         return None  # one that was written later than this can last has the time of a wrong clock
@@ -56,20 +67,27 @@ def conclude_from_list(
 def conclude(
     record: ClusterRecord, existing: Json | None, sources: Sources, activity: ActivityLog, ports: Ports
 ) -> bool:
-    """Save what Azure shows of an idle cluster, if its record says something else, and start a correction.
+    """Save what Azure shows of a cluster at rest, if its record says something else, and start a correction.
 
     Return whether the cluster is not Ready any more, or not in sync with git, or is so again. A record that
     somebody else writes meanwhile is left to them, and to the next sweep.
     """
     owner, now = StepContext.of(record, ports).owner, ports.clock()
-    found, concluded, events = verdict(existing, owner), record, list[Event]()
-    turned = (found.error.kind if found else "") != finding_of_sweep(record.finding)
+    found, concluded, events = (
+        verdict(existing, owner, unfinished=is_unfinished(record)),
+        record,
+        list[Event](),
+    )
+    suspended = record.phase is Phase.SUSPENDED
+    turned = not suspended and (found.error.kind if found else "") != finding_of_sweep(record.finding)
+    if suspended:
+        concluded = _in_suspension(record, found, now)
     if turned:
         if found:
             found = replace(found, error=activity.named(found.error, record, now))
         concluded, events = _turned(record, found, now)
     after = concluded
-    if found is None and existing is not None:
+    if found is None and existing is not None and (suspended or not after.job.active):
         decided = decided_of(after, existing, owner, now)
         compared = sources.added(_compared(after, decided, existing, owner, now))
         compared = _attributed(compared, record, azure_names(existing, owner, record.running), now, activity)
@@ -77,7 +95,7 @@ def conclude(
         after, written = start_correction(compared, decided or (), now=now)
         if written:
             events.append(correction_event(after, f"a job writes git's {', '.join(written)}"))
-    elif existing is None:
+    elif existing is None and not suspended:
         after = _recreated(after, now)
         if after.job.active:
             events.append(correction_event(after, "a job creates the cluster again"))
@@ -113,19 +131,48 @@ def written_beside(record: ClusterRecord, ports: Ports) -> ClusterRecord | None:
 
 
 def _turned(record: ClusterRecord, found: Found | None, now: datetime) -> tuple[ClusterRecord, list[Event]]:
-    """Return the record of a cluster that is not Ready any more, or is so again, and the events."""
-    outcome = Fail(found.error) if found else Done("a sweep found the cluster as it was verified")
-    after = apply_outcome(record, outcome, now=now, jitter=0)
+    """Return the record of a cluster that is not Ready any more, or is so again, and the events.
+
+    A job that ended because Azure did not show its cluster starts again. One that had failed before is so
+    again, for its own reason.
+    """
+    earlier = own_failure(record)
+    if found is None and earlier is None and record.job.step.name is not Step.VERIFY:
+        after = accept_retry(apply_finding(record, None, now), now=now, left=record.job.left)
+        return after, [restarted_event(after)]
+    outcome: Outcome = Done("a sweep found the cluster as it was verified")
     if found:
-        next_run = replace(after.job.next_run, contest=found.contest)
-        after = replace(after, job=replace(after.job, next_run=next_run))
-        if isinstance(found.error, ClusterMissing):
-            # What ran, what the cluster had beyond git, and its address are no part of another in its place.
-            after = replace(after, verified=None, running=None, inside=None, windows=())
-            after = replace(after, api_server=None, drift=None)
-    after = apply_finding(after, found.error if found else None, now)
-    log.warning("%s: %s", record.name, found.error if found else "as it was verified again")
+        outcome = Fail(found.error)
+    elif earlier:
+        outcome = Fail(_error_of(earlier))
+    after = apply_outcome(record, outcome, now=now, jitter=0)
+    job, reason = after.job, after.job.reason
+    if found:
+        reason += f"; before that, its job failed: {earlier.kind}: {earlier.message}" if earlier else ""
+        next_run = replace(job.next_run, reason=reason, contest=found.contest)
+        after = replace(after, job=replace(job, next_run=next_run, earlier=earlier))
+    else:
+        step = replace(job.step, failure=earlier)
+        after = apply_finding(replace(after, job=replace(job, step=step, earlier=None)), None, now)
+    log.warning("%s: %s", record.name, found.error if found else "as it was before")
     return after, list(events_between(record, after, outcome))
+
+
+def _error_of(failure: Failure) -> ReconcileError:
+    kind = next((each for each in classes() if each.__name__ == failure.kind), Unexpected)
+    return kind(failure.message, code=failure.code, request_id=failure.request_id)
+
+
+def _in_suspension(record: ClusterRecord, found: Found | None, now: datetime) -> ClusterRecord:
+    """Return the record of a suspended cluster with what is so; its job goes on waiting.
+
+    Its next sweep compares it, also if it is as it was before by then.
+    """
+    in_sync = record.condition(IN_SYNC)
+    if found is None or in_sync is None or in_sync.reason == found.error.kind:
+        return record
+    after = apply_finding(record, found.error, now)
+    return replace(after, verified=after.verified and replace(after.verified, digest=""))
 
 
 def decided_of(
@@ -142,6 +189,10 @@ def decided_of(
     differences += record.windows
     often = exhausted(record.corrections, now)
     decided = decide(differences, desired.spec.drift, existing, exhausted=often, now=now)
+    if is_unfinished(record):
+        failure = own_failure(record)
+        when = f"after its job failed: {failure.kind}" if failure else "in a suspension"
+        return only_reported(decided, when)
     # One that a check found unhealthy is left to a person: its job would apply Flux again, unasked.
     return uncorrected(decided, f"not corrected while {record.finding}") if record.finding else decided
 

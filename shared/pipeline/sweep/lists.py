@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Compared:
-    """The idle clusters that a list lacks, by name, and whether it changed a record.
+    """The clusters at rest that a list lacks, by name, and whether it changed a record.
 
     ``newer`` are those whose record is about as new as the list, or newer: it decides nothing about them. On
     those that are ``busy`` an operation runs: what it changes is for a later list.
@@ -59,13 +59,13 @@ def compare(
     activity: ActivityLog,
     ports: Ports,
 ) -> Compared:
-    """Conclude what a whole list of a subscription shows of the idle clusters that should be there.
+    """Conclude what a whole list of a subscription shows of the clusters at rest that should be there.
 
     ``installation`` is the id of this app's state, ``started`` when the list was asked for.
     """
     lacking, newer, operated, changed = [], [], [], False
     for summary in summaries:
-        if not summary.idle:
+        if not summary.at_rest:
             continue
         existing = listed.get(place_of_summary(summary))
         if existing is not None and busy(existing["properties"]):

@@ -20,7 +20,13 @@ from shared.jobs.failures.errors import (
 from shared.jobs.job import Contest, ContestKind
 from shared.jobs.record import finding_of_sweep
 from shared.jobs.reporting.summary import ClusterSummary
-from shared.pipeline.worker.steps.azure_state import FAILED_STATES, busy, provisioning_error, state_of
+from shared.pipeline.worker.steps.azure_state import (
+    FAILED_STATES,
+    MISSING,
+    busy,
+    provisioning_error,
+    state_of,
+)
 from shared.ports import FleetConfig
 
 
@@ -32,13 +38,14 @@ class Found:
     contest: Contest | None = None
 
 
-def verdict(existing: Json | None, owner: Owner) -> Found | None:
+def verdict(existing: Json | None, owner: Owner, *, unfinished: bool = False) -> Found | None:
     """Return what is wrong with a cluster that was verified Ready, None for nothing.
 
-    An operation that runs, such as an automatic upgrade, is nothing.
+    An operation that runs, such as an automatic upgrade, is nothing. Nor is one that failed where the last
+    job is ``unfinished``: it may be its own, and its reason says so.
     """
     if existing is None:
-        return Found(ClusterMissing("the cluster no longer exists in Azure, and no commit asks for that"))
+        return Found(ClusterMissing(MISSING))
     if state_of(existing) == "Deleting":
         return Found(ClusterMissing("Azure is deleting the cluster, and no commit asks for that"))
     if not owner.owns(existing):
@@ -48,7 +55,7 @@ def verdict(existing: Json | None, owner: Owner) -> Found | None:
         return contested
     if is_stopped(existing):
         return Found(ClusterStopped("somebody stopped the cluster"))
-    failed = _failed(existing, owner)
+    failed = None if unfinished else _failed(existing, owner)
     return Found(failed) if failed else None
 
 
@@ -83,14 +90,14 @@ def _failed(existing: Json, owner: Owner) -> ClusterFailed | None:
 
 
 def is_suspect(summary: ClusterSummary, existing: Json | None, owner: Owner) -> bool:
-    """Return whether Azure seems to show something else of an idle cluster than its record says.
+    """Return whether Azure seems to show something else of a cluster at rest than its record says.
 
     A cluster that differs from git always does: its record knows since when, and what is done about it. So
     does a missing one that its policy has created again: it was too often, or its job would run.
     """
     if existing is None and summary.recreated:
         return True
-    found = verdict(existing, owner)
+    found = verdict(existing, owner, unfinished=summary.unfinished)
     if found or finding_of_sweep(summary.finding) or existing is None:
         return (found.error.kind if found else "") != finding_of_sweep(summary.finding)
     return not busy(existing["properties"]) and live_digest(existing) != summary.digest

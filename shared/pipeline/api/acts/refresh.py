@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from shared.jobs.at_rest import is_at_rest
 from shared.jobs.messages import SweepPart
 from shared.jobs.reporting.diagnosis import diagnose
 from shared.pipeline.api import schema
@@ -24,7 +25,7 @@ def refresh(names: Sequence[str], actor: str, ports: Ports) -> HttpResult:
         record = ports.state.cluster(name)
         if record is None:
             return rejected(404, unknown_cluster(name, ports.config.fleet))
-        if not record.idle:
+        if not is_at_rest(record):
             activity = diagnose(record, now=ports.clock(), retries=ports.config.retries).activity
             return rejected(
                 409, f"{name} is not refreshed, because its job reads Azure itself: it {activity}"

@@ -10,7 +10,7 @@ from shared.jobs.failures.errors import Stale
 from shared.jobs.health import problem_of
 from shared.jobs.reporting.diagnosis import diagnose
 from shared.jobs.reporting.events import replayed_event
-from shared.jobs.transitions.acceptance import accept_retry
+from shared.jobs.transitions.acceptance import accept_replay
 from shared.pipeline.api import schema
 from shared.pipeline.api.acts.approval import operator
 from shared.pipeline.http_result import HttpResult, rejected, unknown_cluster
@@ -37,7 +37,7 @@ def replay(name: str, actor: str, ports: Ports, reason: str = "") -> HttpResult:
             approve = f"`roadstead approve --cluster {name}` has it written"
             return rejected(409, f"{name} is not replayed: {', '.join(left)} needs an approval; {approve}")
         try:
-            saved = ports.state.save(accept_retry(record, now=ports.clock(), left=left))
+            saved = ports.state.save(accept_replay(record, now=ports.clock(), left=left))
         except Stale:
             continue  # a plan or another replay saved the record first
         break

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.fleet.planning.plan import Item
+from shared.jobs.at_rest import is_at_rest
 from shared.jobs.conditions import IN_SYNC
 from shared.jobs.gaps import Gaps
 from shared.jobs.health import problem_of
@@ -224,7 +225,7 @@ def _is_confirmed(condition: Condition, record: ClusterRecord) -> bool:
 
     That is ``InSync``, and ``Ready`` where the list is what shows that it is so, or is not.
     """
-    if not record.idle or condition.status is None:
+    if not is_at_rest(record) or condition.status is None:
         return False
     found = bool(record.finding) and not of_health(record.finding)
     return condition.type == IN_SYNC or (condition.type == READY and (bool(condition.status) or found))

@@ -14,6 +14,7 @@ from shared.pipeline.worker.steps.context import StepContext
 from shared.ports.azure.errors import cause_of
 
 FAILED_STATES = ("Failed", "Canceled")
+MISSING = "the cluster no longer exists in Azure, and no commit asks for that"
 CREATION_POLLS = 6
 """Azure takes minutes to create a cluster (learn.microsoft.com/azure/aks/learn/quick-kubernetes-deploy-cli).
 One read soon after the write finds what fails at once; the next one comes after so many usual intervals."""

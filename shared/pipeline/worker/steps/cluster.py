@@ -24,11 +24,12 @@ from shared.fleet.drift.differences import differences_of
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes_versions import POOL_LAG
 from shared.fleet.resource_ids import RegionId
-from shared.jobs.failures.errors import Immutable, InvalidManifest
+from shared.jobs.failures.errors import ClusterMissing, Immutable, InvalidManifest
 from shared.jobs.job import AcceptedWrite, WriteKind
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.pipeline.worker.steps.azure_state import (
+    MISSING,
     OBSERVE_SECONDS,
     etag_of,
     fields,
@@ -54,16 +55,14 @@ SHOWN = 8
 
 def ensure_resource_group(context: StepContext) -> Outcome:
     """Ensure the resource group; one that exists without our tags is used unchanged and never deleted."""
-    desired, name = context.desired, context.cluster.resource_group
+    name = context.cluster.resource_group
     deleting = "" if context.record.creation_requested else cluster_that_deletes_group(context)
     if deleting:
         reason = f"{deleting} is being deleted, maybe with the resource group {name}"
         return Wait(context.poll_seconds, reason)
     existing = context.azure(GetGroup(context.cluster.group))
-    if existing is None and desired.adopt:
-        return _nothing_to_adopt(desired)
     if existing is None:
-        return _absent_group(context)
+        return _not_created(context) or _absent_group(context)
     if state_of(existing) == "Deleting":
         return Wait(context.poll_seconds, f"the resource group {name} is still being deleted")
     if context.job.step.last_write == FOREIGN_GROUP:
@@ -107,9 +106,7 @@ def _give_back(context: StepContext, existing: Json) -> Outcome:
 def ensure_cluster(context: StepContext) -> Outcome:
     """Bring the managed cluster to the spec; its node pools come with its creation."""
     existing = context.azure(GetCluster(context.cluster))
-    if existing is None and context.desired.adopt:
-        return _nothing_to_adopt(context.desired)
-    hindrance = _hindrance(context, existing) if existing is not None else None
+    hindrance = _not_created(context) if existing is None else _hindrance(context, existing)
     if hindrance:
         return hindrance
     try:
@@ -166,6 +163,14 @@ def _observed(context: StepContext, existing: Json) -> Outcome | None:
         action_required="Change the manifest to what exists, or set its annotation to with-differences.",
         open_ended=True,
     )
+
+
+def _not_created(context: StepContext) -> Outcome | None:
+    """Return why a cluster that Azure does not show is not created, None when it is."""
+    if not context.record.may_create:
+        what = f"the cluster {context.record.name}"
+        return Fail(ClusterMissing(MISSING)) if context.job.step.rechecking else recheck(context, what)
+    return _nothing_to_adopt(context.desired) if context.desired.adopt else None
 
 
 def _nothing_to_adopt(desired: Desired) -> Fail:

@@ -1,0 +1,120 @@
+"""Suspended clusters: sweeps report how they differ from git, as of others, and correct nothing."""
+
+from __future__ import annotations
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.conditions import IN_SYNC
+from shared.jobs.record import Phase
+from shared.notices.kinds import Kind
+from shared.notices.notice import Notice
+from shared.pipeline.api.acts.refresh import refresh
+from shared.pipeline.api.views.drift import drift_of_cluster
+from shared.pipeline.outbox import request_whole_sweep
+from tests.support.one_cluster import ONE, cluster, files, ready, record, suspended
+from tests.support.pipeline_runs import accepted, phases, push
+from tests.support.replaced_ports import around
+from tests.support.sweeps import LATER, delete_by_hand, drifted, tag_by_hand
+
+OWN = "  tags: {cost: a}\n"
+CORRECT = "  drift: {action: correct}\n"
+
+
+def in_suspension(extra: str = OWN, hours: int = 6) -> MemoryCloud:
+    """Return a cloud whose cluster was Ready, and is suspended."""
+    cloud = ready(extra)
+    push(cloud, files(extra + suspended(cloud, hours)))
+    cloud.run(seconds=600)
+    assert phases(cloud) == {"one": Phase.SUSPENDED}
+    return cloud
+
+
+def sweep(cloud: MemoryCloud) -> None:
+    """Let a sweep run to its end, some minutes later; the suspension goes on."""
+    cloud.clock.advance(LATER)
+    cloud.azure.complete_due()
+    request_whole_sweep(cloud.ports)
+    cloud.run(seconds=120)
+
+
+def in_sync(cloud: MemoryCloud) -> tuple[bool | None, str]:
+    found = record(cloud).condition(IN_SYNC)
+    assert found is not None
+    return found.status, found.reason
+
+
+def test_drift_is_reported_with_both_values_its_place_an_event_and_a_notification() -> None:
+    cloud = in_suspension()
+    facts = list[Notice]()
+    around(cloud, "state", add_notice=facts.append)
+    tag_by_hand(cloud, ONE, cost="b")
+    sweep(cloud)
+    view = drift_of_cluster("one", cloud.ports)
+    assert view is not None
+    (shown,) = view["clusters"]
+    (field,) = shown["fields"]
+    assert (field["path"], field["git"], field["live"]) == ("tags.cost", '"a"', '"b"')
+    assert field["source"].startswith("clusters/one/cluster.yaml:")
+    assert in_sync(cloud) == (False, "Drifted")
+    assert [(fact.kind, fact.over) for fact in facts] == [(Kind.DRIFT, False)]
+    assert "Drifted" in [event.reason for event in cloud.state.events("one", 50)]
+    assert phases(cloud) == {"one": Phase.SUSPENDED}
+
+
+def test_drift_that_somebody_undoes_is_over_during_the_suspension() -> None:
+    cloud = in_suspension()
+    tag_by_hand(cloud, ONE, cost="b")
+    sweep(cloud)
+    tag_by_hand(cloud, ONE, cost="a")
+    sweep(cloud)
+    assert (drifted(record(cloud)), in_sync(cloud)) == ({}, (True, "Done"))
+
+
+def test_nothing_is_corrected_before_the_suspension_ends_whatever_the_policy_says() -> None:
+    cloud = in_suspension(OWN + CORRECT)
+    tag_by_hand(cloud, ONE, cost="b")
+    before = accepted(cloud)
+    for _ in range(3):
+        sweep(cloud)
+        cloud.run(seconds=1800)
+    assert (phases(cloud), accepted(cloud)) == ({"one": Phase.SUSPENDED}, before)
+    drift = record(cloud).drift
+    assert drift is not None
+    assert [(each.action, each.note) for each in drift.fields] == [
+        ("report", "not corrected in a suspension")
+    ]
+    cloud.run(seconds=6 * 3600)
+    assert phases(cloud) == {"one": Phase.READY}
+    assert (cluster(cloud)["tags"]["cost"], drifted(record(cloud))) == ("a", {})
+
+
+def test_the_job_goes_on_at_its_time_however_often_a_sweep_saves_its_record() -> None:
+    cloud = in_suspension(hours=2)
+    for cost in "bcd":
+        tag_by_hand(cloud, ONE, cost=cost)
+        sweep(cloud)
+    cloud.run(seconds=2 * 3600)
+    assert (phases(cloud), cluster(cloud)["tags"]["cost"]) == ({"one": Phase.READY}, "a")
+
+
+def test_a_cluster_that_is_missing_or_stopped_is_not_in_sync_and_stays_suspended() -> None:
+    cloud = in_suspension()
+    cloud.azure.interventions.stop(ONE)
+    sweep(cloud)
+    assert (in_sync(cloud), phases(cloud)) == ((False, "ClusterStopped"), {"one": Phase.SUSPENDED})
+    cloud.azure.interventions.start(ONE)
+    sweep(cloud)
+    assert (in_sync(cloud), phases(cloud)) == ((True, "Done"), {"one": Phase.SUSPENDED})
+    delete_by_hand(cloud, ONE)
+    sweep(cloud)
+    assert (in_sync(cloud), phases(cloud)) == ((False, "ClusterMissing"), {"one": Phase.SUSPENDED})
+    assert record(cloud).job.active
+    assert accepted(cloud)["create", "one"] == 1
+
+
+def test_it_is_refreshed_by_name() -> None:
+    cloud = in_suspension()
+    tag_by_hand(cloud, ONE, cost="b")
+    cloud.clock.advance(600)
+    assert refresh(["one"], "someone", cloud.ports).status == 202
+    cloud.run(seconds=300)
+    assert "tags.cost" in drifted(record(cloud))
