@@ -220,3 +220,40 @@ def test_no_rule_makes_another_one_less_careful(rules: list[tuple[str, str]], ac
 def test_a_rule_that_means_nothing_is_refused(rule: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError, match=message.replace("[", r"\[")):
         policy(rule)
+
+
+def proposed(*differences: Difference) -> list[tuple[str, str]]:
+    rules = policy(action="propose")
+    return actions(rules, *differences)
+
+
+def test_drift_is_proposed_where_the_policy_says_so_also_what_git_does_not_name() -> None:
+    own = Difference("tags.own", None, "x", left_alone=True)
+    assert proposed(count(), own) == [("propose", "")] * 2
+
+
+def test_a_rule_that_proposes_changes_more_than_a_report_and_less_than_a_correction() -> None:
+    report, propose, correct = (
+        {"fields": ["nodePools[*].count"], "action": each} for each in ("report", "propose", "correct")
+    )
+    assert actions(policy(propose, report), count())[0][0] == "report"
+    assert actions(policy(propose, correct), count())[0][0] == "propose"
+
+
+@pytest.mark.parametrize(
+    ("difference", "reason"),
+    [
+        (Difference("nodePools[apps]", {"count": 2}, None), "adds or removes no node pool"),
+        (Difference("nodePools[apps].minNodeImageVersion", "202511.01", "AKSx"), "the oldest image"),
+        (Difference("nodePools[apps].vmSize", "Standard_D4s_v5", "Standard_D8s_v5"), "node pool replacement"),
+        (Difference("networkProfile.serviceCidr", "10.0.0.0/16", "10.1.0.0/16"), "needs recreation"),
+        (Difference("maintenanceWindows[default].durationHours", 4, 8), "by hand"),
+    ],
+)
+def test_what_a_pull_request_cannot_change_safely_is_reported_with_the_reason(
+    difference: Difference, reason: str
+) -> None:
+    ((action, note),) = proposed(difference)
+    assert action == "report"
+    assert note.startswith("no pull request: ")
+    assert reason in note
