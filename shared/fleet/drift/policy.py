@@ -178,12 +178,10 @@ def _obstacle_to_proposal(difference: Difference, existing: Json) -> str:
     """Return why no pull request takes the value of Azure into the manifest, "" when one does."""
     if _is_pool(difference.path):
         return "no pull request: one changes fields, and adds or removes no node pool"
-    if difference.path.startswith("maintenanceWindows["):
+    if is_of_window(difference.path):
         return "no pull request: a maintenance window is taken into the manifest by hand"
     if difference.path.endswith(_IMAGE):
         return "no pull request: a manifest names the oldest image that is allowed, and not the present one"
-    if is_of_window(difference.path):
-        return "no pull request: a maintenance window is not read with its cluster"
     around = _surroundings(difference.path, existing["properties"])
     effect = effect_of(difference.path, difference.git, difference.live, around)
     if effect in _NOT_WRITTEN:

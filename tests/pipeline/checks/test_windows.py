@@ -126,7 +126,7 @@ def test_no_pull_request_proposes_a_window_and_the_report_says_why() -> None:
     check(cloud)
     (field,) = record(cloud).drift.fields  # type: ignore[union-attr]
     assert (field.path, field.action) == (HOURS, "report")
-    assert field.note == "no pull request: a maintenance window is not read with its cluster"
+    assert field.note == "no pull request: a maintenance window is taken into the manifest by hand"
 
 
 def test_a_window_that_is_gone_is_missing_as_a_whole() -> None:
