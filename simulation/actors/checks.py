@@ -15,6 +15,7 @@ from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.checks.changed_paths import check_changed_paths
 from shared.pipeline.outbox import request_whole_check
 from simulation.actors.kinds import CHECKS
+from simulation.actors.shown_after_sweep import conditions_of
 from simulation.actors.upkeep import Upkeep
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
@@ -87,8 +88,11 @@ class Checks(Upkeep):
         if record.job.active or condition is None or not self._is_up(cluster):
             return
         runs, what = self._runs(cluster), f"{fleet}: {record.name}: {CONTROLLER}"
-        if not runs and (condition.status or record.phase is Phase.READY):
-            raise RuleViolated("stale health", f"{what} does not exist, and {record.phase}: {condition}")
+        shown = conditions_of(cloud, record.name).get(FLUX_HEALTHY)
+        if not runs and (shown != "False" or record.phase is Phase.READY):
+            raise RuleViolated(
+                "stale health", f"{what} does not exist, and {record.phase}, {FLUX_HEALTHY} {shown}"
+            )
         if runs and condition.status is False and CONTROLLER.name in condition.message:
             raise RuleViolated("stale health", f"{what} exists: {condition.message}")
         if not runs:

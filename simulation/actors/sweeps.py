@@ -5,9 +5,12 @@ When the faults have ended, a sweep runs to its end, and what every record says 
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import timedelta
 
+from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.aks.writes import is_stopped
@@ -18,7 +21,9 @@ from shared.pipeline.outbox import request_whole_sweep
 from simulation.actors.approved_corrections import ApprovedCorrections
 from simulation.actors.drift import Drift
 from simulation.actors.kinds import SWEEPS
+from simulation.actors.orphans import Orphans
 from simulation.actors.proposals import Proposals
+from simulation.actors.shown_after_sweep import ShownAfterSweep
 from simulation.actors.upkeep import Upkeep
 from simulation.event_loop import EventLoop
 from simulation.history import AzureHistory
@@ -30,6 +35,8 @@ ACTS = (2, 6)
 SETTLED = timedelta(minutes=3)
 """A record that was written so recently is left to the next sweep."""
 SWEEP = timedelta(hours=1)
+COPIES = (0, 2)
+"""How many clusters with copied tags are created while the faults last."""
 
 
 class Sweeps(Upkeep):
@@ -46,12 +53,21 @@ class Sweeps(Upkeep):
     ) -> None:
         super().__init__(SWEEPS, seed, everybody, loop)
         self._oracle, self._history, self._replaced = oracle, history, replaced
+        histories = {operators.cloud: operators.history for operators in self._everybody}
+        self._histories, self._shown = histories, ShownAfterSweep(oracle, histories)
+        self._copying = random.Random(f"{seed} orphans")  # noqa: S311
+        self._orphans = Orphans(self._copying, loop, oracle)
 
     def schedule(self, seconds: float) -> None:
         """Let people act, and sweeps begin, at some moments of so many seconds."""
         for _ in range(self._chance.randint(*ACTS)):
             self._loop.schedule(self._chance.uniform(0, seconds), self._act)
             self._loop.schedule(self._chance.uniform(0, seconds), self._sweep)
+        for _ in range(self._copying.randint(*COPIES)):
+            self._loop.schedule(self._copying.uniform(0, seconds), self._copy)
+
+    def _copy(self) -> None:
+        self._orphans.create(self._copying.choice(self._everybody).cloud)
 
     def _act(self) -> None:
         """Delete, stop or start a cluster by hand, mostly one that is Ready."""
@@ -72,16 +88,15 @@ class Sweeps(Upkeep):
             self._loop.run_function(cloud, request_whole_sweep)
 
     def check(self) -> None:
-        """Let people act once more, sweep, and check what the records say."""
+        """Let people act, sweep, and check what is said; then let them undo what they can."""
         self._act()
+        self._copy()
         self._sweep_to_its_end()
-        for cloud in self._loop.clouds:
-            for record in cloud.state.clusters():
-                self._says_what_is_so(cloud, record)
-            if not any(
-                other.repository is cloud.repository for other in self._loop.clouds if other is not cloud
-            ):
-                self._status_is_so(cloud)
+        self._all_is_said()
+        self._start_again()
+        self._orphans.remove()
+        self._sweep_to_its_end()
+        self._all_is_said()
         sweep, given = self._sweep_to_its_end, (self._chance, self._loop, self._oracle, self._history)
         proposals = Proposals(self._chance, self._loop, self._everybody, self._replaced, sweep)
         proposals.check(())
@@ -89,20 +104,70 @@ class Sweeps(Upkeep):
             actor.check()
             self.acts += actor.acts
         self.acts += proposals.acts
+        self.acts += self._orphans.acts
+
+    def _start_again(self) -> None:
+        """Start every cluster that somebody stopped."""
+        for cluster in self._loop.azure.ids():
+            live = self._oracle.live(cluster)
+            if live is not None and is_stopped(live):
+                self._history.disturb(cluster)
+                with suppress(ArmError):
+                    self._loop.azure.interventions.start(cluster)
+
+    def _all_is_said(self) -> None:
+        """Check every record and the status of each fleet's newest commit."""
+        for cloud in self._loop.clouds:
+            for record in cloud.state.clusters():
+                self._says_what_is_so(cloud, record)
+            if not any(
+                other.repository is cloud.repository for other in self._loop.clouds if other is not cloud
+            ):
+                self._status_is_so(cloud)
 
     def _sweep_to_its_end(self) -> None:
+        """Sweep, and check what is shown then: of a second app by the rules of contests."""
         self._loop.run_until(self._loop.clock() + SETTLED)
+        since = self._loop.clock()
         self._sweep()
         self._loop.run_until(self._loop.clock() + SWEEP, done=lambda: self._loop.idle)
+        for operators in self._everybody:
+            if operators.cloud in self._loop.clouds:
+                self._shown.compare(operators.cloud, since)
+                self._orphans.check(operators.cloud)
 
     def _status_is_so(self, cloud: MemoryCloud) -> None:
-        """Check the status of the newest commit: no success while a cluster is not as it was verified."""
+        """Check the newest commit: a success unless something is found, and then when it is over."""
         commit = cloud.state.fleet().commit
         found = [record.name for record in cloud.state.clusters() if record.finding]
-        for record in cloud.repository.statuses.latest(commit) if found else ():
-            if record.status.state == "success":
-                what = f"{commit[:8]} is a success, and a sweep has found that {found[0]} is not Ready"
-                raise RuleViolated("stale ready", f"{cloud.ports.config.fleet}: {what}")
+        for record in cloud.repository.statuses.latest(commit):
+            success = record.status.state == "success"
+            what = f"{cloud.ports.config.fleet}: {commit[:8]} is a {record.status.state}"
+            if success and found:
+                raise RuleViolated(
+                    "stale ready", f"{what}, and a sweep has found that {found[0]} is not Ready"
+                )
+            if not success and self._all_is_well(cloud, commit):
+                raise RuleViolated("stale ready", f"{what}, and all is well: {record.status.description}")
+
+    def _all_is_well(self, cloud: MemoryCloud, commit: str) -> bool:
+        """Return whether git asks for what is in Azure, and every job has ended well."""
+        fleet, history = cloud.state.fleet(), self._histories.get(cloud)
+        records = {record.name: record for record in cloud.state.clusters()}
+        if history is None or not commit or fleet.planning or fleet.problem is not None:
+            return False
+        asked = history.desired(commit)
+        if asked != asked.corrected or asked.clusters.keys() != records.keys():
+            return False
+        return all(
+            record.phase is Phase.READY
+            and not record.job.active
+            and not record.drift
+            and not self._oracle.differences(
+                cloud.ports.config.fleet, asked.clusters[name], key_of(record.desired.id)
+            )
+            for name, record in records.items()
+        )
 
     def _says_what_is_so(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
         """Check a record that no job works on: what it says of its cluster holds in Azure."""

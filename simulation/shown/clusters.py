@@ -17,7 +17,8 @@ from simulation.desired_state import WINDOW, DesiredCluster
 from simulation.event_loop import MAX_SKEW, EventLoop
 from simulation.history import FleetHistory
 from simulation.oracle import Oracle, is_going
-from simulation.shown.findings import CALM_SECONDS, is_applied, silent, untrue
+from simulation.rule import untrue
+from simulation.shown.findings import CALM_SECONDS, is_applied, silent
 
 AWAITS_DELETION = "it is still being deleted"
 TOO_LARGE = "EntityTooLarge"

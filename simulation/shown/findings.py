@@ -15,11 +15,6 @@ def is_applied(cloud: MemoryCloud) -> bool:
     return newest is not None and newest.plan.applied
 
 
-def untrue(cloud: MemoryCloud, what: str) -> RuleViolated:
-    """Return the report of a statement that is wrong."""
-    return RuleViolated("untrue", f"{cloud.ports.config.fleet}: {what}")
-
-
 def silent(cloud: MemoryCloud, what: str) -> RuleViolated:
     """Return the report of a wait without a reason, or without anybody who ends it."""
     return RuleViolated("silent", f"{cloud.ports.config.fleet}: {what}")

@@ -17,7 +17,8 @@ from shared.pipeline.api.views.plans import plan_view
 from simulation.event_loop import EventLoop
 from simulation.history import AzureHistory, FleetHistory
 from simulation.oracle import Oracle
-from simulation.shown.findings import CALM_SECONDS, is_applied, silent, untrue
+from simulation.rule import untrue
+from simulation.shown.findings import CALM_SECONDS, is_applied, silent
 
 PLANNED_SECONDS = 900.0
 """By then the planner has planned a push, or says why not."""

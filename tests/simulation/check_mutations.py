@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from shared.jobs.record import ClusterRecord
+from shared.pipeline.api.views import clusters
+from shared.pipeline.api.views.parts import condition_of
 from shared.pipeline.checks import checks, conclusions, reading
 from shared.pipeline.worker import worker
 from simulation.actors.kinds import CHECKS
@@ -41,6 +43,10 @@ def what_a_check_found_is_never_taken_back(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(worker, "needs_check", lambda _: False)
 
 
+def the_api_shows_every_condition_as_true(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(clusters, "condition_of", lambda *given: {**condition_of(*given), "status": "True"})
+
+
 def _mutation(remove: Callable[[pytest.MonkeyPatch], None]) -> Mutation:
     return mutation(remove, CHECKS, "stale health", "lost work", "open status")
 
@@ -51,4 +57,5 @@ CHECK_MUTATIONS = (
     _mutation(a_cluster_that_turns_unhealthy_is_not_checked_again),
     _mutation(the_commit_of_an_unhealthy_cluster_is_not_reported),
     _mutation(what_a_check_found_is_never_taken_back),
+    _mutation(the_api_shows_every_condition_as_true),
 )

@@ -14,14 +14,24 @@ from localcloud.github.world.proposing_port import WorldProposing
 from shared.fleet.drift import policy
 from shared.fleet.drift.differences import drift_of
 from shared.fleet.manifests.cluster.drift import DriftAction
+from shared.fleet.resource_ids import ClusterId
 from shared.jobs import drift
 from shared.jobs.conditions import with_in_sync
 from shared.jobs.record import ClusterRecord
 from shared.jobs.transitions import apply_comparison
 from shared.jobs.transitions.acceptance import accept_retry
+from shared.pipeline.api.views import clusters as cluster_views
+from shared.pipeline.api.views import drift as drift_views
+from shared.pipeline.api.views.drift import _cluster, _field
+from shared.pipeline.api.views.parts import condition_of
 from shared.pipeline.planner import reporter
+from shared.pipeline.planner.reporter import report_again
 from shared.pipeline.proposals import cluster, proposals
-from shared.pipeline.sweep import clusters, conclusions, lists, verdicts
+from shared.pipeline.sweep import clusters, conclusions, lists, sweep, verdicts
+from shared.pipeline.sweep.lists import orphans_of
+from shared.ports import Ports
+from shared.ports.azure import DeleteCluster
+from shared.ports.state import Listing, Orphan
 from simulation.actors.approved_corrections import RULE
 from simulation.actors.drift import STATUS
 from simulation.actors.kinds import SWEEPS
@@ -136,6 +146,53 @@ def a_difference_that_lasts_leaves_the_commit_a_success(patch: pytest.MonkeyPatc
     patch.setattr(reporter, "lasting_since", lambda _: datetime.min.replace(tzinfo=UTC))
 
 
+def the_api_shows_no_fields(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(drift_views, "_cluster", lambda *given: {**_cluster(*given), "fields": []})
+
+
+def the_api_shows_no_values(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(drift_views, "_field", lambda *given: {**_field(*given), "git": "", "live": ""})
+
+
+def the_api_shows_another_value(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(drift_views, "_field", lambda *given: {**_field(*given), "live": given[0].git})
+
+
+def the_api_shows_every_condition_as_true(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(cluster_views, "condition_of", lambda *given: {**condition_of(*given), "status": "True"})
+
+
+def a_sweep_reports_no_orphan(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(sweep, "orphans_of", lambda *_: ())
+
+
+def an_orphan_that_is_gone_is_still_reported(patch: pytest.MonkeyPatch) -> None:
+    def kept(listed: Any, summaries: Any, before: Listing, *given: Any) -> tuple[Orphan, ...]:
+        return tuple({*orphans_of(listed, summaries, before, *given), *before.orphans})
+
+    patch.setattr(sweep, "orphans_of", kept)
+
+
+def a_sweep_deletes_orphans(patch: pytest.MonkeyPatch) -> None:
+    def deleted(*given: Any) -> tuple[Orphan, ...]:
+        found, ports = orphans_of(*given), given[-1]
+        for orphan in found:
+            _, _, subscription, _, group, *_, name = orphan.resource.split("/")
+            ports.azure.call(DeleteCluster(ClusterId(subscription, group, name), etag=None))
+        return found
+
+    patch.setattr(sweep, "orphans_of", deleted)
+
+
+def a_status_stays_red_when_all_is_well_again(patch: pytest.MonkeyPatch) -> None:
+    def report(commit: str, ports: Ports) -> None:
+        if any(summary.lost for summary in ports.state.summaries()):
+            report_again(commit, ports)
+
+    patch.setattr(sweep, "report_again", report)
+    patch.setattr(sweep, "request_report", lambda _: None)
+
+
 def _approval(remove: Callable[[pytest.MonkeyPatch], None]) -> Mutation:
     return mutation(remove, SWEEPS, RULE)
 
@@ -153,7 +210,7 @@ def a_proposal_keeps_the_values_with_which_it_was_opened(patch: pytest.MonkeyPat
 
 
 def _drift(remove: Callable[[pytest.MonkeyPatch], None], often: str = "") -> Mutation:
-    return mutation(remove, SWEEPS, "drift", often=often)
+    return mutation(remove, SWEEPS, "drift", "untrue", often=often)
 
 
 def _proposal(remove: Callable[[pytest.MonkeyPatch], None]) -> Mutation:
@@ -162,6 +219,10 @@ def _proposal(remove: Callable[[pytest.MonkeyPatch], None]) -> Mutation:
 
 def _mutation(remove: Callable[[pytest.MonkeyPatch], None]) -> Mutation:
     return mutation(remove, SWEEPS, "stale ready")
+
+
+def _view(remove: Callable[[pytest.MonkeyPatch], None]) -> Mutation:
+    return mutation(remove, SWEEPS, "untrue")
 
 
 SWEEP_MUTATIONS = (
@@ -189,4 +250,12 @@ SWEEP_MUTATIONS = (
     _proposal(drift_is_never_proposed),
     _proposal(a_proposal_is_never_closed),
     _proposal(a_proposal_keeps_the_values_with_which_it_was_opened),
+    mutation(a_sweep_reports_no_orphan, SWEEPS, "orphan"),
+    mutation(an_orphan_that_is_gone_is_still_reported, SWEEPS, "orphan"),
+    mutation(a_sweep_deletes_orphans, SWEEPS, "identity", "foreign write", "orphan"),
+    _mutation(a_status_stays_red_when_all_is_well_again),
+    _view(the_api_shows_no_fields),
+    _view(the_api_shows_no_values),
+    _view(the_api_shows_another_value),
+    _view(the_api_shows_every_condition_as_true),
 )
