@@ -38,7 +38,7 @@ class ShownAfterSweep:
     def compare(self, cloud: MemoryCloud, since: datetime) -> None:
         """Compare what is shown of every idle cluster of a fleet; ``since`` is the sweep's time.
 
-        Where a job has begun since, the next sweep may be the one that says whether the cluster is in sync.
+        Where a job has started since, the next sweep may be the one that says whether the cluster is in sync.
         """
         records = {record.name: record for record in cloud.state.clusters()}
         listed = {each["name"]: each for each in drift_view(cloud.ports, EVERYTHING)["clusters"]}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.azure_engine import key_of
@@ -91,13 +91,19 @@ class Sweeps(Upkeep):
         """Let people act, sweep, and check what is said; then let them undo what they can."""
         self._act()
         self._copy()
-        self._sweep_to_its_end()
+        since = self._sweep_to_its_end()
         self._all_is_said()
+        self._swept(since)
         self._start_again()
         self._orphans.remove()
-        self._sweep_to_its_end()
+        since = self._sweep_to_its_end()
         self._all_is_said()
-        sweep, given = self._sweep_to_its_end, (self._chance, self._loop, self._oracle, self._history)
+        self._swept(since)
+
+        def sweep() -> None:
+            self._swept(self._sweep_to_its_end())
+
+        given = self._chance, self._loop, self._oracle, self._history
         proposals = Proposals(self._chance, self._loop, self._everybody, self._replaced, sweep)
         proposals.check(())
         for actor in (Drift(*given, sweep, proposals), ApprovedCorrections(*given, sweep)):
@@ -125,12 +131,16 @@ class Sweeps(Upkeep):
             ):
                 self._status_is_so(cloud)
 
-    def _sweep_to_its_end(self) -> None:
-        """Sweep, and check what is shown then: of a second app by the rules of contests."""
+    def _sweep_to_its_end(self) -> datetime:
+        """Sweep, and return when the sweep began."""
         self._loop.run_until(self._loop.clock() + SETTLED)
         since = self._loop.clock()
         self._sweep()
         self._loop.run_until(self._loop.clock() + SWEEP, done=lambda: self._loop.idle)
+        return since
+
+    def _swept(self, since: datetime) -> None:
+        """Check what is shown after a sweep: of a second app by the rules of contests."""
         for operators in self._everybody:
             if operators.cloud in self._loop.clouds:
                 self._shown.compare(operators.cloud, since)

@@ -24,12 +24,12 @@ from shared.pipeline.api.views import clusters as cluster_views
 from shared.pipeline.api.views import drift as drift_views
 from shared.pipeline.api.views.drift import _cluster, _field
 from shared.pipeline.api.views.parts import condition_of
+from shared.pipeline.outbox import request_report
 from shared.pipeline.planner import reporter
-from shared.pipeline.planner.reporter import report_again
+from shared.pipeline.planner.reporter import reopen
 from shared.pipeline.proposals import cluster, proposals
 from shared.pipeline.sweep import clusters, conclusions, lists, sweep, verdicts
 from shared.pipeline.sweep.lists import orphans_of
-from shared.ports import Ports
 from shared.ports.azure import DeleteCluster
 from shared.ports.state import Listing, Orphan
 from simulation.actors.approved_corrections import RULE
@@ -105,8 +105,8 @@ def a_correction_is_repeated_indefinitely(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_cluster_that_differs_says_that_it_is_in_sync(patch: pytest.MonkeyPatch) -> None:
-    def in_sync(record: ClusterRecord, drift: Any, now: datetime) -> ClusterRecord:
-        return replace(with_in_sync(record, None, now), drift=drift)
+    def in_sync(record: ClusterRecord, drift: Any, now: datetime, **rest: Any) -> ClusterRecord:
+        return replace(with_in_sync(record, None, now, **rest), drift=drift)
 
     patch.setattr(apply_comparison, "with_in_sync", in_sync)
 
@@ -185,12 +185,15 @@ def a_sweep_deletes_orphans(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_status_stays_red_when_all_is_well_again(patch: pytest.MonkeyPatch) -> None:
-    def report(commit: str, ports: Ports) -> None:
-        if any(summary.lost for summary in ports.state.summaries()):
-            report_again(commit, ports)
+    def only_for_worse(report: Callable[..., None]) -> Callable[..., None]:
+        def reported(*given: Any) -> None:
+            if any(summary.lost for summary in given[-1].state.summaries()):
+                report(*given)
 
-    patch.setattr(sweep, "report_again", report)
-    patch.setattr(sweep, "request_report", lambda _: None)
+        return reported
+
+    patch.setattr(sweep, "request_report", only_for_worse(request_report))
+    patch.setattr(sweep, "reopen", only_for_worse(reopen))
 
 
 def _approval(remove: Callable[[pytest.MonkeyPatch], None]) -> Mutation:
@@ -226,7 +229,7 @@ def _view(remove: Callable[[pytest.MonkeyPatch], None]) -> Mutation:
 
 
 SWEEP_MUTATIONS = (
-    _mutation(a_sweep_concludes_nothing_of_single_clusters),
+    mutation(a_sweep_concludes_nothing_of_single_clusters, SWEEPS, "stale ready", "drift"),
     _mutation(a_sweep_concludes_nothing_from_lists),
     _mutation(what_a_sweep_found_is_never_taken_back),
     _mutation(a_stopped_cluster_is_no_finding),
@@ -239,7 +242,7 @@ SWEEP_MUTATIONS = (
     _drift(a_correction_writes_the_other_differences_too, "add tag"),
     _drift(a_correction_is_repeated_indefinitely),
     _drift(a_cluster_that_differs_says_that_it_is_in_sync),
-    _drift(a_deleted_node_pool_is_no_difference, "add-pool"),
+    mutation(a_deleted_node_pool_is_no_difference, SWEEPS, "drift", RULE, often="add-pool"),
     _drift(a_missing_cluster_is_never_created_again),
     _drift(a_missing_cluster_is_created_again_whatever_its_policy_says),
     mutation(a_difference_that_lasts_leaves_the_commit_a_success, SWEEPS, STATUS),
