@@ -41,7 +41,7 @@ from shared.jobs.transitions.lease import (
     keep_lease,
     names_moment,
 )
-from shared.logs import about
+from shared.logs import about, about_record
 from shared.pipeline import outbox
 from shared.pipeline.facts import store_deletion, store_fact
 from shared.pipeline.outbox import postpone_message, send_continuation, send_copy, send_later
@@ -94,6 +94,14 @@ def _handle_or_postpone(message: JobMessage, queue: JobQueue, ports: Ports) -> N
 
 def _handle(message: JobMessage, recipe: Recipe, ports: Ports) -> None:
     record = ports.state.cluster(message.cluster)
+    if record is None:
+        _act(None, message, recipe, ports)
+        return
+    with about_record(record):
+        _act(record, message, recipe, ports)
+
+
+def _act(record: ClusterRecord | None, message: JobMessage, recipe: Recipe, ports: Ports) -> None:
     if record is not None and not _may_run(record, recipe):
         log.info("%s: handed over to the queue of the recipe %s", record.name, record.job.recipe)
         send_continuation(record, ports)
@@ -134,8 +142,7 @@ def _run(record: ClusterRecord, ports: Ports) -> None:
     last_start = ports.elapsed() + INVOCATION_SECONDS - ports.config.lease_seconds
     follows = True
     while follows:
-        job = leased.record.job
-        with about(commit=leased.record.commit, step=job.step.name, attempt=job.attempts + 1):
+        with about_record(leased.record):
             follows = _run_step(leased, last_start, ports)
 
 
