@@ -18,6 +18,7 @@ An event may be written twice, and is never missing.
 from __future__ import annotations
 
 import logging
+from contextlib import nullcontext
 from dataclasses import replace
 
 from shared.jobs.failures.errors import ReconcileError, Retryable, Stale, Unexpected
@@ -78,30 +79,19 @@ def handle(message: JobMessage, queue: JobQueue, ports: Ports) -> None:
     continuation again.
     """
     with about(cluster=message.cluster, generation=message.generation):
-        _handle_or_postpone(message, queue, ports)
-
-
-def _handle_or_postpone(message: JobMessage, queue: JobQueue, ports: Ports) -> None:
-    try:
-        _handle(message, queue.recipe, ports)
-    except Retryable as error:
-        log.warning("%s: postponed: %s: %s", message.cluster, error.kind, error)
         try:
-            postpone_message(message, queue, POSTPONE_SECONDS, ports)
-        except Retryable as second:
-            log.warning("%s: left to the timer: %s: %s", message.cluster, second.kind, second)
+            record = ports.state.cluster(message.cluster)
+            with about_record(record) if record else nullcontext():
+                _handle(record, message, queue.recipe, ports)
+        except Retryable as error:
+            log.warning("%s: postponed: %s: %s", message.cluster, error.kind, error)
+            try:
+                postpone_message(message, queue, POSTPONE_SECONDS, ports)
+            except Retryable as second:
+                log.warning("%s: left to the timer: %s: %s", message.cluster, second.kind, second)
 
 
-def _handle(message: JobMessage, recipe: Recipe, ports: Ports) -> None:
-    record = ports.state.cluster(message.cluster)
-    if record is None:
-        _act(None, message, recipe, ports)
-        return
-    with about_record(record):
-        _act(record, message, recipe, ports)
-
-
-def _act(record: ClusterRecord | None, message: JobMessage, recipe: Recipe, ports: Ports) -> None:
+def _handle(record: ClusterRecord | None, message: JobMessage, recipe: Recipe, ports: Ports) -> None:
     if record is not None and not _may_run(record, recipe):
         log.info("%s: handed over to the queue of the recipe %s", record.name, record.job.recipe)
         send_continuation(record, ports)
