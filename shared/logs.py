@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from shared.jobs.record import ClusterRecord
 from shared.masking import Mask
 
 _CHATTY = (
@@ -30,12 +31,28 @@ _fields: ContextVar[Mapping[str, str]] = ContextVar("fields", default={})  # noq
 
 @contextmanager
 def about(**fields: object) -> Iterator[None]:
-    """Add to every log line meanwhile what it is about, by the names of ``FIELDS``."""
-    token = _fields.set({**_fields.get(), **{name: str(value) for name, value in fields.items()}})
+    """Add to every log line meanwhile what it is about, by the names of ``FIELDS``; "" is not known."""
+    known = {name: str(value) for name, value in fields.items() if value != ""}
+    token = _fields.set({**_fields.get(), **known})
     try:
         yield
     finally:
         _fields.reset(token)
+
+
+def about_record(record: ClusterRecord) -> AbstractContextManager[None]:
+    """Add to every log line meanwhile which cluster it is about, and at what its job is, or ended.
+
+    ``attempt`` is that of the step: of one that has ended the last, of any other the present or next one.
+    """
+    job = record.job
+    return about(
+        cluster=record.name,
+        commit=record.commit,
+        generation=record.generation,
+        step=job.step.name,
+        attempt=job.attempts + 1 if job.active else max(job.attempts, 1),
+    )
 
 
 def configure(mask: Mask, fleet: str = "") -> None:

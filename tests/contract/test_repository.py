@@ -80,17 +80,27 @@ def test_a_later_repository_of_the_same_name_has_another_id(tmp_path: Path) -> N
         assert later.create_repository("acme/fleet").id != first
 
 
-def test_the_authors_of_the_last_change_of_a_path(case: Case) -> None:
+def test_the_newest_changes_of_a_path_and_who_made_them(case: Case) -> None:
     operator = "operator@example.invalid"
-    case.git.commit({"clusters/a/cluster.yaml": b"1", "clusters/ab/x": b"1"}, author="Ada@example.com")
+
+    def newest(commit: str, path: str, most: int = 1) -> list[tuple[str, str]]:
+        changes = case.port.changes(commit, path, most)
+        assert {change.committer for change in changes} <= {operator}
+        return [(change.commit, change.author) for change in changes]
+
+    added = case.git.commit(
+        {"clusters/a/cluster.yaml": b"1", "clusters/ab/x": b"1"}, author="Ada@example.com"
+    )
     removed = case.git.commit({"clusters/a/cluster.yaml": None}, author="grace@example.com")
     later = case.git.commit({"README.md": b"1", "clusters/ab/x": b"2"}, author="joan@example.com")
-    assert case.port.authors(later, "clusters/a") == {"grace@example.com", operator}
-    assert case.port.authors(removed, "clusters/a") == {"grace@example.com", operator}
-    assert case.port.authors(removed, "clusters/ab") == {"ada@example.com", operator}
-    assert case.port.authors(later, "clusters/never") == frozenset()
+    by_ada, by_grace = (added, "ada@example.com"), (removed, "grace@example.com")
+    assert newest(later, "clusters/a") == newest(removed, "clusters/a") == [by_grace]
+    assert newest(removed, "clusters/ab") == [by_ada]
+    assert newest(later, "clusters/a", 5) == [by_grace, by_ada]
+    assert newest(later, "", 2) == [(later, "joan@example.com"), by_grace]
+    assert newest(later, "clusters/never") == []
     with pytest.raises(Dependency):
-        case.port.authors(UNKNOWN, "clusters/a")
+        newest(UNKNOWN, "clusters/a")
 
 
 def test_a_commit_descends_from_itself_and_from_what_came_before_it(case: Case) -> None:

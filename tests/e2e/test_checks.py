@@ -60,7 +60,8 @@ def test_flux_that_a_commit_breaks_or_somebody_deletes_is_shown_until_it_is_repa
         wait_for_flux(operator, api, "False")
         found = check(operator, "False")
         assert found["reason"] == "BuildFailed"
-        assert f"(since commit {commit[:8]}; ./platform was changed last by " in found["message"]
+        assert f"(Flux tried commit {commit[:8]} and applied " in found["message"]
+        assert f" last; since then {commit[:8]} by " in found["message"]
         assert "Kustomization flux-system" in failed_in_tree(operator)
         assert "FluxUnhealthy: the Kustomization" in operator.wait_for_status(commit, "failure")
         doing = operator.api.get("clusters/one/why")["doing"]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from localcloud.runtime.options import Options
 from tests.support import fleet_files
 from tests.support.arm_client import arm, path
+from tests.support.azure_ports import body
 from tests.support.fleet_operator import Operator
 from tests.support.local_cloud_start import Start
 
@@ -22,6 +23,18 @@ def findings(operator: Operator) -> Mapping[str, str]:
         for condition in cluster["conditions"]
         if condition["type"] == "Ready"
     }
+
+
+def refreshed(operator: Operator) -> list[str]:
+    """Return the names in the tags of the orphans that a whole sweep found which began afterwards."""
+    before = operator.api.get("clusters")["sweep"]["finishedAt"]
+    operator.api.refresh([])
+
+    def ended() -> bool:
+        return bool(operator.api.get("clusters")["sweep"]["finishedAt"] > before)
+
+    operator.wait(ended, "another sweep has ended")
+    return [orphan["cluster"] for orphan in operator.api.get("clusters")["sweep"]["orphans"]]
 
 
 def test_a_deleted_and_a_stopped_cluster_are_not_shown_as_ready_until_they_are(start: Start) -> None:
@@ -53,3 +66,14 @@ def test_a_deleted_and_a_stopped_cluster_are_not_shown_as_ready_until_they_are(s
     sweep = operator.api.get("clusters")["sweep"]
     assert (sweep["problems"], sweep["orphans"]) == ([], [])
     assert sweep["finishedAt"]
+    with arm(operator) as azure:
+        tags = azure.get(path("one")).json()["tags"] | {"roadstead-cluster": "ghost"}
+        group, _, _ = path("ghost").partition("/providers/")
+        answer = azure.put(f"{group}?api-version=2021-04-01", json={"location": "eastus"})
+        answer.raise_for_status()
+        azure.put(path("ghost"), json={**body(dnsPrefix="ghost"), "tags": tags}).raise_for_status()
+        assert [refreshed(operator) for _ in range(2)] == [["ghost"], ["ghost"]]
+        assert azure.get(path("ghost")).json()["properties"]["provisioningState"] == "Succeeded"
+    assert operator.accepted()["delete", "ghost"] == 0
+    assert operator.phases() == {"one": "Ready", "two": "Ready"}
+    assert operator.status(commit).startswith("success")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ from shared.jobs.failures.errors import Unavailable
 from shared.pipeline.api.acts.approval import approve
 from shared.pipeline.api.acts.other_approver import MOST, why_not
 from shared.pipeline.intake.accept import accept
+from shared.ports.github import Change
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, pushed
 from tests.support.replaced_ports import around
@@ -60,10 +62,10 @@ def test_an_author_who_hides_the_address_is_not_taken_for_somebody_else() -> Non
 def test_authors_that_cannot_be_read_approve_nothing() -> None:
     cloud, head = removed_by("ada@example.com")
 
-    def broken(*_: object) -> frozenset[str]:
+    def broken(*_: object) -> Sequence[Change]:
         raise Unavailable("GitHub did not answer")
 
-    around(cloud, "repository", authors=broken)
+    around(cloud, "repository", changes=broken)
     assert approve(head, REMOVAL, "grace", cloud.ports, addresses=GRACE).status == 502
     cloud.run()
     assert len(phases(cloud)) == 3

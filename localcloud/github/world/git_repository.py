@@ -36,6 +36,7 @@ from localcloud.github.world.repository_history import (
 )
 from shared.jobs.failures.errors import Dependency, InvalidManifest, Unavailable
 from shared.ports import BranchHead, Clock, CommitStatus, TreeEntry
+from shared.ports.github import Change
 
 MAX_ID = 1 << 31
 MAX_PULL_COMMITS = 250
@@ -104,13 +105,13 @@ class GitRepository:
         """Return whether a commit comes after another, or is it."""
         return bool(_SHA.match(earlier)) and merge_base(self.path, commit, earlier) == earlier
 
-    def authors(self, commit: str, path: str) -> frozenset[str]:
-        """Return the addresses of who wrote and committed the last change of a path."""
+    def changes(self, commit: str, path: str, most: int) -> Sequence[Change]:
+        """Return the newest commits that changed something at or below a path."""
         if self.read(f"{commit}^{{commit}}") is None:
             raise Dependency(f"no commit {commit}")
-        found = [self.read(sha) for sha in rev_list(self.path, commit, limit=1, paths=[path])]
-        commits = [parse_commit(each) for each in found if each]
-        return frozenset(p.email.lower() for each in commits for p in (each.author, each.committer))
+        shas = rev_list(self.path, commit, limit=most, paths=[path] if path else [])
+        commits = [parse_commit(each) for each in map(self.read, shas) if each]
+        return [Change(each.sha, each.author.email.lower(), each.committer.email.lower()) for each in commits]
 
     def tree(self, commit: str) -> Sequence[TreeEntry]:
         """Return every file at a commit; raise Unavailable when trees are truncated."""

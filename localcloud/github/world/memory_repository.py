@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 
 from localcloud.common.clock import system_clock
 from localcloud.github.world.branches import ChangedFile
@@ -14,6 +15,7 @@ from localcloud.github.world.pull_requests import Pulls
 from shared.fleet.resolve.repository_layout import blob_id
 from shared.jobs.failures.errors import Dependency, InvalidManifest, Unavailable
 from shared.ports import BranchHead, Clock, CommitStatus, TreeEntry
+from shared.ports.github import Change
 
 _SHA = re.compile(r"[0-9a-f]{40}\Z")
 _SUBMODULE = "160000"
@@ -181,18 +183,20 @@ class MemoryRepository:
         """Return whether a commit comes after another, or is it."""
         return earlier in self._line(commit)
 
-    def authors(self, commit: str, path: str) -> frozenset[str]:
-        """Return the addresses of who wrote and committed the last change of a path."""
+    def changes(self, commit: str, path: str, most: int) -> Sequence[Change]:
+        """Return the newest commits that changed something at or below a path."""
         if commit not in self._trees:
             raise Dependency(f"no commit {commit}")
-        for each in self._first_line(commit):
-            if self._below(each, path) != self._below(self._parents.get(each, ""), path):
-                return frozenset({self._authors.get(each, _OPERATOR).lower(), _OPERATOR})
-        return frozenset()
+        found = (
+            Change(each, self._authors.get(each, _OPERATOR).lower(), _OPERATOR)
+            for each in self._first_line(commit)
+            if self._below(each, path) != self._below(self._parents.get(each, ""), path)
+        )
+        return [*islice(found, most)]
 
     def _below(self, commit: str, path: str) -> dict[str, TreeEntry]:
         tree = self._trees.get(commit, {})
-        return {name: entry for name, entry in tree.items() if f"{name}/".startswith(f"{path}/")}
+        return {name: e for name, e in tree.items() if not path or f"{name}/".startswith(f"{path}/")}
 
     def tree(self, commit: str) -> Sequence[TreeEntry]:
         """Return every file at a commit."""

@@ -28,6 +28,7 @@ from shared.adapters.github.pulls import GitHubPullRequests
 from shared.fleet.resolve.repository_layout import blob_id
 from shared.jobs.failures.errors import Dependency, Unavailable
 from shared.ports import BranchHead, CommitStatus, TreeEntry
+from shared.ports.github import Change
 
 _PLAIN_MODES = ("100644", "100755")
 _COMPARISONS = 1000
@@ -78,13 +79,12 @@ class GitHubRepository:
             comparison = json_call(api, "GET", f"{api.url}/compare/{earlier}...{commit}", query=page)
             return str(comparison["status"])
 
-    def authors(self, commit: str, path: str) -> frozenset[str]:
-        """Return the addresses of who wrote and committed the last change of a path; raise Dependency."""
-        newest = {"sha": commit, "path": path, "per_page": 1}
+    def changes(self, commit: str, path: str, most: int) -> Sequence[Change]:
+        """Return the newest commits that changed something at or below a path; raise Dependency."""
+        newest = {"sha": commit, "per_page": most} | ({"path": path} if path else {})
         with self._client.calling(f"no commit {commit}", absent=(404, 409, 422)) as api:
             found = json_call(api, "GET", f"{api.url}/commits", query=newest)
-            people = [entry["commit"][role] for entry in found for role in ("author", "committer")]
-            return frozenset(str(person["email"]).lower() for person in people if person)
+            return [_change(entry) for entry in found]
 
     def tree(self, commit: str) -> Sequence[TreeEntry]:
         """Return every file at a commit; raise Unavailable when GitHub truncated the response."""
@@ -151,6 +151,12 @@ def end_of_token(header: str) -> datetime | None:
         return datetime.strptime(header.replace(" UTC", " +0000"), "%Y-%m-%d %H:%M:%S %z")
     except ValueError:
         return None
+
+
+def _change(entry: Any) -> Change:
+    people = [entry["commit"][role] or {"email": ""} for role in ("author", "committer")]
+    author, committer = (str(person["email"]).lower() for person in people)
+    return Change(str(entry["sha"]), author, committer)
 
 
 def _tree_entry(item: Mapping[str, Any]) -> TreeEntry:

@@ -28,15 +28,16 @@ _DEFINITION = "CustomResourceDefinition"
 class Fault:
     """An object that is not as it should be: why in one word, and a sentence without its subject.
 
-    ``revision`` is what Flux tried to apply, "" where no new revision failed; ``path`` is where that has the
-    manifests, "" for the root and where it is unknown. ``since`` is the time that the object shows, None for
-    none.
+    ``revision`` is what Flux tried to apply, "" where no new revision failed, and ``applied`` what it applied
+    last, "" for nothing; ``path`` is where that has the manifests, "" for the root and where it is unknown.
+    ``since`` is the time that the object shows, None for none.
     """
 
     ref: ObjectRef
     reason: str
     message: str
     revision: str = ""
+    applied: str = ""
     path: str = ""
     since: datetime | None = None
 
@@ -135,7 +136,7 @@ def _flux_fault(live: Json, now: datetime) -> Fault | None:
         tried, applied = status.get("lastAttemptedRevision"), status.get("lastAppliedRevision")
         revision = str(tried) if tried and tried != applied else ""
         message, path = f"{reason}: {message_of(ready)}", str(spec.get("path") or "")
-        return Fault(ref, reason, message, revision, path, since)
+        return Fault(ref, reason, message, revision, str(applied or ""), path, since)
     if now - since <= PATIENCE:
         return None
     return Fault(ref, reason, f"{reason} since {since:%H:%M} UTC: {message_of(ready)}", since=since)

@@ -15,10 +15,11 @@ from datetime import timedelta
 from shared.fleet.resolve.repository_layout import Files, cluster_paths, shared_paths
 from shared.jobs.failures.errors import ReconcileError, Stale
 from shared.jobs.record import ClusterRecord
+from shared.logs import about
 from shared.pipeline.outbox import request_checks
 from shared.pipeline.repository.commit_reader import read_files
 from shared.pipeline.worker.steps.flux.verify import pulls_the_fleet
-from shared.ports import Ports
+from shared.ports import FleetRecord, Ports
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +36,11 @@ def check_changed_paths(ports: Ports) -> None:
     fleet = ports.state.fleet()
     if fleet.planning or fleet.commit in ("", fleet.flux_checked):
         return
+    with about(commit=fleet.commit):
+        _check_changed(fleet, ports)
+
+
+def _check_changed(fleet: FleetRecord, ports: Ports) -> None:
     plan_record = ports.state.plan(fleet.commit)
     age = ports.clock() - plan_record.at if plan_record else timedelta()
     if age < SETTLED:

@@ -18,6 +18,7 @@ from shared.jobs.messages import CheckMessage
 from shared.jobs.outcomes import Done, Retry
 from shared.jobs.rate_limits import AKS_OTHER
 from shared.jobs.record import ClusterRecord, of_health
+from shared.logs import about_record
 from shared.pipeline.checks.conclusions import conclude, findings, unknown
 from shared.pipeline.checks.reading import read
 from shared.pipeline.checks.windows import has_windows, read_windows
@@ -68,8 +69,10 @@ def _handle(message: CheckMessage, ports: Ports) -> None:
         if not record.idle:
             if record.job.active:
                 request_next_check(record, ports, message.at)
-        elif not _affordable(record, waiting, limiter) or not _check(record, message, limiter, ports):
-            waiting.append(record)
+            continue
+        with about_record(record):
+            if not _affordable(record, waiting, limiter) or not _check(record, message, limiter, ports):
+                waiting.append(record)
     if waiting:
         _postpone(waiting, message, ports)
 
@@ -82,7 +85,8 @@ def _postpone(waiting: list[ClusterRecord], message: CheckMessage, ports: Ports)
         request_rest(rest, ports, WAIT_SECONDS)
         return
     for record in waiting:
-        log.info("%s is left to the next check: there was no token for it", record.name)
+        with about_record(record):
+            log.info("%s is left to the next check: there was no token for it", record.name)
         request_next_check(record, ports, message.at)
 
 

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
 from shared.fleet.drift.differences import Difference
 from shared.fleet.kubernetes.api_server import ApiServer
-from shared.fleet.kubernetes.flux_readiness import commit_of
 from shared.fleet.kubernetes.health import Fault
 from shared.fleet.kubernetes.inside import Inside
-from shared.jobs.failures.errors import ReconcileError, Stale
+from shared.jobs.failures.errors import Stale
 from shared.jobs.health import HEALTHY, Finding, HealthCondition, checked, outcome_of
 from shared.jobs.messages import CheckMessage
 from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.events import events_between
 from shared.jobs.transitions.apply_outcome import apply_outcome
+from shared.pipeline.checks.commits_behind import commits_behind
 from shared.pipeline.checks.reading import Reading
 from shared.pipeline.checks.windows import with_windows
 from shared.pipeline.facts import store_fact
 from shared.pipeline.outbox import request_next_check, request_status_again
 from shared.pipeline.sweep.conclusions import written_beside
-from shared.pipeline.worker.steps.flux.verify import pulls_the_fleet
 from shared.ports import Ports
-
-log = logging.getLogger(__name__)
 
 
 def unknown(why: str) -> Sequence[Finding]:
@@ -50,23 +46,9 @@ def _finding(
     if not faults:
         return Finding(kind, True, HEALTHY, healthy)
     more = f"; and {len(faults) - 1} more" if len(faults) > 1 else ""
-    return Finding(kind, False, faults[0].reason, f"{faults[0]}{_cause(faults[0], record, ports)}{more}")
-
-
-def _cause(fault: Fault, record: ClusterRecord, ports: Ports) -> str:
-    """Return the commit that Flux cannot apply, and who wrote it where that is a commit of the fleet."""
-    commit = commit_of(fault.revision)
-    if not commit:
-        return ""
-    by = ""
-    if pulls_the_fleet(record, ports.config):
-        try:
-            authors = ports.repository.authors(commit, fault.path.removeprefix("./"))
-        except ReconcileError as error:
-            log.info("who changed %s is not known: %s: %s", fault.path, error.kind, error)
-            authors = frozenset()
-        by = f"; {fault.path} was changed last by {' and '.join(sorted(authors))}" if authors else ""
-    return f" (since commit {commit[:8]}{by})"
+    return Finding(
+        kind, False, faults[0].reason, f"{faults[0]}{commits_behind(faults[0], record, ports)}{more}"
+    )
 
 
 def conclude(

@@ -11,6 +11,7 @@ import logging
 from shared.jobs.failures.errors import Retryable
 from shared.jobs.messages import PlanRequest
 from shared.jobs.reporting.measurements import WEBHOOKS, Measurement, Span
+from shared.logs import about
 from shared.pipeline.http_result import HttpResult, rejected
 from shared.pipeline.intake.webhook import Delivery, Ignored, PullChanged, Pushed, Refused, Reviewed
 from shared.pipeline.outbox import request_plan, request_preview, request_proposals, request_review
@@ -38,6 +39,11 @@ def _accepted(delivery: Delivery, ports: Ports) -> HttpResult:
         return rejected(delivery.status, delivery.reason)
     if isinstance(delivery, Ignored):
         return HttpResult(200, {"ignored": delivery.reason})
+    with about(commit=delivery.head if isinstance(delivery, PullChanged) else delivery.commit):
+        return _accepted_once(delivery, ports)
+
+
+def _accepted_once(delivery: Pushed | PullChanged | Reviewed, ports: Ports) -> HttpResult:
     try:
         ignored = _ignored(delivery, ports)
     except Retryable as error:

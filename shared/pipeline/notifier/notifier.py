@@ -17,6 +17,7 @@ from shared.jobs.failures.errors import ReconcileError, Retryable, TooLarge
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import PlanRequest
 from shared.jobs.record import ClusterRecord, Phase
+from shared.logs import about
 from shared.notices import announced as remembered
 from shared.notices import deliveries
 from shared.notices.announced import Announced
@@ -129,6 +130,8 @@ def _tell(route: Route, known: Announced, end: float, ports: Ports) -> Announced
         try:
             known = _deliver(route, message, known, ports)
         except ReconcileError as error:
+            with about(**_subject(message)):
+                log.warning("the channel %s does not deliver: %s: %s", route.name, error.kind, error)
             return _save(_failed(route, error, known, ports), ports)
         known = deliveries.delivered(known, route.name, message.facts, ports.clock(), first=n == 0)
         known = _save(known, ports)
@@ -151,8 +154,15 @@ def _deliver(route: Route, message: Outgoing, known: Announced, ports: Ports) ->
     return known
 
 
+def _subject(message: Outgoing) -> Mapping[str, str]:
+    """Return the one cluster, and the one commit, that a message is about, as far as there is only one."""
+    facts = [fact for group in message.groups for fact in group.facts]
+    clusters = {fact.subject if fact.of_cluster else "" for fact in facts}
+    found = {"cluster": clusters, "commit": {fact.commit for fact in facts}}
+    return {name: each for name, some in found.items() if len(some) == 1 for each in some}
+
+
 def _failed(route: Route, error: ReconcileError, known: Announced, ports: Ports) -> Announced:
-    log.warning("the channel %s does not deliver: %s: %s", route.name, error.kind, error)
     wait = error.retry_after if isinstance(error, Retryable) else None
     described = (error.kind, str(error)[:300])
     return deliveries.failed(known, route.name, described, ports.clock(), wait=wait, jitter=ports.random())

@@ -29,6 +29,7 @@ from shared.jobs.reporting.events import accepted_event
 from shared.jobs.small_changes import small_change
 from shared.jobs.starts import starting, starts
 from shared.jobs.transitions.acceptance import accept_change, accept_delete, accept_new, accept_retry
+from shared.logs import about_record
 from shared.pipeline.outbox import send_continuations
 from shared.pipeline.repository.commit_reader import PlanInputs
 from shared.ports import FleetRecord, Handover, PlanRecord, Ports
@@ -135,11 +136,7 @@ def _try_to_start(
 ) -> _Started:
     """Start the job of an item, but for its message."""
     at = later.get(item.cluster)
-    try:
-        return _start(item, plan_record, item.cluster in small, at, inputs, fleet, ports)
-    except TooLarge as error:
-        log.error("%s: %s", item.cluster, error)  # noqa: TRY400 - it is a manifest's problem
-        return _Started(_not_storable(item, error), None)
+    return _start(item, plan_record, item.cluster in small, at, inputs, fleet, ports)
 
 
 def _not_storable(item: Item, error: TooLarge) -> Item:
@@ -222,6 +219,10 @@ def _start(
             if ports.state.fleet().etag != fleet.etag:
                 raise Stale("another planner has started") from None
             continue
+        except TooLarge as error:
+            with about_record(accepted):
+                log.error("%s: %s", item.cluster, error)  # noqa: TRY400 - it is a manifest's problem
+            return _Started(_not_storable(item, error), None)
         restored = record is not None and record.deleting and not saved.deleting
         approved = _approved_by(saved, plan_record.approval)
         ports.state.append([accepted_event(saved, approved, restored=restored)])

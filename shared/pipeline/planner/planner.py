@@ -66,6 +66,11 @@ def handle(request: PlanRequest, ports: Ports) -> None:
     time, so that a short fault would dead-letter it. The copy is sent before the message is completed, so the
     request is not lost. Raise Retryable when it cannot be postponed, or was postponed too often.
     """
+    with about(commit=request.commit):
+        _handle_or_postpone(request, ports)
+
+
+def _handle_or_postpone(request: PlanRequest, ports: Ports) -> None:
     try:
         _handle(request, ports)
     except Retryable as error:
@@ -131,8 +136,16 @@ def _plan_read(request: PlanRequest, read: BranchRead, fleet: FleetRecord, ports
     new, known = read is not fleet.last_read, fleet
     if new:
         known = replace(with_read(fleet, read), source=source_of(read.head, ports), other_source=None)
-    head = read.head.commit
-    confirmation = needs_confirmation(request, read.head, fleet, is_descendant=partial(_is_descendant, ports))
+    with about(commit=read.head.commit):
+        return _plan_shown(request, read.head, known, fleet, ports, new=new)
+
+
+def _plan_shown(
+    request: PlanRequest, read: BranchHead, known: FleetRecord, fleet: FleetRecord, ports: Ports, *, new: bool
+) -> bool:
+    """Plan a head unless it is to be confirmed first, or is planned already; ``known`` has a ``new`` read."""
+    head = read.commit
+    confirmation = needs_confirmation(request, read, fleet, is_descendant=partial(_is_descendant, ports))
     if confirmation is not None:
         _confirm(request, confirmation, known, ports, new=new)
         return False
@@ -141,7 +154,7 @@ def _plan_read(request: PlanRequest, read: BranchRead, fleet: FleetRecord, ports
         # A push that restored this head counts as its plan: an earlier push is stale from now on. A push of
         # another commit does not: it would make those of the same second wait.
         restored = request.commit == head and announced_after(request, fleet)
-        read_at = read.head.at if restored else fleet.head_read_at
+        read_at = read.at if restored else fleet.head_read_at
         planned = replace(known, problem=None, waiting="", head_read_at=read_at)
         if fleet != planned:
             ports.state.save_fleet(planned)
@@ -150,8 +163,7 @@ def _plan_read(request: PlanRequest, read: BranchRead, fleet: FleetRecord, ports
         return False
     began, result = ports.clock(), Unexpected.__name__
     try:
-        with about(commit=head):
-            result = _plan(request, read.head, known, ports)
+        result = _plan(request, read, known, ports)
     except ReconcileError as error:
         result = error.kind
         report_failed_plan(head, error, ports)

@@ -22,6 +22,7 @@ from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.job import FARTHEST
 from shared.jobs.messages import PlanRequest
 from shared.jobs.reporting.summary import ClusterSummary
+from shared.logs import about
 from shared.pipeline.outbox import (
     REPORT_SECONDS,
     request_notifications,
@@ -83,7 +84,9 @@ def report_open_plans(ports: Ports) -> None:
             continue
         pause = interval(now - plan_record.at, len(clusters))
         due = replace(plan_record, not_before=now + pause if position == 0 else None)
-        if not _report(due, clusters, fleet.commit, ports, last_time=position >= OPEN_PLANS):
+        with about(commit=plan_record.plan.commit):
+            answered = _report(due, clusters, fleet.commit, ports, last_time=position >= OPEN_PLANS)
+        if not answered:
             return
 
 

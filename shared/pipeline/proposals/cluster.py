@@ -19,6 +19,7 @@ from shared.fleet.json_tree import Json
 from shared.fleet.resolve.repository_layout import cluster_path
 from shared.jobs.drift import DriftedField, digest_of_proposal, drift_from
 from shared.jobs.record import ClusterRecord
+from shared.logs import about_record
 from shared.pipeline.proposals.head import Head
 from shared.pipeline.proposals.remembered import branch_of, proposable, seen, value_of, wanted, with_commit
 from shared.pipeline.proposals.texts import OVER, commit_message, over_text, pull_text
@@ -78,7 +79,8 @@ def settle(proposal: Proposal, digest: str, *, room: bool, head: Head, ports: Po
     drift = drift_from(decided, record.drift, now)
     found = proposable(record.drift, drift) if record.drift and drift else None
     if found is None or digest_of_proposal(record.drift) != digest:
-        log.info("%s: Azure shows something else than the last sweep saw", record.name)
+        with about_record(record):
+            log.info("%s: Azure shows something else than the last sweep saw", record.name)
         return
     _propose(turn, *found, decided, _Live(record, owner, existing))
 

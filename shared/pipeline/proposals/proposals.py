@@ -13,6 +13,7 @@ from dataclasses import replace
 from shared.jobs.failures.errors import ReconcileError, Retryable, Stale, Terminal, Unauthorized
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import PlanRequest
+from shared.logs import about
 from shared.pipeline.outbox import request_proposals
 from shared.pipeline.proposals.cluster import NoRoom, settle
 from shared.pipeline.proposals.head import Head
@@ -76,9 +77,11 @@ def _all(pull: int, ports: Ports) -> str:
             waiting += 1
             continue
         except Stale:
-            log.info("%s: its proposal was written meanwhile", name)
+            with about(cluster=name):
+                log.info("%s: its proposal was written meanwhile", name)
         except Terminal as error:
-            log.warning("%s: nothing is proposed: %s: %s", name, error.kind, error)
+            with about(cluster=name):
+                log.warning("%s: nothing is proposed: %s: %s", name, error.kind, error)
             saved = ports.state.proposal(name) or Proposal(name)
             ports.state.save_proposal(replace(saved, digest=digest, problem=f"{error.kind}: {error}"))
         known = {key: each for key, each in known.items() if key != name}

@@ -23,12 +23,15 @@ from shared.jobs.reporting.events import events_between
 from shared.jobs.reporting.measurements import DEAD_LETTERS, Measurement
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.jobs.transitions.lease import names_moment
+from shared.logs import about, about_record
 from shared.pipeline import outbox
 from shared.pipeline.facts import store_dead_letter, store_fact
 from shared.pipeline.outbox import send_copy
 from shared.ports import DeadLetter, Ports
 
 log = logging.getLogger(__name__)
+
+_Message = JobMessage | CheckMessage | PlanRequest
 
 MAX_BYTES = 32 * 1024
 MAX_CHARACTERS = 500
@@ -55,9 +58,18 @@ class ReceivedDeadLetter:
 
 def handle_dead_letter(received: ReceivedDeadLetter, ports: Ports) -> None:
     """Handle a dead letter; raise Retryable when the state or a queue does not answer."""
-    log.error("the queue %s gave up the message %s: %s", received.queue, received.id, received.cause)
+    message = _parsed(received)
+    record = ports.state.cluster(message.cluster) if isinstance(message, JobMessage) else None
+    with about_record(record) if record else about(commit=_commit_of(message)):
+        log.error("the queue %s gave up the message %s: %s", received.queue, received.id, received.cause)
+        _report(message, record, received, ports)
+
+
+def _report(
+    message: _Message | None, record: ClusterRecord | None, received: ReceivedDeadLetter, ports: Ports
+) -> None:
     try:
-        handled = _handle(received, ports)
+        handled = _handle(message, record, received, ports)
     except Retryable:
         raise
     except Exception:  # raising here would bring the message back indefinitely
@@ -70,11 +82,15 @@ def handle_dead_letter(received: ReceivedDeadLetter, ports: Ports) -> None:
         store_dead_letter(letter, ports)
 
 
-def _handle(received: ReceivedDeadLetter, ports: Ports) -> bool:
-    """Act on a message by its kind; return whether the message need not be saved."""
-    message = _parsed(received)
+def _handle(
+    message: _Message | None, record: ClusterRecord | None, received: ReceivedDeadLetter, ports: Ports
+) -> bool:
+    """Act on a message by its kind; return whether the message need not be saved.
+
+    ``record`` is that of a job's message, None where there is none.
+    """
     if isinstance(message, JobMessage):
-        _fail_job(message, received, ports)
+        _fail_job(message, record, received, ports)
         return True
     if isinstance(message, CheckMessage):
         for name in message.clusters:  # the next check of the fleet reads those that are healthy so far
@@ -89,9 +105,14 @@ def _handle(received: ReceivedDeadLetter, ports: Ports) -> bool:
     return False
 
 
-def _parsed(received: ReceivedDeadLetter) -> JobMessage | CheckMessage | PlanRequest | None:
+def _commit_of(message: _Message | None) -> str:
+    """Return the commit that a message is about, "" for none."""
+    return message.commit or message.head if isinstance(message, PlanRequest) else ""
+
+
+def _parsed(received: ReceivedDeadLetter) -> _Message | None:
     """Return the message of a queue, None when its body is not one."""
-    read: Mapping[str, Callable[[bytes], JobMessage | CheckMessage | PlanRequest]] = {
+    read: Mapping[str, Callable[[bytes], _Message]] = {
         **dict.fromkeys(JobQueue, message_of_worker),
         **dict.fromkeys(("plans", "previews"), PlanRequest.model_validate_json),
     }
@@ -101,9 +122,10 @@ def _parsed(received: ReceivedDeadLetter) -> JobMessage | CheckMessage | PlanReq
         return None
 
 
-def _fail_job(message: JobMessage, received: ReceivedDeadLetter, ports: Ports) -> None:
+def _fail_job(
+    message: JobMessage, record: ClusterRecord | None, received: ReceivedDeadLetter, ports: Ports
+) -> None:
     while True:
-        record = ports.state.cluster(message.cluster)
         if record is None or not record.job.active or not names_moment(message, record):
             log.info("%s: the dead letter is of another moment of the record", message.cluster)
             return
@@ -118,6 +140,7 @@ def _fail_job(message: JobMessage, received: ReceivedDeadLetter, ports: Ports) -
         try:
             ports.state.save(after)
         except Stale:
+            record = ports.state.cluster(message.cluster)
             continue
         outbox.request_report(ports)
         return

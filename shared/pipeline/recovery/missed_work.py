@@ -14,6 +14,7 @@ from shared.jobs.job import JobQueue
 from shared.jobs.messages import Found, PlanRequest
 from shared.jobs.reporting.measurements import of_plan, of_queues
 from shared.jobs.transitions.lease import overdue, served_until
+from shared.logs import about, about_record
 from shared.pipeline import outbox
 from shared.pipeline.outbox import request_notifications, request_plan, send_overdue
 from shared.pipeline.repository.branch_source import is_own
@@ -58,7 +59,8 @@ def request_missing_plan(read: BranchHead, found_by: FoundBy, ports: Ports) -> b
         return False
     if head == fleet.planning and known and _makes_progress(fleet, ports.clock()):
         return False
-    log.warning("commit %s was not planned, or not to the end; planning it now", head[:8])
+    with about(commit=head):
+        log.warning("commit %s was not planned, or not to the end; planning it now", head[:8])
     new = bool(fleet.commit) and not (fleet.problem or fleet.waiting or fleet.planning)
     every = 60 if found_by is FoundBy.TIMER else 1
     slot = int(ports.clock().timestamp() // every)
@@ -112,9 +114,9 @@ def resend_overdue(ports: Ports) -> int:
         times = overdue(record, now=now, grace=grace, served=served[record.job.queue])
         if times:
             late += 1
-            log.warning(
-                "%s: its continuation is overdue since %s; sending it again", record.name, record.job.due(now)
-            )
+            with about_record(record):
+                due = record.job.due(now)
+                log.warning("%s: its continuation is overdue since %s; sending it again", record.name, due)
             send_overdue(record, times, ports)
     open_plans = ports.state.open_plans()
     if any(not plan_record.settled or plan_record.writing for plan_record in open_plans):

@@ -10,6 +10,7 @@ from shared.jobs.at_rest import is_at_rest
 from shared.jobs.failures.errors import ClusterMissing, ReconcileError, Retryable
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import SweepPart
+from shared.logs import about_record
 from shared.pipeline.outbox import request_sweep
 from shared.pipeline.sweep.activity import ActivityLog
 from shared.pipeline.sweep.conclusions import conclude
@@ -73,7 +74,8 @@ def check(part: SweepPart, attempt: int, end: float, sources: Sources, ports: Po
         except ReconcileError as error:
             if retry(rest, error, attempt, ports):
                 break
-            log.warning("%s cannot be read: %s: %s", name, error.kind, error)
+            with about_record(record):
+                log.warning("%s cannot be read: %s: %s", name, error.kind, error)
             continue
         if existing is None and not part.absent and record.finding != ClusterMissing.__name__:
             absent.append(name)

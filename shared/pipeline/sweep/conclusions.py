@@ -31,6 +31,7 @@ from shared.jobs.reporting.events import (
 from shared.jobs.transitions.acceptance import accept_retry
 from shared.jobs.transitions.apply_comparison import apply_comparison, apply_finding, start_correction
 from shared.jobs.transitions.apply_outcome import apply_outcome
+from shared.logs import about_record
 from shared.pipeline.facts import store_fact
 from shared.pipeline.outbox import MAX_SKEW, request_next_check, request_proposals, send_continuation
 from shared.pipeline.sweep.activity import ActivityLog
@@ -72,6 +73,13 @@ def conclude(
     Return whether the cluster is not Ready any more, or not in sync with git, or is so again. A record that
     somebody else writes meanwhile is left to them, and to the next sweep.
     """
+    with about_record(record):
+        return _conclude(record, existing, sources, activity, ports)
+
+
+def _conclude(
+    record: ClusterRecord, existing: Json | None, sources: Sources, activity: ActivityLog, ports: Ports
+) -> bool:
     owner, now = StepContext.of(record, ports).owner, ports.clock()
     found, concluded, events = (
         verdict(existing, owner, unfinished=is_unfinished(record)),

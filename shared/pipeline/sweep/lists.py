@@ -11,6 +11,7 @@ from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId, SubscriptionId
 from shared.jobs.failures.errors import ReconcileError
 from shared.jobs.reporting.summary import ClusterSummary
+from shared.logs import about
 from shared.pipeline.sweep.activity import ActivityLog
 from shared.pipeline.sweep.conclusions import conclude_from_list
 from shared.pipeline.sweep.sources import Sources
@@ -116,7 +117,8 @@ def orphans_of(
         new = Orphan(str(existing["id"]), name, installation_in(existing), now)
         found.append(earlier.get(place, new))
         if place not in earlier:
-            log.warning("%s has this fleet's tags, and no record has it", existing["id"])
+            with about(cluster=name):
+                log.warning("%s has this fleet's tags, and no record has it", existing["id"])
     return tuple(found)
 
 
@@ -129,5 +131,6 @@ def _is_unknown(name: str, existing: Json, ports: Ports) -> bool:
     try:
         return ports.azure.call(GetCluster(ClusterId(subscription, group, azure_name))) is not None
     except (RateLimited, ReconcileError) as error:
-        log.warning("%s is left to the next sweep: %s", existing["id"], error)
+        with about(cluster=name):
+            log.warning("%s is left to the next sweep: %s", existing["id"], error)
         return False

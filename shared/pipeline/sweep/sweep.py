@@ -18,6 +18,7 @@ from shared.jobs.failures.errors import ReconcileError, Retryable, Stale
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import PlanRequest, SweepPart
 from shared.jobs.reporting.summary import ClusterSummary, summary_of
+from shared.logs import about_record
 from shared.pipeline.outbox import request_proposals, request_report, request_sweep
 from shared.pipeline.planner.reporter import reopen
 from shared.pipeline.sweep.activity import ActivityLog
@@ -158,7 +159,8 @@ def _with_places(summaries: Sequence[ClusterSummary], ports: Ports) -> Sequence[
             try:
                 ports.state.save(record)
             except Stale:
-                log.info("%s: its record was written meanwhile", record.name)
+                with about_record(record):
+                    log.info("%s: its record was written meanwhile", record.name)
     return [found.get(summary.name, summary) for summary in summaries]
 
 

@@ -18,6 +18,7 @@ An event may be written twice, and is never missing.
 from __future__ import annotations
 
 import logging
+from contextlib import nullcontext
 from dataclasses import replace
 
 from shared.jobs.failures.errors import ReconcileError, Retryable, Stale, Unexpected
@@ -41,7 +42,7 @@ from shared.jobs.transitions.lease import (
     keep_lease,
     names_moment,
 )
-from shared.logs import about
+from shared.logs import about, about_record
 from shared.pipeline import outbox
 from shared.pipeline.facts import store_deletion, store_fact
 from shared.pipeline.outbox import postpone_message, send_continuation, send_copy, send_later
@@ -78,22 +79,19 @@ def handle(message: JobMessage, queue: JobQueue, ports: Ports) -> None:
     continuation again.
     """
     with about(cluster=message.cluster, generation=message.generation):
-        _handle_or_postpone(message, queue, ports)
-
-
-def _handle_or_postpone(message: JobMessage, queue: JobQueue, ports: Ports) -> None:
-    try:
-        _handle(message, queue.recipe, ports)
-    except Retryable as error:
-        log.warning("%s: postponed: %s: %s", message.cluster, error.kind, error)
         try:
-            postpone_message(message, queue, POSTPONE_SECONDS, ports)
-        except Retryable as second:
-            log.warning("%s: left to the timer: %s: %s", message.cluster, second.kind, second)
+            record = ports.state.cluster(message.cluster)
+            with about_record(record) if record else nullcontext():
+                _handle(record, message, queue.recipe, ports)
+        except Retryable as error:
+            log.warning("%s: postponed: %s: %s", message.cluster, error.kind, error)
+            try:
+                postpone_message(message, queue, POSTPONE_SECONDS, ports)
+            except Retryable as second:
+                log.warning("%s: left to the timer: %s: %s", message.cluster, second.kind, second)
 
 
-def _handle(message: JobMessage, recipe: Recipe, ports: Ports) -> None:
-    record = ports.state.cluster(message.cluster)
+def _handle(record: ClusterRecord | None, message: JobMessage, recipe: Recipe, ports: Ports) -> None:
     if record is not None and not _may_run(record, recipe):
         log.info("%s: handed over to the queue of the recipe %s", record.name, record.job.recipe)
         send_continuation(record, ports)
@@ -134,8 +132,7 @@ def _run(record: ClusterRecord, ports: Ports) -> None:
     last_start = ports.elapsed() + INVOCATION_SECONDS - ports.config.lease_seconds
     follows = True
     while follows:
-        job = leased.record.job
-        with about(commit=leased.record.commit, step=job.step.name, attempt=job.attempts + 1):
+        with about_record(leased.record):
             follows = _run_step(leased, last_start, ports)
 
 

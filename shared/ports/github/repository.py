@@ -56,6 +56,23 @@ class BranchHead:
     credential_expires: datetime | None = field(default=None, compare=False)
 
 
+@dataclass(frozen=True)
+class Change:
+    """A commit that changed something, and the addresses of its author and its committer, in lower case.
+
+    Git takes an address as its author states it; "" for none.
+    """
+
+    commit: str
+    author: str
+    committer: str
+
+    @property
+    def people(self) -> frozenset[str]:
+        """Who wrote and committed it."""
+        return frozenset(filter(None, (self.author, self.committer)))
+
+
 class Repository(Protocol):
     """The fleet repository."""
 
@@ -70,11 +87,10 @@ class Repository(Protocol):
         """
         ...
 
-    def authors(self, commit: str, path: str) -> frozenset[str]:
-        """Return the e-mail addresses, in lower case, of who wrote and committed the last change of a path.
+    def changes(self, commit: str, path: str, most: int) -> Sequence[Change]:
+        """Return the newest commits, up to this one, that changed something at or below a path, newest first.
 
-        That is the newest commit, up to this one, that changed something at or below the path; nobody if none
-        did. Git takes an address as its author states it. Raise Dependency for an unknown commit.
+        "" is the path of everything; ``most`` is at most 100. Raise Dependency for an unknown commit.
         """
         ...
 

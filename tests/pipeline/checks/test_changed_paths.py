@@ -54,7 +54,7 @@ def test_a_commit_that_flux_cannot_apply_is_found_within_minutes() -> None:
     found = record(cloud).condition(HealthCondition.FLUX)
     assert found is not None
     assert (found.status, found.reason) == (False, "BuildFailed")
-    assert f"since commit {commit[:8]}" in found.message
+    assert f"Flux tried commit {commit[:8]} and applied " in found.message
 
 
 def test_a_commit_is_compared_once_and_not_before_flux_had_the_time() -> None:

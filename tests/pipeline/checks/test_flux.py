@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.kubernetes.flux_objects import KUSTOMIZATION, NAMESPACE, SOURCE
 from shared.fleet.resource_ids import ObjectRef
+from shared.jobs.failures.errors import Unavailable
 from shared.jobs.record import Phase
 from shared.pipeline.api.acts.replay import replay
 from shared.pipeline.api.views.clusters import cluster_detail
 from shared.pipeline.api.views.parts import iso
 from shared.pipeline.api.views.why import why_view
+from shared.pipeline.checks.commits_behind import MOST, described
+from shared.ports.github import Change
 from tests.support.checks import check, condition, pass_time
 from tests.support.one_cluster import advice, api, files, ready, record
 from tests.support.pipeline_runs import phases, push, status
+from tests.support.replaced_ports import around
 from tests.support.sweeps import ready_condition, sweep
 
 BROKEN = {"platform/broken.yaml": b"kind: [unfinished"}
@@ -43,8 +48,70 @@ def test_a_commit_that_breaks_flux_is_named_with_who_changed_the_path() -> None:
     found = condition(record(cloud))
     assert (found.status, found.reason) == (False, "BuildFailed")
     assert found.message.startswith("the Kustomization flux-system in flux-system: BuildFailed: ")
-    assert f"(since commit {commit[:8]}; ./platform was changed last by {AUTHOR})" in found.message
+    assert f" last; since then {commit[:8]} by {AUTHOR} has changed ./platform)" in found.message
     assert found.observed_generation == 1
+
+
+def committed(cloud: MemoryCloud, path: str, content: bytes, author: str) -> str:
+    """Commit a file, which Flux fetches by itself."""
+    return cloud.repository.commit({path: content}, author=f"{author}@example.com")
+
+
+def broken_by(cloud: MemoryCloud) -> str:
+    """Return what a check says of the commits behind Flux that is broken."""
+    check(cloud)
+    found = condition(record(cloud))
+    assert (found.status, found.reason) == (False, "BuildFailed")
+    _, _, text = found.message.partition(" (Flux tried commit")
+    return f" (Flux tried commit{text.partition(')')[0]})"
+
+
+def test_an_unrelated_commit_after_the_one_that_breaks_flux_is_not_named_as_the_cause() -> None:
+    cloud = ready()
+    applied = cloud.repository.head("main")
+    bad = committed(cloud, "platform/broken.yaml", b"kind: [unfinished", "ann")
+    other = committed(cloud, "docs/x.md", b"hello", "bob")
+    tried = f"Flux tried commit {other[:8]} and applied {applied[:8]} last"
+    assert broken_by(cloud) == f" ({tried}; since then {bad[:8]} by ann@example.com has changed ./platform)"
+
+
+def test_who_changes_the_path_afterwards_is_not_named_alone() -> None:
+    cloud = ready()
+    applied = cloud.repository.head("main")
+    bad = committed(cloud, "platform/broken.yaml", b"kind: [unfinished", "ann")
+    check(cloud)
+    other = committed(cloud, "platform/harmless.yaml", b"# nothing", "bob")
+    tried = f"Flux tried commit {other[:8]} and applied {applied[:8]} last"
+    both = f"{other[:8]} by bob@example.com, {bad[:8]} by ann@example.com"
+    several = "since then 2 commits have changed ./platform, and any may be the cause"
+    assert broken_by(cloud) == f" ({tried}; {several}; newest first: {both})"
+
+
+def test_a_history_that_cannot_be_read_names_no_cause() -> None:
+    cloud = ready()
+    bad = committed(cloud, "platform/broken.yaml", b"kind: [unfinished", "ann")
+
+    def away(*_: object) -> Sequence[Change]:
+        raise Unavailable("GitHub did not answer")
+
+    around(cloud, "repository", changes=away)
+    assert broken_by(cloud) == f" (Flux tried commit {bad[:8]})"
+
+
+def change(number: int) -> Change:
+    return Change(f"{number:040x}", f"a{number}@example.com", "")
+
+
+def test_what_was_applied_is_never_named_and_a_long_list_is_not_given_as_a_whole() -> None:
+    changes = [change(number) for number in range(5)]
+    text = described(changes, changes[1:], "c0ffee", "./platform")
+    assert text.endswith(f"since then {changes[0].commit[:8]} by a0@example.com has changed ./platform")
+    assert described(changes, changes, "c0ffee", "./").endswith("; nothing in ./ has changed since")
+    assert "since then 5 commits have changed ./ " not in described(changes, [], "c0ffee", "./")
+    assert described(changes, [], "c0ffee", "./").endswith(" by a2@example.com, ...")
+    assert "since then at least 30 commits" in described([*map(change, range(MOST))], [], "c0ffee", "./")
+    assert described(changes, [], "", "./").startswith("; ./ was changed last by 00000000 by a0@")
+    assert described([], [], "", "./") == ""
 
 
 def test_flux_may_be_broken_for_a_while_before_the_cluster_is_no_longer_ready() -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId, GroupId
+from shared.notices.kinds import Kind
 from shared.pipeline.api.views.clusters import fleet_view
 from shared.ports.azure import PutCluster, PutGroup
 from tests.support.azure_ports import body
-from tests.support.one_cluster import ONE, SUBSCRIPTION, cluster, ready
-from tests.support.pipeline_runs import accepted
+from tests.support.notices import notifying
+from tests.support.notified import ALL, kinds
+from tests.support.one_cluster import ONE, SUBSCRIPTION, cluster, files, ready
+from tests.support.pipeline_runs import accepted, push
 from tests.support.sweeps import delete_by_hand, sweep
 
 GHOST = ClusterId(SUBSCRIPTION, "rg-old", "ghost")
@@ -41,6 +44,27 @@ def test_an_orphan_is_reported_and_not_touched() -> None:
     assert [orphan["resource"] for orphan in shown["orphans"]] == [GHOST.resource]
     assert accepted(cloud)["delete", "ghost"] == 0
     assert GHOST in cloud.azure.ids()
+
+
+def test_an_orphan_that_a_sweep_finds_is_notified_once_with_what_to_do_and_so_is_its_end() -> None:
+    cloud = ready()
+    push(cloud, notifying(files(), ALL))
+    cloud.run()
+    cloud.channels.delivered.clear()
+    create_ghost(cloud)
+    sweep(cloud)
+    cloud.run(900)
+    assert kinds(cloud, "all") == [(Kind.ORPHAN, GHOST.resource, False)]
+    (message,) = cloud.channels.delivered["all"]
+    for part in (GHOST.resource, "its tags name the cluster ghost", "`roadstead import`"):
+        assert part in message.text
+    sweep(cloud)
+    cloud.run(900)
+    assert len(kinds(cloud, "all")) == 1, "it is still there, which is no news"
+    delete_by_hand(cloud, GHOST)
+    sweep(cloud)
+    cloud.run(900)
+    assert kinds(cloud, "all")[1:] == [(Kind.ORPHAN, GHOST.resource, True)]
 
 
 def test_an_orphan_that_somebody_deletes_is_no_longer_reported() -> None:

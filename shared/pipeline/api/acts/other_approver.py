@@ -27,10 +27,10 @@ def refused_by_authors(
         return rejected(409, f"with APPROVAL_BY_OTHERS an approval has at most {MOST} deletes; remove fewer")
     for name in deletes:
         try:
-            authors = ports.repository.authors(commit, f"{CLUSTERS}/{name}")
+            changes = ports.repository.changes(commit, f"{CLUSTERS}/{name}", 1)
         except ReconcileError as error:
             return rejected(502, f"the authors of the removal of {name} could not be read: {error}")
-        problem = why_not(name, addresses, authors)
+        problem = why_not(name, addresses, changes[0].people if changes else frozenset())
         if problem:
             return rejected(403, problem)
     return None
