@@ -123,7 +123,7 @@ def a_missing_cluster_is_never_created_again(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_missing_cluster_is_created_again_whatever_its_policy_says(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ClusterRecord, "recreated", property(lambda record: record.finding == "ClusterMissing"))
+    patch.setattr(ClusterRecord, "_policy_recreates", True)
 
 
 def a_commit_creates_a_missing_cluster_again(patch: pytest.MonkeyPatch) -> None:
@@ -244,7 +244,13 @@ SWEEP_MUTATIONS = (
     _drift(a_cluster_that_differs_says_that_it_is_in_sync),
     mutation(a_deleted_node_pool_is_no_difference, SWEEPS, "drift", RULE, often="add-pool"),
     _drift(a_missing_cluster_is_never_created_again),
-    _drift(a_missing_cluster_is_created_again_whatever_its_policy_says),
+    mutation(
+        a_missing_cluster_is_created_again_whatever_its_policy_says,
+        SWEEPS,
+        "drift",
+        "untrue",
+        "unasked creation",
+    ),
     mutation(a_difference_that_lasts_leaves_the_commit_a_success, SWEEPS, STATUS),
     mutation(a_commit_creates_a_missing_cluster_again, SWEEPS, "unasked creation"),
     _approval(what_needs_an_approval_is_corrected_without_one),
