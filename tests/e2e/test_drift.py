@@ -102,4 +102,4 @@ def test_drift_is_found_by_the_next_refresh_and_reported_corrected_or_ignored(
         operator.api.replay("reported")
         operator.wait(lambda: drifted(operator, "reported") == own, "the values of git are written")
         assert apps(azure, "reported") == 1
-    assert operator.status(commit).startswith("success")
+        operator.wait(lambda: operator.status(commit).startswith("success"), "the commit is a success again")

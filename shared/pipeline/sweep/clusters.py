@@ -16,6 +16,7 @@ from shared.pipeline.sweep.activity import ActivityLog
 from shared.pipeline.sweep.conclusions import conclude
 from shared.pipeline.sweep.sources import Sources
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
+from shared.pipeline.worker.steps.azure_state import busy
 from shared.ports import Ports
 from shared.ports.azure import GetCluster
 
@@ -25,6 +26,8 @@ ATTEMPTS = 4
 """How often a list or a cluster is read when that fails; then the next sweep reads it."""
 EARLY_SECONDS = 5.0
 """How much longer a part waits that came before its tokens: the clocks of two instances differ by seconds."""
+BUSY_SECONDS = 15.0
+"""After so long, and then twice as long, a cluster is read again that Azure was changing when asked about."""
 TOGETHER = 200
 """How many clusters one message names."""
 
@@ -50,13 +53,15 @@ class Checked:
 def check(part: SweepPart, attempt: int, end: float, sources: Sources, ports: Ports) -> Checked:
     """Read clusters one by one, and conclude what is so of each.
 
-    A cluster that does not exist is read a second time, some seconds later. The rest continues in another
-    message from ``end`` on, by the clock that measures ages, or when a token of the rate limits is missing.
+    A cluster that does not exist is read a second time, some seconds later, and so is one that Azure is
+    changing, where an operator asks. The rest continues in another message from ``end`` on, by the clock that
+    measures ages, or when a token of the rate limits is missing.
     """
     limiter = RateLimiter(None, ports, part.reservations)
     activity = ActivityLog(ports, {each.subscription: each for each in ports.state.sweep().listings})
     absent: list[str] = []
     lacking: list[str] = []
+    changing: list[str] = []
     changed = False
     for position, name in enumerate(part.clusters):
         rest = part.model_copy(update={"clusters": part.clusters[position:], "reservations": {}})
@@ -82,10 +87,16 @@ def check(part: SweepPart, attempt: int, end: float, sources: Sources, ports: Po
             continue
         if existing is not None and part.subscription:
             lacking.append(name)
+        if existing is not None and busy(existing["properties"]) and not part.subscription:
+            changing.append(name)
         changed = conclude(record, existing, sources, activity, ports) or changed
     if absent:
         again = {"clusters": tuple(absent), "absent": True, "reservations": {}}
         request_sweep(part.model_copy(update=again), ports, after=ports.config.lag_seconds)
+    if changing and attempt + 1 < ATTEMPTS:
+        again = {"clusters": tuple(changing), "reservations": {}}
+        after = BUSY_SECONDS * 2**attempt
+        request_sweep(part.model_copy(update=again), ports, after=after, attempt=attempt + 1)
     return Checked(lacking, changed)
 
 

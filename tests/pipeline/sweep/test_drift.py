@@ -13,12 +13,13 @@ from shared.jobs.outcomes import Fail
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
 from shared.jobs.transitions.apply_outcome import apply_outcome
+from shared.pipeline.api.acts.refresh import refresh
 from shared.pipeline.api.acts.replay import replay
 from shared.pipeline.outbox import request_whole_sweep
 from tests.support.one_cluster import ONE, advice, cluster, files, pool, pools, ready, record, suspended
 from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.replaced_ports import calls_of
-from tests.support.sweeps import change_pool_by_hand, drifted, handle, sweep, tag_by_hand
+from tests.support.sweeps import LATER, change_pool_by_hand, drifted, handle, sweep, tag_by_hand
 
 
 def in_sync(cloud: MemoryCloud) -> tuple[bool | None, str]:
@@ -61,6 +62,17 @@ def test_a_refresh_right_after_a_job_or_another_refresh_finds_what_was_changed_m
         request_whole_sweep(cloud.ports)
         cloud.run(seconds=30)
         assert drifted(record(cloud)) == {"nodePools[apps].count": ("2", str(count))}
+
+
+def test_a_refresh_of_a_cluster_that_azure_is_changing_is_repeated_until_that_has_ended() -> None:
+    cloud = ready(pool())
+    cloud.clock.advance(LATER)
+    live = cloud.azure.peek(ONE)
+    assert live is not None
+    cloud.azure.patch_cluster(ONE, {"tags": {**live["tags"], "own": "x"}})
+    assert refresh(["one"], "ann", cloud.ports).status == 202
+    cloud.run(120)
+    assert drifted(record(cloud)) == {"tags.own": ("", '"x"')}
 
 
 def test_a_refresh_asked_of_an_instance_whose_clock_is_behind_is_not_one_with_a_refresh_that_has_begun() -> (
