@@ -55,11 +55,16 @@ class Throttling:
         self._refusals = {key: refusal for key, refusal in self._refusals.items() if key[0] != fleet}
 
     def after_event(self, actor: Actor) -> None:
-        """Note the end of a step: its refusals are known, unless a fault prevented it from saving them."""
+        """Note the end of a step: its refusals are known, unless a fault prevented it from saving them.
+
+        A step with a wrong clock may have taken those that its app knew for over, and saved that.
+        """
+        if actor.jumped and actor.cloud is not None:
+            self.forget(_app(actor.cloud))
         for key, refusal in [*self._refusals.items()]:
             if refusal.actor is not actor or refusal.known_since is not None:
                 continue
-            if actor.faulty or actor.jumped:
+            if actor.faulty:
                 del self._refusals[key]
             else:
                 refusal.known_since = self._loop.clock()

@@ -95,6 +95,12 @@ def test_a_continuation_that_a_wrong_clock_has_scheduled_is_overdue_each_time() 
     assert 0 < first < second
 
 
+def test_a_continuation_that_waits_for_a_lease_is_not_overdue_whatever_a_wrong_clock_has_written() -> None:
+    far = record(at=later(30 * 86_400), delay=Delay.WAIT, lease=Lease("other", later(20)))
+    assert overdue(far, now=NOW, grace=180) == 0
+    assert overdue(far, now=later(21), grace=180) > 0
+
+
 def test_a_leased_record_is_left_to_its_worker_until_the_lease_ends() -> None:
     leased = record(lease=Lease("other", later(20)))
     assert isinstance(decide(leased, job_message(leased)), NotYet)

@@ -121,12 +121,13 @@ def overdue(record: ClusterRecord, *, now: datetime, grace: float, served: datet
     1 after ``grace`` seconds, and one more each time the lateness doubles. A message that was due later than
     those that are ``served`` now waits in a backlog: it is not lost, and a copy would only make others wait.
     """
-    if not record.job.active:
+    due = record.job.due(now)
+    if not record.job.active or due > now:
         return 0
     if record.job.next_run.at > now + FARTHEST:  # a wrong clock: its message may come in years
         return 1 + int(now.timestamp() // grace)
-    late = (now - record.job.due(now)).total_seconds()
-    waits = served is not None and record.job.due(now) > served - timedelta(seconds=grace)
+    late = (now - due).total_seconds()
+    waits = served is not None and due > served - timedelta(seconds=grace)
     if late < grace or (waits and late < LONGEST_BACKLOG):
         return 0
     return 1 + int(math.log2(late / grace))
