@@ -79,10 +79,12 @@ class Proposals:
         record, operators = cloud.state.cluster(name), self._operators.get(cloud)
         if record is None or not _is_quiet(record) or operators is None or (cloud, name) in self._pushed:
             return
-        wanted = operators.now.clusters.get(name)
-        valid = wanted is not None and not (wanted.invalid or wanted.large or operators.now.invalid)
         shown = {field.path for field in record.drift.fields} if record.drift else set()
-        if not valid or seen.field not in shown or cloud.ports.config.fleet in self._replaced:
+        if (
+            not _is_carried_out(operators, name)
+            or seen.field not in shown
+            or cloud.ports.config.fleet in self._replaced
+        ):
             return
         pulls = [pull for each, pull in self._open(cloud) if each == name]
         if len(pulls) != 1:
@@ -144,6 +146,8 @@ class Proposals:
         record = cloud.state.cluster(name)
         if record is None or not _is_quiet(record) or record.drift is None:
             return
+        if not _is_carried_out(self._operators[cloud], name):
+            return
         left = [field.path for field in record.drift.fields if field.action == "propose"]
         if left:
             raise RuleViolated(RULE, f"pull request {pull.number} is merged, and {left[0]} of {name} differs")
@@ -157,6 +161,12 @@ class Proposals:
         for pull in cloud.repository.pulls.listed(base=config.branch):
             if pull.head.startswith(start):
                 yield pull.head.removeprefix(start), pull
+
+
+def _is_carried_out(operators: Operators, name: str) -> bool:
+    """Return whether the newest commit has a manifest of a cluster that can be carried out."""
+    wanted = operators.now.clusters.get(name)
+    return wanted is not None and not (wanted.invalid or wanted.large or operators.now.invalid)
 
 
 def _is_quiet(record: ClusterRecord) -> bool:
