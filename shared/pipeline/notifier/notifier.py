@@ -57,10 +57,14 @@ def handle(request: PlanRequest, ports: Ports) -> None:
 
 
 def _handle(ports: Ports) -> None:
-    end, fleet = ports.elapsed() + SECONDS, ports.state.fleet()
+    end = ports.elapsed() + SECONDS
+    before = (
+        ports.state.announced()
+    )  # first: its version is checked, so that no older plan is compared with it
+    fleet = ports.state.fleet()
     if not fleet.routes:
         return
-    known, more = _take(fleet, ports)
+    known, more = _take(before, fleet, ports)
     for route in fleet.routes:
         if ports.elapsed() > end:
             break
@@ -71,9 +75,9 @@ def _handle(ports: Ports) -> None:
         request_notifications(ports, after=max(0.0, (moment - now).total_seconds()))
 
 
-def _take(fleet: FleetRecord, ports: Ports) -> tuple[Announced, bool]:
+def _take(before: Announced, fleet: FleetRecord, ports: Ports) -> tuple[Announced, bool]:
     """Take what happened and what is wrong now; return it as saved, and whether more is stored."""
-    before, now = ports.state.announced(), ports.clock()
+    now = ports.clock()
     stored = ports.state.notices(AT_ONCE)
     known = remembered.take(before, stored, fleet.routes, now)
     if fleet.at is not None and fleet.at != before.plan_at:

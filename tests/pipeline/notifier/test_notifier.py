@@ -16,13 +16,14 @@ from shared.notices.kinds import Kind
 from shared.notices.notice import Notice
 from shared.pipeline.api.acts.approval import approve
 from shared.pipeline.api.acts.replay import replay
+from shared.pipeline.notifier.notifier import handle
 from shared.pipeline.recovery.missed_work import wake_notifier
 from shared.ports.masked import masked
 from tests.support.notices import storm
 from tests.support.notified import ALL, OPS, kinds, notified_fleet, titles, with_failures
 from tests.support.one_cluster import ONE
 from tests.support.pipeline_runs import phases, push
-from tests.support.replaced_ports import around, fails_once
+from tests.support.replaced_ports import around, fails_once, frozen, plan_at_once
 from tests.support.sweeps import delete_by_hand, sweep
 
 NOTIFY = PlanRequest(kind="notify")
@@ -74,6 +75,23 @@ def test_deletes_that_wait_for_an_approval_are_told_and_the_approval_ends_it(int
     assert (Kind.REFUSED, "2 clusters", True) in told
     assert told.count((Kind.APPROVED, commit[:8], False)) == 1
     assert {(Kind.DELETED, "one", False), (Kind.DELETED, "two", False)} <= set(told)
+
+
+@pytest.mark.parametrize("method", ["announced", "fleet"])
+def test_a_notifier_that_stands_still_does_not_end_what_a_newer_plan_has_begun(method: str) -> None:
+    cloud = MemoryCloud()
+    push(cloud, notified_fleet("one", "two", "three", routes=(ALL,)))
+    cloud.run()
+
+    def meanwhile() -> None:
+        plan_at_once(cloud, cloud.repository.push(notified_fleet("three", routes=(ALL,))))
+        handle(NOTIFY, cloud.ports)
+
+    frozen(cloud, "state", method, meanwhile)
+    handle(NOTIFY, cloud.ports)
+    cloud.run()
+    told = kinds(cloud, "all")
+    assert [over for kind, _, over in told if kind is Kind.REFUSED] == [False]
 
 
 def test_an_approval_is_told_also_when_the_next_commit_is_planned_before_the_notifier_looks() -> None:
