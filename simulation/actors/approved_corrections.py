@@ -6,30 +6,25 @@ the policy corrects and somebody approved exactly that, and nowhere else.
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from enum import StrEnum
 
-from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.api.acts.approve_correction import approve_correction
+from simulation.actors.by_hand import ByHand
 from simulation.desired_state import CORRECTED
-from simulation.event_loop import Actor, EventLoop
-from simulation.history import AzureHistory
-from simulation.oracle import POOL_TAG, Oracle, is_going
+from simulation.event_loop import Actor
+from simulation.oracle import POOL_TAG, is_going
 from simulation.rule import RuleViolated
 
 RULE = "unapproved correction"
 ROUNDS = 2
-OPERATION = timedelta(minutes=20)
-"""By then an operation of Azure has ended."""
 POOL = "byhand"
 PATH = f"nodePools[{POOL}]"
 
@@ -52,20 +47,8 @@ class Waiting:
     answer: Answer
 
 
-class ApprovedCorrections:
+class ApprovedCorrections(ByHand):
     """Creates such pools, answers, and checks what a sweep does; ``acts`` counts the pools."""
-
-    def __init__(
-        self,
-        chance: random.Random,
-        loop: EventLoop,
-        oracle: Oracle,
-        history: AzureHistory,
-        sweep: Callable[[], None],
-    ) -> None:
-        self._chance, self._loop, self._oracle = chance, loop, oracle
-        self._history, self._sweep = history, sweep
-        self.acts = 0
 
     def check(self) -> None:
         """Create pools by hand several times; only what was approved is deleted."""
@@ -96,32 +79,24 @@ class ApprovedCorrections:
     def _create(self, cloud: MemoryCloud, record: ClusterRecord) -> list[Waiting]:
         """Create a pool with the tags of the first one, where its cluster is Ready."""
         cluster = key_of(record.desired.id)
-        live = self._oracle.live(cluster)
-        fleet = cloud.ports.config.fleet
+        live = self._owned(cloud, record)
         ready = record.phase is Phase.READY and not record.job.active
-        if not ready or live is None or is_going(live) or live["tags"].get("roadstead-fleet") != fleet:
+        if not ready or live is None:
             return []
         first = live["properties"]["agentPoolProfiles"][0]
         kept = {key: first[key] for key in ("vmSize", "type", "osType") if key in first}
         tags = {**(first.get("tags") or {}), POOL_TAG: POOL}
         body = {**kept, "mode": "User", "count": 1, "tags": tags}
-        with suppress(ArmError), self._by_hand(cluster):
+        with self._changing(cluster):
             cloud.azure.put_pool(cluster, POOL, {"properties": body})
             return [Waiting(cloud, cluster, self._chance.choice([*Answer]))]
         return []
 
     @contextmanager
-    def _by_hand(self, cluster: ClusterId) -> Iterator[None]:
-        """Change a cluster as a person does."""
-        self._history.disturb(cluster)
+    def _changing(self, cluster: ClusterId) -> Iterator[None]:
         self._loop.log("somebody changes the pool %s of %s by hand", POOL, cluster.name)
-        with self._loop.as_actor(Actor(self._loop.clock())):
+        with super()._changing(cluster):
             yield
-
-    def _after_operations(self) -> None:
-        """Let Azure's operations end, and a sweep after them."""
-        self._loop.run_until(self._loop.clock() + OPERATION)
-        self._sweep()
 
     def _is_shown_and_exists(self, one: Waiting) -> None:
         record = one.cloud.state.cluster(one.cluster.name)
@@ -161,7 +136,7 @@ class ApprovedCorrections:
 
     def _scale(self, one: Waiting) -> None:
         if self._exists(one):
-            with suppress(ArmError), self._by_hand(one.cluster):
+            with self._changing(one.cluster):
                 one.cloud.azure.interventions.scale(one.cluster, POOL, 2)
 
     def _was_deleted_if_approved(self, one: Waiting) -> None:
@@ -182,5 +157,5 @@ class ApprovedCorrections:
 
     def _remove(self, one: Waiting) -> None:
         if self._exists(one):
-            with suppress(ArmError), self._by_hand(one.cluster):
+            with self._changing(one.cluster):
                 one.cloud.azure.delete_pool(one.cluster, POOL)

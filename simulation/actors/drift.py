@@ -10,20 +10,19 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
-from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import ClusterMissing
 from shared.jobs.record import ClusterRecord, Phase
+from simulation.actors.by_hand import ByHand
 from simulation.actors.proposals import Proposals, Seen
 from simulation.desired_state import CORRECTED, EXEMPT, PROPOSED, RECREATED
-from simulation.event_loop import Actor, EventLoop
+from simulation.event_loop import EventLoop
 from simulation.history import AzureHistory
 from simulation.oracle import Oracle, is_going, serves
 from simulation.rule import RuleViolated
@@ -31,8 +30,6 @@ from simulation.rule import RuleViolated
 RULE, STATUS = "drift", "status of drift"
 ROUNDS, MOST = 5, 3
 """How often a field is changed by hand, and how often it is corrected at most."""
-OPERATION = timedelta(minutes=20)
-"""By then an operation of Azure has ended."""
 LASTING = timedelta(minutes=45)
 """By then a difference has lasted (30 minutes) and was reported."""
 BY_HAND = "by-hand"
@@ -65,7 +62,7 @@ class Change:
         return "corrected" if self.name in CORRECTED and self.field != f"tags.{BY_HAND}" else "reported"
 
 
-class Drift:
+class Drift(ByHand):
     """Changes clusters by hand and checks what a sweep does about each; ``acts`` counts the changes."""
 
     def __init__(
@@ -77,13 +74,11 @@ class Drift:
         sweep: Callable[[], None],
         proposals: Proposals,
     ) -> None:
+        super().__init__(chance, loop, oracle, history, sweep)
         self._proposals = proposals
-        self._chance, self._loop, self._oracle, self._sweep = chance, loop, oracle, sweep
-        self._history = history
         self._before: dict[tuple[MemoryCloud, ClusterId, str], object] = {}
         self._again: dict[ClusterId, tuple[int, tuple[str, ...]]] = {}
         """Of each cluster the generation, and the fields that are changed again and again."""
-        self.acts = 0
 
     def check(self) -> None:
         """Change clusters by hand several times; a sweep finds each change, and does what the policy says."""
@@ -95,8 +90,7 @@ class Drift:
                 for change in self._change(cloud, record)
             ]
             self.acts += len(changes)
-            self._loop.run_until(self._loop.clock() + OPERATION)
-            self._sweep()
+            self._after_operations()
             for change in changes:
                 self._is_as_the_policy_says(change)
             proposed = [change for change in changes if change.name in PROPOSED and _has_value(change)]
@@ -140,14 +134,9 @@ class Drift:
     def _change(self, cloud: MemoryCloud, record: ClusterRecord) -> list[Change]:
         """Change a field or two of a cluster that is Ready or suspended."""
         cluster = key_of(record.desired.id)
-        live = self._oracle.live(cluster)
+        live = self._owned(cloud, record)
         idle = record.phase is Phase.SUSPENDED or (record.phase is Phase.READY and not record.job.active)
-        if (
-            not idle
-            or live is None
-            or is_going(live)
-            or live["tags"].get("roadstead-fleet") != cloud.ports.config.fleet
-        ):
+        if not idle or live is None:
             return []
         fields = [f"tags.{BY_HAND}", *(["tags.cost"] if record.document["spec"]["tags"].get("cost") else [])]
         fields += ["count", *_pools(live)]
@@ -159,7 +148,7 @@ class Drift:
             self._again[cluster] = record.generation, again
         changes: list[Change] = []
         for field in again:
-            with suppress(ArmError), self._loop.as_actor(Actor(self._loop.clock())):
+            with self._changing(cluster):
                 changes.append(self._changed(cloud, cluster, record, field))
         return changes
 
@@ -188,7 +177,6 @@ class Drift:
         return Change(cloud, cluster, record.name, path, wanted, changed, bool(record.desired.adopt))
 
     def _write(self, cloud: MemoryCloud, cluster: ClusterId, live: Json, field: str, value: object) -> None:
-        self._history.disturb(cluster)
         if field == THE_CLUSTER:
             cloud.azure.delete_cluster(cluster)
         elif _is_pool(field):
@@ -246,10 +234,9 @@ class Drift:
         for (cloud, cluster, field), value in self._before.items():
             live = self._oracle.live(cluster)
             if live is not None and not is_going(live) and value_of(live, field) != value:
-                with suppress(ArmError), self._loop.as_actor(Actor(self._loop.clock())):
+                with self._changing(cluster):
                     self._write(cloud, cluster, live, field, value)
-        self._loop.run_until(self._loop.clock() + OPERATION)
-        self._sweep()
+        self._after_operations()
         for (cloud, cluster, field), value in self._before.items():
             record, live = cloud.state.cluster(cluster.name), self._oracle.live(cluster)
             if record is None or record.drift is None or live is None or record.phase is not Phase.READY:
