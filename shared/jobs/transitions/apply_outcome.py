@@ -147,7 +147,7 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
             remaining = remaining_after(record.drift, record.job.left, same_generation=again)
             windows = tuple(each for each in record.windows if each.path in record.job.left)
             record = replace(record, verified=outcome.verified, windows=windows)
-            record = with_in_sync(record, remaining, now, compared=bool(outcome.verified.digest))
+            record = with_in_sync(record, remaining, now, compared=outcome.in_sync)
         running = outcome.running or record.running
         record = replace(record, observed_generation=record.generation, running=running)
         record = replace(record, removed_keys={}, recreating=False)

@@ -154,6 +154,19 @@ def test_an_exempt_field_is_neither_reported_nor_corrected_until_the_exemption_e
     assert pools(cloud)["apps"]["count"] == 2
 
 
+def test_a_correction_that_ends_while_an_exempt_field_differs_leaves_the_cluster_in_sync() -> None:
+    cloud = ready(pool(count=2) + TAGS)
+    push(cloud, files(pool(count=2) + TAGS + exempts(cloud, "nodePools[*].count", days=2)))
+    cloud.run()
+    cloud.azure.interventions.scale(ONE, "apps", 5)
+    tag_by_hand(cloud, ONE, cost="b")
+    sweep(cloud)
+    assert events(cloud, 100).count("Correcting") == 1
+    in_sync = record(cloud).condition("InSync")
+    assert in_sync is not None
+    assert (in_sync.status, in_sync.reason) == (True, "Done")
+
+
 def test_an_exemption_that_has_ended_is_named_in_the_report() -> None:
     cloud = ready(pool(count=2))
     policy = exempts(cloud, "nodePools[*].count", days=1).replace("action: correct, ", "", 1)
