@@ -10,6 +10,7 @@ from shared.jobs.conditions import MESSAGE_LIMIT, with_condition, with_in_sync, 
 from shared.jobs.drift import remaining_after
 from shared.jobs.failures.errors import (
     Aborted,
+    ClusterContested,
     Interrupted,
     NoLongerReady,
     NotYetVisible,
@@ -178,6 +179,8 @@ def _wait(record: ClusterRecord, outcome: Wait, now: datetime) -> ClusterRecord:
         phase, reason = working_phase(record), ConditionReason.WAITING
     seconds = max(outcome.seconds, STALLED_WAIT) if stalled else outcome.seconds
     record = with_condition(record, _condition(record, False, reason, outcome.reason, now))
+    if outcome.contest:
+        record = apply_finding(record, ClusterContested(outcome.reason), now)
     at = now + timedelta(seconds=seconds)
     delay = Delay.RESTORED if outcome.restored else Delay.WAIT
     next_run = NextRun(at, delay, outcome.reason, outcome.action_required, contest=outcome.contest)

@@ -27,6 +27,7 @@ from tests.support.sweeps import (
     LATER,
     change_pool_by_hand,
     handle,
+    in_sync,
     sweep,
     tag_by_hand,
 )
@@ -162,9 +163,7 @@ def test_a_correction_that_ends_while_an_exempt_field_differs_leaves_the_cluster
     tag_by_hand(cloud, ONE, cost="b")
     sweep(cloud)
     assert events(cloud, 100).count("Correcting") == 1
-    in_sync = record(cloud).condition("InSync")
-    assert in_sync is not None
-    assert (in_sync.status, in_sync.reason) == (True, "Done")
+    assert in_sync(record(cloud)) == (True, "Done")
 
 
 def test_an_exemption_that_has_ended_is_named_in_the_report() -> None:
