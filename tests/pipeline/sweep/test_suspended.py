@@ -7,7 +7,8 @@ from shared.jobs.record import Phase
 from shared.notices.kinds import Kind
 from shared.notices.notice import Notice
 from shared.pipeline.api.acts.refresh import refresh
-from shared.pipeline.api.views.drift import drift_of_cluster
+from shared.pipeline.api.views.drift import drift_of_cluster, drift_view
+from shared.pipeline.api.views.parts import FIRST_PAGE
 from shared.pipeline.outbox import request_whole_sweep
 from tests.support.one_cluster import ONE, cluster, files, ready, record, suspended
 from tests.support.pipeline_runs import accepted, phases, push
@@ -102,6 +103,29 @@ def test_a_cluster_that_is_missing_or_stopped_is_not_in_sync_and_stays_suspended
     assert (in_sync(record(cloud)), phases(cloud)) == ((False, "ClusterMissing"), {"one": Phase.SUSPENDED})
     assert record(cloud).job.active
     assert accepted(cloud)["create", "one"] == 1
+
+
+def found(cloud: MemoryCloud) -> tuple[list[str], int]:
+    """Return what the drift of the fleet says of whole clusters, and how many clusters it counts."""
+    view = drift_view(cloud.ports, FIRST_PAGE)
+    assert drift_of_cluster("one", cloud.ports) == view
+    return [each["finding"] for each in view["clusters"]], view["count"]
+
+
+def test_the_drift_of_the_fleet_shows_one_that_is_missing_or_stopped_until_it_is_back() -> None:
+    cloud = in_suspension()
+    assert found(cloud) == ([], 0)
+    cloud.azure.interventions.stop(ONE)
+    sweep(cloud)
+    assert found(cloud) == (["ClusterStopped: somebody stopped the cluster"], 1)
+    cloud.azure.interventions.start(ONE)
+    sweep(cloud)
+    assert found(cloud) == ([], 0)
+    delete_by_hand(cloud, ONE)
+    sweep(cloud)
+    (finding,), number = found(cloud)
+    assert finding.startswith("ClusterMissing: the cluster no longer exists in Azure")
+    assert number == 1
 
 
 def test_it_is_refreshed_by_name() -> None:

@@ -72,8 +72,9 @@ def verify(context: StepContext) -> Outcome:
 def _compared(context: StepContext, existing: Json) -> tuple[Verified, bool]:
     """Return how Azure shows the cluster, and whether nothing differs but what the job leaves as it is.
 
-    One that differs, also in such a field, is compared again by the next sweep. What it has beyond git counts as of the generation's first verification: a later job of the same
-    generation, such as a correction, accepts nothing that came meanwhile.
+    One that differs, also in such a field, is compared again by the next sweep. What it has beyond git counts
+    as of the generation's first verification: a later job of the same generation, such as a correction,
+    accepts nothing that came meanwhile.
     """
     before, record = context.record.verified, context.record
     again = before is not None and record.observed_generation == record.generation
