@@ -1,9 +1,13 @@
-"""Which clusters sweeps compare, and whether the last job of one says itself why it is not Ready. Pure."""
+"""Which clusters sweeps compare, what they found, and whether the last job says why one is not Ready."""
 
 from __future__ import annotations
 
+from shared.jobs.conditions import IN_SYNC
+from shared.jobs.failures.errors import NoLongerReady, classes
 from shared.jobs.job import Failure
-from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.record import ClusterRecord, Phase, finding_of_sweep
+
+_FINDINGS = frozenset(kind.__name__ for kind in classes(NoLongerReady))
 
 
 def is_at_rest(record: ClusterRecord) -> bool:
@@ -19,6 +23,19 @@ def own_failure(record: ClusterRecord) -> Failure | None:
     """Return the failure with which the job itself ended, whatever a sweep has found since; None for none."""
     failure = record.job.step.failure if record.failed and not record.finding else None
     return record.job.earlier or failure
+
+
+def found_of(record: ClusterRecord) -> str:
+    """Return what a sweep found of a whole cluster, such as that it is missing; "" for nothing.
+
+    A suspension goes on whatever a sweep finds: there the condition InSync says it.
+    """
+    if finding_of_sweep(record.finding):
+        return record.job.reason
+    in_sync = record.condition(IN_SYNC)
+    if record.phase is Phase.SUSPENDED and in_sync is not None and in_sync.reason in _FINDINGS:
+        return f"{in_sync.reason}: {in_sync.message}"
+    return ""
 
 
 def is_unfinished(record: ClusterRecord) -> bool:

@@ -18,7 +18,7 @@ class Done:
     ``retained``: the step of a deletion left its resource in Azure, and ``note`` says why. ``life`` is the
     life of the cluster as its tag says it, "" for that of the record. ``running`` is what a verification saw.
     ``verified`` is how Azure shows the cluster after the last step of a job, None where no step has compared
-    it.
+    it. ``in_sync``: it differs from git in nothing but the fields that the job leaves as they are.
     """
 
     note: str = ""
@@ -26,6 +26,7 @@ class Done:
     life: str = ""
     running: Running | None = None
     verified: Verified | None = None
+    in_sync: bool = False
 
 
 @dataclass(frozen=True)

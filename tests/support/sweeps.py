@@ -6,6 +6,7 @@ from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId
+from shared.jobs.conditions import IN_SYNC
 from shared.jobs.messages import PlanRequest, SweepPart
 from shared.jobs.rate_limits import ARM_READ, Bucket, correct
 from shared.jobs.record import ClusterRecord, Phase
@@ -84,6 +85,13 @@ def drifted(record: ClusterRecord) -> dict[str, tuple[str, str]]:
 def ready_condition(record: ClusterRecord) -> tuple[bool | None, str]:
     """Return the status and the reason of the condition Ready."""
     condition = record.condition("Ready")
+    assert condition is not None
+    return condition.status, condition.reason
+
+
+def in_sync(record: ClusterRecord) -> tuple[bool | None, str]:
+    """Return the status and the reason of the condition InSync."""
+    condition = record.condition(IN_SYNC)
     assert condition is not None
     return condition.status, condition.reason
 

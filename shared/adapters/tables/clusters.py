@@ -136,7 +136,7 @@ def _cluster(entity: Any) -> ClusterRecord:
 _SUMMARY = (
     *("uid", "phase", "step", "reason", "generation", "observedGeneration", "needsAction", "contested"),
     *("environment", "location", "subscription", "resourceGroup", "lost", "finding"),
-    *("digest", "drifted", "recreated", "toApprove", "differsSince", "proposed"),
+    *("digest", "drifted", "recreated", "toApprove", "differsSince", "proposed", "found"),
 )
 
 
@@ -164,6 +164,7 @@ def _summary_columns(record: ClusterRecord) -> dict[str, Any]:
         "toApprove": summary.to_approve,
         "differsSince": summary.differs_since.isoformat() if summary.differs_since else "",
         "proposed": summary.proposed,
+        "found": summary.found,
     }
 
 
@@ -191,6 +192,7 @@ def _summary(entity: Entity) -> ClusterSummary:
         to_approve=entity.get("toApprove") or 0,
         differs_since=_moment(entity.get("differsSince")),
         proposed=entity.get("proposed") or "",
+        found=bool(entity.get("found")),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from shared.jobs.at_rest import found_of
 from shared.jobs.conditions import IN_SYNC
 from shared.jobs.drift import Drift, digest_of_proposal
 from shared.jobs.recipes import STEPS, Recipe, Step
@@ -40,7 +41,8 @@ class ClusterSummary:
     in which nothing differs from git, "" for none; ``drifted`` counts the fields that differ, ``proposed`` is
     a digest of those that a pull request is to take into the manifest, "" for none. ``recreated`` is that of
     the record. ``to_approve`` counts the corrections that wait for an approval. ``differs_since`` is since
-    when a Ready cluster has differed from git, None for one that does not. ``details`` are None where they
+    when a Ready cluster has differed from git, None for one that does not. ``found``: a sweep found something
+    of the whole cluster, also of a suspended one, which has no ``finding``. ``details`` are None where they
     were not asked for, and in what the version before stored.
     """
 
@@ -66,6 +68,7 @@ class ClusterSummary:
     to_approve: int = 0
     differs_since: datetime | None = None
     proposed: str = ""
+    found: bool = False
 
     @property
     def idle(self) -> bool:
@@ -114,6 +117,7 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         to_approve=len(record.drift.to_approve) if record.drift and record.idle else 0,
         differs_since=_differs_since(record),
         proposed=digest_of_proposal(record.drift),
+        found=bool(found_of(record)),
     )
 
 

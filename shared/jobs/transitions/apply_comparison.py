@@ -10,11 +10,13 @@ from shared.fleet.drift.policy import Decided, released
 from shared.fleet.manifests.cluster.drift import DriftAction
 from shared.jobs.conditions import IN_SYNC, MESSAGE_LIMIT, with_condition, with_in_sync
 from shared.jobs.drift import CorrectionApproval, Drift, Verified, corrected, drift_from, is_news
-from shared.jobs.failures.errors import ClusterMissing, ClusterStopped, NoLongerReady
+from shared.jobs.failures.errors import ClusterMissing, ClusterStopped, NoLongerReady, Unhealthy, classes
 from shared.jobs.health import HealthCondition
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.jobs.record import ClusterRecord, Condition
 from shared.jobs.transitions.acceptance import accept_retry
+
+_FINDINGS = frozenset(kind.__name__ for kind in classes(NoLongerReady))
 
 
 def apply_comparison(
@@ -35,16 +37,19 @@ def apply_comparison(
 def apply_finding(record: ClusterRecord, error: NoLongerReady | None, now: datetime) -> ClusterRecord:
     """Return the record with what a finding says of its other conditions; None ends one of a sweep.
 
-    A cluster that is missing or stopped is not as git has it, and nothing is known of what runs in it. After
-    that a comparison and a check say how it is.
+    A cluster that is missing or stopped is not as git has it, and nothing is known of what runs in it. One
+    that is contested, or on which an operation failed, is not compared. After that a comparison and a check
+    say how it is.
     """
     if error is None:
         before = record.condition(IN_SYNC)
-        over = before is not None and before.reason in (ClusterMissing.__name__, ClusterStopped.__name__)
+        over = before is not None and before.reason in _FINDINGS
         return with_in_sync(record, record.drift, now, compared=False) if over else record
-    if not isinstance(error, ClusterMissing | ClusterStopped):
+    if isinstance(error, Unhealthy):
         return record
-    known: dict[str, bool | None] = {IN_SYNC: False, **dict.fromkeys(HealthCondition)}
+    known: dict[str, bool | None] = {IN_SYNC: None}
+    if isinstance(error, ClusterMissing | ClusterStopped):
+        known = {IN_SYNC: False, **dict.fromkeys(HealthCondition)}
     if isinstance(error, ClusterMissing):
         known |= dict.fromkeys((CONDITIONS[Step.CLUSTER], CONDITIONS[Step.NODE_POOLS]), False)
         # What ran, what the cluster had beyond git, and its address are no part of another in its place.

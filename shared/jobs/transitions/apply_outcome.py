@@ -10,6 +10,7 @@ from shared.jobs.conditions import MESSAGE_LIMIT, with_condition, with_in_sync, 
 from shared.jobs.drift import remaining_after
 from shared.jobs.failures.errors import (
     Aborted,
+    ClusterContested,
     Interrupted,
     NoLongerReady,
     NotYetVisible,
@@ -147,7 +148,7 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
             remaining = remaining_after(record.drift, record.job.left, same_generation=again)
             windows = tuple(each for each in record.windows if each.path in record.job.left)
             record = replace(record, verified=outcome.verified, windows=windows)
-            record = with_in_sync(record, remaining, now, compared=bool(outcome.verified.digest))
+            record = with_in_sync(record, remaining, now, compared=outcome.in_sync)
         running = outcome.running or record.running
         record = replace(record, observed_generation=record.generation, running=running)
         record = replace(record, removed_keys={}, recreating=False)
@@ -178,6 +179,8 @@ def _wait(record: ClusterRecord, outcome: Wait, now: datetime) -> ClusterRecord:
         phase, reason = working_phase(record), ConditionReason.WAITING
     seconds = max(outcome.seconds, STALLED_WAIT) if stalled else outcome.seconds
     record = with_condition(record, _condition(record, False, reason, outcome.reason, now))
+    if outcome.contest:
+        record = apply_finding(record, ClusterContested(outcome.reason), now)
     at = now + timedelta(seconds=seconds)
     delay = Delay.RESTORED if outcome.restored else Delay.WAIT
     next_run = NextRun(at, delay, outcome.reason, outcome.action_required, contest=outcome.contest)

@@ -33,6 +33,9 @@ log = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 120.0
 """After so many seconds another message continues: less than half of ``functionTimeout``."""
+MOST_LACKING = 200
+"""How many clusters that a list lacks are read by themselves; later sweeps read the others. A list that lacks
+more may be of a subscription in which the app has lost its role: Azure then answers with an empty list."""
 NAMED = 3
 """How many clusters a problem names."""
 
@@ -136,11 +139,16 @@ def _list(
         return replace(before, problem=f"its clusters cannot be listed: {error.kind}: {error}"), False
     activity = ActivityLog(ports, {before.subscription: before})
     compared = compare(listed, summaries, installation, started, sources, activity, ports)
-    request_checks(compared.lacking, part, ports)
+    request_checks(compared.lacking[:MOST_LACKING], part, ports)
     request_checks(compared.newer, part.model_copy(update={"subscription": ""}), ports)
     orphans = orphans_of(listed, summaries, before, started, limiter.over(ports))
     unread = activity.problems.get(before.subscription, before.activity)
-    after = Listing(before.subscription, started, "", orphans, unread, compared.undecided, before.at)
+    problem, number = "", len(compared.lacking)
+    if number > MOST_LACKING:
+        only = f"{MOST_LACKING} are read by themselves, and nothing is concluded of the others"
+        problem = f"its list lacks {number} clusters: {only}"
+        log.warning("the clusters of %s: %s", before.subscription, problem)
+    after = Listing(before.subscription, started, problem, orphans, unread, compared.undecided, before.at)
     return after, compared.changed
 
 

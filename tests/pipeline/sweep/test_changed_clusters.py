@@ -17,7 +17,7 @@ from shared.pipeline.sweep.conclusions import conclude_from_list
 from shared.pipeline.sweep.sources import Sources
 from tests.support.one_cluster import ONE, advice, cluster, files, pool, ready, record
 from tests.support.pipeline_runs import accepted, phases, push, status
-from tests.support.sweeps import handle, ready_condition, sweep
+from tests.support.sweeps import handle, in_sync, ready_condition, sweep
 
 
 def state_of_commit(cloud: MemoryCloud) -> str:
@@ -86,6 +86,7 @@ def test_an_operation_of_somebody_else_that_failed_is_shown(in_pool: bool, what:
     assert ready_condition(record(cloud)) == (False, "ClusterFailed")
     assert what in record(cloud).job.reason
     assert record(cloud).job.reason.endswith("no vCPUs are left")
+    assert in_sync(record(cloud)) == (None, "ClusterFailed")
 
 
 def test_an_operation_that_runs_is_no_finding() -> None:
@@ -96,12 +97,37 @@ def test_an_operation_that_runs_is_no_finding() -> None:
     assert phases(cloud) == {"one": Phase.READY}
 
 
-def contested() -> MemoryCloud:
-    cloud = ready()
+def contest(cloud: MemoryCloud) -> None:
     tags = {**cluster(cloud)["tags"], "roadstead-contested-by": "0a0b0c0d@staging"}
     cloud.azure.patch_cluster(ONE, {"tags": tags})
+
+
+def contested() -> MemoryCloud:
+    cloud = ready()
+    contest(cloud)
     sweep(cloud)
     return cloud
+
+
+def test_nothing_says_whether_a_contested_cluster_is_as_git_has_it_until_a_sweep_compares_it_again() -> None:
+    cloud = contested()
+    assert in_sync(record(cloud)) == (None, "ClusterContested")
+    tags = {key: value for key, value in cluster(cloud)["tags"].items() if key != "roadstead-contested-by"}
+    cloud.azure.patch_cluster(ONE, {"tags": tags})
+    sweep(cloud)
+    assert in_sync(record(cloud)) == (True, "Done")
+
+
+def test_nothing_says_whether_a_cluster_is_as_git_has_it_whose_job_waits_for_a_takeover() -> None:
+    cloud = ready()
+    contest(cloud)
+    push(cloud, files("  tags: {a: b}\n"))
+    cloud.run(seconds=600)
+    assert record(cloud).contested
+    assert in_sync(record(cloud)) == (None, "ClusterContested")
+    assert take_over("one", "someone", cloud.ports).status == 202
+    cloud.run()
+    assert in_sync(record(cloud)) == (True, "Done")
 
 
 def test_a_contest_tag_on_an_idle_cluster_is_noticed_and_a_takeover_decides() -> None:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import FluxUnhealthy
 from shared.jobs.messages import CLOCKS_DIFFER, SweepPart
 from shared.jobs.outcomes import Fail
@@ -19,18 +18,12 @@ from shared.pipeline.outbox import request_whole_sweep
 from tests.support.one_cluster import ONE, advice, cluster, files, pool, pools, ready, record, suspended
 from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.replaced_ports import calls_of
-from tests.support.sweeps import LATER, change_pool_by_hand, drifted, handle, sweep, tag_by_hand
-
-
-def in_sync(cloud: MemoryCloud) -> tuple[bool | None, str]:
-    condition = record(cloud).condition("InSync")
-    assert condition is not None
-    return condition.status, condition.reason
+from tests.support.sweeps import LATER, change_pool_by_hand, drifted, handle, in_sync, sweep, tag_by_hand
 
 
 def test_a_cluster_as_it_was_verified_is_in_sync_and_its_record_is_not_read() -> None:
     cloud = ready(pool() + "  tags: {cost: a}\n")
-    assert in_sync(cloud) == (True, "Done")
+    assert in_sync(record(cloud)) == (True, "Done")
     before, read = record(cloud), calls_of(cloud, "state", "cluster")
     sweep(cloud)
     assert read == []
@@ -43,13 +36,13 @@ def test_a_pool_that_somebody_scales_differs_in_its_count_until_it_is_scaled_bac
     cloud.azure.interventions.scale(ONE, "apps", 5)
     sweep(cloud)
     assert drifted(record(cloud)) == {"nodePools[apps].count": ("2", "5")}
-    assert in_sync(cloud) == (False, "Drifted")
+    assert in_sync(record(cloud)) == (False, "Drifted")
     assert phases(cloud) == {"one": Phase.READY}, "it works, so it is Ready"
     assert status(cloud, cloud.repository.head("main"))[0] == "failure", "the difference has lasted"
     assert dict(accepted(cloud)) == written, "drift that is reported is not written"
     cloud.azure.interventions.scale(ONE, "apps", 2)
     sweep(cloud)
-    assert (drifted(record(cloud)), in_sync(cloud)) == ({}, (True, "Done"))
+    assert (drifted(record(cloud)), in_sync(record(cloud))) == ({}, (True, "Done"))
     reasons = [event.reason for event in cloud.state.events("one", 2)]
     assert reasons == ["InSync", "Drifted"]
 
@@ -105,7 +98,7 @@ def test_a_pool_that_somebody_stops_differs_in_its_power_state_which_no_job_chan
     assert field.left_alone
     change_pool_by_hand(cloud, ONE, "apps", powerState={"code": "Running"})
     sweep(cloud)
-    assert in_sync(cloud) == (True, "Done")
+    assert in_sync(record(cloud)) == (True, "Done")
 
 
 def test_a_pool_that_somebody_deletes_is_missing() -> None:
@@ -193,12 +186,12 @@ def test_a_job_that_ends_while_the_cluster_differs_does_not_say_that_it_is_in_sy
     push(cloud, wanted)
     cloud.run(seconds=900)
     assert phases(cloud) == {"one": Phase.READY}
-    assert in_sync(cloud) == (None, "NotCompared")
+    assert in_sync(record(cloud)) == (None, "NotCompared")
     sweep(cloud)
-    assert in_sync(cloud) == (False, "Drifted")
+    assert in_sync(record(cloud)) == (False, "Drifted")
     tag_by_hand(cloud, ONE, cost="b")
     sweep(cloud)
-    assert in_sync(cloud) == (True, "Done")
+    assert in_sync(record(cloud)) == (True, "Done")
 
 
 def test_an_operation_that_runs_is_left_to_the_next_sweep() -> None:
@@ -246,7 +239,7 @@ def test_a_replay_writes_the_values_of_git() -> None:
     assert replay("one", "someone", cloud.ports).status == 202
     cloud.run()
     assert pools(cloud)["apps"]["count"] == 2
-    assert (drifted(record(cloud)), in_sync(cloud)) == ({}, (True, "Done"))
+    assert (drifted(record(cloud)), in_sync(record(cloud))) == ({}, (True, "Done"))
     refused = replay("one", "someone", cloud.ports)
     assert refused.status == 409
 
@@ -257,7 +250,7 @@ def test_a_commit_that_takes_the_live_value_over_ends_the_drift() -> None:
     sweep(cloud)
     push(cloud, files(pool(count=5)))
     cloud.run()
-    assert (drifted(record(cloud)), in_sync(cloud)) == ({}, (True, "Done"))
+    assert (drifted(record(cloud)), in_sync(record(cloud))) == ({}, (True, "Done"))
 
 
 def test_a_record_of_the_version_before_is_compared_once() -> None:

@@ -27,6 +27,7 @@ from tests.support.sweeps import (
     LATER,
     change_pool_by_hand,
     handle,
+    in_sync,
     sweep,
     tag_by_hand,
 )
@@ -152,6 +153,17 @@ def test_an_exempt_field_is_neither_reported_nor_corrected_until_the_exemption_e
     cloud.clock.advance(3 * 86400)
     sweep(cloud)
     assert pools(cloud)["apps"]["count"] == 2
+
+
+def test_a_correction_that_ends_while_an_exempt_field_differs_leaves_the_cluster_in_sync() -> None:
+    cloud = ready(pool(count=2) + TAGS)
+    push(cloud, files(pool(count=2) + TAGS + exempts(cloud, "nodePools[*].count", days=2)))
+    cloud.run()
+    cloud.azure.interventions.scale(ONE, "apps", 5)
+    tag_by_hand(cloud, ONE, cost="b")
+    sweep(cloud)
+    assert events(cloud, 100).count("Correcting") == 1
+    assert in_sync(record(cloud)) == (True, "Done")
 
 
 def test_an_exemption_that_has_ended_is_named_in_the_report() -> None:

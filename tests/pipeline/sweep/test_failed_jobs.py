@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.conditions import IN_SYNC
 from shared.jobs.record import Phase
 from shared.pipeline.api.acts.refresh import refresh
 from shared.pipeline.api.acts.replay import replay
@@ -14,7 +13,15 @@ from shared.pipeline.api.views.why import why_view
 from shared.ports.azure import GetCluster
 from tests.support.one_cluster import ONE, files, pool, ready, record
 from tests.support.pipeline_runs import accepted, phases, push, status
-from tests.support.sweeps import delete_by_hand, drifted, reads_of, ready_condition, sweep, tag_by_hand
+from tests.support.sweeps import (
+    delete_by_hand,
+    drifted,
+    in_sync,
+    reads_of,
+    ready_condition,
+    sweep,
+    tag_by_hand,
+)
 
 CORRECT = "  drift: {action: correct}\n"
 RECREATE = "  drift: {missingCluster: recreate}\n"
@@ -40,12 +47,6 @@ def why(cloud: MemoryCloud) -> tuple[str, str]:
     return found["doing"], found["suggestedAction"]
 
 
-def in_sync(cloud: MemoryCloud) -> tuple[bool | None, str]:
-    found = record(cloud).condition(IN_SYNC)
-    assert found is not None
-    return found.status, found.reason
-
-
 def test_what_differs_is_reported_with_both_values_and_the_failure_stays() -> None:
     cloud, commit = failed()
     tag_by_hand(cloud, ONE, own="x")
@@ -54,7 +55,7 @@ def test_what_differs_is_reported_with_both_values_and_the_failure_stays() -> No
     view = drift_of_cluster("one", cloud.ports)
     assert view is not None
     assert view["count"] == 1
-    assert in_sync(cloud) == (False, "Drifted")
+    assert in_sync(record(cloud)) == (False, "Drifted")
     assert ready_condition(record(cloud)) == (False, "QuotaExceeded")
     assert record(cloud).job.reason.startswith("QuotaExceeded: ")
     assert status(cloud, commit)[0] == "failure"
@@ -109,7 +110,7 @@ def test_a_deleted_cluster_is_missing_and_both_reasons_are_shown(extra: str) -> 
     sweep(cloud)
     found = record(cloud)
     assert (found.finding, ready_condition(found)) == ("ClusterMissing", (False, "ClusterMissing"))
-    assert in_sync(cloud) == (False, "ClusterMissing")
+    assert in_sync(record(cloud)) == (False, "ClusterMissing")
     assert (found.job.active, accepted(cloud)["create", "one"]) == (False, 1)
     assert found.job.reason.startswith("ClusterMissing: ")
     assert "before that, its job failed: QuotaExceeded: " in found.job.reason
@@ -135,7 +136,7 @@ def test_a_failure_is_shown_alone_again_when_the_stopped_cluster_runs() -> None:
     assert (after.phase, after.job.earlier) == (Phase.FAILED, None)
     assert (after.job.step.failure, after.job.reason) == (before.job.step.failure, before.job.reason)
     assert ready_condition(after) == (False, "QuotaExceeded")
-    assert in_sync(cloud)[0] is not None
+    assert in_sync(record(cloud))[0] is not None
 
 
 def test_the_node_pool_on_which_the_job_failed_is_no_finding_of_its_own() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from localcloud.azure.world.azure_world import AzureWorld
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import Stale, Throttled, Unavailable
 from shared.jobs.messages import PlanRequest, SweepPart
@@ -20,8 +21,10 @@ from shared.pipeline.sweep import sweep as sweeps
 from shared.pipeline.worker.rate_limiter import TRIES
 from shared.ports import Ports
 from shared.ports.azure import GetCluster, ListClusters
+from shared.ports.azure.calls import Page
+from tests.support import fleet_files
 from tests.support.one_cluster import ONE, ready, record
-from tests.support.pipeline_runs import phases
+from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around, calls_of, on_azure
 from tests.support.sweeps import SUBSCRIPTIONS, delete_by_hand, reads_of, several, sweep, use_up_reads
 
@@ -142,6 +145,40 @@ def test_the_reads_of_missing_clusters_wait_for_their_tokens_too() -> None:
     cloud.run(seconds=1200, until=lambda: bool(record(cloud).finding))
     assert cloud.clock() - now > timedelta(seconds=900)
     assert record(cloud).finding == "ClusterMissing"
+
+
+def test_a_list_that_lacks_very_many_clusters_costs_a_bounded_number_of_reads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cloud = MemoryCloud(throttle=False)
+    push(cloud, fleet_files.fleet("a", "b", "c"))
+    cloud.run()
+    monkeypatch.setattr(sweeps, "MOST_LACKING", 2)
+    reads = reads_of(cloud)
+    on_azure(cloud, ListClusters, lambda _: Page((), ""))
+    sweep(cloud)
+    assert {read.target.name for read in reads if isinstance(read, GetCluster)} == {"a", "b"}
+    assert set(phases(cloud).values()) == {Phase.READY}
+
+
+def test_a_list_says_that_nothing_is_concluded_of_the_clusters_for_which_there_was_no_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cloud = MemoryCloud(throttle=False)
+    push(cloud, fleet_files.fleet("a", "b", "c"))
+    cloud.run()
+    monkeypatch.setattr(sweeps, "MOST_LACKING", 2)
+    for name in "abc":
+        delete_by_hand(cloud, ClusterId(ONE.subscription, f"rg-{name}", name))
+    sweep(cloud)
+    assert phases(cloud) == {"a": Phase.FAILED, "b": Phase.FAILED, "c": Phase.READY}
+    (listing,) = cloud.state.sweep().listings
+    assert listing.problem == (
+        "its list lacks 3 clusters: 2 are read by themselves, and nothing is concluded of the others"
+    )
+    sweep(cloud)
+    assert phases(cloud)["c"] is Phase.FAILED
+    assert cloud.state.sweep().listings[0].problem == ""
 
 
 def test_a_record_of_the_version_before_is_read_as_a_whole_once() -> None:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.conditions import IN_SYNC
 from shared.jobs.record import Phase
 from shared.notices.kinds import Kind
 from shared.notices.notice import Notice
 from shared.pipeline.api.acts.refresh import refresh
-from shared.pipeline.api.views.drift import drift_of_cluster
+from shared.pipeline.api.views.drift import drift_of_cluster, drift_view
+from shared.pipeline.api.views.parts import FIRST_PAGE
 from shared.pipeline.outbox import request_whole_sweep
 from tests.support.one_cluster import ONE, cluster, files, ready, record, suspended
 from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.replaced_ports import around
-from tests.support.sweeps import LATER, delete_by_hand, drifted, tag_by_hand
+from tests.support.sweeps import LATER, delete_by_hand, drifted, in_sync, tag_by_hand
 
 OWN = "  tags: {cost: a}\n"
 CORRECT = "  drift: {action: correct}\n"
@@ -36,12 +36,6 @@ def sweep(cloud: MemoryCloud) -> None:
     cloud.run(seconds=120)
 
 
-def in_sync(cloud: MemoryCloud) -> tuple[bool | None, str]:
-    found = record(cloud).condition(IN_SYNC)
-    assert found is not None
-    return found.status, found.reason
-
-
 def test_drift_is_reported_with_both_values_its_place_an_event_and_a_notification() -> None:
     cloud = in_suspension()
     facts = list[Notice]()
@@ -54,7 +48,7 @@ def test_drift_is_reported_with_both_values_its_place_an_event_and_a_notificatio
     (field,) = shown["fields"]
     assert (field["path"], field["git"], field["live"]) == ("tags.cost", '"a"', '"b"')
     assert field["source"].startswith("clusters/one/cluster.yaml:")
-    assert in_sync(cloud) == (False, "Drifted")
+    assert in_sync(record(cloud)) == (False, "Drifted")
     assert [(fact.kind, fact.over) for fact in facts] == [(Kind.DRIFT, False)]
     assert "Drifted" in [event.reason for event in cloud.state.events("one", 50)]
     assert phases(cloud) == {"one": Phase.SUSPENDED}
@@ -66,7 +60,7 @@ def test_drift_that_somebody_undoes_is_over_during_the_suspension() -> None:
     sweep(cloud)
     tag_by_hand(cloud, ONE, cost="a")
     sweep(cloud)
-    assert (drifted(record(cloud)), in_sync(cloud)) == ({}, (True, "Done"))
+    assert (drifted(record(cloud)), in_sync(record(cloud))) == ({}, (True, "Done"))
 
 
 def test_nothing_is_corrected_before_the_suspension_ends_whatever_the_policy_says() -> None:
@@ -100,15 +94,38 @@ def test_a_cluster_that_is_missing_or_stopped_is_not_in_sync_and_stays_suspended
     cloud = in_suspension()
     cloud.azure.interventions.stop(ONE)
     sweep(cloud)
-    assert (in_sync(cloud), phases(cloud)) == ((False, "ClusterStopped"), {"one": Phase.SUSPENDED})
+    assert (in_sync(record(cloud)), phases(cloud)) == ((False, "ClusterStopped"), {"one": Phase.SUSPENDED})
     cloud.azure.interventions.start(ONE)
     sweep(cloud)
-    assert (in_sync(cloud), phases(cloud)) == ((True, "Done"), {"one": Phase.SUSPENDED})
+    assert (in_sync(record(cloud)), phases(cloud)) == ((True, "Done"), {"one": Phase.SUSPENDED})
     delete_by_hand(cloud, ONE)
     sweep(cloud)
-    assert (in_sync(cloud), phases(cloud)) == ((False, "ClusterMissing"), {"one": Phase.SUSPENDED})
+    assert (in_sync(record(cloud)), phases(cloud)) == ((False, "ClusterMissing"), {"one": Phase.SUSPENDED})
     assert record(cloud).job.active
     assert accepted(cloud)["create", "one"] == 1
+
+
+def found(cloud: MemoryCloud) -> tuple[list[str], int]:
+    """Return what the drift of the fleet says of whole clusters, and how many clusters it counts."""
+    view = drift_view(cloud.ports, FIRST_PAGE)
+    assert drift_of_cluster("one", cloud.ports) == view
+    return [each["finding"] for each in view["clusters"]], view["count"]
+
+
+def test_the_drift_of_the_fleet_shows_one_that_is_missing_or_stopped_until_it_is_back() -> None:
+    cloud = in_suspension()
+    assert found(cloud) == ([], 0)
+    cloud.azure.interventions.stop(ONE)
+    sweep(cloud)
+    assert found(cloud) == (["ClusterStopped: somebody stopped the cluster"], 1)
+    cloud.azure.interventions.start(ONE)
+    sweep(cloud)
+    assert found(cloud) == ([], 0)
+    delete_by_hand(cloud, ONE)
+    sweep(cloud)
+    (finding,), number = found(cloud)
+    assert finding.startswith("ClusterMissing: the cluster no longer exists in Azure")
+    assert number == 1
 
 
 def test_it_is_refreshed_by_name() -> None:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from shared.fleet.manifests.cluster.drift import DriftAction
+from shared.jobs.at_rest import found_of
 from shared.jobs.drift import CorrectionApproval, DriftedField
 from shared.jobs.record import ClusterRecord, finding_of_sweep
 from shared.pipeline.api import schema
@@ -20,7 +21,7 @@ REASONS = 3
 def drift_view(ports: Ports, page: Page) -> schema.Drift:
     """Return a page of the clusters that differ; no other record is read as a whole."""
     summaries = ports.state.summaries()
-    names = [each.name for each in summaries if each.drifted or finding_of_sweep(each.finding)]
+    names = [each.name for each in summaries if each.drifted or each.found or finding_of_sweep(each.finding)]
     shown = [name for name in names if name > page.after][: page.limit]
     records = ports.state.clusters_named(shown)
     proposals = {each.cluster: each for each in ports.state.proposals()} if shown else {}
@@ -65,7 +66,7 @@ def _unread(listings: Sequence[Listing]) -> str:
 
 
 def _differs(record: ClusterRecord) -> bool:
-    return record.drift is not None or bool(finding_of_sweep(record.finding))
+    return record.drift is not None or bool(found_of(record))
 
 
 def _cluster(record: ClusterRecord, proposal: Proposal | None) -> schema.DriftedCluster:
@@ -78,7 +79,7 @@ def _cluster(record: ClusterRecord, proposal: Proposal | None) -> schema.Drifted
         "more": drift.more if drift else 0,
         "needsApproval": drift.correction if drift and drift.to_approve else "",
         "approval": _approval(drift.approval) if drift else None,
-        "finding": record.job.reason if finding_of_sweep(record.finding) else "",
+        "finding": found_of(record),
     }
 
 

@@ -65,25 +65,27 @@ def verify(context: StepContext) -> Outcome:
         return Restart(f"the cluster {context.record.name} no longer exists in Azure")
     running = running_of(existing, context.owner, applied.revision)
     note = f"Flux applied {applied.revision}"
-    return drain.behind(context, existing) or Done(
-        note, running=running, verified=_verified(context, existing)
-    )
+    verified, in_sync = _compared(context, existing)
+    return drain.behind(context, existing) or Done(note, running=running, verified=verified, in_sync=in_sync)
 
 
-def _verified(context: StepContext, existing: Json) -> Verified:
-    """Return how Azure shows the cluster; one that differs already is compared again by the next sweep.
+def _compared(context: StepContext, existing: Json) -> tuple[Verified, bool]:
+    """Return how Azure shows the cluster, and whether nothing differs but what the job leaves as it is.
 
-    What it has beyond git counts as of the generation's first verification: a later job of the same
-    generation, such as a correction, accepts nothing that came meanwhile.
+    One that differs, also in such a field, is compared again by the next sweep. What it has beyond git counts
+    as of the generation's first verification: a later job of the same generation, such as a correction,
+    accepts nothing that came meanwhile.
     """
     before, record = context.record.verified, context.record
     again = before is not None and record.observed_generation == record.generation
     unmanaged = (
         before.unmanaged if before and again else unmanaged_names(context.desired, context.owner, existing)
     )
-    uncertain = busy(existing["properties"]) or context.desired.left
-    differs = uncertain or drift_of(context.desired, context.owner, existing, unmanaged)
-    return Verified("" if differs else live_digest(existing), unmanaged)
+    left = context.desired.left
+    differs = bool(busy(existing["properties"])) or any(
+        each.path not in left for each in drift_of(context.desired, context.owner, existing, unmanaged)
+    )
+    return Verified("" if differs or left else live_digest(existing), unmanaged), not differs
 
 
 def _readiness(context: StepContext, api: KubernetesApi, ref: ObjectRef) -> Readiness | None:
