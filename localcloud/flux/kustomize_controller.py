@@ -38,6 +38,11 @@ FINALIZER = "finalizers.fluxcd.io"
 _MANAGER = "kustomize-controller"
 _DEPENDENCY_SECONDS = 30.0
 _LEAST_TIMEOUT = 30.0
+_NOT_BUILT = {
+    *("decryption", "patches", "images", "components", "namePrefix", "nameSuffix", "commonMetadata"),
+    *("serviceAccountName", "kubeConfig", "healthCheckExprs", "deletionPolicy", "force"),
+}
+"""What a Kustomization may have and this controller does not carry out: it fails, and says so."""
 _BUILT_IN = {kind.kind: kind for kind in BUILT_IN}
 
 
@@ -86,7 +91,7 @@ class KustomizeController:
         try:
             self._reconciled(at, value, status, progress)
             found = [Condition("Ready", "True", "ReconciliationSucceeded", f"Applied revision: {revision}")]
-            if spec.get("wait"):
+            if spec.get("wait") or spec.get("healthChecks"):
                 found.append(Condition("Healthy", "True", "Succeeded", "Health check passed in 0s"))
             self.schedule.ran(value, interval, revision)
         except NotReady as problem:
@@ -101,6 +106,9 @@ class KustomizeController:
 
     def _reconciled(self, at: At, value: Object, status: dict[str, Any], progress: list[str]) -> None:
         """Bring the cluster to what the source holds; raise NotReady. ``progress`` takes what it is at."""
+        unknown = sorted(_NOT_BUILT & value["spec"].keys())
+        if unknown:
+            raise NotReady("BuildFailed", f"the local Flux does not know {', '.join(unknown)}")
         source, revision = self._source(at, value)
         self._check_dependencies(at, value, revision)
         limit = f"for revision {revision} with a timeout of {go_duration(_timeout(value['spec']))}"
@@ -113,9 +121,11 @@ class KustomizeController:
         if value["spec"].get("prune"):
             owner = owner_labels(at.name, at.namespace)
             prune(self._world, before, status["inventory"]["entries"], owner)
-        if value["spec"].get("wait"):
+        waits = value["spec"].get("wait")
+        checked = [ref for ref in refs if ref != at] if waits else self._checked(value)
+        if checked:
             progress.append(f"Running health checks {limit}")
-            self._check_health(value, revision, [ref for ref in refs if ref != at])
+            self._check_health(value, revision, checked)
         status["lastAppliedRevision"] = revision
 
     def _built(
@@ -136,6 +146,17 @@ class KustomizeController:
         objects = build.objects(files, spec.get("path", "./"))
         variables = self._variables(at, spec.get("postBuild") or {}, objects)
         return objects if variables is None else [substituted(item, variables) for item in objects]
+
+    def _checked(self, value: Object) -> list[At]:
+        """Return the objects of ``healthChecks``; raise NotReady for an unknown kind."""
+        found = []
+        for each in value["spec"].get("healthChecks") or ():
+            kind = self._world.kind(each["apiVersion"], each["kind"])
+            if kind is None:
+                unknown = f'no matches for kind "{each["kind"]}" in version "{each["apiVersion"]}"'
+                raise NotReady("HealthCheckFailed", unknown)
+            found.append(At(kind, each["name"], each.get("namespace", "") if kind.namespaced else ""))
+        return found
 
     def _check_health(self, value: Object, revision: str, refs: Sequence[At]) -> None:
         """Raise NotReady while objects are not ready, and when that lasts too long."""

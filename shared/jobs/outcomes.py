@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from shared.jobs.drift import Verified
@@ -18,7 +19,8 @@ class Done:
     ``retained``: the step of a deletion left its resource in Azure, and ``note`` says why. ``life`` is the
     life of the cluster as its tag says it, "" for that of the record. ``running`` is what a verification saw.
     ``verified`` is how Azure shows the cluster after the last step of a job, None where no step has compared
-    it. ``in_sync``: it differs from git in nothing but the fields that the job leaves as they are.
+    it. ``in_sync``: it differs from git in nothing but the fields that the job leaves as they are. ``facts``
+    are those of the cluster, None where the step has not read them.
     """
 
     note: str = ""
@@ -27,6 +29,7 @@ class Done:
     running: Running | None = None
     verified: Verified | None = None
     in_sync: bool = False
+    facts: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,8 @@ class ClusterRecord:
     ``inside`` is what the last check that could read it found inside it, None before that. ``windows`` are
     the fields in which the last check that could read them found the maintenance windows to differ.
 
-    ``recreating``: somebody asked that the missing cluster is created again; until it is verified.
+    ``recreating``: somebody asked that the missing cluster is created again; until it is verified. ``facts``
+    are what manifests on the cluster can use as variables, None before a step has read them.
     """
 
     name: str
@@ -151,6 +152,7 @@ class ClusterRecord:
     inside: Inside | None = None
     windows: tuple[Difference, ...] = ()
     recreating: bool = False
+    facts: Mapping[str, str] | None = None
     etag: str = field(default="", compare=False)
 
     @property

@@ -1,12 +1,7 @@
-"""The Kubernetes objects of Flux: its components as pinned in git, and the sync objects.
-
-Names and defaults are those of ``flux bootstrap``: every object is called flux-system, Flux fetches the
-source every minute, reconciles the Kustomization every ten minutes, and prunes what git no longer has.
-"""
+"""The Kubernetes objects of Flux: its components as pinned in git, and how what we applied is recognised."""
 
 from __future__ import annotations
 
-import base64
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -14,9 +9,8 @@ from urllib.parse import SplitResult, urlsplit
 
 import yaml
 
-from shared.fleet.desired import Desired, digest_of
+from shared.fleet.desired import digest_of
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux_readiness import REQUESTED_AT
 from shared.fleet.resource_ids import ObjectRef
 
 NAMESPACE = "flux-system"
@@ -137,24 +131,6 @@ def is_ours(live: Json) -> bool:
     return DIGEST in (live["metadata"].get("annotations") or {})
 
 
-_SOURCE_FIELDS = ("url", "ref", "path", "sourceRef")
-"""The fields of a sync object that determine which manifests Flux applies, and so which ones it prunes."""
-
-
-def source_difference(manifest: Json, live: Json | None) -> list[str]:
-    """Return the fields in which an existing sync object selects other manifests than ours would.
-
-    Flux would prune what the old source has and the new one lacks.
-    """
-    if live is None:
-        return []
-    wanted, existing = manifest["spec"], dict(live.get("spec") or {})
-    if "path" in existing:
-        existing["path"] = _flux_path(existing["path"])
-    names = (key for key in _SOURCE_FIELDS if key in wanted and wanted[key] != existing.get(key))
-    return [f"Flux {manifest['kind']} {manifest['metadata']['name']}: spec.{name}" for name in names]
-
-
 def ref_of(manifest: Json) -> ObjectRef:
     """Return the reference of an object."""
     metadata = manifest["metadata"]
@@ -166,57 +142,3 @@ def ref_of(manifest: Json) -> ObjectRef:
 def comes_first(manifest: Json) -> bool:
     """Return whether other objects depend on this one: a namespace, or the definition of a kind."""
     return manifest["kind"] in ("Namespace", "CustomResourceDefinition")
-
-
-def sync_objects(
-    desired: Desired, credentials: GitCredentials | None, *, request: str = ""
-) -> tuple[dict[str, Any], ...]:
-    """Return the Secret (if there are credentials for the source), GitRepository and Kustomization.
-
-    ``request`` asks Flux to reconcile the latter two now; another value asks again.
-    """
-    flux = desired.spec.flux
-    source: dict[str, Any] = {
-        "interval": "1m0s",
-        "ref": {"branch": flux.branch},
-        "url": flux.repository,
-    }
-    objects: list[dict[str, Any]] = []
-    if credentials is not None and credentials.serve(flux.repository):
-        objects.append(_secret(credentials))
-        source["secretRef"] = {"name": NAMESPACE}
-    kustomization = {
-        "interval": "10m0s",
-        "path": _flux_path(flux.path),
-        "prune": True,
-        "sourceRef": {"kind": "GitRepository", "name": NAMESPACE},
-    }
-    objects.append(_object(SOURCE, source, request))
-    objects.append(_object(KUSTOMIZATION, kustomization, request))
-    return tuple(objects)
-
-
-def _flux_path(path: str) -> str:
-    return path if path.startswith("./") else f"./{path}"
-
-
-def _object(ref: ObjectRef, spec: Json, request: str) -> dict[str, Any]:
-    metadata: dict[str, Any] = {"name": ref.name, "namespace": ref.namespace}
-    if request:
-        metadata["annotations"] = {REQUESTED_AT: request}
-    return stamped({"apiVersion": ref.api_version, "kind": ref.kind, "metadata": metadata, "spec": spec})
-
-
-def _secret(credentials: GitCredentials) -> dict[str, Any]:
-    values = (credentials.username, credentials.password)
-    data = {
-        key: base64.b64encode(value.encode()).decode() for key, value in zip(CREDENTIALS, values, strict=True)
-    }
-    manifest = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": NAMESPACE, "namespace": NAMESPACE},
-        "type": "Opaque",
-        "data": data,
-    }
-    return stamped(manifest)

@@ -67,8 +67,13 @@ def readiness(live: Json, request: str) -> Readiness:
     handled = status.get("lastHandledReconcileAt")
     if not handled or handled not in (request, annotation):
         return Progressing("Flux has not seen the request to reconcile it yet")
-    ready = ready_condition(live)
-    if ready is None or ready.get("observedGeneration", 0) < metadata.get("generation", 0):
+    return reconciled(live)
+
+
+def reconciled(live: Json) -> Readiness:
+    """Judge a Flux object that nobody asked Flux to reconcile, and that is not suspended."""
+    status, ready = live.get("status") or {}, ready_condition(live)
+    if ready is None or ready.get("observedGeneration", 0) < live["metadata"].get("generation", 0):
         return Progressing("Flux has not reconciled its newest version yet")
     reason = str(ready.get("reason", ""))
     message = message_of(ready)
@@ -132,9 +137,14 @@ _BY_REASON = {
 }
 
 
-def advice(failure: Failed) -> str:
-    """Return what an operator can do about a failure of Flux, "" when nothing more is known."""
-    text = failure.message.lower()
+def advice(failure: Failed, place: str = "spec.flux") -> str:
+    """Return what an operator can do about a failure of Flux, "" when nothing more is known.
+
+    ``place`` is the field of the manifest with the object that failed, "" for what Flux itself applied.
+    """
+    if not place:
+        return "Correct the object, or what it applies, in the repository that has it, and push."
+    text, hint = failure.message.lower(), _BY_REASON.get(failure.reason, "")
     if failure.reason == "GitOperationFailed":
-        return next((hint for marks, hint in _GIT_PROBLEMS if any(mark in text for mark in marks)), "")
-    return _BY_REASON.get(failure.reason, "")
+        hint = next((hint for marks, hint in _GIT_PROBLEMS if any(mark in text for mark in marks)), "")
+    return hint.replace("spec.flux.", f"{place}.")

@@ -19,7 +19,7 @@ from shared.fleet.kubernetes.rollout import unfinished
 from shared.fleet.resource_ids import ObjectRef
 
 PATIENCE = timedelta(minutes=10)
-FLUX_KINDS = ("GitRepository", "OCIRepository", "Kustomization", "HelmRelease")
+FLUX_KINDS = ("GitRepository", "OCIRepository", "Bucket", "Kustomization", "HelmRelease")
 """The kinds of Flux whose objects say whether a cluster follows its sources, sources first."""
 _DEFINITION = "CustomResourceDefinition"
 

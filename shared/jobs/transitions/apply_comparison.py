@@ -53,7 +53,9 @@ def apply_finding(record: ClusterRecord, error: NoLongerReady | None, now: datet
     if isinstance(error, ClusterMissing):
         known |= dict.fromkeys((CONDITIONS[Step.CLUSTER], CONDITIONS[Step.NODE_POOLS]), False)
         # What ran, what the cluster had beyond git, and its address are no part of another in its place.
-        record = replace(record, verified=None, running=None, inside=None, windows=(), api_server=None)
+        record = replace(
+            record, verified=None, running=None, inside=None, windows=(), api_server=None, facts=None
+        )
         record = replace(record, drift=None)
     for kind, status in known.items():
         if record.condition(kind) is not None:

@@ -140,6 +140,7 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
     step = record.job.step
     reason = ConditionReason.RETAINED if outcome.retained else ConditionReason.DONE
     record = with_condition(record, _condition(record, True, reason, outcome.note, now))
+    record = replace(record, facts=record.facts if outcome.facts is None else outcome.facts)
     following = next_step(record.job.recipe, step.name)
     if following is None:
         step = replace(start_step(step.name, now), since=step.since)

@@ -12,13 +12,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
+from shared.fleet.manifests.cluster.flux import MAIN
 from shared.fleet.resolve.repository_layout import Files, cluster_paths, shared_paths
 from shared.jobs.failures.errors import ReconcileError, Stale
 from shared.jobs.record import ClusterRecord
 from shared.logs import about
 from shared.pipeline.outbox import request_checks
 from shared.pipeline.repository.commit_reader import read_files
-from shared.pipeline.worker.steps.flux.verify import pulls_the_fleet
+from shared.pipeline.worker.steps.flux.reconciled import pulls_the_fleet
 from shared.ports import FleetRecord, Ports
 
 log = logging.getLogger(__name__)
@@ -66,18 +67,24 @@ def _following(before: str, commit: str, ports: Ports) -> Sequence[str]:
     changed = _changed(read_files(before, ports), read_files(commit, ports))
     if not changed:
         return ()
-    groups: defaultdict[tuple[str, str, str], list[ClusterRecord]] = defaultdict(list)
+    groups: defaultdict[str, list[str]] = defaultdict(list)
     for record in ports.state.clusters():
-        if record.idle and record.commit != commit:
-            flux = record.document["spec"]["flux"]
-            groups[flux["repository"], flux["branch"], flux["path"]].append(record)
-    ranked = [
-        (rank, record.name)
-        for (_, _, path), records in groups.items()
-        if _covers(path, changed) and pulls_the_fleet(records[0], ports.config)
-        for rank, record in enumerate(records)
-    ]
-    return [name for _, name in sorted(ranked)[:MOST]]
+        if record.idle and record.commit != commit and pulls_the_fleet(record, ports.config):
+            for path in _paths(record):
+                groups[path].append(record.name)
+    ranked: dict[str, int] = {}
+    for path, names in groups.items():
+        if _covers(path, changed):
+            for rank, name in enumerate(names):
+                ranked[name] = min(rank, ranked.get(name, rank))
+    return sorted(ranked, key=lambda name: (ranked[name], name))[:MOST]
+
+
+def _paths(record: ClusterRecord) -> frozenset[str]:
+    """Return the folders of its first source that Flux applies to a cluster."""
+    flux = record.document["spec"]["flux"]
+    others = (one for one in flux.get("kustomizations") or () if one.get("source") in (None, MAIN))
+    return frozenset({flux["path"], *(one.get("path") or "./" for one in others if one["name"] != MAIN)})
 
 
 def _changed(before: Files, after: Files) -> frozenset[str]:

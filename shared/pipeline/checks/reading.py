@@ -10,6 +10,7 @@ from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes import flux_objects, health
 from shared.fleet.kubernetes.health import Fault
 from shared.fleet.kubernetes.inside import Count, Inside
+from shared.fleet.kubernetes.sync_objects import sync_objects
 from shared.fleet.kubernetes.workloads import API_VERSION, DEPLOYMENT, WORKLOADS, workload_faults
 from shared.jobs.failures.errors import Dependency
 from shared.pipeline.worker.steps.context import StepContext
@@ -41,7 +42,7 @@ def read(context: StepContext) -> Reading:
     workloads = {kind: _all(api, API_VERSION, kind) for kind in WORKLOADS}
     in_components = _component_faults(context, components, api, workloads[DEPLOYMENT])
     faults = [*in_components, *health.flux_faults(objects, now)]
-    wanted = flux_objects.sync_objects(context.desired, None)
+    wanted = sync_objects(context.desired, None)
     by_ref = {flux_objects.ref_of(one): one for one in objects}
     faults += health.sync_faults(wanted, by_ref)
     with_secret = health.uses_credentials(by_ref.get(flux_objects.SOURCE))

@@ -15,8 +15,8 @@ from shared.fleet.kubernetes.flux_objects import (
     components,
     is_applied,
     ref_of,
-    sync_objects,
 )
+from shared.fleet.kubernetes.sync_objects import sync_objects
 from shared.fleet.manifests.cluster.spec import ClusterSpec
 from tests.support import fleet_files
 from tests.support.desired_clusters import desired

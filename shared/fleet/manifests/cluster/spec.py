@@ -18,10 +18,8 @@ from pydantic import (
 from shared.fleet.kubernetes_versions import POOL_LAG, lags, numbers
 from shared.fleet.manifests.arm_types import DiskEncryptionId, Flag, Section, Text, UtcMoment
 from shared.fleet.manifests.base import (
-    GitUrl,
     Location,
     Manifest,
-    RepositoryPath,
     ResourceGroupName,
     Tags,
     Uuid,
@@ -39,6 +37,7 @@ from shared.fleet.manifests.cluster.addons import (
 )
 from shared.fleet.manifests.cluster.autoscaler import AutoScalerProfile
 from shared.fleet.manifests.cluster.drift import DriftPolicy
+from shared.fleet.manifests.cluster.flux import Flux
 from shared.fleet.manifests.cluster.identity import Identity, IdentityProfile
 from shared.fleet.manifests.cluster.maintenance import MaintenanceConfiguration
 from shared.fleet.manifests.cluster.monitoring import AzureMonitorProfile, MetricsProfile
@@ -85,19 +84,6 @@ class Sku(Section):
     def automatic(self) -> bool:
         """Whether the cluster is one of AKS Automatic."""
         return self.name == "Automatic"
-
-
-class FluxSource(Manifest):
-    """The source that Flux pulls, and the Flux to install: ``components`` is a file of this repository."""
-
-    repository: GitUrl
-    """The git repository that Flux pulls."""
-    branch: Annotated[StrictStr, Field(min_length=1)] = "main"
-    """Its branch."""
-    path: RepositoryPath
-    """The folder in it that Flux applies to the cluster."""
-    components: RepositoryPath = "flux/gotk-components.yaml"
-    """The file of this repository with the Flux to install: write it with flux install --export."""
 
 
 class Suspension(Manifest):
@@ -205,7 +191,7 @@ class ClusterSpec(ClusterProperties):
     tags: Tags = Field(default_factory=dict)
     """Tags of the cluster in Azure; tags that git does not name stay."""
     azure: ClusterAzure | None = None
-    flux: FluxSource
+    flux: Flux
     deletion_protection: StrictBool = False
     """The cluster is not deleted, whatever happens to its folder; in production it is true unless the
     manifest sets it to false."""

@@ -22,6 +22,7 @@ from shared.fleet.aks.writes import ImmutableChange, Write
 from shared.fleet.desired import Desired
 from shared.fleet.drift.differences import differences_of
 from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.cluster_facts import facts_of
 from shared.fleet.kubernetes_versions import POOL_LAG
 from shared.fleet.resource_ids import RegionId
 from shared.jobs.failures.errors import ClusterMissing, Immutable, InvalidManifest
@@ -113,10 +114,12 @@ def ensure_cluster(context: StepContext) -> Outcome:
         write = cluster_write(context.desired, context.owner, existing)
     except ImmutableChange as error:
         return Fail(Immutable(str(error)))
-    if write is None:
-        return Done(life=tag(existing or {}, LIFE_TAG) or "")
-    if existing is None:
+    if write is not None and existing is None:
         return _create(context, write)
+    existing = existing or {}
+    if write is None:
+        facts = facts_of(context.desired, existing)
+        return Done(life=tag(existing, LIFE_TAG) or "", facts=facts)
     what, put = f"the cluster {context.record.name}", AcceptedWrite(WriteKind.PUT, digest=write.digest)
     if put == context.job.step.last_write:
         return reverted(what, write)

@@ -1,25 +1,61 @@
-"""The sync objects: the git credentials, the GitRepository and the Kustomization."""
+"""The sync objects: the git credentials, the facts of the cluster, the sources and the Kustomizations."""
 
 from __future__ import annotations
 
-from shared.fleet.kubernetes import flux_objects
-from shared.jobs.outcomes import Done, Outcome
+from collections.abc import Iterator, Sequence
+
+from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.field_ownership import MANAGER, appliers
+from shared.fleet.kubernetes.flux_objects import (
+    KUSTOMIZATION,
+    NAMESPACE,
+    ComponentsError,
+    components,
+    is_ours,
+    ref_of,
+)
+from shared.fleet.kubernetes.inventory import INVENTORY, listed_in
+from shared.fleet.kubernetes.sync_objects import (
+    SOURCE_API,
+    SOURCE_KINDS,
+    has_app_credentials,
+    source_difference,
+    sync_objects,
+)
+from shared.fleet.resource_ids import ObjectRef
+from shared.jobs.failures.errors import InvalidManifest
+from shared.jobs.outcomes import Done, Fail, Outcome
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.applied import apply_differing
 from shared.pipeline.worker.steps.flux.live_objects import LiveObjects
+from shared.ports import KubernetesApi
+
+SHOWN = 5
+_BASE = {"GitRepository", "Kustomization"}
+"""The kinds that every cluster needs."""
 
 
 def ensure_sync(context: StepContext) -> Outcome:
-    """Apply the sync objects where they differ, with the request that Flux reconciles them now."""
-    credentials, source = context.ports.config.git_credentials, context.desired.spec.flux.repository
-    wanted = flux_objects.sync_objects(context.desired, credentials, request=request_of(context))
+    """Apply the sync objects where they differ, with the request that Flux reconciles them now.
+
+    Sources and Kustomizations that the manifest had earlier are deleted; Flux then deletes what it applied
+    from these Kustomizations, as far as their ``prune`` and ``deletionPolicy`` say so.
+    """
+    credentials, flux = context.ports.config.git_credentials, context.desired.spec.flux
+    wanted = sync_objects(
+        context.desired, credentials, facts=context.record.facts, request=request_of(context)
+    )
+    undefined = _undefined(context, wanted)
+    if undefined:
+        return undefined
     api = context.kubernetes()
-    live = LiveObjects([flux_objects.ref_of(manifest) for manifest in wanted], api)
+    live = LiveObjects([ref_of(manifest) for manifest in wanted], api)
     applied = apply_differing(wanted, live, api, entirely=True).note("sync objects")
+    removed = _remove_former({ref_of(manifest) for manifest in wanted}, api)
     without = ""
-    if credentials is not None and not credentials.serve(source):
-        without = f"{source} is read without credentials: FLUX_GIT_HOST is {credentials.host}"
-    return Done("; ".join(filter(None, (applied, without))))
+    if credentials is not None and has_app_credentials(flux) and not credentials.serve(flux.repository):
+        without = f"{flux.repository} is read without credentials: FLUX_GIT_HOST is {credentials.host}"
+    return Done("; ".join(filter(None, (applied, removed, without))))
 
 
 def request_of(context: StepContext) -> str:
@@ -32,7 +68,59 @@ def other_source(context: StepContext) -> list[str]:
     api = context.kubernetes()
     return [
         path
-        for manifest in flux_objects.sync_objects(context.desired, None)
-        if manifest["kind"] != "Secret"
-        for path in flux_objects.source_difference(manifest, api.get(flux_objects.ref_of(manifest)))
+        for manifest in sync_objects(context.desired, None)
+        for path in source_difference(manifest, api.get(ref_of(manifest)))
     ]
+
+
+def _undefined(context: StepContext, wanted: Sequence[Json]) -> Fail | None:
+    """Return the failure for a source of a kind that the components do not define."""
+    needed = {manifest["kind"] for manifest in wanted} & set(SOURCE_KINDS) - _BASE
+    if not needed:
+        return None
+    path = context.desired.spec.flux.components
+    try:
+        manifests = components(context.ports.repository.blob(context.desired.components))
+    except ComponentsError as error:
+        return Fail(InvalidManifest(f"{path}: {error}"))
+    defined = {one["spec"]["names"]["kind"] for one in manifests if one["kind"] == "CustomResourceDefinition"}
+    lacking = ", ".join(sorted(needed - defined))
+    if not lacking:
+        return None
+    remedy = "write the file again with flux install --export and its source-controller"
+    return Fail(InvalidManifest(f"spec.flux.sources needs {lacking}, which {path} does not define; {remedy}"))
+
+
+def _remove_former(wanted: set[ObjectRef], api: KubernetesApi) -> str:
+    """Delete the sources and Kustomizations that we applied and no longer want; return what was deleted.
+
+    Only what Roadstead alone applies is deleted. A Kustomization goes before the source that it uses.
+    """
+    former = [one for one in _sync_objects_of(api) if ref_of(one) not in wanted]
+    if not former:
+        return ""
+    installed = listed_in(api.get(INVENTORY) or {})
+    removed, kept = [], []
+    for live in former:
+        ref = ref_of(live)
+        if ref in installed:
+            continue
+        others = sorted(appliers(live) - {MANAGER})
+        if others:
+            kept.append(f"the {ref} stays, because it is also applied by {' and '.join(others)}")
+            continue
+        api.delete(live)
+        removed.append(str(ref))
+    more = f" and {len(removed) - SHOWN} more" if len(removed) > SHOWN else ""
+    deleted = f"removed {', '.join(removed[:SHOWN])}{more}" if removed else ""
+    return "; ".join(filter(None, (deleted, *kept[:SHOWN])))
+
+
+def _sync_objects_of(api: KubernetesApi) -> Iterator[Json]:
+    """Yield the Kustomizations and sources in the namespace of Flux that Roadstead has applied."""
+    kinds = [(KUSTOMIZATION.api_version, KUSTOMIZATION.kind), *((SOURCE_API, kind) for kind in SOURCE_KINDS)]
+    for api_version, kind in kinds:
+        place = ObjectRef(api_version, kind, "", NAMESPACE)
+        for live in LiveObjects([], api).kin(place):
+            if is_ours(live) and MANAGER in appliers(live) and "deletionTimestamp" not in live["metadata"]:
+                yield live

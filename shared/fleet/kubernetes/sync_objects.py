@@ -1,0 +1,173 @@
+"""What Flux pulls and applies on a cluster, as objects: the sync objects, and the facts of the cluster.
+
+Names and defaults of the first source and Kustomization are those of ``flux bootstrap``: both are called
+flux-system, Flux fetches the source every minute, reconciles the Kustomization every ten minutes, and prunes
+what git no longer has. The others are in the same namespace, under their names in the manifest.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+from shared.fleet.desired import Desired
+from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.flux_objects import (
+    CREDENTIALS,
+    KUSTOMIZATION,
+    NAMESPACE,
+    SOURCE,
+    GitCredentials,
+    stamped,
+)
+from shared.fleet.kubernetes.flux_readiness import REQUESTED_AT
+from shared.fleet.manifests.cluster.flux import GIT, MAIN, OCI, Flux, FluxSource, Kustomization
+from shared.fleet.resource_ids import ObjectRef
+
+FACTS = ObjectRef("v1", "ConfigMap", "cluster-facts", NAMESPACE)
+"""The ConfigMap with the facts of the cluster, from which Kustomizations can take variables."""
+SOURCE_API, KUSTOMIZE_API = SOURCE.api_version, KUSTOMIZATION.api_version
+SOURCE_KINDS = ("GitRepository", "OCIRepository", "Bucket")
+_SOURCE_FIELDS = ("url", "ref", "endpoint", "bucketName", "prefix", "path", "sourceRef")
+"""The fields of a sync object that determine which manifests Flux applies, and so which ones it prunes."""
+
+
+def sync_objects(
+    desired: Desired,
+    credentials: GitCredentials | None,
+    *,
+    facts: Mapping[str, str] | None = None,
+    request: str = "",
+) -> tuple[dict[str, Any], ...]:
+    """Return the Secret (if there are credentials for the source), the facts, sources and Kustomizations.
+
+    Sources come before the Kustomizations that use them. ``facts`` are those of the cluster, None to leave
+    their ConfigMap out. ``request`` asks Flux to reconcile what it pulls and applies now; another value asks
+    again.
+    """
+    flux = desired.spec.flux
+    objects: list[dict[str, Any]] = []
+    with_secret = credentials is not None and has_app_credentials(flux) and credentials.serve(flux.repository)
+    if with_secret and credentials is not None:
+        objects.append(_secret(credentials))
+    if facts is not None:
+        objects.append(_facts(facts))
+    objects.append(_object(SOURCE, _first_source(flux, with_secret=with_secret), request))
+    objects += [_object(source_ref(one), _source(one), request) for one in flux.sources]
+    kinds = {source.name: source.kind for source in flux.sources}
+    others = [one for one in flux.kustomizations if one.name != MAIN]
+    for one in (flux.first, *others):
+        ref = ObjectRef(KUSTOMIZE_API, KUSTOMIZATION.kind, one.name, NAMESPACE)
+        objects.append(_object(ref, _kustomization(one, kinds), request))
+    return tuple(objects)
+
+
+def has_app_credentials(flux: Flux) -> bool:
+    """Return whether Flux pulls the first source with the git credentials of the app, if these serve it."""
+    return flux.provider is None and flux.secret_ref is None
+
+
+def source_ref(source: FluxSource) -> ObjectRef:
+    """Return the reference of a source's object."""
+    return ObjectRef(SOURCE_API, source.kind, source.name, NAMESPACE)
+
+
+def source_difference(manifest: Json, live: Json | None) -> list[str]:
+    """Return the fields in which an existing sync object selects other manifests than ours would.
+
+    Flux would prune what the old source has and the new one lacks.
+    """
+    if live is None:
+        return []
+    wanted, existing = manifest["spec"], dict(live.get("spec") or {})
+    if "path" in existing:
+        existing["path"] = _flux_path(existing["path"])
+    names = (key for key in _SOURCE_FIELDS if key in wanted and wanted[key] != existing.get(key))
+    return [f"Flux {manifest['kind']} {manifest['metadata']['name']}: spec.{name}" for name in names]
+
+
+def _first_source(flux: Flux, *, with_secret: bool) -> dict[str, Any]:
+    source: dict[str, Any] = {
+        "interval": "1m0s",
+        "ref": _git_ref(flux.branch, flux.tag, flux.semver, flux.commit),
+        "url": flux.repository,
+    }
+    if with_secret:
+        source["secretRef"] = {"name": NAMESPACE}
+    return source | _given(flux, "provider", "secret_ref", "service_account_name")
+
+
+def _source(source: FluxSource) -> dict[str, Any]:
+    spec = _given(
+        source,
+        *("interval", "url", "endpoint", "bucket_name", "prefix"),
+        *("provider", "secret_ref", "service_account_name", "ignore"),
+    )
+    if source.kind == GIT:
+        spec["ref"] = _git_ref(source.branch or "main", source.tag, source.semver, source.commit)
+    elif source.kind == OCI:
+        ref = _given(source, "tag", "semver", "digest")
+        spec |= {"ref": ref} if ref else {}
+    return spec
+
+
+def _git_ref(branch: str, tag: str | None, semver: str | None, commit: str | None) -> dict[str, str]:
+    """Return what of a repository is pulled: a tag and a range of versions replace the branch."""
+    if tag is not None:
+        return {"tag": tag}
+    if semver is not None:
+        return {"semver": semver}
+    return {"branch": branch} | ({"commit": commit} if commit is not None else {})
+
+
+def _kustomization(one: Kustomization, kinds: Mapping[str, str]) -> dict[str, Any]:
+    spec = _given(
+        one,
+        *("interval", "retry_interval", "timeout", "prune", "wait", "force", "deletion_policy"),
+        *("target_namespace", "service_account_name", "decryption"),
+        *("depends_on", "health_checks", "patches"),
+    )
+    if one.post_build is not None:
+        spec["postBuild"] = _given(one.post_build, "substitute", "substitute_from")
+    source = one.source or MAIN
+    spec["path"] = _flux_path(one.path or "./")
+    spec["sourceRef"] = {"kind": kinds.get(source, GIT), "name": source}
+    return spec
+
+
+def _given(model: Any, *fields: str) -> dict[str, Any]:
+    """Return fields of a model as Flux writes them, without those that are not set, or empty."""
+    dumped = model.model_dump(by_alias=True, mode="json", exclude_none=True, include=set(fields))
+    return {key: value for key, value in dumped.items() if value not in ([], {})}
+
+
+def _flux_path(path: str) -> str:
+    return path if path.startswith("./") else f"./{path}"
+
+
+def _object(ref: ObjectRef, spec: Json, request: str) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"name": ref.name, "namespace": ref.namespace}
+    if request:
+        metadata["annotations"] = {REQUESTED_AT: request}
+    return stamped({"apiVersion": ref.api_version, "kind": ref.kind, "metadata": metadata, "spec": spec})
+
+
+def _facts(facts: Mapping[str, str]) -> dict[str, Any]:
+    metadata = {"name": FACTS.name, "namespace": FACTS.namespace}
+    return stamped({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(facts)})
+
+
+def _secret(credentials: GitCredentials) -> dict[str, Any]:
+    values = (credentials.username, credentials.password)
+    data = {
+        key: base64.b64encode(value.encode()).decode() for key, value in zip(CREDENTIALS, values, strict=True)
+    }
+    manifest = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": NAMESPACE, "namespace": NAMESPACE},
+        "type": "Opaque",
+        "data": data,
+    }
+    return stamped(manifest)

@@ -1,0 +1,247 @@
+"""Whether Flux has reconciled what Roadstead asked it to pull and to apply, and what came of that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes import flux_objects, health
+from shared.fleet.kubernetes.flux_readiness import (
+    Failed,
+    Progressing,
+    Readiness,
+    Ready,
+    Suspended,
+    advice,
+    commit_of,
+    readiness,
+    reconciled,
+)
+from shared.fleet.kubernetes.sync_objects import sync_objects
+from shared.fleet.resource_ids import ObjectRef
+from shared.jobs.outcomes import Outcome, Restart, Wait
+from shared.jobs.record import ClusterRecord
+from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS
+from shared.pipeline.worker.steps.context import StepContext
+from shared.pipeline.worker.steps.flux.live_objects import LiveObjects
+from shared.pipeline.worker.steps.flux.sync import request_of
+from shared.ports import FleetConfig, KubernetesApi
+
+_OWNER = "kustomize.toolkit.fluxcd.io"
+"""The prefix of the labels with which Flux marks what a Kustomization applied."""
+_WAITS = "DependencyNotReady"
+_Source = tuple[str, str]
+"""The kind and the name of a source in the namespace of Flux."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    """An object of Flux as it is; a state of None: it no longer exists. ``child``: Flux applied it."""
+
+    ref: ObjectRef
+    state: Readiness | None
+    child: bool = False
+
+
+def applied_revision(context: StepContext, api: KubernetesApi) -> str | Outcome:
+    """Return what the first Kustomization applied, or the wait for what Flux has not reconciled yet.
+
+    That counts every source and Kustomization of the manifest, at what the sources fetched after the request
+    of the job, and the objects of Flux that these applied, children of children included.
+    """
+    manifests = sync_objects(context.desired, None)
+    live = LiveObjects([flux_objects.ref_of(manifest) for manifest in manifests], api)
+    sources = [one for one in manifests if one["kind"] != flux_objects.KUSTOMIZATION.kind]
+    states = [_found(one, live, context) for one in sources]
+    wait = _first_wait(context, states)
+    if wait:
+        return wait
+    revisions = {(one.ref.kind, one.ref.name): _revision(one) for one in states}
+    stale = _older_commit(context, revisions[_key(flux_objects.SOURCE)])
+    if stale:
+        return stale
+    applied = [one for one in manifests if one["kind"] == flux_objects.KUSTOMIZATION.kind]
+    states = [_at_revision(_found(one, live, context), one, revisions, context) for one in applied]
+    wait = _first_wait(context, states) or _first_wait(context, _children(context, api, states, revisions))
+    return wait or _revision(states[0])
+
+
+def _key(ref: ObjectRef) -> _Source:
+    return ref.kind, ref.name
+
+
+def _found(manifest: Json, live: LiveObjects, context: StepContext) -> _Found:
+    ref = flux_objects.ref_of(manifest)
+    found = live.get(ref)
+    return _Found(ref, None if found is None else readiness(found, request_of(context)))
+
+
+def _revision(found: _Found) -> str:
+    return found.state.revision if isinstance(found.state, Ready) else ""
+
+
+def _at_revision(
+    found: _Found, manifest: Json, revisions: Mapping[_Source, str], context: StepContext
+) -> _Found:
+    """Return a Kustomization, as one in progress where it has not applied yet what its source fetched."""
+    source = manifest["spec"].get("sourceRef") or {}
+    fetched = revisions.get((str(source.get("kind")), str(source.get("name"))))
+    applied = _revision(found)
+    if not isinstance(found.state, Ready) or fetched is None or applied == fetched:
+        return found
+    is_first = source.get("name") == flux_objects.SOURCE.name
+    if is_first and _follows(context, applied):
+        return found
+    text = f"it applied {applied or 'nothing'}, the source is at {fetched}"
+    return _Found(found.ref, Progressing(text), found.child)
+
+
+def _children(
+    context: StepContext, api: KubernetesApi, parents: Iterable[_Found], revisions: Mapping[_Source, str]
+) -> Iterator[_Found]:
+    """Yield the objects of Flux that our Kustomizations applied, and those that these applied in turn.
+
+    What somebody suspended is at rest.
+    """
+    manifests = flux_objects.components(context.ports.repository.blob(context.desired.components))
+    objects = [one for kind in health.kinds_of_flux(manifests) for one in api.list(*kind)]
+    for live in _descendants(objects, {(one.ref.namespace, one.ref.name) for one in parents}):
+        ref, spec = flux_objects.ref_of(live), live.get("spec") or {}
+        if spec.get("suspend"):
+            continue
+        found = _Found(ref, reconciled(live), child=True)
+        in_our_namespace = (spec.get("sourceRef") or {}).get("namespace", ref.namespace) == _NAMESPACE
+        yield _at_revision(found, live, revisions, context) if in_our_namespace else found
+
+
+_NAMESPACE = flux_objects.NAMESPACE
+
+
+def _descendants(objects: Sequence[Json], parents: set[tuple[str, str]]) -> list[Json]:
+    """Return the objects that Kustomizations at these places applied, directly or through each other."""
+    found: list[Json] = []
+    rest = list(objects)
+    while True:
+        children = [one for one in rest if _parent(one) in parents]
+        if not children:
+            return found
+        found += children
+        rest = [one for one in rest if _parent(one) not in parents]
+        parents = {
+            (ref.namespace, ref.name)
+            for ref in map(flux_objects.ref_of, children)
+            if ref.kind == flux_objects.KUSTOMIZATION.kind
+        }
+
+
+def _parent(live: Json) -> tuple[str, str]:
+    """Return namespace and name of the Kustomization that applied an object; none applied itself."""
+    metadata = live["metadata"]
+    labels = metadata.get("labels") or {}
+    parent = str(labels.get(f"{_OWNER}/namespace", "")), str(labels.get(f"{_OWNER}/name", ""))
+    itself = live["kind"] == flux_objects.KUSTOMIZATION.kind and parent == (
+        str(metadata.get("namespace", "")),
+        str(metadata["name"]),
+    )
+    return ("", "") if itself else parent
+
+
+def _first_wait(context: StepContext, found: Iterable[_Found]) -> Outcome | None:
+    """Return the wait for the likeliest cause among what is not reconciled, None when everything is.
+
+    What waits for others comes last.
+    """
+    waiting = [one for one in found if not isinstance(one.state, Ready)]
+    if not waiting:
+        return None
+    first = min(waiting, key=lambda one: _rank(one.state))
+    more = f" ({len(waiting) - 1} more objects of Flux wait)" if len(waiting) > 1 else ""
+    return _not_ready(context, first, more)
+
+
+def _rank(state: Readiness | None) -> int:
+    if isinstance(state, Failed):
+        return 2 if state.reason == _WAITS else 0
+    return 1 if isinstance(state, Progressing) else 0
+
+
+def _not_ready(context: StepContext, found: _Found, more: str) -> Outcome:
+    """Return the wait for a Flux object, with what an operator can do where Flux needs one."""
+    ref, seconds = found.ref, context.ports.config.poll_seconds
+    name = f"Flux: {ref.kind} {'' if ref.namespace == _NAMESPACE else f'{ref.namespace}/'}{ref.name}"
+    match found.state:
+        case None:
+            return Restart(f"the {ref} no longer exists in the cluster")
+        case Suspended():
+            resume = f"`flux -n {ref.namespace} resume {_FLUX_NAMES[ref.kind]} {ref.name}` resumes it."
+            reason = f"{name}: somebody suspended it{more}"
+            return Wait(OBSERVE_SECONDS, reason, action_required=resume, open_ended=True)
+        case Failed(reason, message) as failed:
+            required = advice(failed, _place(context, found))
+            return Wait(seconds, f"{name}: {reason}: {message}{more}", action_required=required)
+        case Progressing(message):
+            return Wait(seconds, f"{name}: {message}{more}")
+        case Ready():
+            raise AssertionError("a Ready object is not waited for")
+
+
+_FLUX_NAMES = {
+    "GitRepository": "source git",
+    "OCIRepository": "source oci",
+    "Bucket": "source bucket",
+    "Kustomization": "kustomization",
+}
+"""What the Flux command calls these kinds."""
+
+
+def _place(context: StepContext, found: _Found) -> str:
+    """Return the field of the manifest with a Flux object, "" for what Flux itself applied."""
+    if found.child:
+        return ""
+    if found.ref.name == _NAMESPACE:
+        return "spec.flux"
+    kind = "kustomizations" if found.ref.kind == flux_objects.KUSTOMIZATION.kind else "sources"
+    return f"spec.flux.{kind}[{found.ref.name}]"
+
+
+def _older_commit(context: StepContext, revision: str) -> Wait | None:
+    """Return the wait for the commit of the job, None when Flux fetched it, or one that follows it.
+
+    Commits are compared where Flux pulls the tracked branch of the fleet repository itself. Of any other
+    source no commit was requested, so what Flux fetched after the request counts. A commit follows the one of
+    the job if git says so, or if it is the head that the planner planned last: after a forced push it need
+    not be a descendant.
+    """
+    if not pulls_the_fleet(context.record, context.ports.config) or _follows(context, revision):
+        return None
+    wanted = context.record.commit[:8]
+    reason = f"Flux: the source is at {revision or 'no revision'}, which does not contain commit {wanted}"
+    return Wait(context.ports.config.poll_seconds, reason)
+
+
+def _follows(context: StepContext, revision: str) -> bool:
+    """Return whether Flux pulls the fleet, and a revision is the commit of the job or one that follows it.
+
+    Where commits come faster than Flux applies them, it never has applied what it fetched last.
+    """
+    commit, wanted = commit_of(revision), context.record.commit
+    if not commit or not pulls_the_fleet(context.record, context.ports.config):
+        return False
+    if commit == wanted:
+        return True
+    fleet = context.ports.state.fleet()
+    newest = commit == (fleet.planning or fleet.commit)
+    return newest or context.ports.repository.is_descendant(commit, wanted)
+
+
+def pulls_the_fleet(record: ClusterRecord, config: FleetConfig) -> bool:
+    """Return whether Flux pulls the tracked branch of the fleet repository, whatever else the spec has."""
+    flux = record.document["spec"]["flux"]
+    if any(flux.get(name) for name in ("tag", "semver", "commit")):
+        return False
+    name = urlsplit(flux["repository"]).path.strip("/").removesuffix(".git").lower()
+    ours = {config.repository.lower(), config.previous_repository.lower()}
+    same = name in ours and flux_objects.is_on_host(flux["repository"], config.git_host)
+    return same and bool(flux["branch"] == config.branch)
