@@ -21,6 +21,7 @@ from shared.jobs.reporting.summary import ClusterSummary, summary_of
 from shared.logs import about_record
 from shared.pipeline.outbox import request_proposals, request_report, request_sweep
 from shared.pipeline.planner.reporter import reopen
+from shared.pipeline.runs import record_end
 from shared.pipeline.sweep.activity import ActivityLog
 from shared.pipeline.sweep.clusters import ATTEMPTS, check, postpone, request_checks, retry
 from shared.pipeline.sweep.lists import compare, orphans_of, read_list
@@ -108,6 +109,7 @@ def _sweep(
 
     _save(listed, ports)
     if ends:
+        record_end("sweep", ports)
         request_report(ports)
         if any(summary.proposed for summary in summaries) or ports.state.proposals():
             request_proposals(ports)
