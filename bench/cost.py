@@ -21,9 +21,9 @@ from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from localcloud.servicebus.world.broker_values import SessionLock
 from shared.jobs.record import Phase
 from shared.jobs.reporting.measurements import Measurement, Span
-from shared.pipeline.health.timers import record_run
 from shared.pipeline.outbox import request_whole_check, request_whole_sweep
 from shared.pipeline.recovery import fleet_metrics, missed_work, settings_seen
+from shared.pipeline.runs import record_run
 from shared.ports import FleetConfig, Kubernetes, KubernetesApi, Ports
 from tests.support import fleet_files
 from tests.support.notices import notifying

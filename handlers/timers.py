@@ -8,9 +8,9 @@ from __future__ import annotations
 import azure.functions as func
 
 from shared.pipeline.checks.changed_paths import check_changed_paths
-from shared.pipeline.health.timers import record_run
 from shared.pipeline.outbox import request_whole_check, request_whole_sweep
 from shared.pipeline.recovery import fleet_metrics, missed_work, retention, settings_seen
+from shared.pipeline.runs import record_run
 from shared.ports import Ports
 
 SWEEP_WITHIN = 600.0

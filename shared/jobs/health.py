@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -13,7 +13,7 @@ from shared.jobs.conditions import with_condition
 from shared.jobs.failures.errors import FluxUnhealthy, PlatformUnhealthy, Unhealthy
 from shared.jobs.messages import CLOCKS_DIFFER
 from shared.jobs.outcomes import Done, Fail, Outcome
-from shared.jobs.record import ClusterRecord, Condition, of_health
+from shared.jobs.record import READY, ClusterRecord, Condition, of_health
 
 HEALTHY = "Healthy"
 SLOT_SECONDS = 300
@@ -44,12 +44,18 @@ class Finding:
 
 
 def checked(record: ClusterRecord, findings: Iterable[Finding], now: datetime) -> ClusterRecord:
-    """Return the record with the conditions that a check found."""
+    """Return the record with the conditions that a check found.
+
+    One that is why the cluster is not Ready, and is still so, verifies that again.
+    """
     for found in findings:
         message, generation = found.message[:1000], record.observed_generation
         record = with_condition(
             record, Condition(found.kind, found.status, found.reason, message, now, generation, now)
         )
+    ready = record.condition(READY)
+    if ready is not None and record.finding in {error_of(each).kind for each in faults_of(record)}:
+        record = with_condition(record, replace(ready, verified=now))
     return record
 
 

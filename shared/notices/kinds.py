@@ -65,7 +65,7 @@ KINDS: Mapping[Kind, About] = {
     Kind.LOST: About(
         Severity.CRITICAL,
         *(_C, _CS, "no longer as verified", "as verified again"),
-        "A cluster that was Ready is missing, stopped, failed, contested or unhealthy.",
+        "A cluster that was Ready, or is suspended, is missing, stopped, failed, contested or unhealthy.",
     ),
     Kind.STALLED: About(
         Severity.WARNING, _C, _CS, "stalled", "no longer stalled", "A step makes no progress in its time."

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from shared.fleet.drift.yaml_diff import Sides, yaml_diff
 from shared.jobs.acts import by_whom
+from shared.jobs.at_rest import found_of
 from shared.jobs.drift import DriftedField, is_news
 from shared.jobs.failures.retry import DEFAULTS, Policies
 from shared.jobs.messages import Approval
@@ -185,6 +186,8 @@ def _trouble(record: ClusterRecord) -> tuple[Kind, str] | None:
     reason = failure.kind if failure else ""
     if record.finding:
         return Kind.LOST, reason
+    if record.phase is Phase.SUSPENDED and found_of(record):
+        return Kind.LOST, found_of(record).partition(":")[0]
     if record.failed:
         return Kind.FAILED, reason
     if record.needs_action:
@@ -197,10 +200,11 @@ def _trouble(record: ClusterRecord) -> tuple[Kind, str] | None:
 def _problem(trouble: tuple[Kind, str], record: ClusterRecord, retries: Policies) -> Notice:
     kind, reason = trouble
     action = diagnose(record, now=record.updated, retries=retries).suggested_action
+    found = found_of(record) if record.phase is Phase.SUSPENDED else ""
     return replace(
         _fact(kind, record),
         reason=reason,
-        detail=record.job.reason[:DETAIL_LIMIT],
+        detail=(f"{found}; it is suspended" if found else record.job.reason)[:DETAIL_LIMIT],
         action=action[:DETAIL_LIMIT],
     )
 

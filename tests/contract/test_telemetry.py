@@ -26,6 +26,7 @@ from shared.adapters.telemetry import open_telemetry
 from shared.jobs.record import Phase
 from shared.jobs.reporting.measurements import (
     CLUSTERS,
+    END_AGE,
     METRICS,
     RATE_LIMITED,
     RETRIES,
@@ -34,6 +35,7 @@ from shared.jobs.reporting.measurements import (
     Span,
 )
 from shared.pipeline.recovery.fleet_metrics import measure_fleet
+from shared.pipeline.runs import record_end
 from tests.support import fleet_files
 from tests.support.collected_telemetry import Collected, watched
 from tests.support.pipeline_runs import phases, push
@@ -99,6 +101,11 @@ def test_the_fleet_is_measured_by_phase_and_without_a_place_for_it_nothing_is_re
     points = collected.metrics[CLUSTERS.name]
     assert {point.attributes["phase"]: point.value for point in points if point.value} == {"Ready": 1}
     assert len(points) == len(Phase)
+    record_end("sweep", cloud.ports)
+    cloud.clock.advance(60)
+    measure_fleet(cloud.ports)
+    (age,) = collected.metrics[END_AGE.name]
+    assert (age.value, dict(age.attributes)) == (60, {"work": "sweep"})
 
 
 def test_what_cannot_be_measured_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
@@ -197,7 +204,7 @@ def test_every_metric_is_explained_on_the_page_about_telemetry() -> None:
 def test_alerts_name_metrics_that_exist_and_every_metric_that_somebody_acts_on_has_one() -> None:
     text, page = (ROOT / "infra/alerts.bicep").read_text(), (ROOT / "docs/telemetry.md").read_text()
     named = set(re.findall(r"\"(roadstead\.[a-z._]+)\"", text))
-    for_information = {STEP_DURATION.name, RATE_LIMITED.name}
+    for_information = {STEP_DURATION.name, RATE_LIMITED.name, END_AGE.name}  # `GET /api/ready` has the last
     assert named == {metric.name for metric in METRICS} - for_information
     dimensions = set(re.findall(r"customDimensions\.(\w+)", text))
     assert dimensions <= {name for metric in METRICS for name in metric.attributes}

@@ -130,6 +130,13 @@ GAPS = Metric(
     "{gap}",
     "heads that were planned although no webhook announced them, since the fleet was planned first",
 )
+END_AGE = Metric(
+    "roadstead.end.age",
+    MetricKind.GAUGE,
+    "s",
+    "time since a sweep, or a part of a check, came to its end",
+    ("work",),
+)
 QUEUE_AGE = Metric(
     "roadstead.queue.age",
     MetricKind.GAUGE,
@@ -142,6 +149,7 @@ METRICS = (
     CONDITIONS,
     DRIFT,
     GAPS,
+    END_AGE,
     QUEUE_AGE,
     JOB_DURATION,
     STEP_DURATION,
@@ -219,6 +227,12 @@ def of_fleet(summaries: Sequence[ClusterSummary], gaps: Gaps) -> Iterator[Measur
         fields = sum(detail.drift.get(action, 0) for detail in details)
         yield Measurement(DRIFT, fields, {"policy": action})
     yield Measurement(GAPS, gaps.count)
+
+
+def of_ends(ends: Mapping[str, datetime], now: datetime) -> Iterator[Measurement]:
+    """Yield how long ago each kind of work came to its end; ``ends`` has the last end of each by its name."""
+    for work, at in ends.items():
+        yield Measurement(END_AGE, max(0.0, (now - at).total_seconds()), {"work": work})
 
 
 def of_queues(records: Iterable[ClusterRecord], now: datetime) -> Iterator[Measurement]:

@@ -23,6 +23,7 @@ from shared.pipeline.checks.conclusions import conclude, findings, unknown
 from shared.pipeline.checks.reading import read
 from shared.pipeline.checks.windows import has_windows, read_windows
 from shared.pipeline.outbox import request_checks, request_next_check, request_rest
+from shared.pipeline.runs import record_end
 from shared.pipeline.worker.cluster_access import ClusterAccess
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.pipeline.worker.steps.context import StepContext
@@ -56,12 +57,16 @@ def _handle(message: CheckMessage, ports: Ports) -> None:
     if not message.clusters:
         names = [each.name for each in ports.state.summaries() if each.idle]
         request_checks(names, message.check, ports)
+        if not names:
+            record_end("check", ports)
         return
     end, limiter = ports.elapsed() + CHECK_SECONDS, RateLimiter(None, ports)
     waiting: list[ClusterRecord] = []
+    ended = message.at is None
     for position, name in enumerate(message.clusters):
         if position and ports.elapsed() > end:
             request_rest(message.model_copy(update={"clusters": message.clusters[position:]}), ports)
+            ended = False
             break
         record = ports.state.cluster(name)
         if record is None:
@@ -75,6 +80,9 @@ def _handle(message: CheckMessage, ports: Ports) -> None:
                 waiting.append(record)
     if waiting:
         _postpone(waiting, message, ports)
+        ended = ended and message.attempt >= MOST_WAITS
+    if ended:
+        record_end("check", ports)
 
 
 def _postpone(waiting: list[ClusterRecord], message: CheckMessage, ports: Ports) -> None:

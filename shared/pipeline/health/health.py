@@ -1,4 +1,4 @@
-"""The health of the app: every service answers, and every timer runs at its times.
+"""The health of the app: every service answers, every timer runs at its times, and sweeps and checks end.
 
 A reading asks all services at once, waits for a few seconds at most, and serves all callers of some seconds,
 so that probing costs little. A service that does not answer is not asked a second time before the first call
@@ -21,6 +21,7 @@ from shared.pipeline.api import schema
 from shared.pipeline.api.views.parts import iso
 from shared.pipeline.health.timers import TimerState, expected_runs, timer_state
 from shared.pipeline.http_result import HttpResult
+from shared.pipeline.runs import ENDS
 from shared.ports import BranchHead, Ports
 
 log = logging.getLogger(__name__)
@@ -102,7 +103,7 @@ class Health:
         now, runs = ports.clock(), answers.get(TABLES)
         services = [ServiceState(name, problems.get(name, "")) for name in probes]
         timers = [
-            timer_state(name, schedule, runs[name], now)
+            timer_state(name, schedule, runs[name], now, runs.get(ENDS.get(name, "")))
             if runs is not None
             else TimerState(name, schedule, None, None, f"not known, because {TABLES} does not answer")
             for name, schedule in ports.config.timers.items()

@@ -1,22 +1,21 @@
-"""Whether each timer runs at its times: its last run, and when the one after that was due."""
+"""Whether each timer runs at its times, and whether what it asks for comes to its end."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from cronsim import CronSim, CronSimError
 
-from shared.jobs.failures.errors import ReconcileError
+from shared.pipeline.runs import expected_names
 from shared.ports import Ports
 from shared.ports.state import TimerRun
 
-log = logging.getLogger(__name__)
-
 GRACE = timedelta(minutes=5)
 """How long after its time a run may end: an app starts from zero, and a timer may work for minutes."""
+WORK = timedelta(hours=1)
+"""How long after its time that work may end: it begins within minutes, and waits for Azure's limits."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ def expected_runs(ports: Ports) -> Mapping[str, TimerRun]:
     late when its first time after that has passed.
     """
     runs = dict(ports.state.timer_runs())
-    new = [name for name in ports.config.timers if name not in runs]
+    new = [name for name in expected_names(ports.config.timers) if name not in runs]
     if new:
         now = ports.clock()
         ports.state.expect_timers(new, now)
@@ -45,22 +44,25 @@ def expected_runs(ports: Ports) -> Mapping[str, TimerRun]:
     return runs
 
 
-def timer_state(name: str, schedule: str, run: TimerRun, now: datetime) -> TimerState:
-    """Return how a timer does; ``run`` is what is stored of it."""
+def timer_state(
+    name: str, schedule: str, run: TimerRun, now: datetime, end: TimerRun | None = None
+) -> TimerState:
+    """Return how a timer does; ``run`` is what is stored of it, ``end`` of what it asks for."""
     last = run.at if run.ran else None
     due = _next(schedule, min(run.at, now))  # a time ahead is that of a wrong clock
     if due is None:
         return TimerState(name, schedule, last, None, f'its schedule "{schedule}" is no NCRONTAB expression')
     missed = f"its run of {due:%Y-%m-%d %H:%M:%S} UTC did not come to its end" if due + GRACE < now else ""
-    return TimerState(name, schedule, last, due, missed)
+    return TimerState(name, schedule, last, due, missed or _endless(name, schedule, end, now))
 
 
-def record_run(name: str, ports: Ports) -> None:
-    """Save that a timer has come to its end, in one write; without it, health says that the timer is late."""
-    try:
-        ports.state.save_timer_run(name, ports.clock())
-    except ReconcileError as error:
-        log.warning("the run of %s is not recorded: %s: %s", name, error.kind, error)
+def _endless(name: str, schedule: str, end: TimerRun | None, now: datetime) -> str:
+    """Return that what a timer asks for does not come to its end, "" where it does."""
+    due = _next(schedule, min(end.at, now)) if end else None
+    if end is None or due is None or due + WORK >= now:
+        return ""
+    last = f"the last end was at {end.at:%Y-%m-%d %H:%M:%S} UTC" if end.ran else "none has ended yet"
+    return f"the {name} of {due:%Y-%m-%d %H:%M:%S} UTC did not come to its end; {last}"
 
 
 def _next(schedule: str, after: datetime) -> datetime | None:

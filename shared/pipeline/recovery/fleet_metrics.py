@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shared.jobs.reporting.measurements import Measurement, of_fleet
+from shared.jobs.reporting.measurements import Measurement, of_ends, of_fleet
+from shared.pipeline.runs import ENDS
 from shared.ports import Ports
 
 
@@ -16,3 +17,5 @@ def measure_fleet(ports: Ports) -> None:
 def _fleet(ports: Ports) -> Iterator[Measurement]:
     """Yield the measurements; the state is read when somebody takes the first."""
     yield from of_fleet(ports.state.summaries(details=True), ports.state.fleet().gaps)
+    runs = ports.state.timer_runs()
+    yield from of_ends({work: runs[end].at for work, end in ENDS.items() if end in runs}, ports.clock())

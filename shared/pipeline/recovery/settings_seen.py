@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shared.jobs.acts import Act, changed_settings
+from shared.pipeline.runs import expected_names
 from shared.ports import Ports
 
 
@@ -26,6 +27,6 @@ def record_changed_settings(ports: Ports) -> bool:
             result="seen",
         )
         ports.state.save_act(act)
-    ports.state.expect_timers(ports.config.timers.keys(), ports.clock())
+    ports.state.expect_timers(expected_names(ports.config.timers), ports.clock())
     ports.state.save_settings_seen(now)
     return True

@@ -13,7 +13,7 @@ from shared.fleet.drift.live_digest import live_digest
 from shared.fleet.drift.policy import Decided, decide, only_reported, uncorrected
 from shared.fleet.json_tree import Json
 from shared.fleet.manifests.cluster.drift import DriftAction
-from shared.jobs.at_rest import is_at_rest, is_unfinished, own_failure
+from shared.jobs.at_rest import found_of, is_at_rest, is_unfinished, own_failure
 from shared.jobs.conditions import IN_SYNC
 from shared.jobs.drift import Verified, attributed, digest_of_proposal, exhausted
 from shared.jobs.failures.errors import ReconcileError, Stale, Unexpected, classes
@@ -89,7 +89,7 @@ def _conclude(
     suspended = record.phase is Phase.SUSPENDED
     turned = not suspended and (found.error.kind if found else "") != finding_of_sweep(record.finding)
     if suspended:
-        concluded = _in_suspension(record, found, now)
+        concluded = _in_suspension(record, found, activity, now)
     if turned:
         if found:
             found = replace(found, error=activity.named(found.error, record, now))
@@ -98,6 +98,8 @@ def _conclude(
     if found is None and existing is not None and (suspended or not after.job.active):
         decided = decided_of(after, existing, owner, now)
         compared = sources.added(_compared(after, decided, existing, owner, now))
+        if suspended and found_of(concluded) and not found_of(compared):
+            compared = _with_new_sequence(compared, now)
         compared = _attributed(compared, record, azure_names(existing, owner, record.running), now, activity)
         events += drift_event(after, compared)
         after, written = start_correction(compared, decided or (), now=now)
@@ -171,7 +173,9 @@ def _error_of(failure: Failure) -> ReconcileError:
     return kind(failure.message, code=failure.code, request_id=failure.request_id)
 
 
-def _in_suspension(record: ClusterRecord, found: Found | None, now: datetime) -> ClusterRecord:
+def _in_suspension(
+    record: ClusterRecord, found: Found | None, activity: ActivityLog, now: datetime
+) -> ClusterRecord:
     """Return the record of a suspended cluster with what is so; its job goes on waiting.
 
     Its next sweep compares it, also if it is as it was before by then.
@@ -179,8 +183,14 @@ def _in_suspension(record: ClusterRecord, found: Found | None, now: datetime) ->
     in_sync = record.condition(IN_SYNC)
     if found is None or in_sync is None or in_sync.reason == found.error.kind:
         return record
-    after = apply_finding(record, found.error, now)
-    return replace(after, verified=after.verified and replace(after.verified, digest=""))
+    after = apply_finding(record, activity.named(found.error, record, now), now)
+    after = replace(after, verified=after.verified and replace(after.verified, digest=""))
+    return _with_new_sequence(after, now)
+
+
+def _with_new_sequence(record: ClusterRecord, now: datetime) -> ClusterRecord:
+    """Return the record at another moment of its job, so that what is announced of it is another fact."""
+    return replace(record, job=replace(record.job, sequence=record.job.sequence + 1), updated=now)
 
 
 def decided_of(

@@ -21,6 +21,7 @@ from shared.jobs.reporting.summary import ClusterSummary, summary_of
 from shared.logs import about_record
 from shared.pipeline.outbox import request_proposals, request_report, request_sweep
 from shared.pipeline.planner.reporter import reopen
+from shared.pipeline.runs import record_end
 from shared.pipeline.sweep.activity import ActivityLog
 from shared.pipeline.sweep.clusters import ATTEMPTS, check, postpone, request_checks, retry
 from shared.pipeline.sweep.lists import compare, orphans_of, read_list
@@ -34,10 +35,13 @@ log = logging.getLogger(__name__)
 SWEEP_SECONDS = 120.0
 """After so many seconds another message continues: less than half of ``functionTimeout``."""
 MOST_LACKING = 200
-"""How many clusters that a list lacks are read by themselves; later sweeps read the others. A list that lacks
-more may be of a subscription in which the app has lost its role: Azure then answers with an empty list."""
+"""How many clusters that a list lacks are read by themselves; the next sweep begins with the others.
+A list that lacks more may be of a subscription in which the app has lost its role: Azure then answers with an
+empty list."""
 NAMED = 3
 """How many clusters a problem names."""
+_FEWER = ": only "
+"""What a problem has that says that fewer clusters are read than a list lacks."""
 
 
 def handle(request: PlanRequest, ports: Ports) -> None:
@@ -108,6 +112,7 @@ def _sweep(
 
     _save(listed, ports)
     if ends:
+        record_end("sweep", ports)
         request_report(ports)
         if any(summary.proposed for summary in summaries) or ports.state.proposals():
             request_proposals(ports)
@@ -139,17 +144,28 @@ def _list(
         return replace(before, problem=f"its clusters cannot be listed: {error.kind}: {error}"), False
     activity = ActivityLog(ports, {before.subscription: before})
     compared = compare(listed, summaries, installation, started, sources, activity, ports)
+    compared = replace(compared, lacking=_in_turn(compared.lacking, before))
     request_checks(compared.lacking[:MOST_LACKING], part, ports)
     request_checks(compared.newer, part.model_copy(update={"subscription": ""}), ports)
     orphans = orphans_of(listed, summaries, before, started, limiter.over(ports))
     unread = activity.problems.get(before.subscription, before.activity)
     problem, number = "", len(compared.lacking)
     if number > MOST_LACKING:
-        only = f"{MOST_LACKING} are read by themselves, and nothing is concluded of the others"
-        problem = f"its list lacks {number} clusters: {only}"
+        only = f"{MOST_LACKING} are read by themselves, and the others by later sweeps"
+        problem = f"its list lacks {number} clusters{_FEWER}{only}"
         log.warning("the clusters of %s: %s", before.subscription, problem)
     after = Listing(before.subscription, started, problem, orphans, unread, compared.undecided, before.at)
     return after, compared.changed
+
+
+def _in_turn(lacking: Sequence[str], before: Listing) -> Sequence[str]:
+    """Return the clusters that a list lacks in the order in which they are read.
+
+    It begins after the last one that the sweep before read, so that none is left out; where that one
+    read all of them it does not matter with which it begins.
+    """
+    last = before.undecided[:MOST_LACKING][-1:]
+    return sorted(lacking, key=lambda name: (bool(last) and name <= last[0], name))
 
 
 def _with_places(summaries: Sequence[ClusterSummary], ports: Ports) -> Sequence[ClusterSummary]:
@@ -182,11 +198,19 @@ def _by_subscription(summaries: Sequence[ClusterSummary]) -> Mapping[str, Sequen
 
 
 def _with_problem(record: SweepRecord, *, subscription: str, lacking: Sequence[str]) -> SweepRecord:
-    """Return the record with the clusters that the list of a subscription should not have lacked."""
+    """Return the record with the clusters that the list of a subscription should not have lacked.
+
+    That it lacks more than are read is said as well.
+    """
     more = f" and {len(lacking) - NAMED} more" if len(lacking) > NAMED else ""
     problem = f"its list lacks clusters that exist: {', '.join(lacking[:NAMED])}{more}"
+
+    def added(before: str) -> str:
+        fewer, _, _ = before.partition("; ")
+        return f"{fewer}; {problem}" if _FEWER in fewer else problem
+
     listings = (
-        replace(each, problem=problem) if each.subscription == subscription else each
+        replace(each, problem=added(each.problem)) if each.subscription == subscription else each
         for each in record.listings
     )
     return replace(record, listings=tuple(listings))

@@ -231,6 +231,42 @@ def test_the_api_shows_what_is_unknown_and_since_when_something_is_so() -> None:
     assert advice(cloud).startswith("Correct what the message names")
 
 
+def test_a_check_renews_that_a_cluster_is_not_ready_while_it_finds_the_same() -> None:
+    cloud, _ = broken_by_a_commit()
+    pass_time(cloud, 1800)
+    check(cloud)
+    lost = ready_shown(cloud)
+    assert lost["status"] == "False"
+    pass_time(cloud, 1800)
+    check(cloud)
+    renewed = ready_shown(cloud)
+    assert renewed["lastTransitionTime"] == lost["lastTransitionTime"]
+    assert renewed["lastVerifiedTime"] == iso(condition(record(cloud)).verified)
+    assert str(renewed["lastVerifiedTime"]) > str(lost["lastVerifiedTime"])
+    cloud.azure.interventions.stop(record(cloud).desired.id)
+    sweep(cloud)
+    check(cloud)
+    assert ready_shown(cloud)["reason"] == "ClusterStopped"
+
+
+def test_a_check_that_cannot_read_a_cluster_verifies_nothing() -> None:
+    cloud, _ = broken_by_a_commit()
+    pass_time(cloud, 1800)
+    check(cloud)
+    lost = ready_shown(cloud)
+    cloud.kubernetes.stop(record(cloud).desired.id)
+    pass_time(cloud, 60)
+    check(cloud)
+    assert condition(record(cloud)).status is None
+    assert ready_shown(cloud)["lastVerifiedTime"] == lost["lastVerifiedTime"]
+
+
+def ready_shown(cloud: MemoryCloud) -> Any:
+    """Return the condition Ready as the API shows it."""
+    shown: Any = cluster_detail("one", cloud.ports)
+    return next(each for each in shown["conditions"] if each["type"] == "Ready")
+
+
 def test_the_objects_of_teams_count_too() -> None:
     cloud = ready()
     api(cloud).apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from threading import Event
 
@@ -13,6 +13,8 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import Unauthenticated, Unauthorized, Unavailable
 from shared.pipeline.health.health import REUSED_SECONDS, Health, health_view, ready_view
 from shared.pipeline.health.timers import GRACE
+from shared.pipeline.outbox import request_whole_check, request_whole_sweep
+from shared.pipeline.runs import record_run
 from shared.ports import FleetConfig, Ports
 from shared.ports.state import TimerRun
 from tests.support import fleet_files
@@ -97,7 +99,10 @@ def test_a_timer_of_which_nothing_is_stored_is_expected_from_the_first_reading_o
     new = replace(CONFIG, timers={**CONFIG.timers, "check": "0 */5 * * * *"})
     ports = replace(cloud.ports, config=new)
     assert Health(ports).read().ready
-    assert cloud.state.timer_runs() == {"sweep": TimerRun(first), "check": TimerRun(first, ran=False)}
+    assert cloud.state.timer_runs() == {
+        "sweep": TimerRun(first),
+        **dict.fromkeys(("check", "sweep-end", "check-end"), TimerRun(first, ran=False)),
+    }
     cloud.clock.advance(5 * 60 + GRACE.total_seconds() + 1)
     assert list(Health(ports).read().problems) == ["check"]
 
@@ -148,3 +153,68 @@ def test_a_flood_of_probes_calls_each_service_once_in_a_quarter_of_a_minute(clou
         health.read()
         cloud.clock.advance(1)
     assert (calls, bus.calls) == ({"tables": 4, "github": 4}, 4)
+
+
+BOTH = {"sweep": "0 10 */4 * * *", "check": "0 40 */4 * * *"}
+
+
+def with_both() -> MemoryCloud:
+    """Return a cloud in which a sweep and a check have come to their ends, and whose timers run on."""
+    cloud = MemoryCloud(config=replace(CONFIG, timers=BOTH))
+    push(cloud, fleet_files.fleet("one"))
+    cloud.run()
+    cloud.clock.advance(3600)
+    request_whole_sweep(cloud.ports)
+    request_whole_check(cloud.ports)
+    cloud.run(seconds=300)
+    return cloud
+
+
+def later(cloud: MemoryCloud, seconds: float) -> Mapping[str, str]:
+    """Return what is wrong after some time, of an app whose timers have just run."""
+    cloud.clock.advance(seconds)
+    for timer in BOTH:
+        record_run(timer, cloud.ports)
+    return Health(cloud.ports).read().problems
+
+
+@pytest.mark.parametrize("work", list(BOTH))
+def test_a_sweep_or_a_check_that_begins_and_never_ends_makes_the_app_not_ready(work: str) -> None:
+    cloud = with_both()
+    assert later(cloud, 3 * 3600 + 2400) == {}
+    ended = {"sweep": request_whole_check, "check": request_whole_sweep}[work]
+    ended(cloud.ports)
+    cloud.run(seconds=300)
+    problems = later(cloud, 3600)
+    assert list(problems) == [work]
+    assert problems[work].startswith(f"the {work} of 2026-01-01 04:")
+    assert "did not come to its end; the last end was at 2026-01-01 01:" in problems[work]
+
+
+def test_a_sweep_or_a_check_of_which_none_has_ended_is_expected_from_the_first_reading_on() -> None:
+    cloud = MemoryCloud(config=replace(CONFIG, timers=BOTH))
+    push(cloud, fleet_files.fleet("one"))
+    assert later(cloud, 0) == {}
+    problems = later(cloud, 6 * 3600)
+    assert {work: text.rpartition("; ")[2] for work, text in problems.items()} == dict.fromkeys(
+        BOTH, "none has ended yet"
+    )
+
+
+def test_a_check_of_a_fleet_without_clusters_and_a_sweep_of_it_end() -> None:
+    cloud = MemoryCloud(config=replace(CONFIG, timers=BOTH))
+    push(cloud, fleet_files.fleet())
+    request_whole_sweep(cloud.ports)
+    request_whole_check(cloud.ports)
+    cloud.run(seconds=300)
+    assert set(cloud.state.timer_runs()) == {"sweep-end", "check-end"}
+
+
+def test_a_check_that_cannot_be_carried_out_has_not_ended_while_it_waits() -> None:
+    cloud = with_both()
+    before = cloud.state.timer_runs()["check-end"]
+    around(cloud, "state", cluster=refuse(Unavailable("no answer")))
+    cloud.clock.advance(3600)
+    request_whole_check(cloud.ports)
+    cloud.run(seconds=600, until=lambda: False)
+    assert cloud.state.timer_runs()["check-end"] == before

@@ -10,8 +10,9 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import Unavailable
-from shared.pipeline.health.timers import GRACE, record_run, timer_state
+from shared.pipeline.health.timers import GRACE, timer_state
 from shared.pipeline.recovery.settings_seen import record_changed_settings
+from shared.pipeline.runs import record_run
 from shared.ports import FleetConfig, State
 from shared.ports.state import TimerRun
 from tests.support.replaced_ports import around
@@ -91,7 +92,8 @@ def test_every_timer_is_expected_from_the_first_settings_on() -> None:
     cloud.state.save_timer_run("sweep", NOON)
     assert record_changed_settings(cloud.ports)
     now = cloud.clock()
-    expected = {"sweep": TimerRun(NOON), "plan_missed_head": TimerRun(now, ran=False)}
+    missing = TimerRun(now, ran=False)
+    expected = {"sweep": TimerRun(NOON), "plan_missed_head": missing, "sweep-end": missing}
     assert cloud.state.timer_runs() == expected
     cloud.clock.advance(100)
     assert not record_changed_settings(cloud.ports)

@@ -161,7 +161,28 @@ def test_a_list_that_lacks_very_many_clusters_costs_a_bounded_number_of_reads(
     assert set(phases(cloud).values()) == {Phase.READY}
 
 
-def test_a_list_says_that_nothing_is_concluded_of_the_clusters_for_which_there_was_no_read(
+def test_clusters_that_a_list_lacks_are_read_in_turn_and_the_whole_problem_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cloud = MemoryCloud(throttle=False)
+    push(cloud, fleet_files.fleet("a", "b", "c", "d", "e"))
+    cloud.run()
+    monkeypatch.setattr(sweeps, "MOST_LACKING", 2)
+    on_azure(cloud, ListClusters, lambda _: Page((), ""))
+    turns = list[list[str]]()
+    for _ in range(4):
+        reads = reads_of(cloud)
+        on_azure(cloud, ListClusters, lambda _: Page((), ""))
+        sweep(cloud)
+        turns.append([read.target.name for read in reads if isinstance(read, GetCluster)])
+    assert turns == [["a", "b"], ["c", "d"], ["e", "a"], ["b", "c"]]
+    assert cloud.state.sweep().listings[0].problem == (
+        "its list lacks 5 clusters: only 2 are read by themselves, and the others by later sweeps; "
+        "its list lacks clusters that exist: b, c"
+    )
+
+
+def test_a_list_says_that_clusters_for_which_there_was_no_read_are_left_to_later_sweeps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cloud = MemoryCloud(throttle=False)
@@ -174,7 +195,7 @@ def test_a_list_says_that_nothing_is_concluded_of_the_clusters_for_which_there_w
     assert phases(cloud) == {"a": Phase.FAILED, "b": Phase.FAILED, "c": Phase.READY}
     (listing,) = cloud.state.sweep().listings
     assert listing.problem == (
-        "its list lacks 3 clusters: 2 are read by themselves, and nothing is concluded of the others"
+        "its list lacks 3 clusters: only 2 are read by themselves, and the others by later sweeps"
     )
     sweep(cloud)
     assert phases(cloud)["c"] is Phase.FAILED

@@ -10,6 +10,7 @@ from shared.pipeline.api.acts.refresh import refresh
 from shared.pipeline.api.views.drift import drift_of_cluster, drift_view
 from shared.pipeline.api.views.parts import FIRST_PAGE
 from shared.pipeline.outbox import request_whole_sweep
+from tests.support.activity import ANN
 from tests.support.one_cluster import ONE, cluster, files, ready, record, suspended
 from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.replaced_ports import around
@@ -117,7 +118,8 @@ def test_the_drift_of_the_fleet_shows_one_that_is_missing_or_stopped_until_it_is
     assert found(cloud) == ([], 0)
     cloud.azure.interventions.stop(ONE)
     sweep(cloud)
-    assert found(cloud) == (["ClusterStopped: somebody stopped the cluster"], 1)
+    (finding,), number = found(cloud)
+    assert (finding.partition("; stopped ")[0], number) == ("ClusterStopped: somebody stopped the cluster", 1)
     cloud.azure.interventions.start(ONE)
     sweep(cloud)
     assert found(cloud) == ([], 0)
@@ -126,6 +128,31 @@ def test_the_drift_of_the_fleet_shows_one_that_is_missing_or_stopped_until_it_is
     (finding,), number = found(cloud)
     assert finding.startswith("ClusterMissing: the cluster no longer exists in Azure")
     assert number == 1
+
+
+def test_one_that_is_missing_or_stopped_is_announced_and_so_is_its_end() -> None:
+    cloud = in_suspension()
+    facts = list[Notice]()
+    around(cloud, "state", add_notice=facts.append)
+    with cloud.azure.called_by(ANN):
+        cloud.azure.interventions.stop(ONE)
+    sweep(cloud)
+    sweep(cloud)
+    cloud.azure.interventions.start(ONE)
+    sweep(cloud)
+    cloud.azure.interventions.stop(ONE)
+    sweep(cloud)
+    delete_by_hand(cloud, ONE)
+    sweep(cloud)
+    lost = [fact for fact in facts if fact.kind is Kind.LOST]
+    stopped, missing = ("ClusterStopped", False), ("ClusterMissing", False)
+    assert [(fact.reason, fact.over) for fact in lost] == [stopped, ("", True), stopped, missing]
+    assert len({fact.id for fact in lost}) == 4
+    assert lost[0].detail.startswith("ClusterStopped: somebody stopped the cluster; stopped 2026-01-01 0")
+    assert lost[0].detail.endswith("; it is suspended")
+    cloud.run(seconds=3600)
+    assert phases(cloud) == {"one": Phase.SUSPENDED}
+    assert [fact for fact in facts if fact.kind is Kind.LOST] == lost
 
 
 def test_it_is_refreshed_by_name() -> None:
