@@ -34,6 +34,7 @@ ADDED_FIELDS = (
     "inside",
     "windows",
     "recreating",
+    "has_rival",
 )
 """What a record of the version before does not have."""
 ADDED_TO_CONDITIONS = ("observed_generation", "verified")

@@ -120,6 +120,8 @@ class ClusterRecord:
     the fields in which the last check that could read them found the maintenance windows to differ.
 
     ``recreating``: somebody asked that the missing cluster is created again; until it is verified.
+
+    ``has_rival``: another installation managed the cluster too, or had marked it, when it was read last.
     """
 
     name: str
@@ -151,6 +153,7 @@ class ClusterRecord:
     inside: Inside | None = None
     windows: tuple[Difference, ...] = ()
     recreating: bool = False
+    has_rival: bool = False
     etag: str = field(default="", compare=False)
 
     @property

@@ -90,6 +90,7 @@ def accept_takeover(record: ClusterRecord, contest: Contest, *, now: datetime) -
     taken = replace(
         record,
         overruled=contest.installations,
+        has_rival=False,
         predecessors=tuple(dict.fromkeys((*record.predecessors, *contest.installations))),
         life=contest.life or record.life,
         delete_accepted=record.delete_accepted and not contest.life,

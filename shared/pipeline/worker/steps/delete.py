@@ -80,8 +80,9 @@ def _may_have_started(context: StepContext, *, accepted: bool) -> bool:
 
 
 def _of_others(context: StepContext, existing: Json) -> Outcome | None:
-    """Leave a cluster that another installation manages; one that ours has written to waits for a person."""
-    if context.record.was_tagged or not context.owner.rivals(existing):
+    """Leave a cluster that another installation manages; one of ours, or that was, waits for a person."""
+    ours = context.record.was_tagged or context.owner.is_by_us(existing)
+    if ours or not context.owner.rivals(existing):
         return contested(context, existing)
     return _retained(f"the cluster {context.record.name}", "another installation of this fleet manages it")
 
@@ -107,6 +108,8 @@ def delete_resource_group(context: StepContext) -> Outcome:
     what = f"the resource group {group.name}"
     if _is_retained(record, Step.DELETE_CLUSTER):
         return _retained(what, f"the cluster {record.name} stays in it")
+    if record.has_rival:
+        return _retained(what, f"another installation of this fleet manages the cluster {record.name} too")
     try:
         existing = context.azure(GetGroup(group))
     except (Terminal, Unauthorized, Unauthenticated, Dependency) as error:
