@@ -27,6 +27,7 @@ ADDED_FIELDS = (
     "predecessors",
     "group_requested",
     "delete_accepted",
+    "deleted",
     "running",
     "verified",
     "drift",
