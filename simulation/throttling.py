@@ -70,7 +70,7 @@ class Throttling:
                 refusal.known_since = self._loop.clock()
 
     def _excused(self, actor: Actor) -> bool:
-        """Return whether the step has a reservation, which counts from before, or a clock of its app is wrong.
+        """Return whether the step has a reservation, which counts from before, or its app a wrong clock.
 
         A frozen step with such a clock may have saved already that the refusals are over.
         """

@@ -140,6 +140,6 @@ class ShownFleets:
 
 
 def _is_orphaned(record: ClusterRecord, planned: str) -> bool:
-    """Return whether a planner that was overtaken has saved a record since; its first step plans again."""
+    """Return whether a superseded planner has saved a record since; its first step plans again."""
     new = record.generation == 1 and not record.creation_requested and not record.deleting
     return new and record.commit != planned
