@@ -55,7 +55,9 @@ class Cast:
             self.upkeep[named.CHECKS] = Checks(seed, everybody, loop)
         if named.LOST_WEBHOOKS in kinds:
             self.upkeep[named.LOST_WEBHOOKS] = LostWebhooks(seed, everybody, loop)
-        self.channels = Channels(seed, states, loop) if named.CHANNELS in kinds else None
+        histories = {each.cloud: each.history for each in everybody}
+        channels = named.CHANNELS in kinds
+        self.channels = Channels(seed, states, histories, loop) if channels else None
 
     def schedule(self, seconds: float) -> None:
         """Let everybody act at some moments of so many seconds."""

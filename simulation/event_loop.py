@@ -145,6 +145,10 @@ class EventLoop:
         """Whether a function, or a frozen one, runs at this moment."""
         return any(actor.cloud is not None for actor in self._actors)
 
+    def has_wrong_clock(self, cloud: MemoryCloud) -> bool:
+        """Return whether the clock of a function of an app, running or frozen, is wrong."""
+        return any(actor.jumped for actor in self._actors if actor.cloud is cloud)
+
     @property
     def peaceful(self) -> bool:
         """Whether faults have ended."""

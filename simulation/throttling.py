@@ -70,8 +70,11 @@ class Throttling:
                 refusal.known_since = self._loop.clock()
 
     def _excused(self, actor: Actor) -> bool:
-        """Return whether the step has a reservation, which counts from before, or a wrong clock."""
-        if actor.cloud is None or actor.lock is None or actor.jumped:
+        """Return whether the step has a reservation, which counts from before, or its app a wrong clock.
+
+        A frozen step with such a clock may have saved already that the refusals are over.
+        """
+        if actor.cloud is None or actor.lock is None or self._loop.has_wrong_clock(actor.cloud):
             return True
         record = actor.cloud.state.cluster(actor.lock.session)
         return record is None or bool(record.job.next_run.reservations)

@@ -27,6 +27,7 @@ ADDED_FIELDS = (
     "predecessors",
     "group_requested",
     "delete_accepted",
+    "deleted",
     "running",
     "verified",
     "drift",
@@ -35,6 +36,7 @@ ADDED_FIELDS = (
     "windows",
     "recreating",
     "facts",
+    "has_rival",
 )
 """What a record of the version before does not have."""
 ADDED_TO_CONDITIONS = ("observed_generation", "verified")

@@ -19,12 +19,15 @@ _NOT_COMPARED = (
 
 
 def with_condition(record: ClusterRecord, new: Condition) -> ClusterRecord:
-    """Return the record with a condition set; its ``since`` changes only when its status does."""
+    """Return the record with a condition set; its ``since`` changes only when its status does.
+
+    A ``since`` after the present moment is that of a wrong clock, and ends now.
+    """
     before = record.condition(new.type)
     if before is None:
         return replace(record, conditions=(*record.conditions, new))
     if before.status == new.status:
-        new = replace(new, since=before.since)
+        new = replace(new, since=min(before.since, new.since))
     conditions = (new if condition.type == new.type else condition for condition in record.conditions)
     return replace(record, conditions=tuple(conditions))
 

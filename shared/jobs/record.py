@@ -102,7 +102,8 @@ class ClusterRecord:
     ``group_requested``: Azure was asked to create the resource group, or may have been, and
     ``creation_requested``: the cluster. ``was_tagged``: the cluster has had our tags, because Azure accepted
     a write of it or it matched the manifest. None of them becomes false again. ``delete_accepted``: Azure
-    accepted the delete of this life of the cluster, so that parts of it may be gone. ``removed_keys`` are the
+    accepted the delete of this life of the cluster, so that parts of it may be gone, and ``deleted`` is the
+    ``resourceUID`` of that life, "" where it is unknown. ``removed_keys`` are the
     labels and taints of each node pool that earlier generations had and that are to be removed from it, until
     the present generation is Ready.
 
@@ -121,6 +122,8 @@ class ClusterRecord:
 
     ``recreating``: somebody asked that the missing cluster is created again; until it is verified. ``facts``
     are what manifests on the cluster can use as variables, None before a step has read them.
+
+    ``has_rival``: another installation managed the cluster too, or had marked it, when it was read last.
     """
 
     name: str
@@ -145,6 +148,7 @@ class ClusterRecord:
     overruled: tuple[str, ...] = ()
     predecessors: tuple[str, ...] = ()
     delete_accepted: bool = False
+    deleted: str = ""
     running: Running | None = None
     verified: Verified | None = None
     drift: Drift | None = None
@@ -153,6 +157,7 @@ class ClusterRecord:
     windows: tuple[Difference, ...] = ()
     recreating: bool = False
     facts: Mapping[str, str] | None = None
+    has_rival: bool = False
     etag: str = field(default="", compare=False)
 
     @property

@@ -22,6 +22,7 @@ from shared.notices.notice import Notice
 from shared.pipeline.recovery.missed_work import wake_notifier
 from simulation.actors.kinds import CHANNELS
 from simulation.event_loop import EventLoop
+from simulation.history import FleetHistory
 from simulation.rule import RuleViolated
 
 ROUTE = "all"
@@ -68,9 +69,15 @@ class _Sent(list[Outgoing]):
 class Channels:
     """They let the channel of each fleet fail; ``acts`` counts how often."""
 
-    def __init__(self, seed: int, states: Mapping[MemoryCloud, Stored], loop: EventLoop) -> None:
+    def __init__(
+        self,
+        seed: int,
+        states: Mapping[MemoryCloud, Stored],
+        histories: Mapping[MemoryCloud, FleetHistory],
+        loop: EventLoop,
+    ) -> None:
         self._chance = random.Random(f"{seed} {CHANNELS}")  # noqa: S311
-        self._states, self._loop = states, loop
+        self._states, self._histories, self._loop = states, histories, loop
         self._sent = {cloud: _Sent(loop.clock) for cloud in states}
         for cloud, sent in self._sent.items():
             cloud.channels.delivered[ROUTE] = sent
@@ -115,10 +122,13 @@ class Channels:
         """Let the notifiers end, and compare what each route got with what happened."""
         self._loop.run_until(self._loop.clock() + LAST)
         for cloud, stored in self._states.items():
-            _check(cloud, stored, self._sent[cloud])
+            _check(cloud, stored, self._sent[cloud], Counter(self._histories[cloud].head_line))
 
 
-def _check(cloud: MemoryCloud, stored: Stored, sent: _Sent) -> None:
+def _check(cloud: MemoryCloud, stored: Stored, sent: _Sent, heads: Mapping[str, int]) -> None:
+    """Compare what a route got with what happened; ``heads`` says how often each commit became the head:
+    its problem begins each time.
+    """
     fleet = cloud.ports.config.fleet
     messages: dict[str, set[str]] = {}
     order: dict[str, int] = {}
@@ -128,7 +138,9 @@ def _check(cloud: MemoryCloud, stored: Stored, sent: _Sent) -> None:
             order.setdefault(fact, len(order))
     times_stored = Counter(notice.id for notice in stored.facts)  # again after a crash
     for fact, ids in messages.items():
-        if len(ids) > max(1, times_stored[fact.removesuffix(":over")]):
+        kind, _, commit = fact.removesuffix(":over").partition(":")
+        problems = heads.get(commit, 1) if kind == Kind.INVALID else 1
+        if len(ids) > max(problems, times_stored[fact.removesuffix(":over")]):
             raise RuleViolated("repeated fact", f"{fleet}: {fact} is in messages with different ids")
     for notice in stored.facts:
         known = notice.id in messages or notice.id in stored.pruned

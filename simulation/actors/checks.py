@@ -87,6 +87,8 @@ class Checks(Upkeep):
         condition = record.condition(FLUX_HEALTHY)
         if record.job.active or condition is None or not self._is_up(cluster):
             return
+        if ((self._loop.azure.peek(cluster) or {}).get("tags") or {}).get("roadstead-fleet") != fleet:
+            return  # no check looks inside the cluster of somebody else
         runs, what = self._runs(cluster), f"{fleet}: {record.name}: {CONTROLLER}"
         shown = conditions_of(cloud, record.name).get(FLUX_HEALTHY)
         if not runs and (shown != "False" or record.phase is Phase.READY):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import cache
 
 from localcloud.github.world.pull_requests import PullRecord
@@ -14,12 +15,13 @@ from shared.pipeline.intake.webhook import PullChanged
 from shared.ports import Ports
 from simulation.actors.kinds import PULL_REQUESTS
 from simulation.desired_state import DesiredCluster, DesiredFleet
-from simulation.event_loop import FAR
 from simulation.operators import Operators
 
 ACTS = (2, 6)
 BETWEEN_PUSHES = (1, 5, 11, 60)
 """Seconds until the next push to a pull request: before, while and after it is planned."""
+LATE = timedelta(minutes=15)
+"""How long somebody waits for a check before the event is delivered again."""
 PROPOSALS = "roadstead/"
 """The beginning of the branches of the app, whose pull requests are not theirs."""
 OVERSIZED_MIB, MANY = 33, 501
@@ -53,8 +55,11 @@ class Contributors:
             self._loop.schedule(self._chance.uniform(0, seconds), self._act)
 
     def deliver_again(self) -> None:
-        """Deliver every event again, in GitHub, that was lost, or whose request is a dead letter, or far."""
-        soon = self._loop.clock() + FAR
+        """Deliver every event again, in GitHub, that was lost, or whose request is a dead letter, or late.
+
+        A wrong clock makes a request late by an hour or a month; nobody waits that long for a check.
+        """
+        soon = self._loop.clock() + LATE
         requests = [letter.shown for letter in self._cloud.dead_letters if letter.queue == "previews"]
         requests += [
             message.body

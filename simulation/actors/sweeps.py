@@ -190,7 +190,8 @@ class Sweeps(Upkeep):
         if record.phase is Phase.FAILED and is_at_rest(record) and absent and not _is_missing(record):
             what = "has failed and does not exist, and a sweep does not say so"
             raise RuleViolated("stale ready", f"{fleet}: {record.name} {what}")
-        if _is_missing(record) and not absent:
+        others = self._oracle.belongs_to_others(key_of(record.desired.id), fleet)
+        if _is_missing(record) and not absent and not others:
             raise RuleViolated("stale ready", f"{fleet}: {record.name} is missing after a sweep, and exists")
         if record.finding == ClusterStopped.__name__ and not stopped:
             raise RuleViolated("stale ready", f"{fleet}: {record.name} is stopped after a sweep, and runs")

@@ -246,12 +246,14 @@ def _operation_sticks(call: Call) -> Any:
 
 
 def _operation_vanishes(call: Call) -> Any:
+    """The operation of this call removes the cluster; another one does not, where Azure refuses the call."""
     cluster = _cluster(call)
     call.loop.azure.interventions.vanish_next(cluster.name)
     try:
         return call.now()
     finally:  # after the write: a first creation begins the count of what vanishes
-        call.scene.history.may_vanish(cluster)
+        if not call.loop.azure.interventions.withdraw(cluster.name):
+            call.scene.history.may_vanish(cluster)
 
 
 def _nodes_lag(call: Call) -> Any:

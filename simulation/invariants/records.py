@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from datetime import datetime
 
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
@@ -18,6 +19,8 @@ class Records:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._deleted: defaultdict[tuple[str, str, int, int], set[str]] = defaultdict(set)
+        self._began: dict[tuple[str, str, datetime], datetime] = {}
+        """When each job began by the clock of the world: that of its planner may be wrong."""
 
     def saved(self, cloud: MemoryCloud, before: ClusterRecord | None, after: ClusterRecord) -> None:
         """Check a record that was written, against the version before."""
@@ -25,6 +28,7 @@ class Records:
         if after.job.lease is not None and (before is None or before.job.lease != after.job.lease):
             actor.lease = after.job.lease
         self._context.loop.log("    record: %s", lambda: _describe(before, after))
+        self._began.setdefault(self._job(cloud, after), self._context.loop.clock())
         if before is None or before.generation != after.generation:
             self._context.accepted_at[cloud.ports.config.fleet, after.name] = self._context.loop.clock()
         if before is None or before.uid != after.uid:
@@ -136,11 +140,16 @@ class Records:
         )
         self._context.planned[cloud.ports.config.fleet].saved(record, self._context.history(cloud).place)
 
+    def _job(self, cloud: MemoryCloud, record: ClusterRecord) -> tuple[str, str, datetime]:
+        return cloud.ports.config.fleet, record.uid, record.job.started
+
     def _really_ready(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
         """Check that a Ready cluster really is, unless an outside party changed it since the job began."""
         key = key_of(record.desired.id)
         disturbed_at = self._context.azure.disturbed_at(key)
-        if disturbed_at is not None and disturbed_at > record.job.started:
+        if disturbed_at is not None and disturbed_at > self._began.get(
+            self._job(cloud, record), record.job.started
+        ):
             return
         desired = self._context.history(cloud).desired(record.commit).clusters.get(record.name)
         found = self._context.oracle.differences(cloud.ports.config.fleet, desired, key) if desired else ""

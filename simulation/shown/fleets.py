@@ -11,6 +11,7 @@ from cli.terminal.render import fleet as rendered
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import TooLarge
+from shared.jobs.record import ClusterRecord
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.clusters import cluster_detail, fleet_view
 from shared.pipeline.api.views.plans import plan_view
@@ -58,7 +59,8 @@ class ShownFleets:
             if name not in known and (one.invalid or desired.invalid)
         }
         large = {name for name, one in desired.clusters.items() if one.large and name not in known}
-        if set(view["notCreated"]) - large != missing - large:
+        orphaned = {each.name for each in cloud.state.clusters() if _is_orphaned(each, fleet.commit)}
+        if set(view["notCreated"]) - large - orphaned != missing - large:
             shown = sorted(view["notCreated"])
             raise untrue(cloud, f"{shown} are shown as not created, and {sorted(missing)} are invalid in git")
         for name in sorted(large - set(view["notCreated"]) - set(fleet.awaiting_deletion)):
@@ -135,3 +137,9 @@ class ShownFleets:
         for text in filter(None, (view["problem"], view["waiting"], *view["notCreated"], *approvals)):
             if not any(text.split("\n")[0] in line for line in lines):
                 raise silent(cloud, f"status does not print {text}")
+
+
+def _is_orphaned(record: ClusterRecord, planned: str) -> bool:
+    """Return whether a superseded planner has saved a record since; its first step plans again."""
+    new = record.generation == 1 and not record.creation_requested and not record.deleting
+    return new and record.commit != planned

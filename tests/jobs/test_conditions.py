@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.jobs.conditions import STALLED
+from shared.jobs.conditions import STALLED, with_condition
 from shared.jobs.failures.errors import ClusterStopped, QuotaExceeded, Throttled, Unavailable
 from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry, Wait
 from shared.jobs.recipes import Step, deadline
@@ -149,3 +149,11 @@ def test_whatever_happens_ready_and_stalled_are_as_the_phase_says(
         assert ready.since <= later(seconds)
         assert stalled.verified == later(seconds)
         assert current == replace(current, conditions=tuple(dict.fromkeys(current.conditions)))
+
+
+def test_a_condition_whose_start_a_wrong_clock_set_counts_from_the_next_time_that_it_is_found() -> None:
+    stopped = Condition("FluxHealthy", False, "FluxUnhealthy", "no controller", later(30 * 86400))
+    ahead = with_condition(verified(), stopped)
+    found = with_condition(ahead, replace(stopped, since=later(60)))
+    assert of(found, "FluxHealthy").since == later(60)
+    assert of(with_condition(found, replace(stopped, since=later(90))), "FluxHealthy").since == later(60)

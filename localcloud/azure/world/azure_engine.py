@@ -39,6 +39,7 @@ from localcloud.azure.world.managed_clusters import (
     check_cluster,
     created_cluster,
     refuse_fields_of_pools_only,
+    resource_uid,
     updated_cluster,
 )
 from localcloud.azure.world.pools.aks_nodes import nodes_of
@@ -195,6 +196,7 @@ class AzureEngine:
         self.check_quota(cluster, document["location"], pools)
         created = self.clusters[key_of(cluster)] = Cluster(cluster, document, pools)
         operation = self.begin(created, "create", now)
+        document["properties"]["resourceUID"] = resource_uid(operation.id)
         self.set_all_states(created, "Creating")
         return self.accept(Accepted("create", cluster.resource, 201, deepcopy(created.view()), operation))
 

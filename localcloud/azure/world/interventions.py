@@ -33,6 +33,11 @@ class Interventions:
         """Remove the resource of the next operation at the end of that operation."""
         self._set_fault(name, OperationFault(vanishes=True))
 
+    def withdraw(self, name: str) -> bool:
+        """Take back the fault for the next operation; return whether none has started since it was set."""
+        with self._engine.lock:
+            return self._engine.next_faults.pop(name.lower(), None) is not None
+
     def lag_next(self, name: str, pool: str) -> None:
         """Let the next upgrade of a pool succeed while its nodes keep their kubelet version.
 

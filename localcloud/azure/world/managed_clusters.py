@@ -165,6 +165,15 @@ def _kubelet_identity(cluster: ClusterId, location: str) -> str:
     )
 
 
+def resource_uid(operation: str) -> str:
+    """Return the resourceUID of the cluster that an operation creates; created again, it has another one.
+
+    Source: ManagedCluster.properties.resourceUID of the AKS REST API: unique "even if a cluster is deleted
+    and then recreated with the same name", read-only.
+    """
+    return uuid5(NAMESPACE_URL, operation).hex[:24]
+
+
 def _defaults(cluster: ClusterId, location: str, given: Json) -> dict[str, Any]:
     unique = uuid5(NAMESPACE_URL, cluster.resource)
     prefix = given.get("dnsPrefix", given.get("fqdnSubdomain"))
@@ -185,7 +194,6 @@ def _defaults(cluster: ClusterId, location: str, given: Json) -> dict[str, Any]:
         "enableRBAC": True,
         "supportPlan": OFFICIAL,
         "maxAgentPools": 100,
-        "resourceUID": unique.hex[:24],
         "disableLocalAccounts": False,
         "identityProfile": {
             "kubeletidentity": {

@@ -110,6 +110,11 @@ class Owner:
             if value is not None and Installation.of(value).id != mine:
                 yield Installation.of(value)
 
+    def is_by_us(self, cluster: Json) -> bool:
+        """Return whether our installation is the owner of a cluster, whoever else has marked it."""
+        creator = tag(cluster, INSTALLATION_TAG)
+        return self.installation is not None and Installation.of(creator or "").id == self.installation.id
+
     def is_contested(self, cluster: Json) -> bool:
         """Return whether a cluster carries the contest tag of an installation, ours or another one."""
         return tag(cluster, CONTEST_TAG) is not None

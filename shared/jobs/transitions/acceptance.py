@@ -9,7 +9,7 @@ from shared.fleet.aks.removed_keys import keys_to_remove
 from shared.fleet.desired import Desired
 from shared.jobs.conditions import with_summary
 from shared.jobs.failures.errors import ClusterMissing
-from shared.jobs.job import Contest, Job, new_job
+from shared.jobs.job import Contest, ContestKind, Job, new_job
 from shared.jobs.recipes import CONDITIONS, STEPS, Recipe
 from shared.jobs.record import ClusterRecord, Phase, working_phase
 
@@ -90,14 +90,20 @@ def accept_takeover(record: ClusterRecord, contest: Contest, *, now: datetime) -
     taken = replace(
         record,
         overruled=contest.installations,
+        has_rival=False,
         predecessors=tuple(dict.fromkeys((*record.predecessors, *contest.installations))),
         life=contest.life or record.life,
-        delete_accepted=record.delete_accepted and not contest.life,
+        delete_accepted=record.delete_accepted and not _of_another_life(contest),
         phase=working_phase(record),
         job=_following_job(record, record.job.recipe, now),
         updated=now,
     )
     return with_summary(taken, now)
+
+
+def _of_another_life(contest: Contest) -> bool:
+    """Return whether a takeover is of a cluster that the delete which Azure accepted may not be about."""
+    return bool(contest.life) or contest.kind is ContestKind.LIFE
 
 
 def _following_job(record: ClusterRecord, recipe: Recipe, now: datetime) -> Job:

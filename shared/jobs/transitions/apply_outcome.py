@@ -18,7 +18,7 @@ from shared.jobs.failures.errors import (
     ReconcileError,
 )
 from shared.jobs.failures.retry import DEFAULTS, Policies, policy_for, wait_before_retry
-from shared.jobs.job import Delay, Failure, NextRun, StepState, start_step
+from shared.jobs.job import AcceptedWrite, ContestKind, Delay, Failure, NextRun, StepState, start_step
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.jobs.recipes import CONDITIONS, STEPS, Step, deadline, next_step
 from shared.jobs.record import (
@@ -56,7 +56,10 @@ def _applied(
     step = replace(record.job.step, rechecking=recheck, abandoned_leases=abandoned)
     record = replace(record, was_tagged=record.was_tagged or _shows_our_tags(record, outcome))
     record = _with_tags_read(_with_step(record, step), outcome)
-    record = replace(record, delete_accepted=record.delete_accepted or _shows_delete(record, outcome))
+    record = replace(record, has_rival=_has_rival(record, outcome))
+    delete = _accepted_delete(record, outcome)
+    if delete is not None:
+        record = replace(record, delete_accepted=True, deleted=delete.digest)
     match outcome:
         case Done():
             return _done(record, outcome, now)
@@ -108,10 +111,17 @@ def _shows_our_tags(record: ClusterRecord, outcome: Outcome) -> bool:
     return done and record.job.step.name is Step.CLUSTER
 
 
-def _shows_delete(record: ClusterRecord, outcome: Outcome) -> bool:
-    """Return whether the outcome proves that Azure accepted the delete of the cluster."""
+def _accepted_delete(record: ClusterRecord, outcome: Outcome) -> AcceptedWrite | None:
+    """Return the delete of the cluster that Azure accepted, as the outcome proves, None for none."""
     written = (outcome.write if isinstance(outcome, Wait) else None) or record.job.step.last_write
-    return written is not None and record.job.step.name is Step.DELETE_CLUSTER
+    return written if record.job.step.name is Step.DELETE_CLUSTER else None
+
+
+def _has_rival(record: ClusterRecord, outcome: Outcome) -> bool:
+    """Return whether another installation managed the cluster too when it was read last."""
+    if isinstance(outcome, Wait) and outcome.contest is not None:
+        return outcome.contest.kind is ContestKind.INSTALLATION
+    return record.has_rival and not _shows_our_tags(record, outcome)
 
 
 def _with_tags_read(record: ClusterRecord, outcome: Outcome) -> ClusterRecord:

@@ -17,7 +17,7 @@ from shared.jobs.at_rest import found_of, is_at_rest, is_unfinished, own_failure
 from shared.jobs.conditions import IN_SYNC
 from shared.jobs.drift import Verified, attributed, digest_of_proposal, exhausted
 from shared.jobs.failures.errors import ReconcileError, Stale, Unexpected, classes
-from shared.jobs.job import Failure
+from shared.jobs.job import ContestKind, Failure
 from shared.jobs.outcomes import Done, Fail, Outcome
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase, finding_of_sweep
@@ -160,10 +160,13 @@ def _turned(record: ClusterRecord, found: Found | None, now: datetime) -> tuple[
     if found:
         reason += f"; before that, its job failed: {earlier.kind}: {earlier.message}" if earlier else ""
         next_run = replace(job.next_run, reason=reason, contest=found.contest)
+        rival = found.contest is not None and found.contest.kind is ContestKind.INSTALLATION
         after = replace(after, job=replace(job, next_run=next_run, earlier=earlier))
+        after = replace(after, has_rival=after.has_rival or rival)
     else:
         step = replace(job.step, failure=earlier)
         after = apply_finding(replace(after, job=replace(job, step=step, earlier=None)), None, now)
+        after = replace(after, has_rival=False)
     log.warning("%s: %s", record.name, found.error if found else "as it was before")
     return after, list(events_between(record, after, outcome))
 

@@ -7,8 +7,11 @@ from dataclasses import replace
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.job import ContestKind
 from shared.jobs.record import Phase
 from shared.pipeline.api.acts.replay import replay
+from shared.pipeline.api.acts.takeover import take_over
+from shared.ports.azure import GetCluster, PutCluster
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, advice, cluster, files, record, tombstoned
 from tests.support.pipeline_runs import accepted, phases, push, step_until
@@ -80,6 +83,45 @@ def test_a_failed_delete_goes_on_once_the_cluster_is_removed_again(cloud: Memory
     push(cloud, NOTE)
     cloud.run(HOUR)
     assert phases(cloud) == {}
+
+
+def created_again() -> MemoryCloud:
+    """Return a cloud whose cluster was deleted as accepted, and created again with the same tags at once."""
+    cloud = deleting()
+    life = {key: value for key, value in cluster(cloud).items() if key in ("location", "tags", "identity")}
+    before = cluster(cloud)["properties"]
+    kept = ("dnsPrefix", "kubernetesVersion", "networkProfile")
+    pools = [{key: pool[key] for key in _POOL if key in pool} for pool in before["agentPoolProfiles"]]
+    properties = {key: before[key] for key in kept} | {"agentPoolProfiles": pools}
+    while cloud.ports.azure.call(GetCluster(ONE)) is not None:
+        cloud.clock.advance(10)
+    cloud.ports.azure.call(PutCluster(ONE, {**life, "properties": properties}, etag=None, only_new=True))
+    assert cluster(cloud)["properties"]["resourceUID"] != before["resourceUID"]
+    return cloud
+
+
+_POOL = ("name", "mode", "vmSize", "count", "type", "tags")
+
+
+def test_an_accepted_delete_says_nothing_about_a_cluster_that_was_created_again_since() -> None:
+    cloud = created_again()
+    cloud.run(HOUR, until=lambda: False)
+    assert accepted(cloud)["delete", "one"] == 1
+    contest = record(cloud).job.next_run.contest
+    assert contest is not None
+    assert contest.kind is ContestKind.LIFE
+    assert take_over("one", "jo", cloud.ports).status == 202
+    cloud.run(HOUR)
+    assert phases(cloud) == {}
+    assert cloud.ports.azure.call(GetCluster(ONE)) is None
+
+
+def test_the_removal_of_a_cluster_that_was_created_again_since_its_delete_is_taken_back() -> None:
+    cloud = created_again()
+    push(cloud, files())
+    cloud.run(HOUR)
+    assert phases(cloud) == {"one": Phase.READY}
+    assert accepted(cloud)["delete", "one"] == 1
 
 
 def test_a_delete_that_the_version_before_sent_is_known_to_be_accepted() -> None:

@@ -28,6 +28,7 @@ from tests.support.pipeline_runs import (
     step_until,
 )
 from tests.support.replaced_ports import on_azure
+from tests.support.sweeps import sweep
 
 TAG = "  tags: {cost: x}\n"
 
@@ -272,3 +273,53 @@ def test_the_kind_of_a_contest_is_recorded() -> None:
     contest = record(other).job.next_run.contest
     assert contest is not None
     assert contest.kind is ContestKind.INSTALLATION
+
+
+def test_the_group_of_a_cluster_that_another_app_has_taken_over_is_left_to_it() -> None:
+    first, other = two()
+    take_over("one", "jo", other.ports)
+    other.run(seconds=600)
+    push(first, fleet_files.fleet())
+    first.run(seconds=600, until=lambda: False)
+    assert record(first).contested
+    first.azure.delete_cluster(ONE)
+    first.run(seconds=900)
+    assert phases(first) == {}
+    assert first.ports.azure.call(GetGroup(ONE.group)) is not None
+    message = first.state.events("one", 1)[0].message
+    assert message.endswith("another installation of this fleet manages the cluster one too")
+
+
+def test_the_group_of_a_cluster_that_a_sweep_found_with_another_app_is_left_to_it() -> None:
+    first, other = two()
+    take_over("one", "jo", other.ports)
+    other.run(seconds=600)
+    sweep(first)
+    assert record(first).contested
+    first.azure.delete_cluster(ONE)
+    push(first, fleet_files.fleet())
+    first.run(seconds=900)
+    assert phases(first) == {}
+    assert first.ports.azure.call(GetGroup(ONE.group)) is not None
+
+
+def test_the_group_of_a_cluster_that_an_operator_took_over_goes_with_it() -> None:
+    first, _ = two()
+    push(first, fleet_files.fleet())
+    first.run(seconds=600, until=lambda: False)
+    assert record(first).has_rival
+    assert take_over("one", "jo", first.ports).status == 202
+    first.azure.delete_cluster(ONE)
+    first.run(seconds=900)
+    assert phases(first) == {}
+    assert first.ports.azure.call(GetGroup(ONE.group)) is None
+
+
+def test_a_marked_cluster_whose_creation_was_never_answered_is_not_forgotten() -> None:
+    first, _ = two()
+    first.state.save(replace(record(first), was_tagged=False))
+    push(first, fleet_files.fleet())
+    first.run(seconds=600, until=lambda: False)
+    assert record(first).contested
+    assert accepted(first)["delete", "one"] == 0
+    assert first.ports.azure.call(GetCluster(ONE)) is not None

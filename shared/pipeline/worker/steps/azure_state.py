@@ -44,6 +44,14 @@ def state_of(resource: Json) -> str:
     return str((resource.get("properties") or {}).get("provisioningState") or "")
 
 
+def resource_uid(existing: Json) -> str:
+    """Return AKS's id of this life of a cluster: one that is created again under its name has another.
+
+    "" where Azure shows none. Source: ManagedCluster.properties.resourceUID of the AKS REST API.
+    """
+    return str((existing.get("properties") or {}).get("resourceUID") or "")
+
+
 def etag_of(existing: Json | None) -> str | None:
     """Return the version that was read, None where there is nothing yet."""
     return str(existing["eTag"]) if existing is not None and existing.get("eTag") else None

@@ -22,6 +22,7 @@ from shared.pipeline.worker.steps.azure_state import (
     busy,
     etag_of,
     foreign_delete,
+    resource_uid,
     state_of,
 )
 from shared.pipeline.worker.steps.context import StepContext
@@ -108,9 +109,16 @@ def _written_later(context: StepContext, existing: Json) -> datetime | None:
     return written
 
 
+def is_another_resource(context: StepContext, existing: Json) -> bool:
+    """Return whether a cluster is not the one whose delete Azure accepted, whatever its tags say."""
+    record, uid = context.record, resource_uid(existing)
+    return record.delete_accepted and bool(record.deleted and uid) and record.deleted != uid
+
+
 def of_later_life(context: StepContext, existing: Json) -> Wait | None:
     """Return the wait of a tombstone that knows nothing of the cluster's present life, None for its own."""
-    if context.owner.is_our_life(existing) and _written_later(context, existing) is None:
+    other = is_another_resource(context, existing)
+    if not other and context.owner.is_our_life(existing) and _written_later(context, existing) is None:
         return None
     contest = Contest(ContestKind.LIFE, life=tag(existing, LIFE_TAG) or "")
     later = "it was created, or written to, after the moment that this tombstone knows"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from shared.fleet.json_tree import Json
 from shared.jobs.failures.errors import (
     Dependency,
@@ -21,9 +23,10 @@ from shared.pipeline.worker.steps.azure_state import (
     foreign_delete,
     read_once_more,
     recheck,
+    resource_uid,
     state_of,
 )
-from shared.pipeline.worker.steps.contests import contested, of_later_life
+from shared.pipeline.worker.steps.contests import contested, is_another_resource, of_later_life
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.repeated_write import next_attempt, still_exists, wait_for, was_accepted
 from shared.pipeline.worker.steps.shared_groups import group_of, member_of, others_in_group
@@ -44,19 +47,21 @@ def delete_cluster(context: StepContext) -> Outcome:
     record, owner, what = context.record, context.owner, f"the cluster {context.record.name}"
     if not record.creation_requested:  # even where Azure does not let us read the cluster
         return Done(f"{what} was never created")
-    accepted, existing = was_accepted(context, DELETE), context.azure(GetCluster(context.cluster))
+    existing = context.azure(GetCluster(context.cluster))
     if existing is None:
         return Done(f"{what} no longer exists") if context.job.step.rechecking else recheck(context, what)
-    state = state_of(existing)
+    state, write = state_of(existing), replace(DELETE, digest=resource_uid(existing))
+    last = context.job.step.last_write
+    accepted = last is not None and not is_another_resource(context, existing)
     if not owner.owns(existing):
         if state == "Deleting" and record.was_tagged and not accepted:
             return foreign_delete(context)
-        return _not_deleted(context, owner.describe_tags(existing), accepted=accepted)
+        return _not_deleted(context, owner.describe_tags(existing), accepted=last is not None)
     if state in FAILED_STATES and accepted:
         return failure(context, existing["properties"], f"the deletion of {what}")
     if state == "Deleting":
-        return Wait(context.poll_seconds, "Azure is deleting the cluster", None if accepted else DELETE)
-    delete = next_attempt(context, DELETE)
+        return Wait(context.poll_seconds, "Azure is deleting the cluster", None if accepted else write)
+    delete = next_attempt(context, write)
     if delete is None:
         return still_exists(what)
     later = of_later_life(context, existing)
@@ -80,8 +85,9 @@ def _may_have_started(context: StepContext, *, accepted: bool) -> bool:
 
 
 def _of_others(context: StepContext, existing: Json) -> Outcome | None:
-    """Leave a cluster that another installation manages; one that ours has written to waits for a person."""
-    if context.record.was_tagged or not context.owner.rivals(existing):
+    """Leave a cluster that another installation manages; one of ours, or that was, waits for a person."""
+    ours = context.record.was_tagged or context.owner.is_by_us(existing)
+    if ours or not context.owner.rivals(existing):
         return contested(context, existing)
     return _retained(f"the cluster {context.record.name}", "another installation of this fleet manages it")
 
@@ -107,6 +113,8 @@ def delete_resource_group(context: StepContext) -> Outcome:
     what = f"the resource group {group.name}"
     if _is_retained(record, Step.DELETE_CLUSTER):
         return _retained(what, f"the cluster {record.name} stays in it")
+    if record.has_rival:
+        return _retained(what, f"another installation of this fleet manages the cluster {record.name} too")
     try:
         existing = context.azure(GetGroup(group))
     except (Terminal, Unauthorized, Unauthenticated, Dependency) as error:
