@@ -148,7 +148,7 @@ def test_a_source_that_is_ahead_of_what_flux_applies_does_not_keep_a_cluster_fro
 def _shows_revisions(cloud: MemoryCloud, *, source: str, kustomization: str) -> None:
     """Let Flux have reconciled every request, with these commits of the source and the Kustomization."""
     connect = cloud.ports.kubernetes.connect
-    shown = {
+    shown: dict[ObjectRef, Json] = {
         flux_objects.SOURCE: {"artifact": {"revision": f"main@sha1:{source}"}},
         flux_objects.KUSTOMIZATION: {"lastAppliedRevision": f"main@sha1:{kustomization}"},
     }
