@@ -95,9 +95,10 @@ class Proposals:
             raise RuleViolated(RULE, f"pull request {pulls[0].number} {what}")
 
     def act(self) -> set[tuple[MemoryCloud, str]]:
-        """Let people merge, close, or push to some pull requests; return the clusters of which git follows.
+        """Let people merge, close, or push to some pull requests; return the clusters that follow git there.
 
-        A merge writes nothing to Azure, and nothing differs after it.
+        A merge writes nothing to Azure, and nothing differs after it. A cluster whose manifest is invalid
+        stays at its last valid spec, which a merge does not change.
         """
         opened = [(cloud, *each) for cloud in self._loop.clouds for each in self._open(cloud)]
         merged = [(cloud, name, pull) for cloud, name, pull in opened if self._acted(cloud, name, pull)]
@@ -111,7 +112,7 @@ class Proposals:
                 raise RuleViolated(RULE, f"the merge of pull request {pull.number} writes to {name}")
             self._is_over(cloud, name, pull)
         self.check(())
-        return {(cloud, name) for cloud, name, _ in merged}
+        return {(cloud, name) for cloud, name, _ in merged if _is_carried_out(self._operators[cloud], name)}
 
     def _acted(self, cloud: MemoryCloud, name: str, pull: PullRecord) -> bool:
         """Act on a pull request, or not; return whether it was merged."""
