@@ -7,7 +7,7 @@ fleet which operators could have pushed.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -55,6 +55,17 @@ class Proposals:
         self._operators = {operators.cloud: operators for operators in everybody}
         self._pushed: set[tuple[MemoryCloud, str]] = set()
         self.acts = 0
+
+    def tag(self, names: Collection[str], value: str) -> None:
+        """Let operators give the clusters of some names a tag in git, where they have none, and wait."""
+        for cloud, operators in self._operators.items():
+            now = operators.now
+            some = [each for each in now.clusters.values() if each.name in names and not each.tag]
+            if some and cloud in self._loop.clouds:
+                for each in some:
+                    now = now.with_cluster(replace(each, tag=value))
+                operators.push(now)
+                self._sweep()
 
     def check(self, seen: Sequence[Seen]) -> None:
         """Check, after a sweep, which pull requests are open, and what those propose that have to be."""
