@@ -20,6 +20,7 @@ class Step(StrEnum):
     NODE_POOLS = "node-pools"
     MAINTENANCE = "maintenance-windows"
     ACCESS = "access"
+    BOOTSTRAP_SECRETS = "bootstrap-secrets"
     FLUX_COMPONENTS = "flux-components"
     FLUX_SYNC = "flux-sync"
     VERIFY = "verify"
@@ -36,6 +37,7 @@ STEPS: dict[Recipe, tuple[Step, ...]] = {
         Step.NODE_POOLS,
         Step.MAINTENANCE,
         Step.ACCESS,
+        Step.BOOTSTRAP_SECRETS,
         Step.FLUX_COMPONENTS,
         Step.FLUX_SYNC,
         Step.VERIFY,
@@ -54,6 +56,7 @@ CONDITIONS: dict[Step, str] = {
     Step.NODE_POOLS: "NodePoolsReady",
     Step.MAINTENANCE: "MaintenanceWindowsSet",
     Step.ACCESS: "AccessReady",
+    Step.BOOTSTRAP_SECRETS: "SecretsApplied",
     Step.FLUX_COMPONENTS: "FluxInstalled",
     Step.FLUX_SYNC: "FluxSynced",
     Step.VERIFY: "Ready",
@@ -63,7 +66,9 @@ CONDITIONS: dict[Step, str] = {
     Step.FINALIZE: "Finalized",
 }
 
-IN_THE_CLUSTER = frozenset({Step.ACCESS, Step.FLUX_COMPONENTS, Step.FLUX_SYNC, Step.VERIFY})
+IN_THE_CLUSTER = frozenset(
+    {Step.ACCESS, Step.BOOTSTRAP_SECRETS, Step.FLUX_COMPONENTS, Step.FLUX_SYNC, Step.VERIFY}
+)
 """The steps that work through the Kubernetes API of the cluster."""
 
 DEADLINES: dict[Step, float] = {
