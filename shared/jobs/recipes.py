@@ -22,6 +22,7 @@ class Step(StrEnum):
     ACCESS = "access"
     FLUX_COMPONENTS = "flux-components"
     FLUX_SYNC = "flux-sync"
+    SYSTEMS = "systems"
     VERIFY = "verify"
     TOMBSTONE = "tombstone"
     DELETE_CLUSTER = "delete-cluster"
@@ -38,6 +39,7 @@ STEPS: dict[Recipe, tuple[Step, ...]] = {
         Step.ACCESS,
         Step.FLUX_COMPONENTS,
         Step.FLUX_SYNC,
+        Step.SYSTEMS,
         Step.VERIFY,
     ),
     Recipe.DELETE: (
@@ -56,6 +58,7 @@ CONDITIONS: dict[Step, str] = {
     Step.ACCESS: "AccessReady",
     Step.FLUX_COMPONENTS: "FluxInstalled",
     Step.FLUX_SYNC: "FluxSynced",
+    Step.SYSTEMS: "SystemsApplied",
     Step.VERIFY: "Ready",
     Step.TOMBSTONE: "Tombstoned",
     Step.DELETE_CLUSTER: "ClusterDeleted",
@@ -63,7 +66,7 @@ CONDITIONS: dict[Step, str] = {
     Step.FINALIZE: "Finalized",
 }
 
-IN_THE_CLUSTER = frozenset({Step.ACCESS, Step.FLUX_COMPONENTS, Step.FLUX_SYNC, Step.VERIFY})
+IN_THE_CLUSTER = frozenset({Step.ACCESS, Step.FLUX_COMPONENTS, Step.FLUX_SYNC, Step.SYSTEMS, Step.VERIFY})
 """The steps that work through the Kubernetes API of the cluster."""
 
 DEADLINES: dict[Step, float] = {

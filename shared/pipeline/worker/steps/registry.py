@@ -9,7 +9,7 @@ from shared.jobs.failures.errors import InvalidManifest, Unavailable
 from shared.jobs.outcomes import Fail, Outcome
 from shared.jobs.recipes import IN_THE_CLUSTER, Step
 from shared.jobs.record import ClusterRecord
-from shared.pipeline.worker.steps import cluster, delete, flux, maintenance_windows, node_pools
+from shared.pipeline.worker.steps import cluster, delete, flux, maintenance_windows, node_pools, systems
 from shared.pipeline.worker.steps.azure_state import stopped
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.orphaned_record import orphaned
@@ -25,6 +25,7 @@ _STEPS: dict[Step, Callable[[StepContext], Outcome]] = {
     Step.ACCESS: flux.ensure_access,
     Step.FLUX_COMPONENTS: flux.ensure_components,
     Step.FLUX_SYNC: flux.ensure_sync,
+    Step.SYSTEMS: systems.ensure_systems,
     Step.VERIFY: flux.verify,
     Step.TOMBSTONE: delete.tombstone,
     Step.DELETE_CLUSTER: delete.delete_cluster,
