@@ -74,7 +74,10 @@ class KustomizeController:
     def _one(self, at: At, value: Object) -> None:
         metadata = value["metadata"]
         if "deletionTimestamp" in metadata:
-            self._finalize(at, value)
+            try:
+                self._finalize(at, value)
+            except NotReady:
+                self.schedule.failed(value)  # it tries again, and writes no condition
             return
         finalizers = metadata.get("finalizers") or ()
         if FINALIZER not in finalizers:

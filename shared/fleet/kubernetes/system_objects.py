@@ -90,16 +90,16 @@ def _confinement(system: ClusterSystem, namespace: str) -> Iterator[dict[str, An
 
 
 def _bindings(system: ClusterSystem, namespace: str) -> Iterator[dict[str, Any]]:
-    """Yield the bindings; the role, which cannot change, is part of their names."""
+    """Yield the bindings; the role, which cannot change, and the system are parts of their names."""
     account = {"kind": "ServiceAccount", "name": system.name, "namespace": system.home}
     role = system.service_account_role
-    yield _binding(system, f"roadstead-reconciler-{role}", namespace, role, [account])
+    yield _binding(system, f"{system.name}-reconciler-{role}", namespace, role, [account])
     groups: dict[str, list[dict[str, str]]] = {}
     for group in system.groups:
         subject = {"kind": "Group", "name": group.id.lower(), "apiGroup": _RBAC}
         groups.setdefault(group.role, []).append(subject)
     for given, subjects in sorted(groups.items()):
-        yield _binding(system, f"roadstead-groups-{given}", namespace, given, subjects)
+        yield _binding(system, f"{system.name}-groups-{given}", namespace, given, subjects)
 
 
 def _binding(

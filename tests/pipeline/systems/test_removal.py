@@ -1,4 +1,4 @@
-"""Taking a system from clusters: guarded like a delete, then exactly its objects, and only those we applied."""
+"""Taking a system from clusters: guarded like a delete, then exactly its objects that we applied."""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ def test_a_system_is_on_each_of_its_clusters_with_all_that_confines_it() -> None
         "Namespace shop",
         "NetworkPolicy shop/roadstead-isolated",
         "ResourceQuota shop/roadstead",
-        "RoleBinding shop/roadstead-groups-edit",
-        "RoleBinding shop/roadstead-reconciler-admin",
+        "RoleBinding shop/shop-groups-edit",
+        "RoleBinding shop/shop-reconciler-admin",
         "ServiceAccount shop/shop",
     ]
     assert objects(cloud, "one", "shop") == objects(cloud, "two", "shop") == shop
@@ -53,9 +53,7 @@ def test_a_system_is_on_each_of_its_clusters_with_all_that_confines_it() -> None
 def test_the_objects_name_the_tenant_the_security_level_and_the_groups_by_their_object_ids() -> None:
     api = hydrated().kubernetes.connect(cluster_id("one"))
     namespace = api.get(ObjectRef("v1", "Namespace", "shop", ""))
-    binding = api.get(
-        ObjectRef("rbac.authorization.k8s.io/v1", "RoleBinding", "roadstead-groups-edit", "shop")
-    )
+    binding = api.get(ObjectRef("rbac.authorization.k8s.io/v1", "RoleBinding", "shop-groups-edit", "shop"))
     quota = api.get(ObjectRef("v1", "ResourceQuota", "roadstead", "shop"))
     assert namespace is not None
     assert binding is not None
