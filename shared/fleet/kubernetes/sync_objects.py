@@ -17,6 +17,7 @@ from shared.fleet.kubernetes.flux_objects import (
     CREDENTIALS,
     KUSTOMIZATION,
     NAMESPACE,
+    SECRET,
     SOURCE,
     GitCredentials,
     stamped,
@@ -65,6 +66,11 @@ def sync_objects(
             spec.setdefault("serviceAccountName", PLATFORM_ACCOUNT)
         objects.append(_object(ref, spec, request))
     return tuple(objects)
+
+
+def is_sync_object(ref: ObjectRef) -> bool:
+    """Return whether an object may be a sync object of a cluster, and so is no component of Flux."""
+    return ref in (SECRET, FACTS) or ref.kind in (KUSTOMIZATION.kind, *SOURCE_KINDS)
 
 
 def has_app_credentials(flux: Flux) -> bool:
