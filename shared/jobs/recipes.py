@@ -23,6 +23,7 @@ class Step(StrEnum):
     BOOTSTRAP_SECRETS = "bootstrap-secrets"
     FLUX_COMPONENTS = "flux-components"
     FLUX_SYNC = "flux-sync"
+    SYSTEMS = "systems"
     VERIFY = "verify"
     TOMBSTONE = "tombstone"
     DELETE_CLUSTER = "delete-cluster"
@@ -40,6 +41,7 @@ STEPS: dict[Recipe, tuple[Step, ...]] = {
         Step.BOOTSTRAP_SECRETS,
         Step.FLUX_COMPONENTS,
         Step.FLUX_SYNC,
+        Step.SYSTEMS,
         Step.VERIFY,
     ),
     Recipe.DELETE: (
@@ -59,6 +61,7 @@ CONDITIONS: dict[Step, str] = {
     Step.BOOTSTRAP_SECRETS: "SecretsApplied",
     Step.FLUX_COMPONENTS: "FluxInstalled",
     Step.FLUX_SYNC: "FluxSynced",
+    Step.SYSTEMS: "SystemsApplied",
     Step.VERIFY: "Ready",
     Step.TOMBSTONE: "Tombstoned",
     Step.DELETE_CLUSTER: "ClusterDeleted",
@@ -67,7 +70,14 @@ CONDITIONS: dict[Step, str] = {
 }
 
 IN_THE_CLUSTER = frozenset(
-    {Step.ACCESS, Step.BOOTSTRAP_SECRETS, Step.FLUX_COMPONENTS, Step.FLUX_SYNC, Step.VERIFY}
+    {
+        Step.ACCESS,
+        Step.BOOTSTRAP_SECRETS,
+        Step.FLUX_COMPONENTS,
+        Step.FLUX_SYNC,
+        Step.SYSTEMS,
+        Step.VERIFY,
+    }
 )
 """The steps that work through the Kubernetes API of the cluster."""
 

@@ -105,7 +105,7 @@ class ClusterRecord:
     accepted the delete of this life of the cluster, so that parts of it may be gone, and ``deleted`` is the
     ``resourceUID`` of that life, "" where it is unknown. ``removed_keys`` are the
     labels and taints of each node pool that earlier generations had and that are to be removed from it, until
-    the present generation is Ready.
+    the present generation is Ready; ``removed_systems`` the namespaces of each system, likewise.
 
     ``running`` is what the last verification saw, None before that.
 
@@ -142,6 +142,7 @@ class ClusterRecord:
     creation_requested: bool = False
     was_tagged: bool = False
     removed_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    removed_systems: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     installation: str = ""
     life: str = ""
     api_server: ApiServer | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -13,6 +14,9 @@ from shared.fleet.resolve.cluster_resolver import ClusterResolver
 from shared.fleet.resolve.problems import Problem
 from shared.fleet.resolve.systems import Tenant
 from shared.fleet.yaml_tree.nodes import Node
+
+_SYSTEM = re.compile(r"systems\[([^\]]*)\](.*)", re.DOTALL)
+"""A field of a system on a cluster, in the paths of a plan."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,10 @@ class DesiredFleet:
 
         ``path`` is a field as in a plan. A field that no file sets has the line of the object around it.
         """
+        system = _SYSTEM.match(path)
+        if system:
+            tenant = self.systems.get(system[1])
+            return source_of(tenant.node, f"spec{system[2]}") if tenant and tenant.node else ""
         node = self._tree(cluster)
         return source_of(node, path) if node else ""
 

@@ -35,14 +35,18 @@ from shared.fleet.resolve.repository_layout import (
 from shared.fleet.resolve.rules.cross_field_rules import Finding, duplicates
 from shared.fleet.resolve.rules.secret_rules import foreign_vaults
 from shared.fleet.resolve.shared_files import read_layers
-from shared.fleet.resolve.systems import read_systems
+from shared.fleet.resolve.systems import read_systems, with_systems
 from shared.fleet.resolve.work import Work
+from shared.fleet.systems.cluster_systems import Systems, systems_in
 from shared.fleet.yaml_tree.nodes import Mark
 
 
 @dataclass(frozen=True)
 class SharedStage:
-    """The shared files are resolved; ``needed`` are the manifests to resolve the clusters from."""
+    """The shared files are resolved; ``needed`` are the manifests to resolve the clusters from.
+
+    ``systems`` are those that are recorded, by cluster.
+    """
 
     files: Files
     layers: Layers
@@ -50,6 +54,7 @@ class SharedStage:
     inputs: Inputs | None
     unchanged: Mapping[str, tuple[Stored, str]]
     needed: Sequence[str]
+    systems: Mapping[str, Systems]
 
 
 @dataclass(frozen=True)
@@ -106,7 +111,8 @@ def resolve_shared(
     inputs = Inputs(layers, files, code_version) if code_version else None
     same = unchanged(known, inputs, files) if inputs else {}
     changed = [name for name in files.folders if name in known and name not in same]
-    return SharedStage(files, layers, contents, inputs, same, cluster_paths(files, changed))
+    systems = {name: systems_in(one.document) for name, one in known.items()}
+    return SharedStage(files, layers, contents, inputs, same, cluster_paths(files, changed), systems)
 
 
 @no_garbage_collection()
@@ -147,6 +153,7 @@ def finish(stage: ClusterStage, contents: Contents) -> DesiredFleet:
     clusters = {name: cluster for name, cluster in stage.clusters.items() if name not in clashing}
     invalid = {**stage.invalid, **clashing}
     systems, problems = read_systems(files, stage.contents, clusters, layers.work)
+    clusters = with_systems(files, clusters, systems, shared.systems)
     each_once = {*layers.problems, *problems, *_each_once(invalid.values())}
     return DesiredFleet(
         clusters,

@@ -20,7 +20,9 @@ from typing import NamedTuple
 from shared.fleet.desired import Desired
 from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action, Item, Plan
+from shared.fleet.planning.system_removals import keeping
 from shared.fleet.resolve.repository_layout import cluster_path
+from shared.fleet.systems.cluster_systems import systems_in
 from shared.jobs.acts import by_whom
 from shared.jobs.failures.errors import Stale, TooLarge
 from shared.jobs.messages import Approval
@@ -238,8 +240,9 @@ def _prevented(item: Item, record: ClusterRecord | None) -> bool:
 
 
 def _approved_by(record: ClusterRecord, approval: Approval | None) -> str:
-    """Return who approved the delete of a cluster, and why; "" for no approval."""
-    if approval is None or not record.deleting or record.name not in approval.clusters:
+    """Return who approved the delete of a cluster, or of namespaces on it, and why; "" for no approval."""
+    guarded = record.deleting or record.removed_systems
+    if approval is None or not guarded or record.name not in approval.clusters:
         return ""
     return by_whom(approval.by, approval.reason)
 
@@ -257,7 +260,11 @@ def _accepted(
         return accept_retry(record, now=now, left=record.job.left)
     if item.action is Action.DELETE:
         return accept_delete(record, commit=commit, now=now)
-    return accept_change(record, desired, commit=commit, now=now) if desired else None
+    if desired is None:
+        return None
+    return accept_change(
+        record, keeping(desired, systems_in(record.document), item.kept), commit=commit, now=now
+    )
 
 
 def _is_next(item: Item, record: ClusterRecord | None) -> bool:

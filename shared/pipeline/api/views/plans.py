@@ -84,7 +84,13 @@ def plan_item(item: Item) -> schema.PlanItem:
         }
         for change in item.changes
     ]
-    return {"cluster": item.cluster, **plan_part(item), "generation": item.generation, "changes": changes}
+    return {
+        "cluster": item.cluster,
+        **plan_part(item),
+        "generation": item.generation,
+        "changes": changes,
+        "keptSystems": list(item.kept),
+    }
 
 
 def _how_to_approve(plan: Plan) -> str:

@@ -9,7 +9,15 @@ from shared.jobs.failures.errors import InvalidManifest, Unavailable, VaultUnava
 from shared.jobs.outcomes import Fail, Outcome
 from shared.jobs.recipes import IN_THE_CLUSTER, Step
 from shared.jobs.record import ClusterRecord
-from shared.pipeline.worker.steps import cluster, delete, flux, maintenance_windows, node_pools, secrets
+from shared.pipeline.worker.steps import (
+    cluster,
+    delete,
+    flux,
+    maintenance_windows,
+    node_pools,
+    secrets,
+    systems,
+)
 from shared.pipeline.worker.steps.azure_state import stopped
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.orphaned_record import orphaned
@@ -26,6 +34,7 @@ _STEPS: dict[Step, Callable[[StepContext], Outcome]] = {
     Step.BOOTSTRAP_SECRETS: secrets.ensure_secrets,
     Step.FLUX_COMPONENTS: flux.ensure_components,
     Step.FLUX_SYNC: flux.ensure_sync,
+    Step.SYSTEMS: systems.ensure_systems,
     Step.VERIFY: flux.verify,
     Step.TOMBSTONE: delete.tombstone,
     Step.DELETE_CLUSTER: delete.delete_cluster,

@@ -18,6 +18,7 @@ from shared.pipeline.worker.steps.azure_state import busy, running_of
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.components import rollout_wait
 from shared.pipeline.worker.steps.flux.reconciled import applied_revision
+from shared.pipeline.worker.steps.flux.systems_ready import first_unready
 from shared.pipeline.worker.steps.secrets.removal import remove_former_secrets
 from shared.ports import KubernetesApi
 from shared.ports.azure import GetCluster
@@ -37,6 +38,9 @@ def verify(context: StepContext) -> Outcome:
     applied = applied_revision(context, api)
     if not isinstance(applied, str):
         return _deleted(context, deployments, api) or applied
+    waiting = first_unready(context, api)
+    if waiting:
+        return waiting
     existing = context.azure(GetCluster(context.cluster))
     if existing is None:
         return Restart(f"the cluster {context.record.name} no longer exists in Azure")
