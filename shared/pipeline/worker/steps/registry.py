@@ -10,8 +10,8 @@ from shared.jobs.outcomes import Fail, Outcome
 from shared.jobs.recipes import IN_THE_CLUSTER, Step
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.steps import cluster, delete, flux, maintenance_windows, node_pools
-from shared.pipeline.worker.steps.azure_state import stopped
 from shared.pipeline.worker.steps.context import StepContext
+from shared.pipeline.worker.steps.not_ready import stopped
 from shared.pipeline.worker.steps.orphaned_record import orphaned
 from shared.pipeline.worker.steps.suspension import suspended
 from shared.ports import Ports
@@ -53,5 +53,5 @@ def run_step(record: ClusterRecord, ports: Ports) -> Outcome:
     except Unavailable:
         existing = context.azure(GetCluster(context.cluster)) if step in IN_THE_CLUSTER else None
         if existing is not None and is_stopped(existing):
-            return stopped(context)
+            return stopped(context, existing)
         raise
