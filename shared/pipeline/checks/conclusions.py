@@ -83,7 +83,7 @@ def conclude(
     request_next_check(after, ports, message.at)
     if events:
         ports.state.append(events)
-        store_fact(record, after, ports)
+    store_fact(record, after, ports)
     try:
         ports.state.save(after)
         if applies_again(after, now):
