@@ -51,8 +51,12 @@ def _shown(operator: Operator, expected: Mapping[str, Truth]) -> dict[str, Truth
 
 
 def hold(operator: Operator, *requests: str) -> None:
-    """Have Azure refuse these requests with 429, so that what they do is seen before it is done."""
-    refused = {"status": 429, "headers": {"Retry-After": "1"}, "times": None}
+    """Have Azure refuse these requests with 429, so that what they do is seen before it is done.
+
+    It names the limit of writes: without a name, the tokens for everything else would be gone too.
+    """
+    error = {"code": "SubscriptionRequestsThrottled", "message": "a test holds this"}
+    refused = {"status": 429, "headers": {"Retry-After": "1"}, "times": None, "body": {"error": error}}
     operator.faults(operator.cloud.urls.arm, [{"match": each, **refused} for each in requests])
 
 
