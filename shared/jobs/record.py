@@ -25,6 +25,7 @@ from shared.jobs import stored_forms
 from shared.jobs.drift import Correction, Drift, Verified
 from shared.jobs.failures.errors import (
     ClusterMissing,
+    ClusterStopped,
     DeadLettered,
     NoLongerReady,
     Retryable,
@@ -229,6 +230,20 @@ class ClusterRecord:
         """
         missing = self.finding == ClusterMissing.__name__ and self.job.earlier is None
         return missing and self._policy_recreates
+
+    @property
+    def started_again(self) -> bool:
+        """Whether a sweep found that the cluster is stopped, and its policy has it started again.
+
+        Where the job had failed before, that is left to an operator.
+        """
+        return self.finding == ClusterStopped.__name__ and self.job.earlier is None and self.may_start
+
+    @property
+    def may_start(self) -> bool:
+        """Whether its job starts the cluster where somebody stopped it."""
+        policy = None if self.desired.problem else self.desired.spec.drift
+        return policy is not None and policy.stopped_cluster == "start"
 
     @property
     def may_create(self) -> bool:

@@ -23,7 +23,7 @@ NAMES = frozenset(
         *("recipe", "kind", "owner", "life", "installation", "installations", "overruled", "predecessors"),
         *("planning", "in_flight", "contested", "awaiting_deletion", "approve_again", "branch", "queue"),
         *("state", "context", "target", "target_url", "details_url", "conclusion", "path", "level"),
-        *("action", "by_id", "subscription", "resource", "ca", "unmanaged", "undecided"),
+        *("action", "by_id", "subscription", "subscriptions", "resource", "ca", "unmanaged", "undecided"),
         *("key", "subject", "names", "environment", "location", "labels"),
         *("values", "commits", "declined", "parents"),
     }

@@ -36,6 +36,7 @@ class DesiredFleet:
       invalid shared file; ``cluster_problems`` has the problems of these files in full.
     - ``guards``: None while fleet.yaml is invalid; nothing is deleted then.
     - ``notifications``: who is notified; None while fleet.yaml is invalid.
+    - ``subscriptions``: those that the shared files name.
     - ``environments``: in the order of fleet.yaml.
     - ``inputs``: by cluster, a hash of everything that the cluster is resolved from, where it is known.
     - ``left_out``: how many files and clusters were not read because the plan's work was used up.
@@ -54,6 +55,7 @@ class DesiredFleet:
     left_out: int = 0
     resolver: ClusterResolver | None = field(default=None, repr=False, compare=False)
     notifications: tuple[Route, ...] | None = ()
+    subscriptions: tuple[str, ...] = ()
 
     def explained(self, name: str) -> Resolved | None:
         """Return a cluster with the places of its values, None for one that is not resolved."""

@@ -167,6 +167,7 @@ def finish(stage: ClusterStage, contents: Contents) -> DesiredFleet:
         layers.work.refused,
         resolver,
         layers.manifest.spec.notifications if layers.manifest else None,
+        layers.subscriptions,
     )
 
 

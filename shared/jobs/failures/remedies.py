@@ -200,7 +200,8 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
     ),
     errors.ClusterStopped: Remedy(
         "A sweep found that somebody stopped a cluster that was Ready.",
-        "Start the cluster with `az aks start`; `roadstead refresh NAME` then compares it again.",
+        "Start the cluster with `az aks start`; `roadstead refresh NAME` then compares it again. The drift"
+        " policy `stoppedCluster: start` has a job start it.",
         _UNTIL_SWEEP,
     ),
     errors.ClusterFailed: Remedy(
@@ -213,8 +214,9 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
     errors.FluxUnhealthy: Remedy(
         "A check inside a Ready cluster found for longer than `UNHEALTHY_MINUTES` that Flux fails, or"
         " is not as Roadstead applied it.",
-        f"Correct what the message names, and push. {REPLAY} That also applies again what Roadstead applied."
-        " `roadstead refresh NAME` checks the cluster again.",
+        f"Correct what the message names, and push. {REPLAY} That also applies again what Roadstead applied,"
+        " and so does the drift policy `fluxObjects: correct`. `roadstead refresh NAME` checks the cluster"
+        " again.",
         _UNTIL_CHECK,
     ),
     errors.PlatformUnhealthy: Remedy(

@@ -18,6 +18,7 @@ from shared.jobs.messages import CheckMessage
 from shared.jobs.outcomes import Done, Retry
 from shared.jobs.rate_limits import AKS_OTHER
 from shared.jobs.record import ClusterRecord, of_health
+from shared.jobs.reporting.measurements import of_read, of_reservation
 from shared.logs import about_record
 from shared.pipeline.checks.conclusions import conclude, findings, unknown
 from shared.pipeline.checks.reading import read
@@ -133,9 +134,11 @@ def _check(
         reading, secrets = read(context), check_secrets(context, reads)
     except RateLimited as limited:
         log.info("%s cannot be read yet: %s", record.name, limited)
+        ports.telemetry.record(of_reservation("check"))
         return False
     except (ReconcileError, ComponentsError) as error:
         log.warning("%s cannot be read: %s", record.name, error)
+        ports.telemetry.record(of_read("check", type(error).__name__))
         failed = error if isinstance(error, Retryable) else Unexpected(str(error))
         server, windows = access.server_after(Retry(failed)), read_windows(record, limiter.over(ports))
         why = f"{type(error).__name__}: {error}"

@@ -11,8 +11,9 @@ from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.kubernetes.health import Fault
 from shared.fleet.kubernetes.inside import Inside
 from shared.jobs.failures.errors import Stale
+from shared.jobs.flux_correction import applies_again
 from shared.jobs.health import HEALTHY, Finding, HealthCondition, checked, outcome_of
-from shared.jobs.messages import CheckMessage
+from shared.jobs.messages import CheckMessage, SweepPart
 from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.events import Event, events_between, secrets_renewed_event
 from shared.jobs.transitions.apply_outcome import apply_outcome
@@ -21,7 +22,7 @@ from shared.pipeline.checks.reading import Reading
 from shared.pipeline.checks.secrets import has_secrets
 from shared.pipeline.checks.windows import with_windows
 from shared.pipeline.facts import store_fact
-from shared.pipeline.outbox import request_next_check, request_status_again
+from shared.pipeline.outbox import request_next_check, request_status_again, request_sweep
 from shared.pipeline.sweep.conclusions import written_beside
 from shared.ports import Ports
 
@@ -76,7 +77,9 @@ def conclude(
     ``windows`` are the differences of the maintenance windows, None in the same way. ``renewed`` is what it
     has applied, "" for nothing.
 
-    What follows is requested first, so that a crash cannot lose it.
+    What follows is requested first, so that a crash cannot lose it. Only a correction of what Roadstead
+    applied of Flux is requested last: whoever starts it reads in the record that it is to be corrected, and
+    the next check, minutes later, requests it again.
     """
     now, patience = ports.clock(), timedelta(seconds=ports.config.unhealthy_seconds)
     after = checked(replace(record, api_server=server, inside=inside or record.inside), found, now)
@@ -93,9 +96,12 @@ def conclude(
     request_next_check(after, ports, message.at)
     if events:
         ports.state.append(events)
-        store_fact(record, after, ports)
+    store_fact(record, after, ports)
     try:
         ports.state.save(after)
+        if applies_again(after, now):
+            part = SweepPart(sweep=f"flux:{int(now.timestamp())}", clusters=(after.name,))
+            request_sweep(part, ports)
     except Stale:
         current = written_beside(record, ports)
         if current is not None:

@@ -29,7 +29,7 @@ from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry
 from shared.jobs.recipes import Recipe, next_step
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.reporting.events import events_between, rate_limited_event, superseded_event
-from shared.jobs.reporting.measurements import RATE_LIMITED, Measurement, of_outcome
+from shared.jobs.reporting.measurements import of_outcome, of_reservation
 from shared.jobs.transitions.apply_outcome import apply_outcome, postpone, release
 from shared.jobs.transitions.lease import (
     MAX_ABANDONED_LEASES,
@@ -239,7 +239,7 @@ def _postpone(leased: LeasedRecord, limited: RateLimited, limiter: RateLimiter, 
     """Schedule the step for the time of its reservation."""
     before = leased.record
     log.info("%s: %s: %s", before.name, before.job.step.name, limited)
-    ports.telemetry.record([Measurement(RATE_LIMITED, 1, {"step": before.job.step.name})])
+    ports.telemetry.record(of_reservation(before.job.step.name))
     after = postpone(
         before,
         until=limited.at,

@@ -18,8 +18,8 @@ from shared.pipeline.worker.steps import (
     secrets,
     systems,
 )
-from shared.pipeline.worker.steps.azure_state import stopped
 from shared.pipeline.worker.steps.context import StepContext
+from shared.pipeline.worker.steps.not_ready import stopped
 from shared.pipeline.worker.steps.orphaned_record import orphaned
 from shared.pipeline.worker.steps.suspension import suspended
 from shared.ports import Ports
@@ -65,5 +65,5 @@ def run_step(record: ClusterRecord, ports: Ports) -> Outcome:
     except Unavailable:
         existing = context.azure(GetCluster(context.cluster)) if step in IN_THE_CLUSTER else None
         if existing is not None and is_stopped(existing):
-            return stopped(context)
+            return stopped(context, existing)
         raise
