@@ -152,6 +152,7 @@ def finish(stage: ClusterStage, contents: Contents) -> DesiredFleet:
         layers.work.refused,
         resolver,
         layers.manifest.spec.notifications if layers.manifest else None,
+        layers.manifest.spec.rollout if layers.manifest else None,
     )
 
 
