@@ -53,11 +53,12 @@ class Change(TypedDict):
 
 
 class PlanItem(PlanPart):
-    """What a plan does to one cluster, field by field."""
+    """What a plan does to one cluster, field by field; ``waits`` is why its rollout does not now, or ""."""
 
     cluster: str
     generation: int
     changes: list[Change]
+    waits: str
 
 
 class Progress(TypedDict):
