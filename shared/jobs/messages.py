@@ -62,7 +62,8 @@ class Approval(_Wire):
 class RolloutAct(_Wire):
     """What a person decided of the rollout of a commit: who, when and why.
 
-    ``subject`` is the stage that is approved, or the cluster that is taken out, "" for any other act.
+    ``subject`` is the stage that is approved, or the cluster that is taken out, "" for any other act. A
+    resume ``lifts`` the pause of that time.
     """
 
     commit: str
@@ -71,6 +72,7 @@ class RolloutAct(_Wire):
     at: datetime
     subject: str = ""
     reason: str = ""
+    lifts: datetime | None = None
 
 
 class HeadConfirmation(_Wire):

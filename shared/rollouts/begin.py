@@ -71,7 +71,7 @@ def begin(
                 members += _members(some, len(stages), number)
             stages.append(Stage(rule.name, tuple(group for group, _ in groups), rule.approval))
     paused = earlier.paused if earlier and earlier.state is State.ACTIVE else None
-    return Rollout(commit, now, tuple(stages), tuple(members), paused=paused)
+    return Rollout(commit, now, tuple(stages), tuple(members), paused=paused, inherited=paused is not None)
 
 
 def superseded(rollout: Rollout, commit: str, now: datetime) -> Rollout:

@@ -74,7 +74,8 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     if rollout.state is not State.ACTIVE:
         return Decision(rollout, standings, waits=_inactive(rollout, standings))
     groups = _groups(rollout, standings, seen)
-    passed, until = list(rollout.passed), None
+    passed, watched, until = list(rollout.passed), list[Passed](), None
+    since = {(each.stage, each.group): each.at for each in rollout.watched}
     opened: Wait | None = None
     before: dict[tuple[int, int], Wait | None] = {}
     for part in groups:
@@ -84,12 +85,16 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
         before[place] = opened
         if rollout.has_passed(*place):
             continue
-        opened = opened or part.pending(now)
+        unfinished = part.unfinished()
+        if unfinished is None:
+            watched.append(Passed(*place, since.get(place, now)))
+        pending = unfinished or part.soaking(watched[-1].at, now)
+        opened = opened or pending
         if opened is None:
             passed.append(Passed(*place, now))
-        elif opened.until is not None and until is None:
-            until = opened.until
-    after = replace(rollout, passed=tuple(passed))
+        elif pending is not None and pending.until is not None:
+            until = min(filter(None, (until, pending.until)))
+    after = replace(rollout, passed=tuple(passed), watched=tuple(watched))
     block = _block(rollout, groups)
     start, waits = list[str](), dict[str, Wait]()
     for part in groups:
@@ -140,8 +145,8 @@ class _Part:
         """Return how many clusters stand where."""
         return Counter(self.standings[each.cluster] for each in self.members)
 
-    def pending(self, now: datetime) -> Wait | None:
-        """Return what the next group waits for, None if nothing."""
+    def unfinished(self) -> Wait | None:
+        """Return which clusters the next group waits for, None once enough of them have succeeded."""
         counts = self.counts()
         unfinished = self.named(Standing.WAITING, Standing.BUSY, Standing.IN_FLIGHT)
         if unfinished:
@@ -150,13 +155,19 @@ class _Part:
         most = len(self.members) - counts[Standing.OUT]
         if counts[Standing.VERIFIED] < min(self.rule.least, most) or (self.rule.all_able and failed):
             return Wait(Reason.STAGE, self.name, self.number, failed or self.named(Standing.ASIDE))
-        known = [at for at in self.ready if at is not None]
-        if self.rule.soak and len(known) < len(self.ready):
-            return Wait(Reason.SOAK, self.name, self.number, until=now + self.rule.soak)
-        ends = max(known, default=now) + self.rule.soak
-        if known and self.rule.soak and ends > now:
-            return Wait(Reason.SOAK, self.name, self.number, until=ends)
         return None
+
+    def soaking(self, watched: datetime, now: datetime) -> Wait | None:
+        """Return until when the next group waits although this one has succeeded, None if it does not.
+
+        A cluster that has been Ready for longer than the group is ``watched`` counts from then on. What is
+        Ready since a time that is still to come was verified by an instance with a wrong clock.
+        """
+        if not self.rule.soak or not self.ready:
+            return None
+        known = [watched if at is None or at > now else at for at in self.ready]
+        ends = max(known) + self.rule.soak
+        return Wait(Reason.SOAK, self.name, self.number, until=ends) if ends > now else None
 
 
 def _groups(rollout: Rollout, standings: Mapping[str, Standing], seen: Seen) -> Sequence[_Part]:
@@ -194,7 +205,7 @@ def _goes_on(rollout: Rollout, part: _Part, block: Wait | None) -> bool:
     """
     if block is None or not rollout.stages[part.stage].back:
         return False
-    return block.by is None or block.by.at < rollout.began
+    return block.reason is not Reason.PAUSED or rollout.inherited
 
 
 def _starts(part: _Part, stop: Wait | None) -> tuple[Sequence[str], Mapping[str, Wait]]:

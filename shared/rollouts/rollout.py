@@ -74,7 +74,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Passed:
-    """A group that has passed, and when that was found."""
+    """A group that has passed, or only succeeded so far, and when that was found."""
 
     stage: int
     group: int
@@ -95,8 +95,10 @@ class Decided:
 class Rollout:
     """What one commit does to the clusters that it changes.
 
-    ``members`` are in the order in which they start. ``paused`` is the pause of a person, None for none;
-    ``resumed`` is when the last one was lifted. ``failures`` are those of a completed rollout.
+    ``members`` are in the order in which they start. ``watched`` are the groups that have succeeded, and since
+    when they are watched. ``paused`` is the pause of a person, None for none, ``inherited`` whether it was one
+    of the rollout that this supersedes. ``resumed`` are the times of the pauses that were lifted.
+    ``failures`` are those of a completed rollout.
     """
 
     commit: str
@@ -105,8 +107,10 @@ class Rollout:
     members: tuple[Member, ...]
     state: State = State.ACTIVE
     passed: tuple[Passed, ...] = ()
+    watched: tuple[Passed, ...] = ()
     paused: Decided | None = None
-    resumed: datetime | None = None
+    inherited: bool = False
+    resumed: tuple[datetime, ...] = ()
     approved: tuple[Decided, ...] = ()
     skipped: tuple[Decided, ...] = ()
     aborted: Decided | None = None
@@ -144,19 +148,23 @@ class ActKind(StrEnum):
     ABORT = "abort"
 
 
-def act_on(rollout: Rollout, kind: ActKind, decided: Decided) -> Rollout:
-    """Return the rollout after an act; the same one twice, or an older pause or resume, changes nothing."""
+def act_on(rollout: Rollout, kind: ActKind, decided: Decided, lifts: datetime | None = None) -> Rollout:
+    """Return the rollout after an act; the same one twice, in whatever order, changes nothing.
+
+    A resume ``lifts`` the pause of that time, and no other one.
+    """
     if rollout.state is not State.ACTIVE:
         return rollout
     match kind:
         case ActKind.PAUSE:
-            known = [rollout.resumed, rollout.paused.at if rollout.paused else None]
-            late = any(at is not None and at >= decided.at for at in known)
-            return rollout if late else replace(rollout, paused=rollout.paused or decided)
-        case ActKind.RESUME:
-            if rollout.paused is None or rollout.paused.at >= decided.at:
+            if decided.at in rollout.resumed or (rollout.paused and not rollout.inherited):
                 return rollout
-            return replace(rollout, paused=None, resumed=decided.at)
+            return replace(rollout, paused=decided, inherited=False)
+        case ActKind.RESUME:
+            if rollout.paused is None or rollout.paused.at != lifts:
+                return rollout
+            lifted = (*rollout.resumed, rollout.paused.at)
+            return replace(rollout, paused=None, inherited=False, resumed=lifted)
         case ActKind.APPROVE:
             known_names = {each.subject for each in rollout.approved}
             added = () if decided.subject in known_names else (decided,)

@@ -120,12 +120,14 @@ def test_a_stage_waits_for_its_approval_and_the_approval_of_another_one_is_none(
     assert fleet.decide().start == ("c",)
 
 
-def test_a_pause_starts_nothing_until_it_is_lifted_and_an_older_message_changes_nothing() -> None:
+def test_a_pause_starts_nothing_until_exactly_that_pause_is_lifted_and_the_same_message_again_is_none() -> (
+    None
+):
     fleet = Fleet(DEFAULT, FIVE)
     fleet.rollout = act_on(fleet.rollout, ActKind.PAUSE, BY)
     assert fleet.decide().waits["a"] == Wait(Reason.PAUSED, by=BY)
-    resumed = replace(BY, at=BY.at + timedelta(seconds=5))
-    fleet.rollout = act_on(fleet.rollout, ActKind.RESUME, resumed)
+    assert act_on(fleet.rollout, ActKind.RESUME, BY, lifts=NOW) == fleet.rollout
+    fleet.rollout = act_on(fleet.rollout, ActKind.RESUME, BY, lifts=BY.at)
     assert act_on(fleet.rollout, ActKind.PAUSE, BY) == fleet.rollout
     assert fleet.decide().start == ("a",)
 

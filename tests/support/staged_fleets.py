@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.messages import RolloutAct
 from shared.jobs.record import Phase
-from shared.pipeline.outbox import request_rollout_act
-from shared.rollouts.rollout import Rollout
+from shared.pipeline.api.acts.rollout import act_on_rollout
+from shared.rollouts.rollout import ActKind, Rollout
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push
 
@@ -57,8 +56,5 @@ def rollout_of(cloud: MemoryCloud, commit: str) -> Rollout:
 
 def act(cloud: MemoryCloud, commit: str, kind: str, subject: str = "") -> None:
     """Let an operator act on a rollout."""
-    at = cloud.clock()
-    one = RolloutAct.model_validate(
-        {"commit": commit, "kind": kind, "by": "ops", "at": at, "subject": subject, "reason": "because"}
-    )
-    request_rollout_act(one, cloud.ports)
+    result = act_on_rollout(commit, ActKind(kind), subject, "ops", cloud.ports, reason="because")
+    assert result.status == 202, result.body

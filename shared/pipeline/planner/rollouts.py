@@ -100,6 +100,7 @@ def _continued(rollout: Rollout, known: Rollout | None, *, current: bool) -> Rol
         etag=known.etag,
         state=known.state if known.state is State.ABORTED else rollout.state,
         paused=known.paused,
+        inherited=known.inherited,
         resumed=known.resumed,
         approved=known.approved,
         skipped=known.skipped,
@@ -200,7 +201,7 @@ def _act(act: RolloutAct, fleet: FleetRecord, ports: Ports) -> FleetRecord:
     """Save what a person decided; a planner that stands still meanwhile then starts nothing more."""
     decided = Decided(act.by, act.at, act.reason, act.subject)
     while (rollout := ports.state.rollout(act.commit)) is not None:
-        after = act_on(rollout, ActKind(act.kind), decided)
+        after = act_on(rollout, ActKind(act.kind), decided, act.lifts)
         if after == rollout:
             return fleet
         try:

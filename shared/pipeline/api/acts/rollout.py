@@ -31,8 +31,15 @@ def act_on_rollout(
     if problem:
         return rejected(409, problem)
     by, at = operator(actor), ports.clock()
+    lifts = rollout.paused.at if kind is ActKind.RESUME and rollout.paused else None
     act = RolloutAct(
-        commit=commit, kind=kind.value, by=by, at=at, subject=subject, reason=reason[:MAX_REASON]
+        commit=commit,
+        kind=kind.value,
+        by=by,
+        at=at,
+        subject=subject,
+        reason=reason[:MAX_REASON],
+        lifts=lifts,
     )
     request_rollout_act(act, ports)
     receipt: schema.RolloutReceipt = {
