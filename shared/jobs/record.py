@@ -124,6 +124,8 @@ class ClusterRecord:
     ``recreating``: somebody asked that the missing cluster is created again; until it is verified. ``facts``
     are what manifests on the cluster can use as variables, None before a step has read them.
 
+    ``rollout`` is the commit whose plan gave it its generation in a fleet with rollouts, "" in any other.
+
     ``has_rival``: another installation managed the cluster too, or had marked it, when it was read last.
     """
 
@@ -160,6 +162,7 @@ class ClusterRecord:
     recreating: bool = False
     facts: Mapping[str, str] | None = None
     has_rival: bool = False
+    rollout: str = ""
     etag: str = field(default="", compare=False)
 
     @property

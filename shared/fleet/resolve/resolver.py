@@ -168,6 +168,7 @@ def finish(stage: ClusterStage, contents: Contents) -> DesiredFleet:
         resolver,
         layers.manifest.spec.notifications if layers.manifest else None,
         layers.subscriptions,
+        layers.manifest.spec.rollout if layers.manifest else None,
     )
 
 

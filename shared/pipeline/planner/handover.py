@@ -55,15 +55,23 @@ def small_changes(plan: Plan, unfinished: str, inputs: PlanInputs, ports: Ports)
 
 
 def hand_over(
-    plan_record: PlanRecord, small: Collection[str], inputs: PlanInputs, fleet: FleetRecord, ports: Ports
+    plan_record: PlanRecord,
+    small: Collection[str],
+    inputs: PlanInputs,
+    fleet: FleetRecord,
+    ports: Ports,
+    *,
+    held: Collection[str] = (),
 ) -> HandedOver:
     """Start the job of every item that acts, ``small`` changes first; raise Stale for another planner.
+
+    The items of ``held`` clusters keep their last generation: they start with a later part of the rollout.
 
     An item whose record cannot be stored is an invalid manifest, and concerns no other cluster. A cluster
     whose delete started meanwhile awaits its end. The records in ``inputs`` were read after ``fleet`` was
     saved. An item that its record has already was handed over before, see ``supersede``.
     """
-    acting = [item for item in plan_record.plan.items if item.acts]
+    acting = [item for item in plan_record.plan.items if item.acts and item.cluster not in held]
     left = sorted((i for i in acting if _is_left(i, inputs)), key=lambda item: item.cluster not in small)
     since = (fleet.handover and fleet.handover.since) or plan_record.at
     later = starts(acting, inputs.desired.clusters, small, since)
@@ -214,7 +222,9 @@ def _start(
             job = replace(accepted.job, small_change=small)
             if at is not None and record is None and at > accepted.created:
                 job = starting(job, at)
-            saved = ports.state.save(replace(accepted, job=job, installation=fleet.installation))
+            of_rollout = plan_record.plan.commit if inputs.desired.rollout else ""
+            accepted = replace(accepted, rollout=of_rollout, installation=fleet.installation)
+            saved = ports.state.save(replace(accepted, job=job))
         except Stale:
             # A worker has saved its step since: accept on top of that record.
             record = ports.state.cluster(item.cluster)

@@ -34,7 +34,13 @@ from shared.jobs.transitions.apply_comparison import apply_comparison, apply_fin
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.logs import about_record
 from shared.pipeline.facts import store_fact
-from shared.pipeline.outbox import MAX_SKEW, request_next_check, request_proposals, send_continuation
+from shared.pipeline.outbox import (
+    MAX_SKEW,
+    request_next_check,
+    request_proposals,
+    request_rollout,
+    send_continuation,
+)
 from shared.pipeline.sweep.activity import ActivityLog
 from shared.pipeline.sweep.sources import Sources
 from shared.pipeline.sweep.verdicts import Found, verdict
@@ -123,6 +129,8 @@ def _conclude(
     store_fact(concluded, after, ports)
     if turned:
         request_next_check(after, ports)
+        if after.rollout:
+            request_rollout(ports)
     try:
         saved = ports.state.save(after)
     except Stale:

@@ -66,6 +66,8 @@ INVOCATION_SECONDS = 150.0
 """How long the steps of one message may take together: half of ``functionTimeout`` in host.json."""
 CHECK_AFTER_SECONDS = 10.0
 """How long after the end of a job its cluster is checked: by then the record is saved."""
+ROLLOUT_AFTER_SECONDS = 5
+"""How long after the end of a job the rollout continues: by then the record is saved."""
 POSTPONE_SECONDS = 15
 """How long a message waits when the state does not answer; the tenth delivery would dead-letter it."""
 
@@ -182,6 +184,8 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
     if not after.job.active and needs_check(after):  # what a check found before may be over
         moment = f"{after.uid}:{after.job.sequence}"
         outbox.request_checks([after.name], moment, ports, after=CHECK_AFTER_SECONDS)
+    if (changed or not after.job.active) and after.rollout:
+        outbox.request_rollout(ports, after=ROLLOUT_AFTER_SECONDS)
     try:
         leased.save(following or after, events)
     except Stale:
