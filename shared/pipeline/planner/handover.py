@@ -30,6 +30,7 @@ from shared.jobs.small_changes import small_change
 from shared.jobs.starts import starting, starts
 from shared.jobs.transitions.acceptance import accept_change, accept_delete, accept_new, accept_retry
 from shared.logs import about_record
+from shared.pipeline.history import with_events
 from shared.pipeline.outbox import send_continuations
 from shared.pipeline.repository.commit_reader import PlanInputs
 from shared.ports import FleetRecord, Handover, PlanRecord, Ports
@@ -212,7 +213,11 @@ def _start(
             job = replace(accepted.job, small_change=small)
             if at is not None and record is None and at > accepted.created:
                 job = starting(job, at)
-            saved = ports.state.save(replace(accepted, job=job, installation=fleet.installation))
+            accepted = replace(accepted, job=job, installation=fleet.installation)
+            restored = record is not None and record.deleting and not accepted.deleting
+            approved = _approved_by(accepted, plan_record.approval)
+            event = accepted_event(accepted, approved, restored=restored)
+            saved = ports.state.save(with_events(accepted, [event], ports))
         except Stale:
             # A worker has saved its step since: accept on top of that record.
             record = ports.state.cluster(item.cluster)
@@ -223,9 +228,6 @@ def _start(
             with about_record(accepted):
                 log.error("%s: %s", item.cluster, error)  # noqa: TRY400 - it is a manifest's problem
             return _Started(_not_storable(item, error), None)
-        restored = record is not None and record.deleting and not saved.deleting
-        approved = _approved_by(saved, plan_record.approval)
-        ports.state.append([accepted_event(saved, approved, restored=restored)])
         return _Started(item, saved)
 
 
