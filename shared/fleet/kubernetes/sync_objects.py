@@ -17,6 +17,7 @@ from shared.fleet.kubernetes.flux_objects import (
     CREDENTIALS,
     KUSTOMIZATION,
     NAMESPACE,
+    SECRET,
     SOURCE,
     GitCredentials,
     stamped,
@@ -61,6 +62,11 @@ def sync_objects(
         ref = ObjectRef(KUSTOMIZE_API, KUSTOMIZATION.kind, one.name, NAMESPACE)
         objects.append(_object(ref, _kustomization(one, kinds), request))
     return tuple(objects)
+
+
+def is_sync_object(ref: ObjectRef) -> bool:
+    """Return whether an object may be a sync object of a cluster, and so is no component of Flux."""
+    return ref in (SECRET, FACTS) or ref.kind in (KUSTOMIZATION.kind, *SOURCE_KINDS)
 
 
 def has_app_credentials(flux: Flux) -> bool:
