@@ -21,11 +21,11 @@ MOST = 16
 def with_events(record: ClusterRecord, events: Iterable[Event], ports: Ports) -> ClusterRecord:
     """Return the record as it is to be saved together with these events."""
     earlier, new = record.recent_events, tuple(events)
-    ended, many = not record.job.active, len(earlier) + len(new) > MOST
-    if ended:
+    moved: tuple[Event, ...] = ()
+    if not record.job.active:
         moved = earlier + new
-    else:  # the new ones are true only once the record is saved
-        moved = earlier if many else ()
+    elif len(earlier) + len(new) > MOST:
+        moved = earlier  # the new ones are true only once the record is saved
     if moved:
         ports.state.append(moved)
     kept = (earlier + new)[len(moved) :]
