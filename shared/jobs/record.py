@@ -1,4 +1,4 @@
-"""A cluster's record: everything that Roadstead stores of a cluster but its events, and its stored form.
+"""A cluster's record: all that Roadstead stores of a cluster but its older events, and its stored form.
 
 ``generation`` grows with every accepted spec; ``observed_generation`` is the last that was verified Ready.
 ``job.sequence`` grows with every saved outcome, so (uid, generation, sequence) identifies one moment of one
@@ -23,6 +23,7 @@ from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.kubernetes.inside import Inside
 from shared.jobs import stored_forms
 from shared.jobs.drift import Correction, Drift, Verified
+from shared.jobs.event import Event
 from shared.jobs.failures.errors import (
     ClusterMissing,
     ClusterStopped,
@@ -127,6 +128,8 @@ class ClusterRecord:
     ``rollout`` is the commit whose plan gave it its generation in a fleet with rollouts, "" in any other.
 
     ``has_rival``: another installation managed the cluster too, or had marked it, when it was read last.
+
+    ``recent_events`` are those that are stored with the record alone; see ``shared.pipeline.history``.
     """
 
     name: str
@@ -163,6 +166,7 @@ class ClusterRecord:
     facts: Mapping[str, str] | None = None
     has_rival: bool = False
     rollout: str = ""
+    recent_events: tuple[Event, ...] = ()
     etag: str = field(default="", compare=False)
 
     @property

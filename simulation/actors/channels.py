@@ -171,10 +171,14 @@ def _shown(sent: Iterable[Outgoing]) -> Iterable[Notice]:
             place = (fact.key, fact.group)
             if fact.lasting:
                 shown[place] = fact
-            elif fact.over and place in shown:
-                if began.get(fact.id.removesuffix(":over"), -1) >= began[shown[place].id]:
-                    del shown[place]
+            elif fact.over and place in shown and _ends(fact, began, shown[place]):
+                del shown[place]
     return shown.values()
+
+
+def _ends(over: Notice, began: Mapping[str, int], shown: Notice) -> bool:
+    """Return whether an end is that of the problem that is shown, and not of an earlier one."""
+    return began.get(over.id.removesuffix(":over"), -1) >= began[shown.id]
 
 
 def _of_plan_holds(cloud: MemoryCloud, is_open: set[str]) -> None:

@@ -44,8 +44,8 @@ class ClusterSummary:
     the corrections that wait for an approval. ``differs_since`` is since when a Ready cluster has differed
     from git, None for one that does not. ``found``: a sweep found something of the whole cluster, also of a
     suspended one, which has no ``finding``. ``ready_since`` is since when it has been Ready, None where it is
-    not, and in what the version before stored. ``details`` are None where they were not asked for, and in what
-    the version before stored.
+    not, and in what the version before stored. ``details`` are None where they were not asked for, and in
+    what the version before stored.
     """
 
     name: str

@@ -10,12 +10,13 @@ from shared.fleet.drift.differences import Difference
 from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.kubernetes.health import Fault
 from shared.fleet.kubernetes.inside import Inside
+from shared.jobs.event import Event
 from shared.jobs.failures.errors import Stale
 from shared.jobs.flux_correction import applies_again
 from shared.jobs.health import HEALTHY, Finding, HealthCondition, checked, outcome_of
 from shared.jobs.messages import CheckMessage, SweepPart
 from shared.jobs.record import ClusterRecord
-from shared.jobs.reporting.events import Event, events_between, secrets_renewed_event
+from shared.jobs.reporting.events import events_between, secrets_renewed_event
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.pipeline.checks.commits_behind import commits_behind
 from shared.pipeline.checks.reading import Reading

@@ -32,6 +32,7 @@ from shared.jobs.small_changes import small_change
 from shared.jobs.starts import starting, starts
 from shared.jobs.transitions.acceptance import accept_change, accept_delete, accept_new, accept_retry
 from shared.logs import about_record
+from shared.pipeline.history import with_events
 from shared.pipeline.outbox import send_continuations
 from shared.pipeline.repository.commit_reader import PlanInputs
 from shared.ports import FleetRecord, Handover, PlanRecord, Ports
@@ -223,8 +224,11 @@ def _start(
             if at is not None and record is None and at > accepted.created:
                 job = starting(job, at)
             of_rollout = plan_record.plan.commit if inputs.desired.rollout else ""
-            accepted = replace(accepted, rollout=of_rollout, installation=fleet.installation)
-            saved = ports.state.save(replace(accepted, job=job))
+            accepted = replace(accepted, job=job, rollout=of_rollout, installation=fleet.installation)
+            restored = record is not None and record.deleting and not accepted.deleting
+            approved = _approved_by(accepted, plan_record.approval)
+            event = accepted_event(accepted, approved, restored=restored)
+            saved = ports.state.save(with_events(accepted, [event], ports))
         except Stale:
             # A worker has saved its step since: accept on top of that record.
             record = ports.state.cluster(item.cluster)
@@ -235,9 +239,6 @@ def _start(
             with about_record(accepted):
                 log.error("%s: %s", item.cluster, error)  # noqa: TRY400 - it is a manifest's problem
             return _Started(_not_storable(item, error), None)
-        restored = record is not None and record.deleting and not saved.deleting
-        approved = _approved_by(saved, plan_record.approval)
-        ports.state.append([accepted_event(saved, approved, restored=restored)])
         return _Started(item, saved)
 
 

@@ -16,6 +16,7 @@ from shared.fleet.manifests.cluster.drift import DriftAction
 from shared.jobs.at_rest import found_of, is_at_rest, is_unfinished, own_failure
 from shared.jobs.conditions import IN_SYNC
 from shared.jobs.drift import Verified, attributed, digest_of_proposal, exhausted
+from shared.jobs.event import Event
 from shared.jobs.failures.errors import ReconcileError, Stale, Unexpected, classes
 from shared.jobs.flux_correction import CORRECTED, FLUX, applies_again
 from shared.jobs.job import ContestKind, Failure
@@ -23,7 +24,6 @@ from shared.jobs.outcomes import Done, Fail, Outcome
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase, finding_of_sweep
 from shared.jobs.reporting.events import (
-    Event,
     correction_event,
     drift_event,
     events_between,
