@@ -38,6 +38,7 @@ ADDED_FIELDS = (
     "facts",
     "has_rival",
     "recent_events",
+    "rollout",
 )
 """What a record of the version before does not have."""
 ADDED_TO_CONDITIONS = ("observed_generation", "verified")

@@ -159,7 +159,7 @@ def _check(cloud: MemoryCloud, stored: Stored, sent: _Sent, heads: Mapping[str, 
 def _shown(sent: Iterable[Outgoing]) -> Iterable[Notice]:
     """Return the problems that a reader of the route takes for open.
 
-    The end of a problem ends what was shown since it began. A problem begins again where a message tells it
+    The end of a problem ends what was shown since it began. A problem begins again where a message reports it
     again, as it does when a writer that was frozen stores it again; that may be the message with its end.
     """
     shown: dict[tuple[str, tuple[str, str, str]], Notice] = {}

@@ -40,7 +40,7 @@ def plan_missed_head(ports: Ports) -> bool:
     plan clears.
 
     A head that needs none shows that requests to plan come to their end, and so does a read that the planner
-    has made a short time ago, also of a commit that it cannot plan.
+    completed a short time ago, also of a commit that it cannot plan.
     """
     began = ports.clock()
     try:
