@@ -19,7 +19,7 @@ from shared.jobs.reporting.events import Event
 from shared.ports import DeadLetter, FleetRecord, PlanRecord
 from shared.ports.state import SweepRecord, TimerRun
 
-_NOT_STORED = ("_lock", "_versions")
+_NOT_STORED = ("_lock", "_versions", "_summaries")
 K = TypeVar("K")
 V = TypeVar("V")
 

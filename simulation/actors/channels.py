@@ -171,10 +171,14 @@ def _shown(sent: Iterable[Outgoing]) -> Iterable[Notice]:
             place = (fact.key, fact.group)
             if fact.lasting:
                 shown[place] = fact
-            elif fact.over and place in shown:
-                if began.get(fact.id.removesuffix(":over"), -1) >= began[shown[place].id]:
-                    del shown[place]
+            elif fact.over and place in shown and _began(fact, began) >= began[shown[place].id]:
+                del shown[place]
     return shown.values()
+
+
+def _began(end: Notice, began: Mapping[str, int]) -> int:
+    """Return the number of the last message that told the beginning of what is over, -1 for none."""
+    return began.get(end.id.removesuffix(":over"), -1)
 
 
 def _of_plan_holds(cloud: MemoryCloud, is_open: set[str]) -> None:

@@ -1,4 +1,4 @@
-"""People who merge pull requests that propose drift: only a cluster with a valid manifest follows git there."""
+"""People who merge what proposes drift: only a cluster with a valid manifest follows git there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from simulation.history import AzureHistory
 from simulation.operators import Operators
 from simulation.oracle import Oracle
 from simulation.workloads import Workloads
-
 
 VALID = DesiredCluster("a")
 
