@@ -171,14 +171,14 @@ def _shown(sent: Iterable[Outgoing]) -> Iterable[Notice]:
             place = (fact.key, fact.group)
             if fact.lasting:
                 shown[place] = fact
-            elif fact.over and place in shown and _ends(fact, began, shown[place]):
+            elif fact.over and place in shown and _began(fact, began) >= began[shown[place].id]:
                 del shown[place]
     return shown.values()
 
 
-def _ends(over: Notice, began: Mapping[str, int], shown: Notice) -> bool:
-    """Return whether an end is that of the problem that is shown, and not of an earlier one."""
-    return began.get(over.id.removesuffix(":over"), -1) >= began[shown.id]
+def _began(end: Notice, began: Mapping[str, int]) -> int:
+    """Return the number of the last message that reported the beginning of what is over, -1 for none."""
+    return began.get(end.id.removesuffix(":over"), -1)
 
 
 def _of_plan_holds(cloud: MemoryCloud, is_open: set[str]) -> None:
