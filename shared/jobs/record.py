@@ -1,4 +1,4 @@
-"""A cluster's record: everything that Roadstead stores of a cluster but its events, and its stored form.
+"""A cluster's record: all that Roadstead stores of a cluster but its older events, and its stored form.
 
 ``generation`` grows with every accepted spec; ``observed_generation`` is the last that was verified Ready.
 ``job.sequence`` grows with every saved outcome, so (uid, generation, sequence) identifies one moment of one
@@ -23,6 +23,7 @@ from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.kubernetes.inside import Inside
 from shared.jobs import stored_forms
 from shared.jobs.drift import Correction, Drift, Verified
+from shared.jobs.event import Event
 from shared.jobs.failures.errors import (
     ClusterMissing,
     ClusterStopped,
@@ -106,7 +107,7 @@ class ClusterRecord:
     accepted the delete of this life of the cluster, so that parts of it may be gone, and ``deleted`` is the
     ``resourceUID`` of that life, "" where it is unknown. ``removed_keys`` are the
     labels and taints of each node pool that earlier generations had and that are to be removed from it, until
-    the present generation is Ready.
+    the present generation is Ready; ``removed_systems`` the namespaces of each system, likewise.
 
     ``running`` is what the last verification saw, None before that.
 
@@ -124,7 +125,11 @@ class ClusterRecord:
     ``recreating``: somebody asked that the missing cluster is created again; until it is verified. ``facts``
     are what manifests on the cluster can use as variables, None before a step has read them.
 
+    ``rollout`` is the commit whose plan gave it its generation in a fleet with rollouts, "" in any other.
+
     ``has_rival``: another installation managed the cluster too, or had marked it, when it was read last.
+
+    ``recent_events`` are those that are stored with the record alone; see ``shared.pipeline.history``.
     """
 
     name: str
@@ -143,6 +148,7 @@ class ClusterRecord:
     creation_requested: bool = False
     was_tagged: bool = False
     removed_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    removed_systems: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     installation: str = ""
     life: str = ""
     api_server: ApiServer | None = None
@@ -159,6 +165,8 @@ class ClusterRecord:
     recreating: bool = False
     facts: Mapping[str, str] | None = None
     has_rival: bool = False
+    rollout: str = ""
+    recent_events: tuple[Event, ...] = ()
     etag: str = field(default="", compare=False)
 
     @property

@@ -135,7 +135,8 @@ def resend_overdue(ports: Ports) -> int:
     if any(not plan_record.settled or plan_record.writing for plan_record in open_plans):
         outbox.request_report(ports)
     _ask_for_unread_reviews(open_plans, ports)
-    outbox.request_awaited_plan(ports)
+    if outbox.request_awaited_plan(ports).rollout:
+        outbox.request_rollout(ports)
     return late
 
 

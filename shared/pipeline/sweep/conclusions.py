@@ -16,6 +16,7 @@ from shared.fleet.manifests.cluster.drift import DriftAction
 from shared.jobs.at_rest import found_of, is_at_rest, is_unfinished, own_failure
 from shared.jobs.conditions import IN_SYNC
 from shared.jobs.drift import Verified, attributed, digest_of_proposal, exhausted
+from shared.jobs.event import Event
 from shared.jobs.failures.errors import ReconcileError, Stale, Unexpected, classes
 from shared.jobs.flux_correction import CORRECTED, FLUX, applies_again
 from shared.jobs.job import ContestKind, Failure
@@ -23,7 +24,6 @@ from shared.jobs.outcomes import Done, Fail, Outcome
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase, finding_of_sweep
 from shared.jobs.reporting.events import (
-    Event,
     correction_event,
     drift_event,
     events_between,
@@ -34,7 +34,13 @@ from shared.jobs.transitions.apply_comparison import apply_comparison, apply_fin
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.logs import about_record
 from shared.pipeline.facts import store_fact
-from shared.pipeline.outbox import MAX_SKEW, request_next_check, request_proposals, send_continuation
+from shared.pipeline.outbox import (
+    MAX_SKEW,
+    request_next_check,
+    request_proposals,
+    request_rollout,
+    send_continuation,
+)
 from shared.pipeline.sweep.activity import ActivityLog
 from shared.pipeline.sweep.sources import Sources
 from shared.pipeline.sweep.verdicts import Found, verdict
@@ -123,6 +129,8 @@ def _conclude(
     store_fact(concluded, after, ports)
     if turned:
         request_next_check(after, ports)
+        if after.rollout:
+            request_rollout(ports)
     try:
         saved = ports.state.save(after)
     except Stale:

@@ -20,6 +20,8 @@ from shared.pipeline.worker.leased_record import LeasedRecord
 from shared.pipeline.worker.rate_limiter import RateLimited
 from shared.ports import Ports
 
+BRIEF = 2.0
+"""Seconds of a first pause for which no place is needed, as until the definitions of Flux are served."""
 PAUSE = 5.0
 """The most seconds between two reads of the cluster."""
 SHARE = 0.5
@@ -40,14 +42,21 @@ class Stay:
         LeaseLost when a newer commit was accepted meanwhile.
         """
         result = _result(step, self._leased.record)
+        if self._stays(result) and self._pause(result) <= BRIEF and self._may_wait():
+            result = self._again(step, result)
         if self._stays(result):
             with self._ports.stays.place() as free:
                 while free and self._stays(result) and self._may_wait():
-                    self._ports.sleep(self._pause(result))
-                    result = _result(step, _waiting(self._leased.record, result))
+                    result = self._again(step, result)
         if isinstance(result, RateLimited):
             raise result
         return result
+
+    def _again(
+        self, step: Callable[[ClusterRecord], Outcome], result: Wait | RateLimited
+    ) -> Outcome | RateLimited:
+        self._ports.sleep(self._pause(result))
+        return _result(step, _waiting(self._leased.record, result))
 
     def _stays(self, result: Outcome | RateLimited) -> TypeGuard[Wait | RateLimited]:
         flux = self._leased.record.job.step.name in IN_THE_CLUSTER and self._access.with_secret

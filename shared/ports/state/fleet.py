@@ -86,6 +86,8 @@ class FleetRecord:
     subscriptions: tuple[str, ...] = ()
     """The subscriptions that shared files name, as of the last plan with a valid fleet.yaml: sweeps list them
     too."""
+    rollout: str = ""
+    """The commit whose rollout has clusters that did not start or end yet, "" for none."""
     etag: str = field(default="", compare=False)
     """The version that was read, "" for a record not saved yet."""
 

@@ -52,7 +52,12 @@ def test_flux_that_takes_longer_than_half_a_lease_costs_more() -> None:
 
 
 def test_without_a_free_place_a_wait_ends_the_message() -> None:
-    assert fetched(fleet(places=0)) == 3
+    assert fetched(fleet(places=0)) == 2
+
+
+def test_a_brief_first_wait_needs_no_place_and_later_ones_do() -> None:
+    assert runs(Wait(2, "the API server does not serve it yet"), places=0) == 2
+    assert runs(Wait(3, "it takes longer"), places=0) == 1
 
 
 def test_places_are_free_again_after_a_stay() -> None:
@@ -82,9 +87,17 @@ def leased(cloud: MemoryCloud, step: Step) -> LeasedRecord:
     return LeasedRecord(replace(found, job=replace(found.job, lease=lease)), cloud.ports)
 
 
-def runs(outcome: Outcome, *, step: Step = Step.VERIFY, with_secret: bool = True, left: float = 999) -> int:
+def runs(
+    outcome: Outcome,
+    *,
+    step: Step = Step.VERIFY,
+    with_secret: bool = True,
+    left: float = 999,
+    places: int = 8,
+) -> int:
     """Return how often a step runs in one message that always has this outcome, with a lease of 20 s."""
     cloud, seen = MemoryCloud(), list[ClusterRecord]()
+    cloud.with_ports(lambda ports: replace(ports, stays=Stays(places)))
 
     def run(current: ClusterRecord) -> Outcome:
         seen.append(current)
