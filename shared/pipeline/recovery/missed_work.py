@@ -39,8 +39,8 @@ def plan_missed_head(ports: Ports) -> bool:
     """Queue a plan of a head that needs one. A read that fails becomes the fleet's problem, which the next
     plan clears.
 
-    A head that needs none shows that requests to plan come to their end, and so does a read that the planner
-    completed a short time ago, also of a commit that it cannot plan.
+    A head that needs none shows that requests to plan come to their end, and so does a
+    branch that the planner read a short time ago, also if it cannot plan the commit.
     """
     began = ports.clock()
     try:
