@@ -1,8 +1,8 @@
 """What a new cluster costs: ``python -m bench.operations [CLUSTERS]``.
 
-Creates a fleet in memory, all of it in one subscription with the limits that Azure documents, with the default
-settings and four workers: one that waits in a message lets the others go on. It counts, for each cluster, the
-messages that are delivered and the operations on the state by the function that makes them.
+Creates a fleet in memory, all of it in one subscription with the limits that Azure documents, with the
+default settings and four workers: one that waits in a message lets the others go on. It counts, for each
+cluster, the messages that are delivered and the operations on the state by the function that makes them.
 """
 
 from __future__ import annotations
