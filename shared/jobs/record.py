@@ -26,6 +26,7 @@ from shared.jobs.drift import Correction, Drift, Verified
 from shared.jobs.event import Event
 from shared.jobs.failures.errors import (
     ClusterMissing,
+    ClusterStopped,
     DeadLettered,
     NoLongerReady,
     Retryable,
@@ -106,7 +107,7 @@ class ClusterRecord:
     accepted the delete of this life of the cluster, so that parts of it may be gone, and ``deleted`` is the
     ``resourceUID`` of that life, "" where it is unknown. ``removed_keys`` are the
     labels and taints of each node pool that earlier generations had and that are to be removed from it, until
-    the present generation is Ready.
+    the present generation is Ready; ``removed_systems`` the namespaces of each system, likewise.
 
     ``running`` is what the last verification saw, None before that.
 
@@ -123,6 +124,8 @@ class ClusterRecord:
 
     ``recreating``: somebody asked that the missing cluster is created again; until it is verified. ``facts``
     are what manifests on the cluster can use as variables, None before a step has read them.
+
+    ``rollout`` is the commit whose plan gave it its generation in a fleet with rollouts, "" in any other.
 
     ``has_rival``: another installation managed the cluster too, or had marked it, when it was read last.
 
@@ -145,6 +148,7 @@ class ClusterRecord:
     creation_requested: bool = False
     was_tagged: bool = False
     removed_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    removed_systems: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     installation: str = ""
     life: str = ""
     api_server: ApiServer | None = None
@@ -161,6 +165,7 @@ class ClusterRecord:
     recreating: bool = False
     facts: Mapping[str, str] | None = None
     has_rival: bool = False
+    rollout: str = ""
     recent_events: tuple[Event, ...] = ()
     etag: str = field(default="", compare=False)
 
@@ -232,6 +237,20 @@ class ClusterRecord:
         """
         missing = self.finding == ClusterMissing.__name__ and self.job.earlier is None
         return missing and self._policy_recreates
+
+    @property
+    def started_again(self) -> bool:
+        """Whether a sweep found that the cluster is stopped, and its policy has it started again.
+
+        Where the job had failed before, that is left to an operator.
+        """
+        return self.finding == ClusterStopped.__name__ and self.job.earlier is None and self.may_start
+
+    @property
+    def may_start(self) -> bool:
+        """Whether its job starts the cluster where somebody stopped it."""
+        policy = None if self.desired.problem else self.desired.spec.drift
+        return policy is not None and policy.stopped_cluster == "start"
 
     @property
     def may_create(self) -> bool:

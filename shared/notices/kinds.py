@@ -32,6 +32,7 @@ class Kind(StrEnum):
     INVALID = "invalid"
     PLAN = "plan"
     CREDENTIAL = "credential"
+    EXPIRING = "expiring"
     SWEEP = "sweep"
     ORPHAN = "orphan"
     DEAD_LETTER = "dead-letter"
@@ -99,6 +100,11 @@ KINDS: Mapping[Kind, About] = {
         Severity.CRITICAL,
         *("credential", "credentials", "refused", "accepted again"),
         "GitHub refuses the credential of the app: it has expired or was revoked.",
+    ),
+    Kind.EXPIRING: About(
+        Severity.WARNING,
+        *(_C, _CS, "with a certificate that ends soon", "whose certificates last again"),
+        "A certificate of a cluster's API server, or of its authority, ends within 30 days or has ended.",
     ),
     Kind.SWEEP: About(
         Severity.WARNING,

@@ -20,6 +20,7 @@ from shared.adapters.tables.entities import newest_first, packed, safe_key, unpa
 from shared.adapters.tables.notices import NoticesTable
 from shared.adapters.tables.plans import PLANS, PlansTable
 from shared.adapters.tables.proposals import ProposalsTable
+from shared.adapters.tables.rollouts import RolloutsTable
 from shared.adapters.tables.storage import READERS, TOGETHER, Storage, etag_of
 from shared.adapters.tables.sweeps import SweepsTable
 from shared.adapters.tables.timers import TimersTable
@@ -55,6 +56,7 @@ class TablesState(
     DeliveriesTable,
     SweepsTable,
     ProposalsTable,
+    RolloutsTable,
     TimersTable,
     NoticesTable,
 ):

@@ -23,6 +23,7 @@ from shared.fleet.kubernetes.flux_objects import (
     stamped,
 )
 from shared.fleet.kubernetes.flux_readiness import REQUESTED_AT
+from shared.fleet.kubernetes.lockdown import PLATFORM_ACCOUNT, is_locked_down
 from shared.fleet.manifests.cluster.flux import GIT, MAIN, OCI, Flux, FluxSource, Kustomization
 from shared.fleet.resource_ids import ObjectRef
 
@@ -60,7 +61,10 @@ def sync_objects(
     others = [one for one in flux.kustomizations if one.name != MAIN]
     for one in (flux.first, *others):
         ref = ObjectRef(KUSTOMIZE_API, KUSTOMIZATION.kind, one.name, NAMESPACE)
-        objects.append(_object(ref, _kustomization(one, kinds), request))
+        spec = _kustomization(one, kinds)
+        if is_locked_down(desired):
+            spec.setdefault("serviceAccountName", PLATFORM_ACCOUNT)
+        objects.append(_object(ref, spec, request))
     return tuple(objects)
 
 

@@ -26,6 +26,7 @@ EventName = Literal[
     "invalid",
     "plan",
     "credential",
+    "expiring",
     "sweep",
     "orphan",
     "dead-letter",

@@ -16,8 +16,11 @@ from shared.fleet.planning.differences import Change, differences
 from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action, Item, Plan, Recorded
 from shared.fleet.planning.renames import rename_holds
+from shared.fleet.planning.system_holds import Kept, kept_systems
+from shared.fleet.planning.system_removals import keeping
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.repository_layout import FLEET_FILE
+from shared.fleet.systems.cluster_systems import systems_in
 
 
 @no_garbage_collection()
@@ -41,7 +44,13 @@ def make_plan(
     new = [desired.clusters[name] for name in desired.clusters.keys() - recorded.keys()]
     added = {one.name: one.document() for one in new if not one.adopt} if gone else {}
     holds = rename_holds(gone, added, approved)
-    items = [_wanted(name, desired, recorded.get(name), holds.get(name)) for name in sorted(present)]
+    kept = kept_systems(desired, recorded, approved)
+    items = [
+        _with_kept(
+            _wanted(name, desired, recorded.get(name), holds.get(name), kept.get(name)), kept.get(name)
+        )
+        for name in sorted(present)
+    ]
     items += _removed(removed, desired, recorded, approved, now, holds)
     if reviewers:
         items = [replace(item, hold=item.hold and item.hold.reviewed_by(reviewers)) for item in items]
@@ -53,8 +62,18 @@ def make_plan(
     )
 
 
-def _wanted(name: str, desired: DesiredFleet, record: Recorded | None, hold: Hold | None) -> Item:
-    """Return the item of a cluster that the commit contains."""
+def _with_kept(item: Item, kept: Kept | None) -> Item:
+    """Return the item of a cluster with the systems that stay on it, and why."""
+    if kept is None or item.hold is not None:
+        return item
+    action = Action.ON_HOLD if item.action is Action.UNCHANGED else item.action
+    return replace(item, action=action, hold=kept.hold, kept=kept.names)
+
+
+def _wanted(
+    name: str, desired: DesiredFleet, record: Recorded | None, hold: Hold | None, kept: Kept | None
+) -> Item:
+    """Return the item of a cluster that the commit contains; the systems that are ``kept`` do not change."""
     if name in desired.invalid:
         return _invalid(name, str(desired.invalid[name][0]), record)
     cluster = desired.clusters[name]
@@ -65,6 +84,7 @@ def _wanted(name: str, desired: DesiredFleet, record: Recorded | None, hold: Hol
     if record.deleting and not record.restorable:
         action = Action.RETRY if record.retryable_failure else Action.ON_HOLD
         return _same_spec(record, name, action, Hold(HoldKind.AWAITS_DELETION))
+    cluster = keeping(cluster, systems_in(record.document), kept.names if kept else ())
     if cluster.digest == record.digest:
         return _unchanged(record, name)
     before, document = normalised(record.document), cluster.document()

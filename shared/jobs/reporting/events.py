@@ -82,6 +82,11 @@ def correction_event(record: ClusterRecord, what: str) -> Event:
     return _event(record, "Correcting", f"the policy asks for it{approved}: {what}")
 
 
+def secrets_renewed_event(record: ClusterRecord, what: str) -> Event:
+    """Return the event of bootstrap secrets of which a check has applied a new version."""
+    return _event(record, "SecretsRenewed", what)
+
+
 def correction_approved_event(record: ClusterRecord, by: str) -> Event:
     """Return the event of corrections that somebody approved; the sweep compares once more."""
     fields = ", ".join(each.path for each in record.drift.by_approval) if record.drift else ""

@@ -16,6 +16,7 @@ from shared.jobs.failures.errors import Dependency
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.applied import is_as_applied
 from shared.pipeline.worker.steps.flux.live_objects import LiveObjects
+from shared.pipeline.worker.steps.flux.pinned import pinned_components
 from shared.ports import KubernetesApi
 
 
@@ -36,7 +37,7 @@ class Reading:
 def read(context: StepContext) -> Reading:
     """Read a cluster; raise a ReconcileError when that fails, also in part: then nothing is known of it."""
     api, now = context.kubernetes(), context.ports.clock()
-    components = flux_objects.components(context.ports.repository.blob(context.desired.components))
+    components = pinned_components(context)
     of_flux = {kind: _all(api, api_version, kind) for api_version, kind in health.kinds_of_flux(components)}
     objects = [one for listed in of_flux.values() for one in listed]
     workloads = {kind: _all(api, API_VERSION, kind) for kind in WORKLOADS}

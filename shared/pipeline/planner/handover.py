@@ -20,7 +20,9 @@ from typing import NamedTuple
 from shared.fleet.desired import Desired
 from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action, Item, Plan
+from shared.fleet.planning.system_removals import keeping
 from shared.fleet.resolve.repository_layout import cluster_path
+from shared.fleet.systems.cluster_systems import systems_in
 from shared.jobs.acts import by_whom
 from shared.jobs.failures.errors import Stale, TooLarge
 from shared.jobs.messages import Approval
@@ -54,15 +56,23 @@ def small_changes(plan: Plan, unfinished: str, inputs: PlanInputs, ports: Ports)
 
 
 def hand_over(
-    plan_record: PlanRecord, small: Collection[str], inputs: PlanInputs, fleet: FleetRecord, ports: Ports
+    plan_record: PlanRecord,
+    small: Collection[str],
+    inputs: PlanInputs,
+    fleet: FleetRecord,
+    ports: Ports,
+    *,
+    held: Collection[str] = (),
 ) -> HandedOver:
     """Start the job of every item that acts, ``small`` changes first; raise Stale for another planner.
+
+    The items of ``held`` clusters keep their last generation: they start with a later part of the rollout.
 
     An item whose record cannot be stored is an invalid manifest, and concerns no other cluster. A cluster
     whose delete started meanwhile awaits its end. The records in ``inputs`` were read after ``fleet`` was
     saved. An item that its record has already was handed over before, see ``supersede``.
     """
-    acting = [item for item in plan_record.plan.items if item.acts]
+    acting = [item for item in plan_record.plan.items if item.acts and item.cluster not in held]
     left = sorted((i for i in acting if _is_left(i, inputs)), key=lambda item: item.cluster not in small)
     since = (fleet.handover and fleet.handover.since) or plan_record.at
     later = starts(acting, inputs.desired.clusters, small, since)
@@ -213,7 +223,8 @@ def _start(
             job = replace(accepted.job, small_change=small)
             if at is not None and record is None and at > accepted.created:
                 job = starting(job, at)
-            accepted = replace(accepted, job=job, installation=fleet.installation)
+            of_rollout = plan_record.plan.commit if inputs.desired.rollout else ""
+            accepted = replace(accepted, job=job, rollout=of_rollout, installation=fleet.installation)
             restored = record is not None and record.deleting and not accepted.deleting
             approved = _approved_by(accepted, plan_record.approval)
             event = accepted_event(accepted, approved, restored=restored)
@@ -240,8 +251,9 @@ def _prevented(item: Item, record: ClusterRecord | None) -> bool:
 
 
 def _approved_by(record: ClusterRecord, approval: Approval | None) -> str:
-    """Return who approved the delete of a cluster, and why; "" for no approval."""
-    if approval is None or not record.deleting or record.name not in approval.clusters:
+    """Return who approved the delete of a cluster, or of namespaces on it, and why; "" for no approval."""
+    guarded = record.deleting or record.removed_systems
+    if approval is None or not guarded or record.name not in approval.clusters:
         return ""
     return by_whom(approval.by, approval.reason)
 
@@ -259,7 +271,11 @@ def _accepted(
         return accept_retry(record, now=now, left=record.job.left)
     if item.action is Action.DELETE:
         return accept_delete(record, commit=commit, now=now)
-    return accept_change(record, desired, commit=commit, now=now) if desired else None
+    if desired is None:
+        return None
+    return accept_change(
+        record, keeping(desired, systems_in(record.document), item.kept), commit=commit, now=now
+    )
 
 
 def _is_next(item: Item, record: ClusterRecord | None) -> bool:

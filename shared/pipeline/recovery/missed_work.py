@@ -18,10 +18,13 @@ from shared.logs import about, about_record
 from shared.pipeline import outbox
 from shared.pipeline.outbox import request_notifications, request_plan, send_overdue
 from shared.pipeline.repository.branch_source import is_own
+from shared.pipeline.runs import record_end
 from shared.ports import BranchHead, FleetRecord, PlanRecord, Ports
 
 log = logging.getLogger(__name__)
 
+LONG_UNREAD = timedelta(minutes=15)
+"""The timer asks every five minutes for the plan of a head that was not planned."""
 STANDS_STILL = timedelta(minutes=2)
 """A plan without progress for so long is planned again by a timer; a part of a hand-over takes seconds."""
 
@@ -35,6 +38,9 @@ UNREAD_REVIEWS = timedelta(hours=1)
 def plan_missed_head(ports: Ports) -> bool:
     """Queue a plan of a head that needs one. A read that fails becomes the fleet's problem, which the next
     plan clears.
+
+    A head that needs none shows that requests to plan come to their end, and so does a read that the planner
+    completed a short time ago, also of a commit that it cannot plan.
     """
     began = ports.clock()
     try:
@@ -43,7 +49,14 @@ def plan_missed_head(ports: Ports) -> bool:
         ports.telemetry.record(of_plan("", began, ports.clock(), error.kind))
         _report_unreadable(error, ports)
         return False
-    return request_missing_plan(read, FoundBy.TIMER, ports)
+    requested = request_missing_plan(read, FoundBy.TIMER, ports)
+    if not requested or _was_read(ports.state.fleet(), began):
+        record_end("plan_missed_head", ports)
+    return requested
+
+
+def _was_read(fleet: FleetRecord, now: datetime) -> bool:
+    return fleet.last_read is not None and now - fleet.last_read.started < LONG_UNREAD
 
 
 def request_missing_plan(read: BranchHead, found_by: FoundBy, ports: Ports) -> bool:
@@ -122,7 +135,8 @@ def resend_overdue(ports: Ports) -> int:
     if any(not plan_record.settled or plan_record.writing for plan_record in open_plans):
         outbox.request_report(ports)
     _ask_for_unread_reviews(open_plans, ports)
-    outbox.request_awaited_plan(ports)
+    if outbox.request_awaited_plan(ports).rollout:
+        outbox.request_rollout(ports)
     return late
 
 

@@ -29,7 +29,7 @@ from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry
 from shared.jobs.recipes import Recipe, next_step
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.reporting.events import events_between, rate_limited_event, superseded_event
-from shared.jobs.reporting.measurements import RATE_LIMITED, Measurement, of_outcome
+from shared.jobs.reporting.measurements import of_outcome, of_reservation
 from shared.jobs.transitions.apply_outcome import apply_outcome, postpone, release
 from shared.jobs.transitions.lease import (
     MAX_ABANDONED_LEASES,
@@ -66,6 +66,8 @@ INVOCATION_SECONDS = 150.0
 """How long the steps of one message may take together: half of ``functionTimeout`` in host.json."""
 CHECK_AFTER_SECONDS = 10.0
 """How long after the end of a job its cluster is checked: by then the record is saved."""
+ROLLOUT_AFTER_SECONDS = 5
+"""How long after the end of a job the rollout continues: by then the record is saved."""
 POSTPONE_SECONDS = 15
 """How long a message waits when the state does not answer; the tenth delivery would dead-letter it."""
 
@@ -184,6 +186,8 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
     if not after.job.active and needs_check(after):  # what a check found before may be over
         moment = f"{after.uid}:{after.job.sequence}"
         outbox.request_checks([after.name], moment, ports, after=CHECK_AFTER_SECONDS)
+    if (changed or not after.job.active) and after.rollout:
+        outbox.request_rollout(ports, after=ROLLOUT_AFTER_SECONDS)
     try:
         leased.save(following or after, events)
     except Stale:
@@ -241,7 +245,7 @@ def _postpone(leased: LeasedRecord, limited: RateLimited, limiter: RateLimiter, 
     """Schedule the step for the time of its reservation."""
     before = leased.record
     log.info("%s: %s: %s", before.name, before.job.step.name, limited)
-    ports.telemetry.record([Measurement(RATE_LIMITED, 1, {"step": before.job.step.name})])
+    ports.telemetry.record(of_reservation(before.job.step.name))
     after = postpone(
         before,
         until=limited.at,

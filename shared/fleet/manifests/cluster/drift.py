@@ -99,6 +99,11 @@ class DriftPolicy(Manifest):
     """What happens to fields that no rule names; report by default."""
     missing_cluster: Literal["report", "recreate"] = "report"
     """Whether a cluster that somebody deleted in Azure is created again; it is reported by default."""
+    stopped_cluster: Literal["report", "start"] = "report"
+    """Whether a cluster that somebody stopped in Azure is started again; it is reported by default."""
+    flux_objects: Literal["report", "correct"] = "report"
+    """Whether what Roadstead applied of Flux is applied again where somebody changed or removed it in the
+    cluster; it is reported by default."""
     rules: tuple[DriftRule, ...] = ()
     """What happens to some fields, by the names of the rules."""
 

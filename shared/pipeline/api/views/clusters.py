@@ -32,11 +32,13 @@ from shared.pipeline.api.views.parts import (
     plan_part,
     retirements_of,
 )
+from shared.pipeline.api.views.rollouts import waits_now
 from shared.pipeline.api.views.sweep_view import sweep_view
 from shared.pipeline.http_result import unknown_cluster
 from shared.pipeline.planner.commit_status import reached
-from shared.ports import FleetRecord, Ports
+from shared.ports import FleetRecord, PlanRecord, Ports
 from shared.ports.state import SweepRecord
+from shared.rollouts.report import describe
 
 EVENTS_SHOWN = 20
 NOT_CREATED_SHOWN = NEEDS_APPROVAL_SHOWN = 20
@@ -72,7 +74,7 @@ def fleet_view(ports: Ports, page: Page = FIRST_PAGE, selection: Selection = EVE
         "branch": ports.config.branch,
         "commit": fleet.commit,
         "plannedAt": iso(fleet.at),
-        **fleet_problem(fleet, newest),
+        **(fleet_problem(fleet, newest) if page.after else _with_rollout(fleet, newest, ports)),
         "deadLetterCount": ports.state.count_dead_letters(),
         "notCreated": missing[:NOT_CREATED_SHOWN],
         "notCreatedCount": len(missing),
@@ -87,6 +89,14 @@ def fleet_view(ports: Ports, page: Page = FIRST_PAGE, selection: Selection = EVE
         "clusters": [cluster_view(each, items.get(each.name), sweep, ports.clock()) for each in records],
         "next": following,
     }
+
+
+def _with_rollout(fleet: FleetRecord, newest: PlanRecord | None, ports: Ports) -> schema.FleetProblem:
+    """Return what prevents a newer commit from being planned, or else how far the rollout is."""
+    problem, now = fleet_problem(fleet, newest), waits_now(fleet, ports)
+    if now is None or problem["waiting"]:
+        return problem
+    return {**problem, "waiting": f"{now[0][:8]}: {describe(now[1].rollout, now[1])}"}
 
 
 class UnknownCommit(LookupError):
