@@ -84,6 +84,11 @@ def joined(wanted: Iterable[Json], kept: Mapping[str, Json], before: Mapping[str
     return [result[name] for name in sorted(result)]
 
 
+def system_with(systems: Systems, namespace: str) -> Json | None:
+    """Return the system that has a namespace, None for a namespace of no system."""
+    return next((one for one in systems if namespace in one["namespaces"]), None)
+
+
 def by_name(systems: Systems) -> dict[str, Json]:
     """Return stored systems by their names."""
     return {str(one["name"]): one for one in systems}

@@ -62,7 +62,7 @@ from shared.pipeline.api.schema.plans import (
     Recorded,
     RecordedCluster,
 )
-from shared.pipeline.api.schema.tree import NodePool, ObjectGroup, Tree, UnhealthyObject
+from shared.pipeline.api.schema.tree import NodePool, ObjectGroup, SystemOnCluster, Tree, UnhealthyObject
 
 __all__ = [
     "DELETED",
@@ -123,6 +123,7 @@ __all__ = [
     "Sweep",
     "SweepProblem",
     "SyncReceipt",
+    "SystemOnCluster",
     "TakeoverReceipt",
     "TimerHealth",
     "Tree",
