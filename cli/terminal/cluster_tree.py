@@ -37,10 +37,9 @@ def cluster_tree(view: schema.Tree, now: datetime) -> Tree:
         branch = root.add(Text(f"{title}{read}"))
         for group in groups:
             _add_objects(branch.add(_group(group)), group["unhealthy"], group["failed"], now)
-    systems = view.get("systems") or []
-    branch = root.add(Text(f"systems{read}")) if systems else None
-    for system in systems:
-        if branch is not None:
+    if view.get("systems"):  # none from an app of the version before
+        branch = root.add(Text(f"systems{read}"))
+        for system in view["systems"]:
             _add_objects(branch.add(_system(system)), system["unhealthy"], 0, now)
     if not view["checkedAt"]:
         root.add(Text(f"roadstead refresh {view['name']} reads the cluster from inside", style="dim"))
