@@ -143,7 +143,7 @@ class Quota(Manifest):
     limits_memory: Quantity | None = None
     """Memory that the limits of the pods may sum up to."""
     storage: Quantity | None = None
-    """Storage that the volume claims may request."""
+    """Storage that persistent volumes may request."""
     pods: Annotated[StrictInt, Field(ge=0)] | None = None
     """How many pods there may be."""
     load_balancers: Annotated[StrictInt, Field(ge=0)] | None = None
@@ -160,12 +160,12 @@ class Resources(Manifest):
 
 
 class Limits(Manifest):
-    """What a container gets that says nothing of its own, and the most that one may have."""
+    """What a container gets that sets none of its own, and the most that one may have."""
 
     default_request: Resources = Resources()
-    """What a container requests that says nothing."""
+    """What a container requests that sets no request."""
     default: Resources = Resources()
-    """The limits of a container that says nothing."""
+    """The limits of a container that sets none."""
     max: Resources = Resources()
     """The highest limits that a container may have."""
 

@@ -55,13 +55,13 @@ class Change(TypedDict):
 class PlanItem(PlanPart):
     """What a plan does to one cluster, field by field.
 
-    ``keptSystems`` stay as they are although the commit takes namespaces from them: the reason says why.
+    ``retainedSystems`` stay as they are although the commit takes namespaces from them: the reason says why.
     """
 
     cluster: str
     generation: int
     changes: list[Change]
-    keptSystems: list[str]
+    retainedSystems: list[str]
 
 
 class Progress(TypedDict):

@@ -89,7 +89,7 @@ def plan_item(item: Item) -> schema.PlanItem:
         **plan_part(item),
         "generation": item.generation,
         "changes": changes,
-        "keptSystems": list(item.kept),
+        "retainedSystems": list(item.retained),
     }
 
 
