@@ -110,8 +110,8 @@ def test_a_secret_of_a_source_has_the_keys_and_the_type_that_flux_reads(
 def test_a_secret_of_another_namespace_is_none_that_flux_reads() -> None:
     text = GIT.replace("KEYS", "username: a, password: b").replace("vault:", "namespace: shop, vault:")
     assert messages(resolved(text)) == [
-        "spec.flux.secretRef.name: Flux reads Secrets of flux-system only, and bootstrapSecrets has shop/git; "
-        "set its namespace"
+        "spec.flux.secretRef.name: Flux reads Secrets of flux-system only, "
+        "and bootstrapSecrets has shop/git; set its namespace"
     ]
 
 
