@@ -45,8 +45,8 @@ AGAIN = held(14, 3)
     [
         pytest.param(([OLD], [OLD], [over(OLD, 4)]), id="it is sent twice"),
         pytest.param(([OLD], [NEW], [over(NEW, 4)]), id="it continues as another fact"),
-        pytest.param(([OLD], [NEW], [AGAIN], [over(AGAIN, 4)]), id="it is told again"),
-        pytest.param(([OLD], [NEW], [AGAIN, over(AGAIN, 4)]), id="it is told again with its end"),
+        pytest.param(([OLD], [NEW], [AGAIN], [over(AGAIN, 4)]), id="it is reported again"),
+        pytest.param(([OLD], [NEW], [AGAIN, over(AGAIN, 4)]), id="it is reported again with its end"),
     ],
 )
 def test_no_problem_is_open_when(digests: Sequence[Sequence[Notice]]) -> None:
