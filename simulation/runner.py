@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from simulation.simulation import Result, simulate
 
 COLLECTED = 50_000
-"""Garbage is collected when so many more objects were made than freed: a seed makes few cycles."""
+"""Garbage is collected when so many more objects were created than freed: a seed makes few cycles."""
 COMMAND = "python -m simulation --seed {seed} --verbose"
 CHUNK = 20
 EVERY_SECONDS = 5.0

@@ -46,7 +46,7 @@ class MemoryClusters:
         return [self._summary(record)[0 if details else 1] for record in self.clusters()]
 
     def _summary(self, record: ClusterRecord) -> tuple[ClusterSummary, ClusterSummary]:
-        """Return the summary of a record with details and without, made once for each version."""
+        """Return the summary of a record with details and without, created once for each version."""
         known = self._summaries.get(record.name)
         if known is None or known[0] is not record:
             summary = summary_of(record)

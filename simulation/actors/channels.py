@@ -159,8 +159,9 @@ def _check(cloud: MemoryCloud, stored: Stored, sent: _Sent, heads: Mapping[str, 
 def _shown(sent: Iterable[Outgoing]) -> Iterable[Notice]:
     """Return the problems that a reader of the route takes for open.
 
-    The end of a problem ends what was shown since it began. A problem begins again where a message reports it
-    again, as it does when a writer that was frozen stores it again; that may be the message with its end.
+    The end of a problem ends what was shown since it began. A problem begins again where a message
+    names it again, as it does when a writer that was frozen stores it again; that may be the message with its
+    end.
     """
     shown: dict[tuple[str, tuple[str, str, str]], Notice] = {}
     began: dict[str, int] = {}
@@ -177,7 +178,7 @@ def _shown(sent: Iterable[Outgoing]) -> Iterable[Notice]:
 
 
 def _began(end: Notice, began: Mapping[str, int]) -> int:
-    """Return the number of the last message that reported the beginning of what is over, -1 for none."""
+    """Return the number of the last message that named the beginning of what is over, -1 for none."""
     return began.get(end.id.removesuffix(":over"), -1)
 
 
