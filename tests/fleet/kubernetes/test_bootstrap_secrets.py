@@ -23,7 +23,7 @@ def made(one: BootstrapSecret, value: str = "a-value", version: str = "v1") -> d
     return secret_object(one, dict.fromkeys(one.keys, value), dict.fromkeys(one.keys, version))
 
 
-def annotations(one: dict[str, Any]) -> dict[str, str]:
+def noted(one: dict[str, Any]) -> dict[str, str]:
     found: dict[str, str] = one["metadata"]["annotations"]
     return found
 
@@ -35,11 +35,11 @@ def test_a_secret_has_what_the_manifest_says_and_the_value_of_each_key() -> None
     assert one["metadata"]["labels"] == {"team": "shop"}
     assert one["type"] == "example.com/age"
     assert base64.b64decode(one["data"]["age.agekey"]) == b"a-value"
-    assert annotations(one)[VERSIONS] == '{"age.agekey": "platform/fleet-age/v1"}'
+    assert noted(one)[VERSIONS] == '{"age.agekey": "platform/fleet-age/v1"}'
 
 
 def test_no_annotation_depends_on_a_value() -> None:
-    assert annotations(made(secret(), "one")) == annotations(made(secret(), "another"))
+    assert noted(made(secret(), "one")) == noted(made(secret(), "another"))
 
 
 @pytest.mark.parametrize(
@@ -54,19 +54,19 @@ def test_no_annotation_depends_on_a_value() -> None:
 )
 def test_whatever_else_changes_is_another_digest_and_another_entry(fields: dict[str, Any]) -> None:
     before, after = made(secret()), made(secret(**fields))
-    assert annotations(before)[DIGEST] != annotations(after)[DIGEST]
+    assert noted(before)[DIGEST] != noted(after)[DIGEST]
     assert versions_in(secret(**fields), before) is None
 
 
 def test_the_versions_of_an_entry_are_read_back() -> None:
     assert versions_in(secret(), made(secret(), version="v7")) == {"age.agekey": "v7"}
-    assert annotations(made(secret()))[DIGEST] != annotations(made(secret(), version="v7"))[DIGEST]
+    assert noted(made(secret()))[DIGEST] != noted(made(secret(), version="v7"))[DIGEST]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"age.agekey": 7}', '{"other": "a/b/c"}'])
 def test_an_annotation_that_somebody_broke_has_no_versions(text: str) -> None:
     broken = made(secret())
-    annotations(broken)[VERSIONS] = text
+    noted(broken)[VERSIONS] = text
     assert versions_in(secret(), broken) is None
 
 

@@ -23,10 +23,10 @@ SOURCE = """\
 """
 
 
-def resolved(extra: str, *, vaults: frozenset[str] | None = None, **more: bytes) -> DesiredFleet:
-    contents = (
-        fleet_files.fleet() | {"clusters/one/cluster.yaml": fleet_files.cluster("one", extra=extra)} | more
-    )
+def resolved(extra: str, *, vaults: frozenset[str] | None = None, environment: bytes = b"") -> DesiredFleet:
+    contents = fleet_files.fleet() | {"clusters/one/cluster.yaml": fleet_files.cluster("one", extra=extra)}
+    if environment:
+        contents["environments/production.yaml"] = environment
     files = Files({path: str(hash(content)) for path, content in contents.items()}, frozenset())
     shared = resolve_shared("example", files, contents, known={})
     return finish(resolve_clusters(shared, contents, vaults=vaults), contents)
@@ -54,7 +54,7 @@ spec:
     - {name: age, $patch: delete}
     - {name: more, vault: platform, keys: {a: b}}
 """
-    fleet = resolved(own, **{"environments/production.yaml": production})
+    fleet = resolved(own, environment=production)
     assert messages(fleet) == []
     found = {one.name: one for one in fleet.clusters["one"].spec.bootstrap_secrets}
     assert set(found) == {"git", "more"}
@@ -110,8 +110,8 @@ def test_a_secret_of_a_source_has_the_keys_and_the_type_that_flux_reads(
 def test_a_secret_of_another_namespace_is_none_that_flux_reads() -> None:
     text = GIT.replace("KEYS", "username: a, password: b").replace("vault:", "namespace: shop, vault:")
     assert messages(resolved(text)) == [
-        "spec.flux.secretRef.name: Flux reads Secrets of flux-system only, "
-        "and bootstrapSecrets has shop/git; set its namespace"
+        "spec.flux.secretRef.name: Flux reads Secrets of flux-system only, and bootstrapSecrets has shop/git;"
+        " set its namespace"
     ]
 
 
