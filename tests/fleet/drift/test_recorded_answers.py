@@ -42,7 +42,7 @@ def first_pool(live: dict[str, Any]) -> dict[str, Any]:
 
 
 def upgraded(live: dict[str, Any], version: str) -> dict[str, Any]:
-    """Return a cluster that runs another version, as an upgrade that Azure made by itself leaves it."""
+    """Return a cluster that runs another version, as an upgrade by Azure itself leaves it."""
     minor = ".".join(version.split(".")[:2])
     live["properties"] |= {"kubernetesVersion": minor, "currentKubernetesVersion": version}
     first_pool(live).update(orchestratorVersion=minor, currentOrchestratorVersion=version)
