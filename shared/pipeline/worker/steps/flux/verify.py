@@ -14,7 +14,7 @@ from shared.fleet.kubernetes.rollout import unfinished
 from shared.jobs.drift import Verified
 from shared.jobs.outcomes import Done, Outcome, Restart
 from shared.pipeline.worker.steps import drain
-from shared.pipeline.worker.steps.azure_state import busy, running_of
+from shared.pipeline.worker.steps.azure_state import busy, running_of, state_of
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.components import rollout_wait
 from shared.pipeline.worker.steps.flux.reconciled import applied_revision
@@ -44,6 +44,8 @@ def verify(context: StepContext) -> Outcome:
     existing = context.azure(GetCluster(context.cluster))
     if existing is None:
         return Restart(f"the cluster {context.record.name} no longer exists in Azure")
+    if state_of(existing) == "Deleting":
+        return Restart(f"somebody deletes the cluster {context.record.name} in Azure")
     running = running_of(existing, context.owner, applied)
     verified, in_sync = _compared(context, existing)
     behind = drain.behind(context, existing)
