@@ -37,6 +37,7 @@ ADDED_FIELDS = (
     "recreating",
     "facts",
     "has_rival",
+    "rollout",
 )
 """What a record of the version before does not have."""
 ADDED_TO_CONDITIONS = ("observed_generation", "verified")

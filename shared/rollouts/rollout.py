@@ -95,9 +95,9 @@ class Decided:
 class Rollout:
     """What one commit does to the clusters that it changes.
 
-    ``members`` are in the order in which they start. ``watched`` are the groups that have succeeded, and since
-    when they are watched. ``paused`` is the pause of a person, None for none, ``inherited`` whether it was one
-    of the rollout that this supersedes. ``resumed`` are the times of the pauses that were lifted.
+    ``members`` are in the order in which they start. ``watched`` are the groups that have succeeded, and
+    since when they are watched. ``paused`` is the pause of a person, None for none, ``inherited`` whether it
+    was one of the rollout that this supersedes. ``resumed`` are the times of the pauses that were lifted.
     ``failures`` are those of a completed rollout.
     """
 
