@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
+from simulation.staging import Staging, as_yaml
+
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 GROUPS = {"d": "rg-c"}
 """The cluster that shares the resource group of another one."""
@@ -116,6 +118,7 @@ class DesiredFleet:
     invalid: bool = False
     note: int = 0
     notified: bool = False
+    staging: Staging = ()
 
     def with_cluster(self, cluster: DesiredCluster) -> DesiredFleet:
         """Return the fleet with a cluster added or changed."""
@@ -134,7 +137,7 @@ class DesiredFleet:
     def files(self, fleet: str) -> dict[str, bytes]:
         """Return the files of the repository."""
         files = {f"clusters/{name}/cluster.yaml": _cluster(one) for name, one in self.clusters.items()}
-        files["fleet.yaml"] = _fleet(fleet, self.budget, self.invalid, self.notified)
+        files["fleet.yaml"] = _fleet(fleet, self.budget, self.invalid, self.notified, self.staging)
         files["README.md"] = str(self.note).encode()
         return files | {"flux/gotk-components.yaml": COMPONENTS, "platform/apps.yaml": PLATFORM}
 
@@ -187,7 +190,7 @@ def _window(day: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def _fleet(fleet: str, budget: int, invalid: bool, notified: bool) -> bytes:
+def _fleet(fleet: str, budget: int, invalid: bool, notified: bool, staging: Staging) -> bytes:
     routes = "  notifications: [{name: all, type: slack, address: ALL, severity: info}]\n" if notified else ""
     return f"""\
 apiVersion: roadstead.dev/v1alpha1
@@ -195,7 +198,7 @@ kind: Fleet
 metadata: {{name: {fleet}}}
 spec:
   guards: {{deleteBudget: {{count: {budget}, percent: 100}}}}
-{routes}\
+{routes}{as_yaml(staging)}\
   {"defautls" if invalid else "defaults"}:
     subscriptionId: {SUBSCRIPTION}
     kubernetesVersion: "1.36"
