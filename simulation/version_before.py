@@ -37,6 +37,7 @@ ADDED_FIELDS = (
     "recreating",
     "facts",
     "has_rival",
+    "recent_events",
     "rollout",
 )
 """What a record of the version before does not have."""
@@ -116,6 +117,8 @@ def _wrote(write: AcceptedWrite) -> str:
             return f"drain {pool}{write.digest}"
         case WriteKind.TAG_FOREIGN_GROUP:
             return "a group of others"
+        case WriteKind.START:  # the version before starts no cluster
+            return ""
 
 
 def _part(step: StepState) -> str:

@@ -84,7 +84,7 @@ _KINDS: Mapping[type[BaseModel], str] = {
     ClusterClass: "`classes/<name>.yaml`: a template of clusters. Any field of a [cluster](#cluster) "
     "but `environment` and `suspend`.",
     Cluster: "`clusters/<name>/cluster.yaml`: one AKS cluster.",
-    System: "`systems/<name>.yaml`: a team's tenant. Roadstead validates it and does not act on it yet.",
+    System: "`systems/<name>.yaml`: a team's system, on the clusters that it selects.",
 }
 _OWN_FIELDS = tuple(Field(name, "string", str(field["description"])) for name, field in OWN.items())
 

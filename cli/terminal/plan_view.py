@@ -44,6 +44,7 @@ _DESTRUCTION = {
     Effect.POOL_DELETED: "deletes nodes",
     Effect.NODES_DELETED: "deletes nodes",
     Effect.REPLACEMENT: "replaces nodes",
+    Effect.NAMESPACES_DELETED: "deletes namespaces",
 }
 _DISRUPTION = {Effect.REIMAGED: "reimages nodes", Effect.NODES_STOPPED: "stops nodes"}
 _MARGIN = 15
@@ -51,7 +52,7 @@ _MARGIN = 15
 
 def destruction(item: Item) -> str:
     """Return what the item removes, now or once it is approved; "" for nothing."""
-    if item.action is Action.DELETE or item.needs_approval:
+    if item.action is Action.DELETE or (item.needs_approval and not item.retained):
         return "deletes the cluster"
     effects = _effects(item)
     return ", ".join(dict.fromkeys(text for effect, text in _DESTRUCTION.items() if effect in effects))

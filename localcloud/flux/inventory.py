@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from localcloud.flux.flux_conditions import NotReady, condition, is_ready
 from localcloud.kubernetes.world.api_errors import ApiError, no_match, no_such_path
-from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_store import At, Write
+from localcloud.kubernetes.world.kinds import Kind
+from localcloud.kubernetes.world.object_store import At, Deletion, Object, Write
 
 _WRITE = Write(manager="kustomize-controller", force=True)
 _DRY_RUN = replace(_WRITE, dry_run=True)
@@ -34,7 +34,30 @@ _OWNER = "kustomize.toolkit.fluxcd.io"
 _KEEP = (f"{_OWNER}/prune", f"{_OWNER}/reconcile")
 
 
-def apply_all(world: KubernetesWorld, objects: Sequence[Mapping[str, Any]]) -> list[At]:
+_AT_ONCE = Deletion()
+
+
+class Client(Protocol):
+    """What the controller does in a cluster, with its own rights or with those of a service account."""
+
+    def kind(self, api_version: str, kind: str) -> Kind | None:
+        """Return a kind that is served now, or None."""
+        ...
+
+    def find(self, at: At) -> Object | None:
+        """Return an object, or None."""
+        ...
+
+    def apply(self, at: At, body: Any, write: Write) -> Object:
+        """Apply a configuration server-side."""
+        ...
+
+    def delete(self, at: At, options: Deletion = _AT_ONCE) -> Object:
+        """Delete an object."""
+        ...
+
+
+def apply_all(client: Client, objects: Sequence[Mapping[str, Any]]) -> list[At]:
     """Apply the objects in two stages, definitions first; raise NotReady when the API refuses one.
 
     All objects of a stage are dry-run before the first of them is applied, so a stage is applied whole or not
@@ -43,11 +66,11 @@ def apply_all(world: KubernetesWorld, objects: Sequence[Mapping[str, Any]]) -> l
     ordered = sorted(objects, key=_order)
     first = [value for value in ordered if value["kind"] in _DEFINITIONS]
     rest = [value for value in ordered if value["kind"] not in _DEFINITIONS]
-    done = _stage(world, first)
-    waiting = unhealthy(world, done)
+    done = _stage(client, first)
+    waiting = unhealthy(client, done)
     if waiting:
         raise NotReady("Progressing", f"waiting for {', '.join(waiting[:5])}", status="Unknown", retry=1)
-    return done + _stage(world, rest)
+    return done + _stage(client, rest)
 
 
 def _order(value: Mapping[str, Any]) -> tuple[int, str, str, str]:
@@ -56,20 +79,20 @@ def _order(value: Mapping[str, Any]) -> tuple[int, str, str, str]:
     return (place, kind, str(metadata.get("namespace", "")), metadata["name"])
 
 
-def _stage(world: KubernetesWorld, objects: Sequence[Mapping[str, Any]]) -> list[At]:
-    places = [_dry_run(world, value) for value in objects]
+def _stage(client: Client, objects: Sequence[Mapping[str, Any]]) -> list[At]:
+    places = [_dry_run(client, value) for value in objects]
     for at, value in zip(places, objects, strict=True):
         try:
-            world.apply(at, value, _WRITE)
+            client.apply(at, value, _WRITE)
         except ApiError as error:
             text = f"{_subject(value)} apply failed: {error.message}\n"
             raise NotReady("ReconciliationFailed", text) from error
     return places
 
 
-def _dry_run(world: KubernetesWorld, value: Mapping[str, Any]) -> At:
+def _dry_run(client: Client, value: Mapping[str, Any]) -> At:
     metadata = value["metadata"]
-    kind = world.kind(value["apiVersion"], value["kind"])
+    kind = client.kind(value["apiVersion"], value["kind"])
     try:
         if kind is None:
             raise no_match(value["apiVersion"], value["kind"])
@@ -77,7 +100,8 @@ def _dry_run(world: KubernetesWorld, value: Mapping[str, Any]) -> At:
         if kind.namespaced and not namespace:
             raise no_such_path()
         at = At(kind, metadata["name"], namespace)
-        world.apply(at, value, _DRY_RUN)
+        client.find(at)
+        client.apply(at, value, _DRY_RUN)
     except ApiError as error:
         raise NotReady("ReconciliationFailed", f"{_refused(value, error)}\n") from error
     return at
@@ -108,7 +132,7 @@ def owner_labels(name: str, namespace: str) -> dict[str, str]:
 
 
 def prune(
-    world: KubernetesWorld,
+    client: Client,
     before: Sequence[Mapping[str, str]],
     now: Sequence[Mapping[str, str]],
     owner: Mapping[str, str],
@@ -116,8 +140,8 @@ def prune(
     """Delete what the inventory no longer has, unless the object disables it or has another owner by now."""
     current = {item["id"] for item in now}
     for item in reversed(before):
-        at = None if item["id"] in current else _located(world, item)
-        found = None if at is None else world.find(at)
+        at = None if item["id"] in current else _located(client, item)
+        found = None if at is None else _found(client, at)
         if at is None or found is None:
             continue
         metadata = found["metadata"]
@@ -125,28 +149,47 @@ def prune(
         marks = {**labels, **(metadata.get("annotations") or {})}
         is_ours = all(labels.get(name) == text for name, text in owner.items())
         if is_ours and not any(marks.get(name) == "disabled" for name in _KEEP):
-            world.delete(at)
+            _delete(client, at)
 
 
-def _located(world: KubernetesWorld, item: Mapping[str, str]) -> At | None:
+def _found(client: Client, at: At) -> Object | None:
+    try:
+        return client.find(at)
+    except ApiError as error:
+        raise _not_pruned(at, error) from error
+
+
+def _delete(client: Client, at: At) -> None:
+    try:
+        client.delete(at)
+    except ApiError as error:
+        raise _not_pruned(at, error) from error
+
+
+def _not_pruned(at: At, error: ApiError) -> NotReady:
+    subject = "/".join(filter(None, (at.kind.kind, at.namespace, at.name)))
+    return NotReady("PruneFailed", f"{subject} delete failed: {error.message}")
+
+
+def _located(client: Client, item: Mapping[str, str]) -> At | None:
     namespace, _, rest = item["id"].partition("_")
     name, group, kind_name = rest.rsplit("_", 2)
     api_version = f"{group}/{item['v']}" if group else item["v"]
-    kind = world.kind(api_version, kind_name)
+    kind = client.kind(api_version, kind_name)
     return None if kind is None else At(kind, name, namespace)
 
 
-def unhealthy(world: KubernetesWorld, refs: Sequence[At]) -> list[str]:
+def unhealthy(client: Client, refs: Sequence[At]) -> list[str]:
     """Return those of the objects that are not ready yet, as Flux names them."""
     return [
         "/".join(filter(None, (at.kind.kind, at.namespace, at.name)))
         for at in refs
-        if not _healthy(world, at)
+        if not _healthy(client, at)
     ]
 
 
-def _healthy(world: KubernetesWorld, at: At) -> bool:
-    value = world.find(at)
+def _healthy(client: Client, at: At) -> bool:
+    value = client.find(at)
     if value is None:
         return False
     if at.kind.kind == "Deployment":

@@ -22,25 +22,26 @@ from localcloud.flux.flux_conditions import (
     kept,
     with_conditions,
 )
-from localcloud.flux.inventory import apply_all, entry, owner_labels, prune, unhealthy
+from localcloud.flux.inventory import Client, apply_all, entry, owner_labels, prune, unhealthy
 from localcloud.flux.kustomize_build import substituted
 from localcloud.flux.schedule import Schedule, go_duration, seconds_of
 from localcloud.flux.source_controller import API as SOURCE_API
 from localcloud.flux.source_controller import Source
 from localcloud.kubernetes.world.api_errors import ApiError
-from localcloud.kubernetes.world.kinds import BUILT_IN, Kind
+from localcloud.kubernetes.world.kinds import BUILT_IN, DEPLOYMENT, SERVICE_ACCOUNT, Kind
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, Object, Write
+from localcloud.kubernetes.world.rbac import Impersonated, ServiceAccount
 from localcloud.kubernetes.world.writes.patches import MERGE
 
 API = "kustomize.toolkit.fluxcd.io/v1"
 FINALIZER = "finalizers.fluxcd.io"
-_MANAGER = "kustomize-controller"
+_MANAGER, _NAMESPACE = "kustomize-controller", "flux-system"
 _DEPENDENCY_SECONDS = 30.0
 _LEAST_TIMEOUT = 30.0
 _NOT_BUILT = {
     *("decryption", "patches", "images", "components", "namePrefix", "nameSuffix", "commonMetadata"),
-    *("serviceAccountName", "kubeConfig", "healthCheckExprs", "deletionPolicy", "force"),
+    *("kubeConfig", "healthCheckExprs", "deletionPolicy", "force"),
 }
 """What a Kustomization may have and this controller does not carry out: it fails, and says so."""
 _BUILT_IN = {kind.kind: kind for kind in BUILT_IN}
@@ -73,7 +74,10 @@ class KustomizeController:
     def _one(self, at: At, value: Object) -> None:
         metadata = value["metadata"]
         if "deletionTimestamp" in metadata:
-            self._finalize(at, value)
+            try:
+                self._finalize(at, value)
+            except NotReady:
+                self.schedule.failed(value)  # it tries again, and writes no condition
             return
         finalizers = metadata.get("finalizers") or ()
         if FINALIZER not in finalizers:
@@ -116,11 +120,12 @@ class KustomizeController:
         objects = self._built(at, value, source, status, revision, progress, limit)
         progress.append(f"Detecting drift {limit}")
         before = (status.get("inventory") or {}).get("entries") or []
-        refs = apply_all(self._world, [_marked(item, at, value["spec"]) for item in objects])
+        client = self._client(at, value["spec"])
+        refs = apply_all(client, [_marked(item, at, value["spec"]) for item in objects])
         status["inventory"] = {"entries": [entry(ref) for ref in refs]}
         if value["spec"].get("prune"):
             owner = owner_labels(at.name, at.namespace)
-            prune(self._world, before, status["inventory"]["entries"], owner)
+            prune(client, before, status["inventory"]["entries"], owner)
         waits = value["spec"].get("wait")
         checked = [ref for ref in refs if ref != at] if waits else self._checked(value)
         if checked:
@@ -194,6 +199,25 @@ class KustomizeController:
             if problem:
                 raise NotReady("DependencyNotReady", problem, retry=_DEPENDENCY_SECONDS)
 
+    def _client(self, at: At, spec: Mapping[str, Any]) -> Client:
+        """Return what applies: the controller's own rights, or those of the account that the object names."""
+        name = spec.get("serviceAccountName") or self._flag("default-service-account")
+        return Impersonated(self._world, ServiceAccount(at.namespace, name)) if name else self._world
+
+    def _prune_all(self, at: At, spec: Mapping[str, Any], entries: Sequence[Mapping[str, str]]) -> None:
+        """Delete what a Kustomization applied, unless its account no longer exists (``finalize``)."""
+        name = spec.get("serviceAccountName") or self._flag("default-service-account")
+        if not name or self._world.find(At(SERVICE_ACCOUNT, name, at.namespace)) is not None:
+            prune(self._client(at, spec), entries, [], owner_labels(at.name, at.namespace))
+
+    def _flag(self, name: str) -> str:
+        """Return a flag of the controller, "" where its Deployment does not set it."""
+        found = self._world.find(At(DEPLOYMENT, _MANAGER, _NAMESPACE)) or {}
+        pod = ((found.get("spec") or {}).get("template") or {}).get("spec") or {}
+        args = [arg for container in pod.get("containers") or () for arg in container.get("args") or ()]
+        given = (arg.removeprefix(f"--{name}=") for arg in args if arg.startswith(f"--{name}="))
+        return next(given, "")
+
     def _named_source(self, at: At, value: Object) -> tuple[Object | None, str]:
         """Return the source object, and its name in messages."""
         ref = (value.get("spec") or {}).get("sourceRef") or {}
@@ -209,6 +233,12 @@ class KustomizeController:
         return str((((found or {}).get("status") or {}).get("artifact") or {}).get("revision") or "")
 
     def _source(self, at: At, value: Object) -> tuple[Source, str]:
+        ref = value["spec"]["sourceRef"]
+        namespace = ref.get("namespace", at.namespace)
+        if namespace != at.namespace and self._flag("no-cross-namespace-refs") == "true":
+            where = f"{ref['kind']}/{namespace}/{ref['name']}"
+            blocked = "cross-namespace references have been blocked"
+            raise NotReady("AccessDenied", f"can't access '{where}', {blocked}")
         found, missing = self._named_source(at, value)
         if found is None:
             raise NotReady("ArtifactFailed", missing)
@@ -240,7 +270,7 @@ class KustomizeController:
         metadata, spec = value["metadata"], value["spec"]
         entries = ((value.get("status") or {}).get("inventory") or {}).get("entries") or []
         if spec.get("prune") and not spec.get("suspend"):
-            prune(self._world, entries, [], owner_labels(at.name, at.namespace))
+            self._prune_all(at, spec, entries)
         self.schedule.forget(metadata["uid"])
         self._waiting_since.pop(metadata["uid"], None)
         finalizers = [name for name in metadata.get("finalizers") or () if name != FINALIZER]

@@ -13,14 +13,14 @@ from localcloud.tables.memory_notices import MemoryNotices
 from localcloud.tables.memory_proposals import MemoryProposals
 from localcloud.tables.memory_rollouts import MemoryRollouts
 from shared.jobs.acts import Act
+from shared.jobs.event import Event
 from shared.jobs.failures.errors import Stale
 from shared.jobs.rate_limits import Bucket
 from shared.jobs.record import with_etag
-from shared.jobs.reporting.events import Event
 from shared.ports import DeadLetter, FleetRecord, PlanRecord
 from shared.ports.state import SweepRecord, TimerRun
 
-_NOT_STORED = ("_lock", "_versions")
+_NOT_STORED = ("_lock", "_versions", "_summaries")
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -76,12 +76,15 @@ class MemoryState(MemoryClusters, MemoryNotices, MemoryProposals, MemoryRollouts
         """Save events."""
         with self._lock:
             for event in events:
-                self._events[(event.cluster, event.uid, event.sequence, event.reason)] = event
+                self._events[_event_key(event)] = event
 
     def events(self, cluster: str, limit: int, before: datetime | None = None) -> Sequence[Event]:
         """Return a cluster's newest events (before a millisecond), newest first."""
         with self._lock:
-            found = [event for event in self._events.values() if event.cluster == cluster]
+            record = self._clusters.get(cluster)
+            recent = {_event_key(event): event for event in record.recent_events} if record else {}
+            stored = {key: event for key, event in self._events.items() if event.cluster == cluster}
+        found = list((stored | recent).values())
         if before is not None:
             found = [event for event in found if _millisecond(event.at) < _millisecond(before)]
         return sorted(found, key=lambda event: (event.at, event.sequence), reverse=True)[:limit]
@@ -304,6 +307,10 @@ class MemoryState(MemoryClusters, MemoryNotices, MemoryProposals, MemoryRollouts
         """Return when a head was pushed according to the last delivery that announced it."""
         with self._lock:
             return self._announced.get(head)
+
+
+def _event_key(event: Event) -> tuple[str, str, int, str]:
+    return event.cluster, event.uid, event.sequence, event.reason
 
 
 def _millisecond(moment: datetime) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from shared.fleet.manifests.cluster.spec import ClusterSpec
 from shared.fleet.resource_ids import ClusterId
+from shared.fleet.systems.cluster_systems import normalised_systems, read_system, systems_in
 
 
 class AzureNames(NamedTuple):
@@ -31,7 +32,8 @@ class Desired:
     ``environment`` and ``cluster_class`` are "" where it has none; ``labels`` are those of its metadata.
     ``adopt`` is its annotation of that name: "", "when-equal" or "with-differences". ``removed_keys`` has, by
     node pool, the labels and taints to remove, and ``left`` the differences that a job leaves as they are, by
-    their paths; neither is part of the stored form. Clusters with the same stored form are equal.
+    their paths; neither is part of the stored form. ``systems`` are the stored forms of the teams' systems on
+    it. Clusters with the same stored form are equal.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Desired:
     adopt: str = ""
     removed_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     left: Collection[str] = ()
+    systems: Sequence[Mapping[str, Any]] = ()
 
     @property
     def id(self) -> ClusterId:
@@ -63,6 +66,11 @@ class Desired:
         return self.spec.flux.components.removeprefix("./")
 
     @property
+    def vaults(self) -> tuple[tuple[str, str], ...]:
+        """The vault of each bootstrap secret, by the name of its entry."""
+        return tuple((one.name, one.vault) for one in self.spec.bootstrap_secrets)
+
+    @property
     def problem(self) -> str:
         """What the current rules refuse in the spec, "" for nothing."""
         return ""
@@ -74,9 +82,14 @@ class Desired:
             "class": self.cluster_class,
             "labels": dict(self.labels),
             "adopt": self.adopt,
+            "systems": list(self.systems),
         }
         stored = {"name": self.name, "spec": _dumped(self.spec), "components": self.components}
         return stored | {key: value for key, value in optional.items() if value}
+
+    def with_systems(self, systems: Sequence[Mapping[str, Any]]) -> Desired:
+        """Return the cluster with these systems instead of its own."""
+        return self if list(systems) == list(self.systems) else replace(self, systems=tuple(systems))
 
     @classmethod
     def from_document(
@@ -124,6 +137,7 @@ class Stored(Desired):
             adopt=document.get("adopt", ""),
             removed_keys=removed_keys or {},
             left=frozenset(left),
+            systems=systems_in(document),
             _document=document,
             _digest=digest,
         )
@@ -138,6 +152,8 @@ class Stored(Desired):
         """What the current rules refuse in a spec that an earlier version accepted."""
         try:
             self.spec  # noqa: B018
+            for system in self.systems:
+                read_system(system)
         except ValidationError as error:
             return "; ".join(map(_problem, error.errors(include_url=False, include_input=False)))
         return ""
@@ -154,6 +170,11 @@ class Stored(Desired):
         return str(self._spec["flux"]["components"]).removeprefix("./")
 
     @property
+    def vaults(self) -> tuple[tuple[str, str], ...]:
+        """The vault of each bootstrap secret, by the name of its entry."""
+        return tuple((one["name"], one["vault"]) for one in self._spec.get("bootstrapSecrets") or ())
+
+    @property
     def _spec(self) -> Mapping[str, Any]:
         written: Mapping[str, Any] = self.__dict__["_document"]["spec"]
         return written
@@ -161,6 +182,14 @@ class Stored(Desired):
     def document(self) -> dict[str, Any]:
         """Return the stored form."""
         return dict(self.__dict__["_document"])
+
+    def with_systems(self, systems: Sequence[Mapping[str, Any]]) -> Desired:
+        """Return the cluster with these systems instead of its own."""
+        if list(systems) == list(self.systems):
+            return self
+        rest = {key: value for key, value in self.document().items() if key != "systems"}
+        changed = rest | ({"systems": list(systems)} if systems else {})
+        return Stored(changed, removed_keys=self.removed_keys, left=self.left)
 
     @property
     def digest(self) -> str:
@@ -201,9 +230,11 @@ def normalised(document: Mapping[str, Any]) -> Mapping[str, Any]:
     A form that is invalid by the current rules is returned unchanged.
     """
     try:
-        return {**document, "spec": _dumped(Stored(document).spec)}
+        spec = {"spec": _dumped(Stored(document).spec)}
     except ValidationError:
         return document
+    systems = normalised_systems(systems_in(document))
+    return {**document, **spec, **({"systems": systems} if systems else {})}
 
 
 def _dumped(spec: ClusterSpec) -> dict[str, Any]:

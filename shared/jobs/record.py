@@ -1,4 +1,4 @@
-"""A cluster's record: everything that Roadstead stores of a cluster but its events, and its stored form.
+"""A cluster's record: all that Roadstead stores of a cluster but its older events, and its stored form.
 
 ``generation`` grows with every accepted spec; ``observed_generation`` is the last that was verified Ready.
 ``job.sequence`` grows with every saved outcome, so (uid, generation, sequence) identifies one moment of one
@@ -23,8 +23,10 @@ from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.kubernetes.inside import Inside
 from shared.jobs import stored_forms
 from shared.jobs.drift import Correction, Drift, Verified
+from shared.jobs.event import Event
 from shared.jobs.failures.errors import (
     ClusterMissing,
+    ClusterStopped,
     DeadLettered,
     NoLongerReady,
     Retryable,
@@ -105,7 +107,7 @@ class ClusterRecord:
     accepted the delete of this life of the cluster, so that parts of it may be gone, and ``deleted`` is the
     ``resourceUID`` of that life, "" where it is unknown. ``removed_keys`` are the
     labels and taints of each node pool that earlier generations had and that are to be removed from it, until
-    the present generation is Ready.
+    the present generation is Ready; ``removed_systems`` the namespaces of each system, likewise.
 
     ``running`` is what the last verification saw, None before that.
 
@@ -126,6 +128,8 @@ class ClusterRecord:
     ``rollout`` is the commit whose plan gave it its generation in a fleet with rollouts, "" in any other.
 
     ``has_rival``: another installation managed the cluster too, or had marked it, when it was read last.
+
+    ``recent_events`` are those that are stored with the record alone; see ``shared.pipeline.history``.
     """
 
     name: str
@@ -144,6 +148,7 @@ class ClusterRecord:
     creation_requested: bool = False
     was_tagged: bool = False
     removed_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    removed_systems: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     installation: str = ""
     life: str = ""
     api_server: ApiServer | None = None
@@ -161,6 +166,7 @@ class ClusterRecord:
     facts: Mapping[str, str] | None = None
     has_rival: bool = False
     rollout: str = ""
+    recent_events: tuple[Event, ...] = ()
     etag: str = field(default="", compare=False)
 
     @property
@@ -231,6 +237,20 @@ class ClusterRecord:
         """
         missing = self.finding == ClusterMissing.__name__ and self.job.earlier is None
         return missing and self._policy_recreates
+
+    @property
+    def started_again(self) -> bool:
+        """Whether a sweep found that the cluster is stopped, and its policy has it started again.
+
+        Where the job had failed before, that is left to an operator.
+        """
+        return self.finding == ClusterStopped.__name__ and self.job.earlier is None and self.may_start
+
+    @property
+    def may_start(self) -> bool:
+        """Whether its job starts the cluster where somebody stopped it."""
+        policy = None if self.desired.problem else self.desired.spec.drift
+        return policy is not None and policy.stopped_cluster == "start"
 
     @property
     def may_create(self) -> bool:

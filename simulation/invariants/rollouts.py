@@ -1,4 +1,4 @@
-"""The rules of rollouts: a cluster gets its new generation in the order of the stages, and within the bounds.
+"""The rules of rollouts: clusters get a new generation in the order of the stages, and within the bounds.
 
 The strategy is that of the operators. Which clusters share a group, and what people have decided, is in the
 record of the rollout; where its clusters stand is known from their records, as they were written.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
@@ -63,7 +63,7 @@ def approve(
         plan = _find(api, prefix)
         names = _needs_approval(plan)
         echo(_described(plan, names))
-        if not yes and not confirmed("Delete them?"):
+        if not yes and not confirmed("Delete all of this?"):
             raise CommandError("nothing was approved")
         api.approve(plan["commit"], names, reason)
     echo("Approved. Watch it with roadstead status --watch")
@@ -100,12 +100,24 @@ def _needs_approval(plan: schema.Plan) -> Sequence[str]:
 
 def _described(plan: schema.Plan, names: Sequence[str]) -> RenderableType:
     """Return what an approval deletes, and why it needs one."""
-    clusters = many(len(names), "cluster")
-    parts: list[RenderableType] = [
-        Text(f"The plan of {plan['commit'][:8]} deletes {clusters}, and everything that runs there:")
-    ]
     items = sorted((item for item in plan["items"] if item["needsApproval"]), key=lambda item: item["reason"])
-    for reason, same in groupby(items, key=lambda item: item["reason"]):
-        parts += [Text(f"  {item['cluster']}", style="bold red") for item in same]
-        parts.append(indented(Text(line(reason), style="dim"), 4))
+    of_systems = [item for item in items if item.get("retainedSystems")]
+    deleted, parts = len(names) - len(of_systems), list[RenderableType]()
+    if deleted:
+        clusters = many(deleted, "cluster")
+        what = f"The plan of {plan['commit'][:8]} deletes {clusters}, and everything that runs there:"
+        parts.append(Text(what))
+        parts += _grouped([item for item in items if not item.get("retainedSystems")])
+    if of_systems:
+        clusters = many(len(of_systems), "cluster")
+        what = f"The plan of {plan['commit'][:8]} deletes namespaces on {clusters}, and everything in them:"
+        parts.append(Text(what))
+        parts += _grouped(of_systems)
     return Group(*parts)
+
+
+def _grouped(items: Sequence[schema.PlanItem]) -> Iterator[RenderableType]:
+    """Yield the clusters with one reason, and the reason once."""
+    for reason, same in groupby(items, key=lambda item: item["reason"]):
+        yield from (Text(f"  {item['cluster']}", style="bold red") for item in same)
+        yield indented(Text(line(reason), style="dim"), 4)

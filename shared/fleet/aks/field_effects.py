@@ -31,6 +31,7 @@ class Effect(StrEnum):
     MAY_REPLACE = "node pool replacement, unless Azure has this value"
     POOL_CREATED = "a new node pool"
     POOL_DELETED = "the node pool is deleted"
+    NAMESPACES_DELETED = "namespaces are deleted"
     NEVER_LOWERED = "never lowered: a newer version that runs stays"
 
 

@@ -116,6 +116,17 @@ def appliers(live: Json) -> frozenset[str]:
     return frozenset(managers - INSTALLERS)
 
 
+def managers_besides(live: Json, manager: str, *, whole: bool) -> list[str]:
+    """Return the other managers that apply an object; with ``whole`` also those that wrote it in another way.
+
+    Who writes a status is none of them.
+    """
+    found = appliers(live)
+    if whole:
+        found = frozenset(str(one.get("manager")) for one in _entries(live) if not one.get("subresource"))
+    return sorted(found - {manager})
+
+
 def _applies(entry: Json) -> bool:
     return entry.get("operation") == "Apply" and not entry.get("subresource")
 

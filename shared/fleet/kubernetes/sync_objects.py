@@ -17,11 +17,13 @@ from shared.fleet.kubernetes.flux_objects import (
     CREDENTIALS,
     KUSTOMIZATION,
     NAMESPACE,
+    SECRET,
     SOURCE,
     GitCredentials,
     stamped,
 )
 from shared.fleet.kubernetes.flux_readiness import REQUESTED_AT
+from shared.fleet.kubernetes.lockdown import PLATFORM_ACCOUNT, is_locked_down
 from shared.fleet.manifests.cluster.flux import GIT, MAIN, OCI, Flux, FluxSource, Kustomization
 from shared.fleet.resource_ids import ObjectRef
 
@@ -59,8 +61,16 @@ def sync_objects(
     others = [one for one in flux.kustomizations if one.name != MAIN]
     for one in (flux.first, *others):
         ref = ObjectRef(KUSTOMIZE_API, KUSTOMIZATION.kind, one.name, NAMESPACE)
-        objects.append(_object(ref, _kustomization(one, kinds), request))
+        spec = _kustomization(one, kinds)
+        if is_locked_down(desired):
+            spec.setdefault("serviceAccountName", PLATFORM_ACCOUNT)
+        objects.append(_object(ref, spec, request))
     return tuple(objects)
+
+
+def is_sync_object(ref: ObjectRef) -> bool:
+    """Return whether an object may be a sync object of a cluster, and so is no component of Flux."""
+    return ref in (SECRET, FACTS) or ref.kind in (KUSTOMIZATION.kind, *SOURCE_KINDS)
 
 
 def has_app_credentials(flux: Flux) -> bool:

@@ -30,3 +30,6 @@ class Guards(Manifest):
     """What a commit may not do without an approval."""
 
     delete_budget: DeleteBudget = DeleteBudget()
+    namespace_budget: Annotated[StrictInt, Field(ge=0, le=100_000)] = 0
+    """How many namespaces of systems one commit may take from clusters, on every cluster; a commit
+    that takes more needs an approval for all of them."""

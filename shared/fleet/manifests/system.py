@@ -1,10 +1,15 @@
-"""A team's tenant: its clusters, namespaces, repository and quota."""
+"""A team's system: its clusters, its namespaces and what confines it there, and what Flux applies in them.
+
+The built-in roles are those of kubernetes.io/docs/reference/access-authn-authz/rbac, "User-facing roles"; the
+Pod Security levels those of kubernetes.io/docs/concepts/security/pod-security-standards; alerts those of
+``notification.toolkit.fluxcd.io/v1beta3``.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, StrictStr, model_validator
+from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from shared.fleet.manifests.base import (
     OWN_PREFIX,
@@ -16,6 +21,7 @@ from shared.fleet.manifests.base import (
     RepositoryPath,
     rule,
 )
+from shared.fleet.manifests.cluster.flux import Duration, FluxName, Ref
 
 _RESERVED = ("default", "flux-system")
 
@@ -31,6 +37,21 @@ Quantity = Annotated[
     StrictStr,
     rule(r"[0-9]+(\.[0-9]+)?(m|[kMGTPE]i?)?", 'a Kubernetes quantity such as "4", "500m" or "16Gi"'),
 ]
+GroupId = Annotated[
+    StrictStr,
+    rule(
+        r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}",
+        "the object id of an Entra group, such as 00000000-0000-0000-0000-000000000001",
+    ),
+]
+Role = Literal["view", "edit", "admin"]
+
+
+def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
+    twice = next((name for name in names if names.count(name) > 1), "")
+    if twice:
+        raise ValueError(f"has {twice} twice; keep one")
+    return names
 
 
 ENVIRONMENT_LABEL, CLASS_LABEL = f"{OWN_PREFIX}environment", f"{OWN_PREFIX}class"
@@ -60,33 +81,135 @@ class ClusterSelector(Manifest):
         return self
 
 
-class GitSource(Manifest):
+class EnvironmentSource(Manifest):
+    """What the clusters of one environment pull instead."""
+
+    repository: GitUrl | None = None
+    """The git repository."""
+    branch: Ref | None = None
+    """The branch of the repository."""
+    path: RepositoryPath | None = None
+    """The folder in the repository."""
+
+
+class SystemSecret(Manifest):
+    """A Secret in the first namespace of the system."""
+
+    name: FluxName
+    """The name of the Secret."""
+
+
+class PulledSource(Manifest):
     """The repository that the team's workloads come from."""
 
     repository: GitUrl
     """The git repository."""
-    branch: Annotated[StrictStr, Field(min_length=1)] = "main"
+    branch: Ref = "main"
     """The branch of the repository."""
     path: RepositoryPath = "./"
     """The folder in the repository."""
+    secret_ref: SystemSecret | None = None
+    """The Secret with the credentials for the repository, which somebody else creates. Without it the
+    repository is read anonymously: Roadstead gives its own credentials to no team."""
+    interval: Duration = "10m"
+    """How often Flux applies the folder again; it looks for new commits every minute."""
+
+
+class GitSource(PulledSource):
+    """The repository that the team's workloads come from, with what differs by environment."""
+
+    environments: dict[ObjectName, EnvironmentSource] = Field(default_factory=dict)
+    """By environment, what its clusters pull instead."""
+
+
+class Group(Manifest):
+    """An Entra group with a role in the namespaces of the system."""
+
+    id: GroupId
+    """The object id of the group in Microsoft Entra ID."""
+    role: Role = "view"
+    """The built-in role of Kubernetes that its members have in these namespaces, and nowhere else."""
 
 
 class Quota(Manifest):
-    """The most that the tenant may request on one cluster."""
+    """The most that the system may request in each of its namespaces on one cluster."""
 
     cpu: Quantity | None = None
-    """Processors that the tenant's pods may request."""
+    """Processors that the pods may request."""
     memory: Quantity | None = None
-    """Memory that the tenant's pods may request."""
+    """Memory that the pods may request."""
+    limits_cpu: Quantity | None = None
+    """Processors that the limits of the pods may sum up to."""
+    limits_memory: Quantity | None = None
+    """Memory that the limits of the pods may sum up to."""
+    storage: Quantity | None = None
+    """Storage that persistent volumes may request."""
+    pods: Annotated[StrictInt, Field(ge=0)] | None = None
+    """How many pods there may be."""
+    load_balancers: Annotated[StrictInt, Field(ge=0)] | None = None
+    """How many Services of type LoadBalancer there may be."""
 
 
-class SystemSpec(Manifest):
-    """A team's tenant."""
+class Resources(Manifest):
+    """Processors and memory of a container."""
+
+    cpu: Quantity | None = None
+    """Processors."""
+    memory: Quantity | None = None
+    """Memory."""
+
+
+class Limits(Manifest):
+    """What a container gets that sets none of its own, and the most that one may have."""
+
+    default_request: Resources = Resources()
+    """What a container requests that sets no request."""
+    default: Resources = Resources()
+    """The limits of a container that sets none."""
+    max: Resources = Resources()
+    """The highest limits that a container may have."""
+
+
+class Alerts(Manifest):
+    """Where Flux sends what happens to the system's sources and Kustomizations: the team's channel."""
+
+    type: Literal["slack", "msteams", "discord", "googlechat", "rocket", "generic", "generic-hmac"]
+    """The kind of channel."""
+    secret_ref: SystemSecret
+    """The Secret with the address of the channel in the key ``address``, which somebody else creates."""
+    channel: Annotated[StrictStr, Field(min_length=1, max_length=2048)] | None = None
+    """The channel, where the address does not determine it."""
+    severity: Literal["info", "error"] = "error"
+    """info also sends what succeeded."""
+
+
+class Tenancy(Manifest):
+    """What a system is on each of its clusters."""
 
     owners: Annotated[tuple[Annotated[StrictStr, Field(min_length=1)], ...], Field(min_length=1)]
-    """Who is responsible for the tenant."""
-    clusters: ClusterSelector
-    namespaces: Annotated[tuple[Namespace, ...], Field(min_length=1)]
-    """The tenant's namespaces; on each cluster a namespace belongs to one system."""
-    source: GitSource
+    """Who is responsible for the system; shown with its failures."""
+    namespaces: Annotated[tuple[Namespace, ...], Field(min_length=1), AfterValidator(_each_once)]
+    """The system's namespaces; on each cluster a namespace belongs to one system. The first one also has what
+    Flux needs: source, Kustomization and service account."""
+    source: PulledSource
+    groups: tuple[Group, ...] = ()
+    """Entra groups with a role in the namespaces."""
+    service_account_role: Role = "admin"
+    """The built-in role with which Flux applies the system's manifests in its namespaces."""
     quota: Quota = Quota()
+    limits: Limits = Limits()
+    network_policy: Literal["isolated", "none"] = "isolated"
+    """isolated: pods accept connections from the system's own namespaces only; more is allowed by network
+    policies of the team. none: no default."""
+    pod_security: Literal["privileged", "baseline", "restricted"] = "baseline"
+    """The Pod Security level that the namespaces enforce."""
+    alerts: Alerts | None = None
+    protection: StrictBool = False
+    """Whether taking its namespaces from a cluster needs an approval, whatever the budget allows."""
+
+
+class SystemSpec(Tenancy):
+    """A team's system."""
+
+    clusters: ClusterSelector
+    source: GitSource

@@ -21,7 +21,7 @@ _POOL = re.compile(r"spec\.nodePools\[([^\]]*)\](.*)\Z", re.DOTALL)
 _NOT_AZURE = (
     *("components", "environment", "class", "labels", "spec.class", "spec.environment"),
     *("spec.flux", "spec.deletionProtection", "spec.suspend", "spec.minNodeImageVersion", "spec.drift"),
-    "adopt",
+    *("adopt", "systems"),
 )
 
 
@@ -71,4 +71,6 @@ def azure_calls(item: Item, document: Mapping[str, Any] | None) -> AzureCalls:
 
 
 def _for_azure(change: Change) -> bool:
-    return not any(change.path == path or change.path.startswith(f"{path}.") for path in _NOT_AZURE)
+    return not any(
+        change.path == path or change.path.startswith((f"{path}.", f"{path}[")) for path in _NOT_AZURE
+    )

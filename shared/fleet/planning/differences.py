@@ -19,6 +19,10 @@ from shared.fleet.kubernetes_versions import is_version, stays_newer
 _POOL = re.compile(r"nodePools\[([^\]]*)\](.*)", re.DOTALL)
 
 
+_DESTROYING = (*(Effect.POOL_DELETED, Effect.REPLACEMENT, Effect.NODES_DELETED, Effect.NAMESPACES_DELETED),)
+_NAMESPACES = re.compile(r"systems\[[^\]]*\](\.namespaces)?")
+
+
 @dataclass(frozen=True)
 class Change:
     """A field that differs: its path, and both values as short text, "" for no value.
@@ -35,8 +39,8 @@ class Change:
 
     @property
     def destroys(self) -> bool:
-        """Whether the change removes running nodes for good; a refused or reimaging change does not."""
-        return self.effect in (Effect.POOL_DELETED, Effect.REPLACEMENT, Effect.NODES_DELETED)
+        """Whether the change removes nodes or namespaces for good; a refused or reimaging one does not."""
+        return self.effect in _DESTROYING
 
 
 def differences(old: Any, new: Any, runs: str = "") -> Iterator[Change]:
@@ -45,9 +49,20 @@ def differences(old: Any, new: Any, runs: str = "") -> Iterator[Change]:
     The order of a list counts only where it has a meaning; for taints it has none. ``runs`` is the version
     that the control plane ran when it was read last, "" if it is unknown.
     """
-    pairs = differing(old, new, below=_fields, equal=lambda path, one, other: alike(one, other, path))
+    pairs = differing(
+        *map(_with_systems, (old, new)),
+        below=_fields,
+        equal=lambda path, one, other: alike(one, other, path),
+    )
     specs = _spec(old), _spec(new)
     return (_change(path_text(path), before, after, specs, runs) for path, before, after in pairs)
+
+
+def _with_systems(document: Any) -> Any:
+    """Return a cluster's document with a list of systems, so that each one is a difference of its own."""
+    if isinstance(document, Mapping) and "spec" in document:
+        return {**document, "systems": document.get("systems") or []}
+    return document
 
 
 def _spec(document: Any) -> Json:
@@ -70,6 +85,9 @@ def _lowered(path: str, old: Any, new: Any, before: Json, runs: str) -> bool:
 
 def _effect(path: str, old: Any, new: Any, specs: tuple[Json, Json]) -> Effect:
     """Return what a change of a field of a cluster's document does in Azure."""
+    if _NAMESPACES.fullmatch(path):
+        lost = new is None or (isinstance(old, list) and bool({*old} - {*new}))
+        return Effect.NAMESPACES_DELETED if lost else Effect.IN_PLACE
     field = path.removeprefix("spec.")
     pool = _POOL.fullmatch(field)
     if pool and not pool[2]:
@@ -97,6 +115,7 @@ def _short(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, Mapping) and "name" in value:
-        return str(value["name"])
+        spaces = value.get("namespaces")  # those of a system
+        return f"{value['name']} ({', '.join(spaces)})" if spaces else str(value["name"])
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 80 else f"{text[:38]}...{text[-39:]}"

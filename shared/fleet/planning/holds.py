@@ -20,13 +20,19 @@ class HoldKind(StrEnum):
     SUSPENSION = "suspension"
     DELETION_PROTECTION = "deletion-protection"
     DELETE_BUDGET = "delete-budget"
+    NAMESPACE_BUDGET = "namespace-budget"
+    """Systems that stay on a cluster because the commit takes more namespaces than the budget allows."""
+    SYSTEM_PROTECTION = "system-protection"
+    SYSTEMS_FLEET_FILE = "systems-invalid-fleet-file"
     RENAME = "rename"
     """The delete of a cluster that looks renamed."""
     RENAMED = "renamed"
     """The creation of what it looks renamed to, which waits for the approval of that delete."""
 
 
-_BY_APPROVAL = (HoldKind.SUSPENSION, HoldKind.DELETION_PROTECTION, HoldKind.DELETE_BUDGET, HoldKind.RENAME)
+_OF_CLUSTERS = (HoldKind.SUSPENSION, HoldKind.DELETION_PROTECTION, HoldKind.DELETE_BUDGET, HoldKind.RENAME)
+_OF_SYSTEMS = (HoldKind.NAMESPACE_BUDGET, HoldKind.SYSTEM_PROTECTION, HoldKind.SYSTEMS_FLEET_FILE)
+_BY_APPROVAL = (*_OF_CLUSTERS, HoldKind.NAMESPACE_BUDGET, HoldKind.SYSTEM_PROTECTION)
 
 _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
     HoldKind.INVALID_NEW_MANIFEST: ("{problem}", ""),
@@ -58,6 +64,19 @@ _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
         "the commit removes {removed} clusters, guards.deleteBudget in fleet.yaml allows {budget}",
         "{approve} releases the deletes, or a commit that raises the budget",
     ),
+    HoldKind.NAMESPACE_BUDGET: (
+        "it would lose namespaces of {systems}, which stay: the commit takes {removed} namespaces from "
+        "clusters, guards.namespaceBudget in fleet.yaml allows {budget}",
+        "{approve} releases the removal of the namespaces with all that runs in them; or restore the system",
+    ),
+    HoldKind.SYSTEM_PROTECTION: (
+        "it would lose namespaces of {systems}, which stay: protection is on",
+        "{approve} releases the removal of the namespaces with all that runs in them; or restore the system",
+    ),
+    HoldKind.SYSTEMS_FLEET_FILE: (
+        "it would lose namespaces of {systems}, which stay: nothing is deleted while fleet.yaml is invalid",
+        "",
+    ),
     HoldKind.RENAME: (
         "it looks like a rename of {old} to {new}, which would delete {old} and create {new} empty",
         "{approve} releases both; or restore the folder {old}",
@@ -84,6 +103,11 @@ class Hold:
     def needs_approval(self) -> bool:
         """Whether an operator can release the delete by approving it."""
         return self.kind in _BY_APPROVAL
+
+    @property
+    def of_systems(self) -> bool:
+        """Whether it keeps systems on a cluster, and not the whole cluster as it is."""
+        return self.kind in _OF_SYSTEMS
 
     def reviewed_by(self, teams: Sequence[str]) -> Hold:
         """Return the hold with the teams whose review releases it as well."""

@@ -16,8 +16,11 @@ from shared.fleet.planning.differences import Change, differences
 from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action, Item, Plan, Recorded
 from shared.fleet.planning.renames import rename_holds
+from shared.fleet.planning.system_holds import Retained, retained_systems
+from shared.fleet.planning.system_removals import keeping
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.repository_layout import FLEET_FILE
+from shared.fleet.systems.cluster_systems import systems_in
 
 
 @no_garbage_collection()
@@ -41,7 +44,14 @@ def make_plan(
     new = [desired.clusters[name] for name in desired.clusters.keys() - recorded.keys()]
     added = {one.name: one.document() for one in new if not one.adopt} if gone else {}
     holds = rename_holds(gone, added, approved)
-    items = [_wanted(name, desired, recorded.get(name), holds.get(name)) for name in sorted(present)]
+    retained = retained_systems(desired, recorded, approved)
+    items = [
+        _with_retained(
+            _wanted(name, desired, recorded.get(name), holds.get(name), retained.get(name)),
+            retained.get(name),
+        )
+        for name in sorted(present)
+    ]
     items += _removed(removed, desired, recorded, approved, now, holds)
     if reviewers:
         items = [replace(item, hold=item.hold and item.hold.reviewed_by(reviewers)) for item in items]
@@ -53,8 +63,18 @@ def make_plan(
     )
 
 
-def _wanted(name: str, desired: DesiredFleet, record: Recorded | None, hold: Hold | None) -> Item:
-    """Return the item of a cluster that the commit contains."""
+def _with_retained(item: Item, retained: Retained | None) -> Item:
+    """Return the item of a cluster with the systems that stay on it, and why."""
+    if retained is None or item.hold is not None:
+        return item
+    action = Action.ON_HOLD if item.action is Action.UNCHANGED else item.action
+    return replace(item, action=action, hold=retained.hold, retained=retained.names)
+
+
+def _wanted(
+    name: str, desired: DesiredFleet, record: Recorded | None, hold: Hold | None, retained: Retained | None
+) -> Item:
+    """Return the item of a cluster that the commit contains; ``retained`` systems do not change."""
     if name in desired.invalid:
         return _invalid(name, str(desired.invalid[name][0]), record)
     cluster = desired.clusters[name]
@@ -65,14 +85,12 @@ def _wanted(name: str, desired: DesiredFleet, record: Recorded | None, hold: Hol
     if record.deleting and not record.restorable:
         action = Action.RETRY if record.retryable_failure else Action.ON_HOLD
         return _same_spec(record, name, action, Hold(HoldKind.AWAITS_DELETION))
-    update = Item(name, Action.UPDATE, record.generation + 1, record.uid)
-    same = _same_spec(record, name, Action.RETRY if record.retryable_failure else Action.UNCHANGED)
-    same = update if record.deleting else same
+    cluster = keeping(cluster, systems_in(record.document), retained.names if retained else ())
     if cluster.digest == record.digest:
-        return same
+        return _unchanged(record, name)
     before, document = normalised(record.document), cluster.document()
     if alike(before, document):
-        return same
+        return _unchanged(record, name)
     moved = _move(before, document)
     if moved:
         return _same_spec(record, name, Action.ON_HOLD, moved)
@@ -81,7 +99,14 @@ def _wanted(name: str, desired: DesiredFleet, record: Recorded | None, hold: Hol
     refused = _immutable(changes)
     if refused:
         return Item(name, Action.REFUSED, record.generation, record.uid, changes, refused)
-    return replace(update, changes=changes)
+    return Item(name, Action.UPDATE, record.generation + 1, record.uid, changes)
+
+
+def _unchanged(record: Recorded, name: str) -> Item:
+    """Return the item of a cluster with the same spec; git takes back a removal that can be taken back."""
+    if record.deleting:
+        return Item(name, Action.UPDATE, record.generation + 1, record.uid)
+    return _same_spec(record, name, Action.RETRY if record.retryable_failure else Action.UNCHANGED)
 
 
 def _invalid(name: str, problem: str, record: Recorded | None) -> Item:

@@ -66,7 +66,8 @@ class Recorded(Protocol):
 class Item:
     """A cluster's part of the plan; ``uid`` and ``generation`` are those after the plan is carried out.
 
-    ``hold`` is the reason why the plan does not do what the manifest requests.
+    ``hold`` is the reason why the plan does not do what the manifest requests. ``retained`` are the systems
+    that stay as they are although the commit takes namespaces from them; the rest is carried out.
     """
 
     cluster: str
@@ -75,6 +76,7 @@ class Item:
     uid: str = ""
     changes: tuple[Change, ...] = ()
     hold: Hold | None = None
+    retained: tuple[str, ...] = ()
 
     @property
     def reason(self) -> str:
@@ -83,13 +85,14 @@ class Item:
 
     @property
     def needs_approval(self) -> bool:
-        """Whether the item is a delete that needs an operator's approval."""
+        """Whether the item has a delete, or a removal of namespaces, that needs an operator's approval."""
         return self.hold is not None and self.hold.needs_approval
 
     @property
     def outcome(self) -> str:
         """The action in plain language: an action on hold that an operator can approve needs approval."""
-        return "needs approval" if self.needs_approval else self.action.value.replace("-", " ")
+        released = self.needs_approval and self.not_carried_out
+        return "needs approval" if released else self.action.value.replace("-", " ")
 
     @property
     def awaits_deletion(self) -> bool:
@@ -113,8 +116,8 @@ class Item:
 
     @property
     def needs_action(self) -> bool:
-        """Whether the item is not carried out until an operator acts."""
-        return self.not_carried_out and not self.awaits_deletion
+        """Whether something of the item is not carried out until an operator acts."""
+        return bool(self.retained) or (self.not_carried_out and not self.awaits_deletion)
 
     @property
     def acts(self) -> bool:
@@ -128,7 +131,9 @@ class Item:
 
     def accepted_before(self, earlier: Item) -> bool:
         """Return whether nothing is left to do because this earlier item was accepted."""
-        unchanged = self.action is Action.UNCHANGED
+        unchanged = self.action is Action.UNCHANGED or (
+            self.retained != () and self.retained == earlier.retained
+        )
         return unchanged and (self.uid, self.generation) == (earlier.uid, earlier.generation)
 
 
@@ -148,7 +153,7 @@ class Plan:
 
     @property
     def deletes_needing_approval(self) -> frozenset[str]:
-        """The clusters whose deletes need approval: exactly this set, at exactly this commit."""
+        """The clusters whose deletes, or removals of namespaces, need approval: exactly this set."""
         return frozenset(item.cluster for item in self.items if item.needs_approval)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -14,6 +15,9 @@ from shared.fleet.resolve.cluster_resolver import ClusterResolver
 from shared.fleet.resolve.problems import Problem
 from shared.fleet.resolve.systems import Tenant
 from shared.fleet.yaml_tree.nodes import Node
+
+_SYSTEM = re.compile(r"systems\[([^\]]*)\](.*)", re.DOTALL)
+"""A field of a system on a cluster, in the paths of a plan."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ class DesiredFleet:
       invalid shared file; ``cluster_problems`` has the problems of these files in full.
     - ``guards``: None while fleet.yaml is invalid; nothing is deleted then.
     - ``notifications``: who is notified; None while fleet.yaml is invalid.
+    - ``subscriptions``: those that the shared files name.
     - ``environments``: in the order of fleet.yaml.
     - ``rollout``: how changes reach the clusters; None where all start at once.
     - ``inputs``: by cluster, a hash of everything that the cluster is resolved from, where it is known.
@@ -52,6 +57,7 @@ class DesiredFleet:
     left_out: int = 0
     resolver: ClusterResolver | None = field(default=None, repr=False, compare=False)
     notifications: tuple[Route, ...] | None = ()
+    subscriptions: tuple[str, ...] = ()
     rollout: Rollout | None = None
 
     def explained(self, name: str) -> Resolved | None:
@@ -64,6 +70,10 @@ class DesiredFleet:
 
         ``path`` is a field as in a plan. A field that no file sets has the line of the object around it.
         """
+        system = _SYSTEM.match(path)
+        if system:
+            tenant = self.systems.get(system[1])
+            return source_of(tenant.node, f"spec{system[2]}") if tenant and tenant.node else ""
         node = self._tree(cluster)
         return source_of(node, path) if node else ""
 

@@ -14,7 +14,7 @@ gives either a ``Desired`` or problems.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from shared.fleet.desired import Desired, Stored
@@ -33,15 +33,20 @@ from shared.fleet.resolve.repository_layout import (
     shared_paths,
 )
 from shared.fleet.resolve.rules.cross_field_rules import Finding, duplicates
+from shared.fleet.resolve.rules.secret_rules import foreign_vaults
 from shared.fleet.resolve.shared_files import read_layers
-from shared.fleet.resolve.systems import read_systems
+from shared.fleet.resolve.systems import read_systems, with_systems
 from shared.fleet.resolve.work import Work
+from shared.fleet.systems.cluster_systems import Systems, systems_in
 from shared.fleet.yaml_tree.nodes import Mark
 
 
 @dataclass(frozen=True)
 class SharedStage:
-    """The shared files are resolved; ``needed`` are the manifests to resolve the clusters from."""
+    """The shared files are resolved; ``needed`` are the manifests to resolve the clusters from.
+
+    ``systems`` are those that are recorded, by cluster.
+    """
 
     files: Files
     layers: Layers
@@ -49,6 +54,7 @@ class SharedStage:
     inputs: Inputs | None
     unchanged: Mapping[str, tuple[Stored, str]]
     needed: Sequence[str]
+    systems: Mapping[str, Systems]
 
 
 @dataclass(frozen=True)
@@ -105,12 +111,18 @@ def resolve_shared(
     inputs = Inputs(layers, files, code_version) if code_version else None
     same = unchanged(known, inputs, files) if inputs else {}
     changed = [name for name in files.folders if name in known and name not in same]
-    return SharedStage(files, layers, contents, inputs, same, cluster_paths(files, changed))
+    systems = {name: systems_in(one.document) for name, one in known.items()}
+    return SharedStage(files, layers, contents, inputs, same, cluster_paths(files, changed), systems)
 
 
 @no_garbage_collection()
-def resolve_clusters(shared: SharedStage, contents: Contents) -> ClusterStage:
-    """Resolve the clusters; ``contents`` has the files that the stage before needed."""
+def resolve_clusters(
+    shared: SharedStage, contents: Contents, *, vaults: Collection[str] | None = None
+) -> ClusterStage:
+    """Resolve the clusters; ``contents`` has the files that the stage before needed.
+
+    ``vaults`` are those that manifests may name, None where that is not known.
+    """
     contents = {**shared.contents, **contents}
     resolver = ClusterResolver(shared.layers, shared.files, contents)
     changed = [name for name in shared.files.folders if name not in shared.unchanged]
@@ -124,7 +136,9 @@ def resolve_clusters(shared: SharedStage, contents: Contents) -> ClusterStage:
             clusters[name] = result
         else:
             invalid[name] = limited(result)
-    clashes = duplicates({name: cluster.azure_names for name, cluster in clusters.items()})
+    clashes = dict(duplicates({name: cluster.azure_names for name, cluster in clusters.items()}))
+    for name, refused in foreign_vaults(clusters, vaults).items():
+        clashes[name] = [*clashes.get(name, ()), *refused]
     unread = (name for name in clashes if name in shared.unchanged)
     return ClusterStage(shared, contents, clusters, invalid, clashes, cluster_paths(shared.files, unread))
 
@@ -139,6 +153,7 @@ def finish(stage: ClusterStage, contents: Contents) -> DesiredFleet:
     clusters = {name: cluster for name, cluster in stage.clusters.items() if name not in clashing}
     invalid = {**stage.invalid, **clashing}
     systems, problems = read_systems(files, stage.contents, clusters, layers.work)
+    clusters = with_systems(files, clusters, systems, shared.systems)
     each_once = {*layers.problems, *problems, *_each_once(invalid.values())}
     return DesiredFleet(
         clusters,
@@ -152,6 +167,7 @@ def finish(stage: ClusterStage, contents: Contents) -> DesiredFleet:
         layers.work.refused,
         resolver,
         layers.manifest.spec.notifications if layers.manifest else None,
+        layers.subscriptions,
         layers.manifest.spec.rollout if layers.manifest else None,
     )
 

@@ -1,11 +1,15 @@
-"""Resolves Systems: which clusters a team's tenant is on. An invalid System invalidates no cluster."""
+"""Resolves Systems: which clusters a team's system is on, and what it is there.
+
+An invalid System invalidates no cluster: where it was before, it stays at its last valid spec.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from shared.fleet.desired import Desired
+from shared.fleet.json_tree import Json
 from shared.fleet.manifests.kinds import System
 from shared.fleet.manifests.system import CLASS_LABEL, ENVIRONMENT_LABEL, SystemSpec
 from shared.fleet.resolve.layers import unknown
@@ -13,16 +17,18 @@ from shared.fleet.resolve.manifest_file import Contents, load
 from shared.fleet.resolve.problems import Problem, described, nearest, problem_at
 from shared.fleet.resolve.repository_layout import CLASSES, ENVIRONMENTS, SYSTEMS, Files, shared_paths
 from shared.fleet.resolve.work import Work
+from shared.fleet.systems.cluster_systems import Systems, stored_system, without_invalid
 from shared.fleet.yaml_tree.nodes import Mark, Node
 
 
 @dataclass(frozen=True)
 class Tenant:
-    """A System: a team's tenant, and the names of the clusters that its selector matches."""
+    """A System, and the clusters that its selector matches; ``node`` has the places of its values."""
 
     name: str
     spec: SystemSpec
     clusters: tuple[str, ...]
+    node: Node | None = field(default=None, repr=False, compare=False)
 
 
 def read_systems(
@@ -38,7 +44,8 @@ def read_systems(
         if loaded.manifest is None:
             continue
         work.spend(len(clusters))
-        tenant = Tenant(name, loaded.manifest.spec, tuple(_selected(loaded.manifest, clusters)))
+        selected = tuple(_selected(loaded.manifest, clusters))
+        tenant = Tenant(name, loaded.manifest.spec, selected, loaded.node)
         if not work.admits(taken.work(tenant), share):
             message = f"too many systems have these namespaces; a file may take {share:,} units of work here"
             problems.append(problem_at(loaded.node.mark, "spec.namespaces", message))
@@ -52,6 +59,30 @@ def read_systems(
         if not own_problems:
             tenants[name] = tenant
     return tenants, problems
+
+
+def with_systems(
+    files: Files,
+    clusters: Mapping[str, Desired],
+    tenants: Mapping[str, Tenant],
+    recorded: Mapping[str, Systems],
+) -> dict[str, Desired]:
+    """Return the clusters with their systems; those of invalid manifests stay as they are ``recorded``."""
+    paths, wrong = files.of(SYSTEMS)
+    unread = {*paths, *wrong} - tenants.keys()
+    invalid = None if "" in wrong or files.unreadable else unread
+    wanted: dict[str, list[Json]] = {name: [] for name in clusters}
+    for name, tenant in sorted(tenants.items()):
+        forms: dict[str, Json] = {}
+        for cluster in tenant.clusters:
+            environment = clusters[cluster].environment
+            if environment not in forms:
+                forms[environment] = stored_system(name, tenant.spec, environment)
+            wanted[cluster].append(forms[environment])
+    return {
+        name: cluster.with_systems(without_invalid(wanted[name], recorded.get(name, ()), invalid))
+        for name, cluster in clusters.items()
+    }
 
 
 def _selected(system: System, clusters: Mapping[str, Desired]) -> Iterator[str]:
@@ -95,6 +126,12 @@ def _unknown_layers(node: Node, tenant: Tenant, files: Files) -> Iterator[Proble
             mark = node.find(("spec", "clusters", "matchLabels", label)).mark
             message = unknown(kind, name, paths)
             yield problem_at(mark, f"spec.clusters.matchLabels.{label}", message)
+    paths, wrong = files.of(ENVIRONMENTS)
+    for name in tenant.spec.source.environments:
+        if name not in paths and name not in wrong:
+            mark = node.find(("spec", "source", "environments", name)).mark
+            field_name = f"spec.source.environments.{name}"
+            yield problem_at(mark, field_name, unknown("environment", name, paths))
 
 
 class _Taken:

@@ -7,6 +7,8 @@ from datetime import datetime
 
 from shared.fleet.aks.removed_keys import keys_to_remove
 from shared.fleet.desired import Desired
+from shared.fleet.planning.system_removals import to_remove
+from shared.fleet.systems.cluster_systems import systems_in
 from shared.jobs.conditions import with_summary
 from shared.jobs.failures.errors import ClusterMissing
 from shared.jobs.job import Contest, ContestKind, Job, new_job
@@ -44,6 +46,7 @@ def accept_change(record: ClusterRecord, desired: Desired, *, commit: str, now: 
         record,
         document=document,
         removed_keys=keys_to_remove(record.document, document, record.removed_keys),
+        removed_systems=to_remove(systems_in(record.document), systems_in(document), record.removed_systems),
         digest=desired.digest,
         generation=record.generation + 1,
         phase=Phase.UPDATING if record.observed_generation else Phase.PROVISIONING,

@@ -10,12 +10,13 @@ from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes import flux_objects, health
 from shared.fleet.kubernetes.health import Fault
 from shared.fleet.kubernetes.inside import Count, Inside
-from shared.fleet.kubernetes.sync_objects import sync_objects
+from shared.fleet.kubernetes.sync_objects import has_app_credentials, sync_objects
 from shared.fleet.kubernetes.workloads import API_VERSION, DEPLOYMENT, WORKLOADS, workload_faults
 from shared.jobs.failures.errors import Dependency
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.applied import is_as_applied
 from shared.pipeline.worker.steps.flux.live_objects import LiveObjects
+from shared.pipeline.worker.steps.flux.pinned import pinned_components
 from shared.ports import KubernetesApi
 
 
@@ -36,7 +37,7 @@ class Reading:
 def read(context: StepContext) -> Reading:
     """Read a cluster; raise a ReconcileError when that fails, also in part: then nothing is known of it."""
     api, now = context.kubernetes(), context.ports.clock()
-    components = flux_objects.components(context.ports.repository.blob(context.desired.components))
+    components = pinned_components(context)
     of_flux = {kind: _all(api, api_version, kind) for api_version, kind in health.kinds_of_flux(components)}
     objects = [one for listed in of_flux.values() for one in listed]
     workloads = {kind: _all(api, API_VERSION, kind) for kind in WORKLOADS}
@@ -45,7 +46,8 @@ def read(context: StepContext) -> Reading:
     wanted = sync_objects(context.desired, None)
     by_ref = {flux_objects.ref_of(one): one for one in objects}
     faults += health.sync_faults(wanted, by_ref)
-    with_secret = health.uses_credentials(by_ref.get(flux_objects.SOURCE))
+    of_app = has_app_credentials(context.desired.spec.flux)
+    with_secret = of_app and health.uses_credentials(by_ref.get(flux_objects.SOURCE))
     of_secret = list(health.credential_faults(api.get(flux_objects.SECRET))) if with_secret else []
     faults += of_secret
     nodes = api.list("v1", "Node")

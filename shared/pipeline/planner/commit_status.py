@@ -130,7 +130,7 @@ def reached(item: Item, record: ClusterSummary | None, *, newest: bool) -> bool:
         if record.uid != item.uid:
             return record.observed_generation > 0  # a later commit had it created again
         return record.observed_generation > item.generation  # a later plan took its removal back
-    if item.not_carried_out:
+    if item.not_carried_out or item.retained:
         return False
     if record is None:
         removed = item.being_deleted or item.action in (Action.DELETE, Action.RETRY)

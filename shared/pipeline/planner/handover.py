@@ -20,7 +20,9 @@ from typing import NamedTuple
 from shared.fleet.desired import Desired
 from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action, Item, Plan
+from shared.fleet.planning.system_removals import keeping
 from shared.fleet.resolve.repository_layout import cluster_path
+from shared.fleet.systems.cluster_systems import systems_in
 from shared.jobs.acts import by_whom
 from shared.jobs.failures.errors import Stale, TooLarge
 from shared.jobs.messages import Approval
@@ -30,6 +32,7 @@ from shared.jobs.small_changes import small_change
 from shared.jobs.starts import starting, starts
 from shared.jobs.transitions.acceptance import accept_change, accept_delete, accept_new, accept_retry
 from shared.logs import about_record
+from shared.pipeline.history import with_events
 from shared.pipeline.outbox import send_continuations
 from shared.pipeline.repository.commit_reader import PlanInputs
 from shared.ports import FleetRecord, Handover, PlanRecord, Ports
@@ -221,8 +224,11 @@ def _start(
             if at is not None and record is None and at > accepted.created:
                 job = starting(job, at)
             of_rollout = plan_record.plan.commit if inputs.desired.rollout else ""
-            accepted = replace(accepted, rollout=of_rollout, installation=fleet.installation)
-            saved = ports.state.save(replace(accepted, job=job))
+            accepted = replace(accepted, job=job, rollout=of_rollout, installation=fleet.installation)
+            restored = record is not None and record.deleting and not accepted.deleting
+            approved = _approved_by(accepted, plan_record.approval)
+            event = accepted_event(accepted, approved, restored=restored)
+            saved = ports.state.save(with_events(accepted, [event], ports))
         except Stale:
             # A worker has saved its step since: accept on top of that record.
             record = ports.state.cluster(item.cluster)
@@ -233,9 +239,6 @@ def _start(
             with about_record(accepted):
                 log.error("%s: %s", item.cluster, error)  # noqa: TRY400 - it is a manifest's problem
             return _Started(_not_storable(item, error), None)
-        restored = record is not None and record.deleting and not saved.deleting
-        approved = _approved_by(saved, plan_record.approval)
-        ports.state.append([accepted_event(saved, approved, restored=restored)])
         return _Started(item, saved)
 
 
@@ -248,8 +251,9 @@ def _prevented(item: Item, record: ClusterRecord | None) -> bool:
 
 
 def _approved_by(record: ClusterRecord, approval: Approval | None) -> str:
-    """Return who approved the delete of a cluster, and why; "" for no approval."""
-    if approval is None or not record.deleting or record.name not in approval.clusters:
+    """Return who approved the delete of a cluster, or of namespaces on it, and why; "" for no approval."""
+    guarded = record.deleting or record.removed_systems
+    if approval is None or not guarded or record.name not in approval.clusters:
         return ""
     return by_whom(approval.by, approval.reason)
 
@@ -267,7 +271,11 @@ def _accepted(
         return accept_retry(record, now=now, left=record.job.left)
     if item.action is Action.DELETE:
         return accept_delete(record, commit=commit, now=now)
-    return accept_change(record, desired, commit=commit, now=now) if desired else None
+    if desired is None:
+        return None
+    return accept_change(
+        record, keeping(desired, systems_in(record.document), item.retained), commit=commit, now=now
+    )
 
 
 def _is_next(item: Item, record: ClusterRecord | None) -> bool:

@@ -295,9 +295,10 @@ def _carry_out(
     save_fingerprints(plan, inputs, ports)
     awaiting = tuple(item.cluster for item in plan.items if item.awaits_deletion)
     notified = inputs.desired.notifications
-    routes = fleet.routes if notified is None else routes_of(notified)
+    if notified is not None:
+        fleet = replace(fleet, routes=routes_of(notified), subscriptions=inputs.desired.subscriptions)
     planned = replace(fleet, commit=head, at=plan_record.at, planning="", handover=None, problem=None)
-    ports.state.save_fleet(replace(planned, groups_indexed=True, awaiting_deletion=awaiting, routes=routes))
+    ports.state.save_fleet(replace(planned, groups_indexed=True, awaiting_deletion=awaiting))
     return True
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -13,13 +13,15 @@ from localcloud.kubernetes.world.kinds import NAMESPACE
 from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.kubernetes.world.writes.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes import flux_objects
-from shared.fleet.kubernetes.flux_readiness import Ready
-from shared.fleet.resource_ids import ObjectRef
+from shared.fleet.kubernetes.flux_readiness import REQUESTED_AT
+from shared.fleet.resource_ids import ClusterId, ObjectRef
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
 from tests.support.one_cluster import ENTRA, advice, api, files, pool, ready, record, world
 from tests.support.pipeline_runs import phases, push
+from tests.support.replaced_ports import Around, around
 
 NOWHERE = """---
 apiVersion: apps/v1
@@ -130,23 +132,44 @@ def test_a_source_that_is_behind_the_commit_is_not_ready_and_a_newer_one_is() ->
 
 
 @pytest.mark.parametrize("applied", ["of the job", "newer", "older"])
-def test_a_source_that_is_ahead_of_what_flux_applies_does_not_keep_a_cluster_from_ready(
-    applied: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_source_that_is_ahead_of_what_flux_applies_does_not_keep_a_cluster_from_ready(applied: str) -> None:
     cloud = ready()
     older = cloud.repository.head("main")
     commit = push(cloud, files(pool()))
     cloud.run(until=lambda: record(cloud).commit == commit)
     newer = cloud.repository.commit({"platform/more.yaml": b""}, branch="main")
     newest = cloud.repository.commit({"platform/most.yaml": b""}, branch="main")
-    shown = {
-        flux_objects.SOURCE: newest,
-        flux_objects.KUSTOMIZATION: {"of the job": commit, "newer": newer, "older": older}[applied],
-    }
-    step = sys.modules["shared.pipeline.worker.steps.flux.verify"]
-    monkeypatch.setattr(step, "_readiness", lambda _context, _api, ref: Ready(f"main@sha1:{shown[ref]}"))
+    of_kustomization = {"of the job": commit, "newer": newer, "older": older}[applied]
+    _shows_revisions(cloud, source=newest, kustomization=of_kustomization)
     cloud.run(seconds=300)
     assert (record(cloud).phase is Phase.READY) == (applied != "older")
+
+
+def _shows_revisions(cloud: MemoryCloud, *, source: str, kustomization: str) -> None:
+    """Let Flux have reconciled every request, with these commits of the source and the Kustomization."""
+    connect = cloud.ports.kubernetes.connect
+    shown: dict[ObjectRef, Json] = {
+        flux_objects.SOURCE: {"artifact": {"revision": f"main@sha1:{source}"}},
+        flux_objects.KUSTOMIZATION: {"lastAppliedRevision": f"main@sha1:{kustomization}"},
+    }
+
+    def connected(cluster: ClusterId, **how: Any) -> Any:
+        inside = connect(cluster, **how)
+
+        def get(ref: ObjectRef) -> Json | None:
+            found = inside.get(ref)
+            return found if found is None or ref not in shown else _reconciled(found, shown[ref])
+
+        return Around(inside, get=get)
+
+    around(cloud, "kubernetes", connect=connected)
+
+
+def _reconciled(found: Json, revision: Json) -> Json:
+    metadata = found["metadata"]
+    condition = {"type": "Ready", "status": "True", "observedGeneration": metadata["generation"]}
+    asked = metadata["annotations"][REQUESTED_AT]
+    return {**found, "status": {"lastHandledReconcileAt": asked, "conditions": [condition], **revision}}
 
 
 def test_a_suspended_kustomization_never_counts_as_ready() -> None:

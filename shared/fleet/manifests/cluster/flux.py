@@ -308,6 +308,8 @@ class Flux(Manifest):
     """More sources, by name."""
     kustomizations: Annotated[tuple[Kustomization, ...], Field(max_length=100)] = ()
     """More folders that Flux applies, by name."""
+    lockdown: StrictBool = True
+    """Whether Flux is locked down for several tenants on a cluster that has systems."""
 
     @property
     def first(self) -> Kustomization:

@@ -88,12 +88,12 @@ def plan_item(item: Item, waits: str = "") -> schema.PlanItem:
         }
         for change in item.changes
     ]
-    part = plan_part(item)
     return {
         "cluster": item.cluster,
-        **part,
+        **plan_part(item),
         "generation": item.generation,
         "changes": changes,
+        "retainedSystems": list(item.retained),
         "waits": waits,
     }
 

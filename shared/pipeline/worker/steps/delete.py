@@ -50,8 +50,8 @@ def delete_cluster(context: StepContext) -> Outcome:
     existing = context.azure(GetCluster(context.cluster))
     if existing is None:
         return Done(f"{what} no longer exists") if context.job.step.rechecking else recheck(context, what)
-    state, write = state_of(existing), replace(DELETE, digest=resource_uid(existing))
     last = context.job.step.last_write
+    state, write = state_of(existing), _delete_of(existing, last)
     accepted = last is not None and not is_another_resource(context, existing)
     if not owner.owns(existing):
         if state == "Deleting" and record.was_tagged and not accepted:
@@ -76,6 +76,14 @@ def delete_cluster(context: StepContext) -> Outcome:
         return held
     written = context.azure(DeleteCluster(context.cluster, etag=etag_of(existing)))
     return wait_for(context, "Azure is deleting the cluster", delete, written)
+
+
+def _delete_of(existing: Json, last: AcceptedWrite | None) -> AcceptedWrite:
+    """Return the delete of this resource; it repeats an accepted one that does not say of which it was.
+
+    The version before did not store that: the same delete would never be sent for the second and last time.
+    """
+    return replace(DELETE, digest=resource_uid(existing) if last is None or last.digest else "")
 
 
 def _may_have_started(context: StepContext, *, accepted: bool) -> bool:

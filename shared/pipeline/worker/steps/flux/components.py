@@ -15,6 +15,7 @@ from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.applied import apply_differing
 from shared.pipeline.worker.steps.flux.definitions import apply_definitions, established
 from shared.pipeline.worker.steps.flux.live_objects import LiveObjects
+from shared.pipeline.worker.steps.flux.pinned import pinned_components
 from shared.pipeline.worker.steps.flux.removal import record_components, remove_former
 from shared.ports import KubernetesApi
 
@@ -30,7 +31,7 @@ def ensure_components(context: StepContext) -> Outcome:
     While they roll out, only the Deployments are read.
     """
     try:
-        manifests = flux_objects.components(context.ports.repository.blob(context.desired.components))
+        manifests = pinned_components(context)
     except flux_objects.ComponentsError as error:
         return Fail(InvalidManifest(f"{context.desired.spec.flux.components}: {error}"))
     api, note = context.kubernetes(), ""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.bootstrap_secrets import SECRETS_INVENTORY, VERSIONS
 from shared.fleet.kubernetes.field_ownership import MANAGER, appliers
-from shared.fleet.kubernetes.flux_objects import KUSTOMIZATION, SECRET, SOURCE, is_applied, is_ours, ref_of
+from shared.fleet.kubernetes.flux_objects import is_applied, is_ours, ref_of
 from shared.fleet.kubernetes.inventory import (
     INVENTORY,
     in_order_of_removal,
@@ -14,6 +15,7 @@ from shared.fleet.kubernetes.inventory import (
     listed_in,
     removable,
 )
+from shared.fleet.kubernetes.sync_objects import is_sync_object
 from shared.fleet.resource_ids import ObjectRef
 from shared.pipeline.worker.steps.flux.live_objects import LiveObjects
 from shared.ports import KubernetesApi
@@ -34,13 +36,18 @@ def _installed_before(wanted: Collection[ObjectRef], found: LiveObjects) -> froz
 
     A component that names no namespace counts only where its kind has none.
     """
-    ours = frozenset(
+    return frozenset(
         ref_of(one)
         for ref in wanted
         for one in found.kin(ref)
-        if _applied_by_us(one) and ref_of(one).namespace == ref.namespace
+        if _applied_by_us(one) and ref_of(one).namespace == ref.namespace and not _of_other_steps(one)
     )
-    return ours - {SECRET, SOURCE, KUSTOMIZATION}
+
+
+def _of_other_steps(live: Json) -> bool:
+    """Return whether an object is one of the sync objects, or of bootstrap secrets."""
+    ref, annotations = ref_of(live), live["metadata"].get("annotations") or {}
+    return is_sync_object(ref) or ref == SECRETS_INVENTORY or VERSIONS in annotations
 
 
 def _applied_by_us(live: Json) -> bool:

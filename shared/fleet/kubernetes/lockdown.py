@@ -1,0 +1,59 @@
+"""Flux locked down for several tenants, on a cluster that has systems of teams.
+
+The flags, and the service account of the platform's own Kustomizations, are those of
+fluxcd.io/flux/installation/configuration/multitenancy: an object of Flux refers to none in another namespace,
+a Kustomization or HelmRelease that names no service account has the rights of the account ``default`` of its
+namespace, and nothing is fetched from a remote base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from shared.fleet.desired import Desired
+from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.flux_objects import DIGEST, stamped
+
+PLATFORM_ACCOUNT = "kustomize-controller"
+"""The service account, in the namespace of Flux, with which the platform's own Kustomizations are applied."""
+_OWN_NAMESPACE = "--no-cross-namespace-refs=true"
+_DEFAULT_ACCOUNT = "--default-service-account=default"
+FLAGS: Mapping[str, tuple[str, ...]] = {
+    "kustomize-controller": (_OWN_NAMESPACE, "--no-remote-bases=true", _DEFAULT_ACCOUNT),
+    "helm-controller": (_OWN_NAMESPACE, _DEFAULT_ACCOUNT),
+    "notification-controller": (_OWN_NAMESPACE,),
+    "image-reflector-controller": (_OWN_NAMESPACE,),
+    "image-automation-controller": (_OWN_NAMESPACE,),
+}
+"""What each controller of Flux gets, by its Deployment."""
+
+
+def is_locked_down(desired: Desired) -> bool:
+    """Return whether Flux is locked down: the cluster has systems, and its manifest does not prevent it."""
+    return bool(desired.systems) and desired.spec.flux.lockdown
+
+
+def locked_down(components: Sequence[Json]) -> tuple[Json, ...]:
+    """Return the components of Flux with the flags; a flag that the file sets itself stays."""
+    return tuple(_locked(one) if one["kind"] == "Deployment" else one for one in components)
+
+
+def _locked(deployment: Json) -> Json:
+    flags = FLAGS.get(deployment["metadata"]["name"], ())
+    template = deployment["spec"]["template"]
+    first, *others = template["spec"]["containers"]
+    args = list(first.get("args") or ())
+    given = {arg.partition("=")[0] for arg in args}
+    more = [flag for flag in flags if flag.partition("=")[0] not in given]
+    if not more:
+        return deployment
+    containers = [{**first, "args": [*args, *more]}, *others]
+    spec = {
+        **deployment["spec"],
+        "template": {**template, "spec": {**template["spec"], "containers": containers}},
+    }
+    metadata = dict(deployment["metadata"])
+    metadata["annotations"] = {k: v for k, v in (metadata.get("annotations") or {}).items() if k != DIGEST}
+    if not metadata["annotations"]:
+        del metadata["annotations"]
+    return stamped({**deployment, "metadata": metadata, "spec": spec})

@@ -1,0 +1,1 @@
+"""The systems of teams on a cluster, in their stored form. Pure."""

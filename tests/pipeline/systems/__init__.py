@@ -1,0 +1,1 @@
+"""The teams' systems, from a commit to the objects on the clusters, and their removal."""

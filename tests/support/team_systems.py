@@ -1,0 +1,102 @@
+"""Fleets with systems of teams, and what tests ask of their objects."""
+
+from __future__ import annotations
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.flux_objects import ref_of
+from shared.fleet.kubernetes.system_objects import KINDS, SYSTEM
+from shared.fleet.planning.plan import Item
+from shared.fleet.resource_ids import ClusterId
+from shared.jobs.failures.errors import Dependency
+from shared.jobs.messages import Approval, PlanRequest
+from shared.pipeline.outbox import request_plan
+from tests.support import fleet_files
+from tests.support.one_cluster import SUBSCRIPTION
+
+URL = "https://github.com/example/fleet"
+DEPLOYMENT = b"""\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: web}]}
+"""
+GROUP = "00000000-0000-0000-0000-000000000021"
+
+
+def system(name: str, clusters: str, *, namespaces: str = "", extra: str = "", path: str = "") -> bytes:
+    """Return a system's manifest; ``clusters`` and ``namespaces`` as YAML lists without brackets."""
+    return f"""\
+apiVersion: roadstead.dev/v1alpha1
+kind: System
+metadata: {{name: {name}}}
+spec:
+  owners: [{name}-team@example.com]
+  clusters: {{names: [{clusters}]}}
+  namespaces: [{namespaces or name}]
+  source: {{repository: {URL}, path: {path or f"./apps/{name}"}}}
+{extra}""".encode()
+
+
+def fleet(*names: str, systems: dict[str, bytes], budget: int = 0) -> dict[str, bytes]:
+    """Return a fleet of these clusters with systems, each of which has one Deployment in its folder."""
+    files = fleet_files.fleet(*names)
+    guard = f"  guards:\n    namespaceBudget: {budget}\n".encode()
+    files["fleet.yaml"] = files["fleet.yaml"].replace(b"  guards:\n", guard, 1)
+    for name, manifest in systems.items():
+        files[f"systems/{name}.yaml"] = manifest
+        files[f"apps/{name}/web.yaml"] = DEPLOYMENT
+    return files
+
+
+def cluster_id(name: str) -> ClusterId:
+    """Return where a cluster of the fleet is."""
+    return ClusterId(SUBSCRIPTION, f"rg-{name}", name)
+
+
+def objects(cloud: MemoryCloud, cluster: str, name: str = "") -> list[str]:
+    """Return the objects of a system on a cluster, or of all systems, as "Kind namespace/name"."""
+    api = cloud.kubernetes.connect(cluster_id(cluster))
+    found: list[Json] = []
+    for kind in KINDS:
+        try:
+            found += api.list(*kind, labels=f"{SYSTEM}={name}" if name else SYSTEM)
+        except Dependency:
+            continue
+    refs = map(ref_of, found)
+    return sorted(f"{ref.kind} {ref.namespace}/{ref.name}".replace(" /", " ") for ref in refs)
+
+
+def versions(cloud: MemoryCloud, cluster: str, name: str) -> dict[str, int]:
+    """Return the generation, or for a kind without one the version, of each object that a system has."""
+    api = cloud.kubernetes.connect(cluster_id(cluster))
+    found = {}
+    for kind in KINDS:
+        try:
+            listed = api.list(*kind, labels=f"{SYSTEM}={name}")
+        except Dependency:
+            continue
+        for one in listed:
+            metadata = one["metadata"]
+            found[str(ref_of(one))] = int(metadata.get("generation") or metadata["resourceVersion"])
+    return found
+
+
+def item(cloud: MemoryCloud, cluster: str) -> Item:
+    """Return the newest plan's item of a cluster."""
+    plan = cloud.state.plan(cloud.state.fleet().commit)
+    assert plan is not None
+    return next(each for each in plan.plan.items if each.cluster == cluster)
+
+
+def approve(cloud: MemoryCloud, *clusters: str) -> None:
+    """Approve what the newest plan holds of these clusters."""
+    commit = cloud.state.fleet().commit
+    approval = Approval(commit=commit, clusters=clusters, by="op", at=cloud.clock(), reason="asked for")
+    request = PlanRequest(again=True, reason="approved", approval=approval)
+    request_plan(request, message_id=f"approved:{commit}:{clusters}", ports=cloud.ports)
