@@ -95,5 +95,5 @@ ROLLOUT_MUTATIONS = (
     mutation(a_soak_is_over_at_once, ROLLOUTS, "rollout soak"),
     mutation(an_approval_is_given_by_itself, ROLLOUTS, "rollout approval"),
     mutation(a_pause_and_an_abort_change_nothing, ROLLOUTS, "rollout stopped"),
-    mutation(nobody_says_that_a_cluster_has_ended, ROLLOUTS, "lost work", "open status"),
+    mutation(nobody_says_that_a_cluster_has_ended, ROLLOUTS, "lost work", "open status", "not in sync"),
 )
