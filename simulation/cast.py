@@ -15,6 +15,7 @@ from simulation.actors.lost_webhooks import LostWebhooks
 from simulation.actors.reviewers import Reviewers
 from simulation.actors.second_app import SecondApp
 from simulation.actors.sweeps import Sweeps
+from simulation.actors.systems import Systems
 from simulation.actors.upkeep import Upkeep
 from simulation.history import AzureHistory
 from simulation.observed_ports import ObservedState
@@ -53,6 +54,8 @@ class Cast:
             self.upkeep[named.SWEEPS] = Sweeps(seed, everybody, loop, oracle, history, replaced)
         if named.CHECKS in kinds:
             self.upkeep[named.CHECKS] = Checks(seed, everybody, loop)
+        if named.SYSTEMS in kinds:
+            self.upkeep[named.SYSTEMS] = Systems(seed, everybody, loop)
         if named.LOST_WEBHOOKS in kinds:
             self.upkeep[named.LOST_WEBHOOKS] = LostWebhooks(seed, everybody, loop)
         histories = {each.cloud: each.history for each in everybody}

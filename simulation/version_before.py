@@ -37,6 +37,8 @@ ADDED_FIELDS = (
     "recreating",
     "facts",
     "has_rival",
+    "removed_systems",
+    "had_systems",
 )
 """What a record of the version before does not have."""
 ADDED_TO_CONDITIONS = ("observed_generation", "verified")

@@ -13,6 +13,7 @@ SWEEPS = "sweeps"
 CHECKS = "checks"
 LOST_WEBHOOKS = "lost-webhooks"
 CHANNELS = "channels"
+SYSTEMS = "systems"
 
 RARE: Mapping[str, float] = {
     PULL_REQUESTS: 0.1,
@@ -23,6 +24,7 @@ RARE: Mapping[str, float] = {
     CHECKS: 0.08,
     LOST_WEBHOOKS: 0.08,
     CHANNELS: 0.08,
+    SYSTEMS: 0.08,
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from simulation.actors.kinds import CHANNELS, SECOND_APP
+from simulation.actors.kinds import CHANNELS, CHECKS, SECOND_APP, SYSTEMS
 from simulation.faults import calls, disasters, instances, services
 from simulation.faults.calls import Fault
 
@@ -18,6 +18,7 @@ REMOVES_FACTS = frozenset({"clock-jump"})
 
 def compatible(kinds: frozenset[str]) -> frozenset[str]:
     """Return these kinds of faults and actors without those that a rule of another one excludes."""
+    kinds = kinds - {SYSTEMS} if kinds & {SECOND_APP, CHECKS} else kinds
     kinds = kinds - {CHANNELS} if SECOND_APP in kinds else kinds
     kinds = kinds - disasters.FAULTS.keys() if kinds & {SECOND_APP, CHANNELS} else kinds
     return kinds - REMOVES_FACTS if CHANNELS in kinds else kinds
