@@ -55,7 +55,7 @@ class Systems(Upkeep):
         found = next((one for one in now.systems if one.name == name), None)
         clusters = frozenset(each for each in self._operators.names if self._chance.random() < 0.6)
         if found is not None and self._chance.random() < 0.4:
-            changed = (replace(found, invalid=not found.invalid),)
+            changed: tuple[DesiredSystem, ...] = (replace(found, invalid=not found.invalid),)
         elif found is not None and self._chance.random() < 0.3:
             changed = ()
         else:

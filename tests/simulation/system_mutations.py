@@ -8,6 +8,7 @@ import pytest
 
 from shared.fleet.kubernetes import sync_objects
 from shared.fleet.resolve import systems
+from shared.fleet.systems.cluster_systems import without_invalid
 from shared.pipeline.worker.steps.flux import pinned
 from simulation.actors.kinds import SYSTEMS
 from tests.simulation.mutations import mutation
@@ -19,10 +20,8 @@ def flux_is_not_locked_down(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_system_with_an_invalid_manifest_counts_as_removed(patch: pytest.MonkeyPatch) -> None:
-    original = systems.without_invalid
-
     def none_is_invalid(wanted: Any, recorded: Any, _: Any) -> Any:
-        return original(wanted, recorded, frozenset())
+        return without_invalid(wanted, recorded, frozenset())
 
     patch.setattr(systems, "without_invalid", none_is_invalid)
 
