@@ -27,7 +27,7 @@ from shared.ports import Azure, Ports, Telemetry
 from shared.ports.azure import GetKubeconfig
 from shared.ports.masked import masked
 from shared.ports.telemetry import NoTelemetry
-from shared.settings import Settings, load_settings, secret_text
+from shared.settings import Settings, load_settings, secret_text, vault_addresses
 
 if TYPE_CHECKING:
     from azure.core.credentials import TokenCredential
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from shared.adapters.kubernetes import KubernetesConnections
     from shared.adapters.servicebus import ServiceBusQueue
     from shared.adapters.tables import TablesState
+    from shared.adapters.vault import KeyVaults
 
 log = logging.getLogger(__name__)
 Port = TypeVar("Port")
@@ -138,6 +139,12 @@ class Adapters:
 
         return KubernetesConnections(kubeconfig, aad_token=aad_token, clock=_now)
 
+    def vaults(self) -> KeyVaults:
+        """Return the vaults of bootstrap secrets."""
+        from shared.adapters.vault import KeyVaults
+
+        return KeyVaults(vault_addresses(self._settings.key_vaults), self._credential())
+
     def channels(self) -> AppChannels:
         """Return the channels of notifications, with the addresses of the settings."""
         from shared.adapters.channels import AppChannels
@@ -183,6 +190,7 @@ def build_ports(settings: Settings) -> Ports:
         pulls=on_first_use(lambda: repository.pulls),
         azure=azure,
         kubernetes=on_first_use(lambda: adapters.kubernetes(azure)),
+        vaults=on_first_use(adapters.vaults),
         channels=on_first_use(adapters.channels),
         issues=on_first_use(lambda: repository.issues),
         proposing=on_first_use(lambda: repository.proposing),

@@ -1,7 +1,8 @@
 """What a new cluster costs: ``python -m bench.operations [CLUSTERS]``.
 
-Creates a fleet in memory, all of it in one subscription with the limits that Azure documents. It counts, for
-each cluster, the messages that are delivered and the operations on the state by the function that makes them.
+Creates a fleet in memory, all of it in one subscription with the limits that Azure documents, with the
+default settings and four workers: one that waits in a message lets the others go on. It counts, for each
+cluster, the messages that are delivered and the operations on the state by the function that makes them.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from types import FrameType
 from typing import Any
 
 from bench.counting import Call, Watched
-from localcloud.memory.memory_cloud import MemoryCloud
+from bench.parallel import ParallelCloud
+from bench.rollout import CONFIG
 from tests.support import fleet_files
 from tests.support.counted_calls import deliveries
 from tests.support.pipeline_runs import push
 
+WORKERS = 4
 SHOWN = 0.05
 """The fewest operations for a cluster that have a line of their own."""
 
@@ -44,7 +47,7 @@ def _caller(frame: FrameType | None) -> str:
 
 def measure(clusters: int) -> Operations:
     """Create so many clusters at once, and count."""
-    cloud, found = MemoryCloud(), Operations(clusters)
+    cloud, found = ParallelCloud(WORKERS, config=CONFIG), Operations(clusters)
     found.messages = deliveries(cloud)
 
     def count(call: Call) -> None:

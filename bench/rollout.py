@@ -22,6 +22,7 @@ from shared.jobs.record import Phase
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import Pushed
 from shared.ports import FleetConfig
+from shared.ports.process.stays import MOST
 from tests.support import fleet_files
 
 CREATION = 300.0
@@ -64,6 +65,11 @@ class Rollout:
     longest: Mapping[str, float] = field(default_factory=dict)
     statuses: int = 0
     changed: float = 0.0
+
+    @property
+    def longest_job(self) -> float:
+        """The virtual seconds of the longest invocation of a worker."""
+        return max((self.longest.get(queue, 0.0) for queue in ("jobs", "changes")), default=0.0)
 
 
 def roll_out(work: Work, config: FleetConfig = CONFIG) -> Rollout:
@@ -143,6 +149,23 @@ def lower_bound(work: Work, alone: Rollout) -> float:
     return max(fastest + gates, waits[request_limits.ARM_READ])
 
 
+def bound_of_stays(work: Work, alone: Rollout, bound: float) -> float:
+    """Return the least seconds with local accounts, where a wait for Flux takes a place or a kubeconfig.
+
+    A worker that waits for Flux in its message keeps the kubeconfig, and a process has few places for that.
+    Every other cluster needs a second kubeconfig. All clusters are ready in Azure at the same moment, so both
+    begin at once: the last one ends when places and bucket together have served them all.
+    """
+    wait, credentials = alone.longest_job, request_limits.ANY_OTHER
+    if work.entra or not wait:
+        return bound
+    places = work.workers * MOST
+    needed = 2 * work.clusters - places - work.subscriptions * credentials.burst
+    later = needed / (work.subscriptions * credentials.per_second + places / wait)
+    fastest = roll_out(replace(work, clusters=1, workers=1, change=0.0), OFTEN).seconds
+    return max(bound, fastest + later)
+
+
 def parse() -> Work:
     """Return the work that the command line describes."""
     parser = argparse.ArgumentParser(prog="python -m bench.rollout")
@@ -169,6 +192,8 @@ def main() -> None:
     print(f"429 in the first minute {early}, after it {len(whole.refused) - early}")
     print(f"makespan        {whole.seconds:8.0f} s  {whole.seconds / bound:.2f} times the lower bound")
     print(f"lower bound     {bound:8.0f} s  one cluster alone {alone.seconds:.0f} s")
+    stays = bound_of_stays(work, alone, bound)
+    print(f"with its stays  {stays:8.0f} s  {whole.seconds / stays:.2f} times: a wait for Flux takes a place")
     print(
         f"kubeconfigs     {whole.calls[request_limits.ANY_OTHER.name] / work.clusters:8.2f}  of each cluster"
     )

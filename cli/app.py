@@ -34,6 +34,17 @@ NEW: Sections = {
         "cluster": Entry("cli.commands.write.init:new_cluster", "Add the manifest of a cluster."),
     }
 }
+ROLLOUT: Sections = {
+    "Commands": {
+        "list": Entry("cli.commands.act.rollout:rollouts", "List the newest rollouts."),
+        "show": Entry("cli.commands.act.rollout:rollout", "Show the stages, and what clusters wait for."),
+        "pause": Entry("cli.commands.act.rollout:pause", "Start nothing more, until it is resumed."),
+        "resume": Entry("cli.commands.act.rollout:resume", "Continue after a pause."),
+        "approve": Entry("cli.commands.act.rollout:approve", "Let a stage begin."),
+        "skip": Entry("cli.commands.act.rollout:skip", "Take a cluster out."),
+        "abort": Entry("cli.commands.act.rollout:abort", "End a rollout before its end."),
+    }
+}
 COMMANDS: Sections = {
     "Write a fleet": {
         "init": Entry("cli.commands.write.init:init", "Create a fleet repository."),
@@ -71,6 +82,7 @@ COMMANDS: Sections = {
         "approve": Entry(
             "cli.commands.act.approve:approve", "Approve the deletes of a plan, or a correction of drift."
         ),
+        "rollout": Entry("cli.app:rollout", "Show a rollout, pause it, or approve a stage."),
         "takeover": Entry(
             "cli.commands.act.takeover:takeover", "Take over clusters that another app manages."
         ),
@@ -90,6 +102,11 @@ class _New(LazyGroup):
     sections = NEW
 
 
+class _Rollout(LazyGroup):
+    sections = ROLLOUT
+
+
+rollout = typer.Typer(cls=_Rollout, rich_markup_mode=None, add_completion=False, context_settings=CONTEXT)
 new = typer.Typer(cls=_New, rich_markup_mode=None, add_completion=False, context_settings=CONTEXT)
 app = typer.Typer(
     cls=_Commands,
@@ -167,6 +184,11 @@ def _roadstead(
         ),
     ] = None,
 ) -> None:
+    pass
+
+
+@rollout.callback(help="Show a rollout, pause it, or approve a stage.")
+def _rollout() -> None:
     pass
 
 

@@ -16,6 +16,7 @@ from handlers.approvals import add_approvals, clusters_in
 from handlers.azure_reads import add_azure_reads
 from handlers.notifications import add_notifications
 from handlers.reply import html, reply
+from handlers.rollouts import add_rollouts
 from handlers.routes import Routes
 from handlers.sign_in import SignIn
 from shared.fleet.manifests.base import shown
@@ -53,6 +54,7 @@ def blueprint(ports: Ports, sign_in: SignIn) -> func.Blueprint:
     add_approvals(routes, ports, _reason)
     add_azure_reads(routes, ports, _reason)
     add_notifications(routes, ports, _reason)
+    add_rollouts(routes, ports, _reason, _paged)
     return bp
 
 

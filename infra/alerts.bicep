@@ -43,13 +43,13 @@ var rules = [
     name: 'unhealthy'
     severity: 3
     window: 'PT15M'
-    description: 'Flux or the nodes of clusters are unhealthy. `roadstead status --condition FluxHealthy=False` names them.'
+    description: 'Flux, the nodes or the bootstrap secrets of clusters are unhealthy. `roadstead status --condition FluxHealthy=False` names them.'
     query: '''
       customMetrics
       | where name == "roadstead.conditions"
       | extend condition = tostring(customDimensions.condition), status = tostring(customDimensions.status)
       | summarize arg_max(timestamp, value) by condition, status
-      | where condition in ("FluxHealthy", "PlatformHealthy") and status == "False" and value > 0'''
+      | where condition in ("FluxHealthy", "PlatformHealthy", "SecretsHealthy") and status == "False" and value > 0'''
   }
   {
     name: 'drift'

@@ -67,6 +67,9 @@ param fluxGitHost string = 'github.com'
 @secure()
 param fluxGitPassword string = ''
 
+@description('The vaults with the values of bootstrap secrets: name, resourceGroup and subscriptionId of each, which must exist and use Azure RBAC. Manifests can name no other vault.')
+param bootstrapVaults array = []
+
 @description('The client id of the app registration with which people and scripts sign in; without it, keys alone open the API.')
 param entraClientId string = ''
 
@@ -135,6 +138,11 @@ var addressSettings = toObject(
   items(notificationAddresses),
   address => 'NOTIFY_${address.key}',
   address => '${secret}notify-${toLower(replace(address.key, '_', '-'))})'
+)
+// The planner refuses a manifest with another vault, and the worker opens no other one.
+var vaultAddresses = join(
+  map(bootstrapVaults, each => 'https://${each.name}${environment().suffixes.keyvaultDns}'),
+  ','
 )
 // What every app reads. The modules of the apps add what only one of them uses.
 var settings = {
@@ -335,6 +343,7 @@ module control 'function.bicep' = {
       RETENTION_SCHEDULE: retentionSchedule
       SWEEP_SCHEDULE: sweepSchedule
       CHECK_SCHEDULE: checkSchedule
+      KEY_VAULTS: vaultAddresses
     }, addressSettings)
   }
 }
@@ -358,6 +367,7 @@ module worker 'function.bicep' = {
       FLUX_GIT_USERNAME: fluxGitUsername
       FLUX_GIT_HOST: fluxGitHost
       FLUX_GIT_PASSWORD: empty(fluxGitPassword) ? '' : '${secret}flux-git-password)'
+      KEY_VAULTS: vaultAddresses
     })
   }
 }
@@ -414,6 +424,17 @@ module access 'access.bicep' = [
       deleterPrincipalId: deleterIdentity.outputs.principalId
       grantKubernetesAdmin: grantKubernetesAdmin
       readActivityLog: readActivityLog
+    }
+  }
+]
+
+module bootstrapAccess 'bootstrap_vault.bicep' = [
+  for target in bootstrapVaults: {
+    scope: resourceGroup(target.subscriptionId, target.resourceGroup)
+    name: 'roadstead-${target.name}-${unique}'
+    params: {
+      name: target.name
+      workerPrincipalId: workerIdentity.outputs.principalId
     }
   }
 ]

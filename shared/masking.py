@@ -6,8 +6,10 @@ what has the shape of a credential, whosever it is.
 
 from __future__ import annotations
 
+import base64
 import json
 import re
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from urllib.parse import quote, unquote
 
@@ -17,6 +19,8 @@ Mask = Callable[[str], str]
 MASKED = "***"
 SHORTEST, SHORTEST_OF_PLATFORM = 6, 8
 """Values that are shorter are ordinary words."""
+LEARNED = 200
+"""How many secrets are remembered that were read while the app runs."""
 _CUT = 8
 """So many characters of a secret at the end of a text, where something cut it, are masked."""
 _LONG = 20
@@ -60,15 +64,25 @@ _SHAPES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 
 
 class Masker:
-    """Masks some secrets, and what has the shape of one."""
+    """Masks some secrets, and what has the shape of one. Safe to share between threads."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        forms = {form for secret in secrets for form in _forms(secret) if len(form) >= SHORTEST}
-        self._known = tuple(sorted(forms, key=len, reverse=True))
+        self._known = _longest_first(form for secret in secrets for form in _forms(secret))
+        self._learned: dict[str, tuple[str, ...]] = {}
+        self._lock = threading.Lock()
+
+    def learn(self, secret: str) -> None:
+        """Mask a secret from now on that was read meanwhile; of more than ``LEARNED`` the last ones."""
+        if secret in self._learned:
+            return
+        forms = _longest_first((*_forms(secret), *_base64_forms(secret)))
+        with self._lock:
+            learned = {**self._learned, secret: forms}
+            self._learned = dict(list(learned.items())[-LEARNED:])
 
     def __call__(self, text: str) -> str:
         """Return the text with ``***`` in place of every secret."""
-        for secret in self._known:
+        for secret in (*self._known, *(form for forms in self._learned.values() for form in forms)):
             text = _without_end(text.replace(secret, MASKED), secret)
         for shape, replacement in _SHAPES:
             text = shape.sub(replacement, text)
@@ -114,6 +128,15 @@ def _looks_secret(part: str) -> bool:
     if _MAILBOX.fullmatch(unquote(part)):
         return False
     return not _DATE.match(part) and (len(part) >= _LONG or any(map(str.isdigit, part)))
+
+
+def _longest_first(forms: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted({form for form in forms if len(form) >= SHORTEST}, key=len, reverse=True))
+
+
+def _base64_forms(secret: str) -> Iterator[str]:
+    """Yield a secret as the data of a Kubernetes Secret has it."""
+    yield base64.b64encode(secret.encode()).decode()
 
 
 def _forms(secret: str) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -16,6 +17,31 @@ from shared.jobs.failures.retry import with_limits
 from shared.masking import address_parts
 from shared.pipeline.api.access import Role
 from shared.ports import FleetConfig
+
+_HOST = r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?"
+_VAULT = re.compile(rf"((?P<name>[A-Za-z][A-Za-z0-9-]{{1,22}}[A-Za-z0-9])=)?(?P<url>https://{_HOST})/?")
+
+
+def vault_addresses(text: str) -> Mapping[str, str]:
+    """Return the address of each vault by its name, in lower case, from ``KEY_VAULTS``.
+
+    A vault is called as the first part of its host, unless NAME= says another name. Raise ValueError.
+    """
+    found: dict[str, str] = {}
+    for part in filter(None, map(str.strip, text.split(","))):
+        match = _VAULT.fullmatch(part)
+        if match is None:
+            raise ValueError("must be addresses such as https://NAME.vault.azure.net, separated by commas")
+        url = match["url"]
+        name = (match["name"] or url.removeprefix("https://").partition(".")[0]).lower()
+        if found.setdefault(name, url) != url:
+            raise ValueError("must name each vault once; write NAME= before one of the same name")
+    return found
+
+
+def _vaults(text: str) -> str:
+    vault_addresses(text)
+    return text
 
 
 class SettingsError(Exception):
@@ -76,6 +102,9 @@ class Settings(BaseModel):
     flux_git_host: Annotated[
         str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?$")
     ] = "github.com"
+
+    key_vaults: Annotated[str, AfterValidator(_vaults)] = ""
+    """The vaults that manifests may name, by their addresses: no manifest says where a vault is."""
 
     sign_in: Literal["entra", "keys"] = "keys"
     api_key_reader: ApiKey | None = None
@@ -168,6 +197,7 @@ class Settings(BaseModel):
             lease_seconds=self.lease_seconds,
             poll_seconds=self.poll_seconds,
             lag_seconds=self.lag_seconds,
+            vaults=frozenset(vault_addresses(self.key_vaults)),
             plan_work=self.plan_work,
             pull_seconds=self.pull_seconds,
             fork_seconds=self.fork_seconds,

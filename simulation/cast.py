@@ -13,6 +13,7 @@ from simulation.actors.contributors import Contributors
 from simulation.actors.large_records import ENTITY_BYTES, LargeRecords
 from simulation.actors.lost_webhooks import LostWebhooks
 from simulation.actors.reviewers import Reviewers
+from simulation.actors.rollouts import Rollouts
 from simulation.actors.second_app import SecondApp
 from simulation.actors.sweeps import Sweeps
 from simulation.actors.systems import Systems
@@ -62,10 +63,12 @@ class Cast:
         channels = named.CHANNELS in kinds
         self.channels = Channels(seed, states, histories, loop) if channels else None
 
+        self.rollouts = Rollouts(seed, everybody, loop) if named.ROLLOUTS in kinds else None
+
     def schedule(self, seconds: float) -> None:
         """Let everybody act at some moments of so many seconds."""
         actors = (self.contributors, *self.others.values(), self.second, *self.upkeep.values(), self.channels)
-        for actor in actors:
+        for actor in (*actors, self.rollouts):
             if actor is not None:
                 actor.schedule(seconds)
 
@@ -81,6 +84,8 @@ class Cast:
         counted = Counter({kind: actor.acts for kind, actor in {**self.others, **self.upkeep}.items()})
         if self.channels is not None:
             counted[named.CHANNELS] = self.channels.acts
+        if self.rollouts is not None:
+            counted[named.ROLLOUTS] = self.rollouts.acts
         if self.contributors is not None:
             counted[named.PULL_REQUESTS] = self.contributors.acts
         return counted

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
+from simulation.staging import Staging, as_yaml
 from simulation.team_systems import COMPONENTS as OF_TENANTS
 from simulation.team_systems import DesiredSystem
 
@@ -119,6 +120,7 @@ class DesiredFleet:
     invalid: bool = False
     note: int = 0
     notified: bool = False
+    staging: Staging = ()
     systems: tuple[DesiredSystem, ...] = ()
 
     def with_cluster(self, cluster: DesiredCluster) -> DesiredFleet:
@@ -139,7 +141,7 @@ class DesiredFleet:
     def files(self, fleet: str) -> dict[str, bytes]:
         """Return the files of the repository."""
         files = {f"clusters/{name}/cluster.yaml": _cluster(one) for name, one in self.clusters.items()}
-        files["fleet.yaml"] = _fleet(fleet, self.budget, self.invalid, self.notified)
+        files["fleet.yaml"] = _fleet(fleet, self.budget, self.invalid, self.notified, self.staging)
         files["README.md"] = str(self.note).encode()
         teams = [system.files(fleet, self.clusters) for system in self.systems]
         files |= {path: content for one in teams for path, content in one.items()}
@@ -194,7 +196,7 @@ def _window(day: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def _fleet(fleet: str, budget: int, invalid: bool, notified: bool) -> bytes:
+def _fleet(fleet: str, budget: int, invalid: bool, notified: bool, staging: Staging) -> bytes:
     routes = "  notifications: [{name: all, type: slack, address: ALL, severity: info}]\n" if notified else ""
     return f"""\
 apiVersion: roadstead.dev/v1alpha1
@@ -202,7 +204,7 @@ kind: Fleet
 metadata: {{name: {fleet}}}
 spec:
   guards: {{deleteBudget: {{count: {budget}, percent: 100}}, namespaceBudget: 1000}}
-{routes}\
+{routes}{as_yaml(staging)}\
   {"defautls" if invalid else "defaults"}:
     subscriptionId: {SUBSCRIPTION}
     kubernetesVersion: "1.36"

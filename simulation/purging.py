@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.reporting.events import Event
+from shared.jobs.event import Event
 from shared.pipeline.recovery.retention import purge_expired
 from shared.ports import Ports
 from simulation.event_loop import MAX_SKEW, EventLoop

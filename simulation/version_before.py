@@ -37,6 +37,8 @@ ADDED_FIELDS = (
     "recreating",
     "facts",
     "has_rival",
+    "recent_events",
+    "rollout",
     "removed_systems",
     "had_systems",
 )
@@ -117,6 +119,8 @@ def _wrote(write: AcceptedWrite) -> str:
             return f"drain {pool}{write.digest}"
         case WriteKind.TAG_FOREIGN_GROUP:
             return "a group of others"
+        case WriteKind.START:  # the version before starts no cluster
+            return ""
 
 
 def _part(step: StepState) -> str:

@@ -18,9 +18,9 @@ from pydantic import SecretStr
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.planning.plan import Plan
 from shared.jobs.acts import Act
+from shared.jobs.event import Event
 from shared.jobs.failures.errors import Unavailable
 from shared.jobs.record import ClusterRecord, to_json
-from shared.jobs.reporting.events import Event
 from shared.masking import Masker, platform_secrets
 from shared.notices.announced import Announced
 from shared.notices.notice import Notice

@@ -119,6 +119,21 @@ class Api:
         body = {"clusters": list(clusters), "reason": reason}
         return self._typed(schema.ApprovalReceipt, self.post(f"plans/{commit}/approve", body))
 
+    def rollouts(self) -> schema.Rollouts:
+        """Return the rollouts, newest first."""
+        return self._typed(schema.Rollouts, self.get("rollouts"))
+
+    def rollout(self, commit: str) -> schema.Rollout:
+        """Return a rollout by its full commit id, with all clusters that wait; raise NotFound."""
+        return self._typed(schema.Rollout, self.whole(f"rollouts/{commit}", "waiting"))
+
+    def act_on_rollout(
+        self, commit: str, kind: str, reason: str = "", **subject: str
+    ) -> schema.RolloutReceipt:
+        """Act on a rollout; raise NotFound, or Refused where the act has no meaning."""
+        body = {**subject, "reason": reason}
+        return self._typed(schema.RolloutReceipt, self.post(f"rollouts/{commit}/{kind}", body))
+
     def approve_correction(self, name: str, correction: str, reason: str = "") -> schema.CorrectionReceipt:
         """Approve exactly these corrections of a cluster; raise NotFound, or Refused for others."""
         body = {"correction": correction, "reason": reason}

@@ -158,6 +158,8 @@ def why(view: schema.Why, now: datetime) -> RenderableType:
     table.add_row("since", Text(f"{view['since']} ({age(view['since'], now)} ago)"))
     if not_carried_out(view["plan"]):
         table.add_row("newest plan", Text(not_carried_out(view["plan"]), style="yellow"))
+    if view["rollout"]:
+        table.add_row("rollout", Text(view["rollout"]["waits"], style="yellow"))
     _add_fleet_problem(table, view)
     error = view["lastError"]
     if error:

@@ -21,6 +21,8 @@ from localcloud.github.world.memory_repository import MemoryRepository
 from localcloud.github.world.people import OPERATOR
 from localcloud.github.world.proposing_port import WorldProposing
 from localcloud.github.world.pull_requests_port import WorldPullRequests
+from localcloud.keyvault.vault_world import EXAMPLE_NAME, EXAMPLE_VAULT, VaultWorld
+from localcloud.keyvault.vaults_port import WorldVaults
 from localcloud.kubernetes.world.controllers import Delays
 from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
 from localcloud.memory.connections import Connections
@@ -95,6 +97,10 @@ class MemoryCloud:
         )
         self.state = state or MemoryState()
         self.channels = MemoryChannels()
+        versions = random.Random(f"vault{seed}")  # noqa: S311
+        self.vault = VaultWorld(EXAMPLE_VAULT, self.clock, unique=lambda: f"{versions.getrandbits(128):032x}")
+        self.vault.set(EXAMPLE_NAME, "a-value-of-the-vault-in-memory")
+        self.vaults = WorldVaults({EXAMPLE_VAULT: self.vault})
         self.dead_letters: list[dead_letters.ReceivedDeadLetter] = []
         self._timer_due = self.clock() + timedelta(seconds=TIMER_SECONDS)
         self.ports = Ports(
@@ -109,6 +115,7 @@ class MemoryCloud:
             pulls=WorldPullRequests(self.repository.pulls),
             azure=WorldAzure(self.azure),
             kubernetes=self.connections(),
+            vaults=self.vaults,
             channels=self.channels,
             issues=WorldIssues(self.repository.pulls.issues, OPERATOR.login),
             proposing=WorldProposing(self.repository, self.repository.pulls, OPERATOR.login),
@@ -294,6 +301,7 @@ class Counter:
 
 def tripwired(ports: Ports, counter: Counter) -> Ports:
     """Return the ports with a tripwire around each outside system."""
-    names = ("state", *QUEUES, "repository", "azure", "kubernetes", "channels", "issues", "proposing")
+    outside = ("repository", "azure", "kubernetes", "vaults", "channels", "issues", "proposing")
+    names = ("state", *QUEUES, *outside)
     wires: dict[str, Any] = {name: Tripwire(getattr(ports, name), counter) for name in names}
     return replace(ports, **wires)

@@ -110,6 +110,10 @@ class LocalCloud:
         for host in self._hosts:
             self._children.pop(host).kill()
 
+    def process(self, part: str) -> int:
+        """Return the id of the process of a part that runs."""
+        return self._children[part].pid
+
     def requests(self, service: str) -> list[dict[str, Any]]:
         """Return the requests to "arm", "kubernetes" or "github" so far: at, method, path, status ..."""
         log = request_log(self.state, service)

@@ -28,6 +28,7 @@ USUAL_PORTS: Mapping[str, int] = {
     "identity": 8444,
     "github": 8445,
     "teams": 8446,
+    "vault": 8447,
 }
 
 

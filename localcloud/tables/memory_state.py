@@ -11,26 +11,28 @@ from typing import Any, TypeVar
 from localcloud.tables.memory_clusters import MemoryClusters
 from localcloud.tables.memory_notices import MemoryNotices
 from localcloud.tables.memory_proposals import MemoryProposals
+from localcloud.tables.memory_rollouts import MemoryRollouts
 from shared.jobs.acts import Act
+from shared.jobs.event import Event
 from shared.jobs.failures.errors import Stale
 from shared.jobs.rate_limits import Bucket
 from shared.jobs.record import with_etag
-from shared.jobs.reporting.events import Event
 from shared.ports import DeadLetter, FleetRecord, PlanRecord
 from shared.ports.state import SweepRecord, TimerRun
 
-_NOT_STORED = ("_lock", "_versions")
+_NOT_STORED = ("_lock", "_versions", "_summaries")
 K = TypeVar("K")
 V = TypeVar("V")
 
 
-class MemoryState(MemoryClusters, MemoryNotices, MemoryProposals):
+class MemoryState(MemoryClusters, MemoryNotices, MemoryProposals, MemoryRollouts):
     """One fleet's state; records pass through their stored form when saved, so that nothing else survives."""
 
     def __init__(self) -> None:
         MemoryClusters.__init__(self)
         MemoryNotices.__init__(self)
         MemoryProposals.__init__(self)
+        MemoryRollouts.__init__(self)
         self._events: dict[tuple[str, str, int, str], Event] = {}
         self._fleet = FleetRecord()
         self._sweep = SweepRecord()
@@ -61,6 +63,8 @@ class MemoryState(MemoryClusters, MemoryNotices, MemoryProposals):
             self._sweep = replace(self._sweep, etag=self._sweep.etag and f"v{next(self._versions)}")
             for name, proposal in self._proposals.items():
                 self._proposals[name] = replace(proposal, etag=f"v{next(self._versions)}")
+            for commit, rollout in self._rollouts.items():
+                self._rollouts[commit] = replace(rollout, etag=f"v{next(self._versions)}")
             known = self._remembered
             self._remembered = replace(known, etag=known.etag and f"v{next(self._versions)}")
 
@@ -72,12 +76,15 @@ class MemoryState(MemoryClusters, MemoryNotices, MemoryProposals):
         """Save events."""
         with self._lock:
             for event in events:
-                self._events[(event.cluster, event.uid, event.sequence, event.reason)] = event
+                self._events[_event_key(event)] = event
 
     def events(self, cluster: str, limit: int, before: datetime | None = None) -> Sequence[Event]:
         """Return a cluster's newest events (before a millisecond), newest first."""
         with self._lock:
-            found = [event for event in self._events.values() if event.cluster == cluster]
+            record = self._clusters.get(cluster)
+            recent = {_event_key(event): event for event in record.recent_events} if record else {}
+            stored = {key: event for key, event in self._events.items() if event.cluster == cluster}
+        found = list((stored | recent).values())
         if before is not None:
             found = [event for event in found if _millisecond(event.at) < _millisecond(before)]
         return sorted(found, key=lambda event: (event.at, event.sequence), reverse=True)[:limit]
@@ -300,6 +307,10 @@ class MemoryState(MemoryClusters, MemoryNotices, MemoryProposals):
         """Return when a head was pushed according to the last delivery that announced it."""
         with self._lock:
             return self._announced.get(head)
+
+
+def _event_key(event: Event) -> tuple[str, str, int, str]:
+    return event.cluster, event.uid, event.sequence, event.reason
 
 
 def _millisecond(moment: datetime) -> int:

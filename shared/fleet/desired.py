@@ -68,6 +68,11 @@ class Desired:
         return self.spec.flux.components.removeprefix("./")
 
     @property
+    def vaults(self) -> tuple[tuple[str, str], ...]:
+        """The vault of each bootstrap secret, by the name of its entry."""
+        return tuple((one.name, one.vault) for one in self.spec.bootstrap_secrets)
+
+    @property
     def problem(self) -> str:
         """What the current rules refuse in the spec, "" for nothing."""
         return ""
@@ -170,6 +175,11 @@ class Stored(Desired):
     def components_path(self) -> str:
         """Where its Flux components are in the repository."""
         return str(self._spec["flux"]["components"]).removeprefix("./")
+
+    @property
+    def vaults(self) -> tuple[tuple[str, str], ...]:
+        """The vault of each bootstrap secret, by the name of its entry."""
+        return tuple((one["name"], one["vault"]) for one in self._spec.get("bootstrapSecrets") or ())
 
     @property
     def _spec(self) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from shared.jobs.conditions import with_condition
-from shared.jobs.failures.errors import FluxUnhealthy, PlatformUnhealthy, Unhealthy
+from shared.jobs.failures.errors import FluxUnhealthy, PlatformUnhealthy, SecretsUnhealthy, Unhealthy
 from shared.jobs.messages import CLOCKS_DIFFER
 from shared.jobs.outcomes import Done, Fail, Outcome
 from shared.jobs.record import READY, ClusterRecord, Condition, of_health
@@ -25,12 +25,19 @@ class HealthCondition(StrEnum):
 
     FLUX = "FluxHealthy"
     PLATFORM = "PlatformHealthy"
+    SECRETS = "SecretsHealthy"
+    """Only a cluster with bootstrap secrets has it."""
 
 
 _ERRORS: dict[HealthCondition, type[Unhealthy]] = {
     HealthCondition.FLUX: FluxUnhealthy,
     HealthCondition.PLATFORM: PlatformUnhealthy,
+    HealthCondition.SECRETS: SecretsUnhealthy,
 }
+
+
+_ALWAYS = frozenset({HealthCondition.FLUX, HealthCondition.PLATFORM})
+"""What a check finds of every cluster."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +81,8 @@ def outcome_of(record: ClusterRecord, now: datetime, patience: timedelta) -> Out
             failure = record.job.step.failure
             same = record.finding == error.kind and failure is not None and failure.message == str(error)
             return None if same else Fail(error)
-    if record.finding and all(one is not None and one.status for one in conditions):
+    known = {one.type for one in conditions if one is not None}
+    if record.finding and known >= _ALWAYS and all(one is None or one.status for one in conditions):
         return Done("Flux and the nodes are healthy again")
     return None
 

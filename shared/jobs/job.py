@@ -45,6 +45,7 @@ class WriteKind(StrEnum):
     UPGRADE_NODE_IMAGE = "upgrade-node-image"
     DISABLE_AUTOSCALER = "disable-autoscaler"
     EVICT_PODS = "evict-pods"
+    START = "start"
     TAG_FOREIGN_GROUP = "tag-foreign-group"
     """A PUT met a resource group that somebody else had just created."""
 

@@ -59,6 +59,22 @@ class Approval(_Wire):
     reason: str = ""
 
 
+class RolloutAct(_Wire):
+    """What a person decided of the rollout of a commit: who, when and why.
+
+    ``subject`` is the stage that is approved, or the cluster that is taken out, "" for any other act. A
+    resume ``lifts`` the pause of that time.
+    """
+
+    commit: str
+    kind: Literal["pause", "resume", "approve", "skip", "abort"]
+    by: str
+    at: datetime
+    subject: str = ""
+    reason: str = ""
+    lifts: datetime | None = None
+
+
 class HeadConfirmation(_Wire):
     """A head that may be a stale read: how often it was read so far, and the commit planned last then."""
 
@@ -115,7 +131,8 @@ class PlanRequest(_Versioned):
 
     A ``report`` with a ``commit`` has the status of that one written again; ``sweep`` compares the clusters
     in Azure with the records; ``propose`` brings the pull requests about drift up to date; ``notify`` sends
-    the routes of notifications what is due.
+    the routes of notifications what is due; ``rollout`` starts the clusters of a rollout that may start now,
+    after ``act`` was carried out.
 
     ``outdated`` marks the plans of pull requests as out of date, because the branch moved to ``commit``;
     ``review`` reads the reviews of the pull request that was merged as ``commit``.
@@ -127,7 +144,9 @@ class PlanRequest(_Versioned):
     according to the event. ``found`` is what looked for a missed head, None for any other request.
     """
 
-    kind: Literal["plan", "report", "review", "pull", "outdated", "sweep", "propose", "notify"] = "plan"
+    kind: Literal["plan", "report", "review", "pull", "outdated", "sweep", "propose", "notify", "rollout"] = (
+        "plan"
+    )
     commit: str = ""
     reason: str = ""
     again: bool = False
@@ -140,6 +159,7 @@ class PlanRequest(_Versioned):
     head: str = ""
     sweep: SweepPart | None = None
     found: Found | None = None
+    act: RolloutAct | None = None
 
     @model_validator(mode="before")
     @classmethod

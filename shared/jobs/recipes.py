@@ -20,6 +20,7 @@ class Step(StrEnum):
     NODE_POOLS = "node-pools"
     MAINTENANCE = "maintenance-windows"
     ACCESS = "access"
+    BOOTSTRAP_SECRETS = "bootstrap-secrets"
     FLUX_COMPONENTS = "flux-components"
     FLUX_SYNC = "flux-sync"
     SYSTEMS = "systems"
@@ -37,6 +38,7 @@ STEPS: dict[Recipe, tuple[Step, ...]] = {
         Step.NODE_POOLS,
         Step.MAINTENANCE,
         Step.ACCESS,
+        Step.BOOTSTRAP_SECRETS,
         Step.FLUX_COMPONENTS,
         Step.FLUX_SYNC,
         Step.SYSTEMS,
@@ -56,6 +58,7 @@ CONDITIONS: dict[Step, str] = {
     Step.NODE_POOLS: "NodePoolsReady",
     Step.MAINTENANCE: "MaintenanceWindowsSet",
     Step.ACCESS: "AccessReady",
+    Step.BOOTSTRAP_SECRETS: "SecretsApplied",
     Step.FLUX_COMPONENTS: "FluxInstalled",
     Step.FLUX_SYNC: "FluxSynced",
     Step.SYSTEMS: "SystemsApplied",
@@ -66,7 +69,16 @@ CONDITIONS: dict[Step, str] = {
     Step.FINALIZE: "Finalized",
 }
 
-IN_THE_CLUSTER = frozenset({Step.ACCESS, Step.FLUX_COMPONENTS, Step.FLUX_SYNC, Step.SYSTEMS, Step.VERIFY})
+IN_THE_CLUSTER = frozenset(
+    {
+        Step.ACCESS,
+        Step.BOOTSTRAP_SECRETS,
+        Step.FLUX_COMPONENTS,
+        Step.FLUX_SYNC,
+        Step.SYSTEMS,
+        Step.VERIFY,
+    }
+)
 """The steps that work through the Kubernetes API of the cluster."""
 
 DEADLINES: dict[Step, float] = {

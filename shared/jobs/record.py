@@ -1,4 +1,4 @@
-"""A cluster's record: everything that Roadstead stores of a cluster but its events, and its stored form.
+"""A cluster's record: all that Roadstead stores of a cluster but its older events, and its stored form.
 
 ``generation`` grows with every accepted spec; ``observed_generation`` is the last that was verified Ready.
 ``job.sequence`` grows with every saved outcome, so (uid, generation, sequence) identifies one moment of one
@@ -23,8 +23,10 @@ from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.kubernetes.inside import Inside
 from shared.jobs import stored_forms
 from shared.jobs.drift import Correction, Drift, Verified
+from shared.jobs.event import Event
 from shared.jobs.failures.errors import (
     ClusterMissing,
+    ClusterStopped,
     DeadLettered,
     NoLongerReady,
     Retryable,
@@ -124,7 +126,11 @@ class ClusterRecord:
     ``recreating``: somebody asked that the missing cluster is created again; until it is verified. ``facts``
     are what manifests on the cluster can use as variables, None before a step has read them.
 
+    ``rollout`` is the commit whose plan gave it its generation in a fleet with rollouts, "" in any other.
+
     ``has_rival``: another installation managed the cluster too, or had marked it, when it was read last.
+
+    ``recent_events`` are those that are stored with the record alone; see ``shared.pipeline.history``.
     """
 
     name: str
@@ -161,6 +167,8 @@ class ClusterRecord:
     recreating: bool = False
     facts: Mapping[str, str] | None = None
     has_rival: bool = False
+    rollout: str = ""
+    recent_events: tuple[Event, ...] = ()
     etag: str = field(default="", compare=False)
 
     @property
@@ -231,6 +239,20 @@ class ClusterRecord:
         """
         missing = self.finding == ClusterMissing.__name__ and self.job.earlier is None
         return missing and self._policy_recreates
+
+    @property
+    def started_again(self) -> bool:
+        """Whether a sweep found that the cluster is stopped, and its policy has it started again.
+
+        Where the job had failed before, that is left to an operator.
+        """
+        return self.finding == ClusterStopped.__name__ and self.job.earlier is None and self.may_start
+
+    @property
+    def may_start(self) -> bool:
+        """Whether its job starts the cluster where somebody stopped it."""
+        policy = None if self.desired.problem else self.desired.spec.drift
+        return policy is not None and policy.stopped_cluster == "start"
 
     @property
     def may_create(self) -> bool:

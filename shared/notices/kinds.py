@@ -32,6 +32,8 @@ class Kind(StrEnum):
     INVALID = "invalid"
     PLAN = "plan"
     CREDENTIAL = "credential"
+    EXPIRING = "expiring"
+    TOKEN = "token"  # noqa: S105 - the name of a kind
     SWEEP = "sweep"
     ORPHAN = "orphan"
     DEAD_LETTER = "dead-letter"
@@ -99,6 +101,16 @@ KINDS: Mapping[Kind, About] = {
         Severity.CRITICAL,
         *("credential", "credentials", "refused", "accepted again"),
         "GitHub refuses the credential of the app: it has expired or was revoked.",
+    ),
+    Kind.EXPIRING: About(
+        Severity.WARNING,
+        *(_C, _CS, "with a certificate that ends soon", "whose certificates last again"),
+        "A certificate of a cluster's API server, or of its authority, ends within 30 days or has ended.",
+    ),
+    Kind.TOKEN: About(
+        Severity.WARNING,
+        *("token", "tokens", "that will end soon", "replaced"),
+        "The token for GitHub ends within 30 days.",
     ),
     Kind.SWEEP: About(
         Severity.WARNING,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from shared.fleet.drift.yaml_diff import Sides, yaml_diff
+from shared.fleet.kubernetes.api_server import Certificate, ending
 from shared.jobs.acts import by_whom
 from shared.jobs.at_rest import found_of
 from shared.jobs.drift import DriftedField, is_news
@@ -22,7 +23,7 @@ DIFF_LIMIT = 800
 """Characters of a diff; `roadstead drift` has the whole one."""
 NAMED = 20
 """How many clusters a fact of the fleet names."""
-_CLUSTER, _DRIFT = "cluster:", "drift:"
+_CLUSTER, _DRIFT, _CERTIFICATE = "cluster:", "drift:", "certificate:"
 SEE_DRIFT = (
     "`roadstead drift` shows each field; `roadstead replay` writes git's values, a commit keeps Azure's."
 )
@@ -77,7 +78,7 @@ class Notice:
     @property
     def of_cluster(self) -> bool:
         """Whether it is about one cluster; its environment and labels are known only then."""
-        return self.key.startswith((_CLUSTER, _DRIFT))
+        return self.key.startswith((_CLUSTER, _DRIFT, _CERTIFICATE))
 
     @property
     def group(self) -> tuple[str, str, str]:
@@ -136,6 +137,41 @@ def drift_between(before: ClusterRecord, after: ClusterRecord) -> Notice | None:
         action=APPROVE if after.drift.to_approve else SEE_DRIFT,
         diff="\n".join(filter(None, (_shortened(diff, DIFF_LIMIT - len(below)), below))),
     )
+
+
+def certificate_between(before: ClusterRecord, after: ClusterRecord) -> Notice | None:
+    """Return the fact that a certificate of a cluster ends soon, or no longer does; None for no change.
+
+    A check sees the certificates, and nothing is known of those of a cluster that is missing.
+    """
+    soon, was = ending_of(after), ending_of(before)
+    first, earlier = next(iter(soon), None), next(iter(was), None)
+    if first is None:
+        return _end_of_certificate(earlier[0], after) if earlier else None
+    if earlier and earlier[0] == first[0]:
+        return None
+    return replace(_of_certificate(first[0], after), detail=first[1][:DETAIL_LIMIT])
+
+
+def ending_of(record: ClusterRecord) -> Sequence[tuple[Certificate, str]]:
+    """Return the certificates that ended soon when the last check saw them, the soonest first."""
+    return tuple(ending(record.inside.certificates, record.inside.at)) if record.inside else ()
+
+
+def _of_certificate(certificate: Certificate, record: ClusterRecord) -> Notice:
+    moment = f"{record.uid}:{certificate.of}:{int(certificate.ends.timestamp())}"
+    at = record.inside.at if record.inside else record.updated
+    return replace(
+        _fact(Kind.EXPIRING, record),
+        id=f"{Kind.EXPIRING}:{record.name}:{moment}",
+        key=f"{_CERTIFICATE}{record.name}",
+        at=at,
+    )
+
+
+def _end_of_certificate(certificate: Certificate, record: ClusterRecord) -> Notice:
+    over = _of_certificate(certificate, record)
+    return replace(over, id=f"{over.id}:{int(over.at.timestamp())}", over=True)
 
 
 def _place(field: DriftedField) -> str:

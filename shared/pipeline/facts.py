@@ -6,7 +6,15 @@ from dataclasses import replace
 
 from shared.jobs.record import ClusterRecord
 from shared.notices.kinds import Kind
-from shared.notices.notice import DETAIL_LIMIT, Notice, approved, deleted, drift_between, notice_between
+from shared.notices.notice import (
+    DETAIL_LIMIT,
+    Notice,
+    approved,
+    certificate_between,
+    deleted,
+    drift_between,
+    notice_between,
+)
 from shared.ports import DeadLetter, PlanRecord, Ports
 
 LETTERS = "`roadstead dead-letters` shows them, and dismisses what was handled."
@@ -14,7 +22,8 @@ LETTERS = "`roadstead dead-letters` shows them, and dismisses what was handled."
 
 def store_fact(before: ClusterRecord, after: ClusterRecord, ports: Ports) -> None:
     """Store what the change of a record is to whoever is notified; most changes are nothing."""
-    for notice in (notice_between(before, after, retries=ports.config.retries), drift_between(before, after)):
+    facts = [notice_between(before, after, retries=ports.config.retries), drift_between(before, after)]
+    for notice in (*facts, certificate_between(before, after)):
         if notice is not None:
             ports.state.add_notice(notice)
 
@@ -45,7 +54,8 @@ def store_dead_letter(letter: DeadLetter, ports: Ports) -> None:
 
 def store_deletion(record: ClusterRecord, ports: Ports) -> None:
     """Store that a cluster no longer exists, as git asked."""
-    drift = drift_between(record, replace(record, drift=None, updated=ports.clock()))
-    if drift is not None:
-        ports.state.add_notice(drift)
+    last = replace(record, drift=None, inside=None, updated=ports.clock())
+    for over in (drift_between(record, last), certificate_between(record, last)):
+        if over is not None:
+            ports.state.add_notice(over)
     ports.state.add_notice(deleted(record, ports.clock()))

@@ -10,7 +10,7 @@ from shared.ports import Ports
 
 log = logging.getLogger(__name__)
 
-ENDS: Mapping[str, str] = {"sweep": "sweep-end", "check": "check-end"}
+ENDS: Mapping[str, str] = {"sweep": "sweep-end", "check": "check-end", "plan_missed_head": "plan-end"}
 """The timers that only ask for work, and the names under which its last end is stored."""
 
 

@@ -55,6 +55,7 @@ from shared.ports.state import (
 )
 from shared.ports.state.clusters import GroupMember
 from shared.ports.telemetry import NoTelemetry, Telemetry
+from shared.ports.vault import Vaults, VaultSecret
 
 __all__ = [
     "Annotation",
@@ -95,6 +96,8 @@ __all__ = [
     "Telemetry",
     "Together",
     "TreeEntry",
+    "VaultSecret",
+    "Vaults",
 ]
 
 Clock = Callable[[], datetime]
@@ -127,6 +130,8 @@ class FleetConfig:
     """The server of the repository, as Flux reads it: a name, with its port unless that is 443."""
     git_credentials: GitCredentials | None = None
     """What Flux needs to read the repository; None for a public one."""
+    vaults: frozenset[str] | None = None
+    """The vaults that manifests may name, in lower case; None where nobody says, as without an app."""
     plan_work: int = PLAN_WORK
     """How many units of work a plan may take; a pull request half of it, and one from a fork a twentieth."""
     pull_seconds: float = 120
@@ -178,6 +183,7 @@ class Ports:
     pulls: PullRequests
     azure: Azure
     kubernetes: Kubernetes
+    vaults: Vaults
     channels: Channels
     issues: Issues
     proposing: Proposing

@@ -13,8 +13,9 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from shared.jobs.failures.errors import ReconcileError
-from shared.masking import Mask
+from shared.masking import Mask, Masker
 from shared.ports import Ports
+from shared.ports.vault import Vaults, VaultSecret
 
 NAMES = frozenset(
     {
@@ -22,7 +23,7 @@ NAMES = frozenset(
         *("recipe", "kind", "owner", "life", "installation", "installations", "overruled", "predecessors"),
         *("planning", "in_flight", "contested", "awaiting_deletion", "approve_again", "branch", "queue"),
         *("state", "context", "target", "target_url", "details_url", "conclusion", "path", "level"),
-        *("action", "by_id", "subscription", "resource", "ca", "unmanaged", "undecided"),
+        *("action", "by_id", "subscription", "subscriptions", "resource", "ca", "unmanaged", "undecided"),
         *("key", "subject", "names", "environment", "location", "labels"),
         *("values", "commits", "declined", "parents"),
     }
@@ -42,8 +43,23 @@ def masked(ports: Ports, mask: Mask) -> Ports:
         name: _Masked(getattr(ports, name), mask, texts=name in _PUBLISHING)
         for name in (*_PUBLISHING, *_OTHERS)
     }
+    wrapped["vaults"] = _Vaults(ports.vaults, mask)
     wrapped["probes"] = {name: _Masked(probe, mask, texts=False) for name, probe in ports.probes.items()}
     return replace(ports, **wrapped)
+
+
+class _Vaults:
+    """The vaults: what they give out is masked from then on, before anything else can see it."""
+
+    def __init__(self, inner: Vaults, mask: Mask) -> None:
+        self._inner, self._mask = _Masked(inner, mask, texts=False), mask
+
+    def secret(self, vault: str, name: str) -> VaultSecret:
+        """Return the newest version of a secret."""
+        found: VaultSecret = self._inner.secret(vault, name)
+        if isinstance(self._mask, Masker):
+            self._mask.learn(found.value)
+        return found
 
 
 class _Masked:

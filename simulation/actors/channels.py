@@ -131,11 +131,9 @@ def _check(cloud: MemoryCloud, stored: Stored, sent: _Sent, heads: Mapping[str, 
     """
     fleet = cloud.ports.config.fleet
     messages: dict[str, set[str]] = {}
-    order: dict[str, int] = {}
     for message in sent:
         for fact in message.facts:
             messages.setdefault(fact, set()).add(message.id)
-            order.setdefault(fact, len(order))
     times_stored = Counter(notice.id for notice in stored.facts)  # again after a crash
     for fact, ids in messages.items():
         kind, _, commit = fact.removesuffix(":over").partition(":")
@@ -150,27 +148,38 @@ def _check(cloud: MemoryCloud, stored: Stored, sent: _Sent, heads: Mapping[str, 
     for begins, ends in zip(times, times[MOST:], strict=False):
         if ends - begins < PERIOD:
             raise RuleViolated("many messages", f"{fleet}: {MOST + 1} from {begins} to {ends}")
-    facts = (fact for message in sent for group in message.groups for fact in group.facts)
     remembered = cloud.state.announced()
     is_open = {remembered.facts[identifier].key for identifier in remembered.open.values()}
-    for notice in _shown(facts, order):
+    for notice in _shown(sent):
         if notice.key not in is_open:
             raise RuleViolated("missing end", f"{fleet}: {notice.id} is over, and no message says so")
     _holds(cloud, is_open, pruned=bool(stored.pruned))
 
 
-def _shown(facts: Iterable[Notice], order: Mapping[str, int]) -> Iterable[Notice]:
-    """Return the problems that a reader of the route takes for open."""
+def _shown(sent: Iterable[Outgoing]) -> Iterable[Notice]:
+    """Return the problems that a reader of the route takes for open.
+
+    The end of a problem ends what was shown since it began. A problem begins again where a message
+    names it again, as it does when a writer that was frozen stores it again; that may be the message with its
+    end.
+    """
     shown: dict[tuple[str, tuple[str, str, str]], Notice] = {}
-    for fact in facts:
-        place = (fact.key, fact.group)
-        if fact.lasting:
-            shown[place] = fact
-        elif fact.over and place in shown:
-            began = order.get(fact.id.removesuffix(":over"), -1)
-            if began >= order[shown[place].id]:
+    began: dict[str, int] = {}
+    for number, message in enumerate(sent):
+        began |= dict.fromkeys(message.facts, number)
+        facts = (fact for group in message.groups for fact in group.facts)
+        for fact in sorted(facts, key=lambda fact: fact.at):
+            place = (fact.key, fact.group)
+            if fact.lasting:
+                shown[place] = fact
+            elif fact.over and place in shown and _began(fact, began) >= began[shown[place].id]:
                 del shown[place]
     return shown.values()
+
+
+def _began(end: Notice, began: Mapping[str, int]) -> int:
+    """Return the number of the last message that named the beginning of what is over, -1 for none."""
+    return began.get(end.id.removesuffix(":over"), -1)
 
 
 def _of_plan_holds(cloud: MemoryCloud, is_open: set[str]) -> None:

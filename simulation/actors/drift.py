@@ -36,6 +36,9 @@ BY_HAND = "by-hand"
 THE_CLUSTER = "the cluster"
 DELETIONS = 0.2
 """Of so many clusters, by their generations, the whole cluster is deleted again and again."""
+BESIDE_EXEMPT = 0.5
+"""Of so many of the others with an exemption, what is exempt is changed together with what is corrected."""
+TAG = "p"
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,7 @@ class Drift(ByHand):
 
     def check(self) -> None:
         """Change clusters by hand several times; a sweep finds each change, and does what the policy says."""
+        self._proposals.tag(EXEMPT, TAG)
         for _ in range(ROUNDS):
             changes = [
                 change
@@ -144,7 +148,7 @@ class Drift(ByHand):
             fields.append(THE_CLUSTER)
         generation, again = self._again.get(cluster, (0, ()))
         if generation != record.generation or not {*again} <= {*fields}:
-            again = self._some(fields)
+            again = self._some(record.name, fields)
             self._again[cluster] = record.generation, again
         changes: list[Change] = []
         for field in again:
@@ -152,10 +156,12 @@ class Drift(ByHand):
                 changes.append(self._changed(cloud, cluster, record, field))
         return changes
 
-    def _some(self, fields: list[str]) -> tuple[str, ...]:
+    def _some(self, name: str, fields: list[str]) -> tuple[str, ...]:
         """Return one or two fields that are changed from now on, or the cluster as a whole."""
         if fields[-1] == THE_CLUSTER and self._chance.random() < DELETIONS:
             return (THE_CLUSTER,)
+        if name in EXEMPT and "tags.cost" in fields and self._chance.random() < BESIDE_EXEMPT:
+            return ("tags.cost", "count")
         some = self._chance.sample(
             [each for each in fields if each != THE_CLUSTER], self._chance.randint(1, 2)
         )

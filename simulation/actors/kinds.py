@@ -13,6 +13,7 @@ SWEEPS = "sweeps"
 CHECKS = "checks"
 LOST_WEBHOOKS = "lost-webhooks"
 CHANNELS = "channels"
+ROLLOUTS = "rollouts"
 SYSTEMS = "systems"
 
 RARE: Mapping[str, float] = {
@@ -24,6 +25,7 @@ RARE: Mapping[str, float] = {
     CHECKS: 0.08,
     LOST_WEBHOOKS: 0.08,
     CHANNELS: 0.08,
+    ROLLOUTS: 0.15,
     SYSTEMS: 0.08,
 }
 

@@ -7,7 +7,7 @@ fleet which operators could have pushed.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -56,6 +56,17 @@ class Proposals:
         self._pushed: set[tuple[MemoryCloud, str]] = set()
         self.acts = 0
 
+    def tag(self, names: Collection[str], value: str) -> None:
+        """Let operators give the clusters of some names a tag in git, where they have none, and wait."""
+        for cloud, operators in self._operators.items():
+            now = operators.now
+            some = [each for each in now.clusters.values() if each.name in names and not each.tag]
+            if some and cloud in self._loop.clouds:
+                for each in some:
+                    now = now.with_cluster(replace(each, tag=value))
+                operators.push(now)
+                self._sweep()
+
     def check(self, seen: Sequence[Seen]) -> None:
         """Check, after a sweep, which pull requests are open, and what those propose that have to be."""
         for cloud in self._loop.clouds:
@@ -95,9 +106,10 @@ class Proposals:
             raise RuleViolated(RULE, f"pull request {pulls[0].number} {what}")
 
     def act(self) -> set[tuple[MemoryCloud, str]]:
-        """Let people merge, close, or push to some pull requests; return the clusters of which git follows.
+        """Let people merge, close, or push to some pull requests; return the clusters that follow git there.
 
-        A merge writes nothing to Azure, and nothing differs after it.
+        A merge writes nothing to Azure, and nothing differs after it. A cluster whose manifest is invalid
+        stays at its last valid spec, which a merge does not change.
         """
         opened = [(cloud, *each) for cloud in self._loop.clouds for each in self._open(cloud)]
         merged = [(cloud, name, pull) for cloud, name, pull in opened if self._acted(cloud, name, pull)]
@@ -111,7 +123,7 @@ class Proposals:
                 raise RuleViolated(RULE, f"the merge of pull request {pull.number} writes to {name}")
             self._is_over(cloud, name, pull)
         self.check(())
-        return {(cloud, name) for cloud, name, _ in merged}
+        return {(cloud, name) for cloud, name, _ in merged if _is_carried_out(self._operators[cloud], name)}
 
     def _acted(self, cloud: MemoryCloud, name: str, pull: PullRecord) -> bool:
         """Act on a pull request, or not; return whether it was merged."""

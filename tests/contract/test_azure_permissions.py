@@ -34,7 +34,6 @@ from tests.support.deployed_rights import (
     receiver,
     senders,
 )
-from tests.support.drift_proposals import PROPOSE
 from tests.support.function_calls import ADMIN, call, functions
 from tests.support.one_cluster import ONE, WINDOW, files, pool
 from tests.support.pipeline_runs import phases, push
@@ -49,6 +48,7 @@ CHANGES = frozenset(
     {
         *(f"{GROUPS}/{verb}" for verb in ("write", "delete")),
         *(f"{CONTAINERS}/{verb}" for verb in ("write", "delete", "listClusterUserCredential/action")),
+        f"{CONTAINERS}/start/action",
         *(f"{CONTAINERS}/agentPools/{verb}" for verb in ("write", "delete")),
         f"{CONTAINERS}/agentPools/upgradeNodeImageVersion/action",
         *(f"{CONTAINERS}/maintenanceConfigurations/{verb}" for verb in ("write", "delete")),
@@ -56,6 +56,7 @@ CHANGES = frozenset(
 )
 """The changes that an operation may make, by the names of the pages for Containers and for Management."""
 
+POLICY = "  drift: {action: propose, stoppedCluster: start}\n"
 NETWORK = "Microsoft.Network"
 LINKED: Mapping[str, tuple[str, ...]] = {
     "a public address": (f"{NETWORK}/publicIPAddresses/join/action",),
@@ -181,7 +182,7 @@ def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
     cloud = CloudWithRights()
     push(cloud, files(pool() + WINDOW + '  kubernetesVersion: "1.35"\n'))
     cloud.run()
-    newer = pool("Standard_D8s_v5") + WINDOW + '  kubernetesVersion: "1.36"\n' + PROPOSE
+    newer = pool("Standard_D8s_v5") + WINDOW + '  kubernetesVersion: "1.36"\n' + POLICY
     push(cloud, files(newer))
     cloud.run()
     cloud.azure.interventions.set_node_image(ONE, "system", "AKSUbuntu-2204gen2containerd-202510.19.1")
@@ -194,6 +195,9 @@ def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
         sweep(cloud)
     cloud.azure.patch_cluster(ONE, {"tags": _without(cloud.azure.get_cluster(ONE)["tags"], "own")})
     sweep(cloud)
+    cloud.azure.interventions.stop(ONE)
+    sweep(cloud)
+    assert phases(cloud) == {"one": Phase.READY}
     _contest(cloud, newer)
     Repo(cloud).propose(files(pool()))
     if until_deleted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from shared.ports.azure import (
     PutGroup,
     PutMaintenance,
     PutPool,
+    StartCluster,
     UpgradeNodeImage,
     Written,
 )
@@ -147,6 +149,21 @@ def test_a_pool_may_be_three_minors_behind_its_control_plane_and_no_more(azure: 
     assert azure.seen()["properties"]["currentKubernetesVersion"] == "1.37.1"
     with pytest.raises(InvalidManifest, match="behind"):
         azure.call(PutPool(CLUSTER, "old", pool(orchestratorVersion="1.33.13"), etag=None))
+
+
+def test_a_stopped_cluster_is_started_with_its_pools(azure: Azure) -> None:
+    azure.with_cluster()
+    azure.world.interventions.stop(CLUSTER)
+    assert azure.seen()["properties"]["powerState"] == {"code": "Stopped"}
+    assert azure.call(StartCluster(CLUSTER)).request_id
+    assert azure.state() == "Starting"
+    with pytest.raises(Conflict) as busy:
+        azure.call(StartCluster(CLUSTER))
+    assert busy.value.code == "OperationNotAllowed"
+    azure.clock.advance(2)
+    assert (azure.state(), azure.seen()["properties"]["powerState"]) == ("Succeeded", {"code": "Running"})
+    with pytest.raises(Dependency):
+        azure.call(StartCluster(replace(CLUSTER, name="nothing")))
 
 
 def test_a_pool_gets_the_newest_node_image_and_nothing_happens_when_it_has_it(azure: Azure) -> None:

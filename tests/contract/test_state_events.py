@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from shared.jobs.acts import Act
 from shared.ports import DeadLetter, State
-from tests.support.cluster_records import NOW, event, later
+from tests.support.cluster_records import NOW, event, later, record
 
 
 def test_an_event_that_is_saved_twice_in_one_call_is_there_once(state: State) -> None:
@@ -97,3 +97,11 @@ def test_a_delivery_remembers_when_the_head_that_it_announced_was_pushed(state: 
     assert state.announced_at("d" * 40) is None
     assert state.prune_deliveries(later(7)) == 3
     assert state.announced_at(head) is None
+
+
+def test_events_that_a_record_has_are_found_with_those_in_the_table_each_once(state: State) -> None:
+    state.append([event(1), event(2)])
+    state.save(replace(record(), etag="", recent_events=(event(2), event(3))))
+    assert list(state.events("one", 5)) == [event(3), event(2), event(1)]
+    assert list(state.events("one", 2)) == [event(3), event(2)]
+    assert list(state.events("one", 5, before=later(3))) == [event(2), event(1)]

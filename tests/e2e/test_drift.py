@@ -1,4 +1,8 @@
-"""What people change in clusters by hand, over the wire: found, shown, and treated as the policy says."""
+"""What people change in clusters by hand, over the wire: found, shown, and treated as the policy says.
+
+A pool is scaled, a tag is changed and another one added, and a pool is deleted: the conditions and the status
+of the commit are true before, while a correction runs, and after it.
+"""
 
 from __future__ import annotations
 
@@ -11,26 +15,31 @@ from localcloud.runtime.options import Options
 from localcloud.runtime.parts.part import shown_notifications
 from tests.support import fleet_files
 from tests.support.arm_client import arm, path
-from tests.support.drift_on_the_wire import ARM_SECONDS, changed, drifted, in_sync
+from tests.support.drift_on_the_wire import ARM_SECONDS, changed, deleted, drifted, settle, without_own
 from tests.support.fleet_operator import Operator
 from tests.support.local_cloud_start import Start
 from tests.support.notices import notifying
 from tests.support.roadstead_command import roadstead, write
+from tests.support.truth_on_the_wire import DRIFTED, HEALTHY, UPDATING, exists, hold, release, wait_for
 
-QUICK = Options(create_seconds=1, lock_seconds=5, extra={"POLL_SECONDS": "0.5"})
-POOL = "    - {name: apps, vmSize: Standard_D4s_v5, count: 1}\n  tags: {cost: a}\n"
-EXEMPTION = "{name: costs, fields: [tags.cost], action: ignore, owner: a, reason: b, expires: 2999-12-31}"
+AT_ONCE = Options(create_seconds=1, lock_seconds=5, extra={"POLL_SECONDS": "0.5", "UNHEALTHY_MINUTES": "0"})
+POOLS = "".join(f"    - {{name: {name}, vmSize: Standard_D4s_v5, count: 1}}\n" for name in ("apps", "spare"))
+EXEMPT = 'fields: [tags, "nodePools[*]"], action: ignore, owner: a, reason: b, expires: 2999-12-31'
 POLICIES = {
     "reported": "",
     "corrected": "  drift: {action: correct}\n",
-    "ignored": f"  drift: {{action: correct, rules: [{EXEMPTION}]}}\n",
+    "ignored": f"  drift: {{action: correct, rules: [{{name: by-hand, {EXEMPT}}}]}}\n",
 }
+CHANGED = {"nodePools[apps].count": ("1", "3"), "tags.cost": ('"a"', '"b"')}
+ADDED = {"tags.own": ("", '"x"')}
 
 
 def fleet() -> dict[str, bytes]:
     """Return a fleet with a cluster for each policy, whose drift is sent to Teams."""
     clusters = {
-        f"clusters/{name}/cluster.yaml": fleet_files.cluster(name, extra=POOL + policy)
+        f"clusters/{name}/cluster.yaml": fleet_files.cluster(
+            name, extra=f"{POOLS}  tags: {{cost: a}}\n{policy}"
+        )
         for name, policy in POLICIES.items()
     }
     route = "{name: drift, type: teams, address: TEAMS_WEBHOOK_URL, events: [drift]}"
@@ -43,63 +52,70 @@ def notified(operator: Operator) -> str:
     return shown.read_text() if shown.is_file() else ""
 
 
-def apps(azure: httpx.Client, name: str) -> int | None:
-    """Return the count of a pool, None where there is no such pool."""
-    answer = azure.get(path(name, "/agentPools/apps"))
-    return None if answer.status_code == 404 else int(answer.json()["properties"]["count"])
+def as_changed(operator: Operator, name: str) -> bool:
+    """Return whether the API shows every change, also that a whole pool is missing."""
+    found = drifted(operator, name)
+    git, live = found.pop("nodePools[spare]", ("", "a pool"))
+    return found == CHANGED | ADDED and "Standard_D4s_v5" in git and live == ""
+
+
+def in_azure(azure: httpx.Client, name: str) -> tuple[int, str, bool]:
+    """Return the count of the scaled pool, the changed tag, and whether the deleted pool exists."""
+    count = azure.get(path(name, "/agentPools/apps")).json()["properties"]["count"]
+    return count, azure.get(path(name)).json()["tags"]["cost"], exists(azure, path(name, "/agentPools/spare"))
+
+
+def run(operator: Operator, *arguments: str, cwd: Path | None = None) -> str:
+    key = operator.cloud.settings["API_KEY_ADMIN"]
+    url = operator.cloud.urls.functions
+    done = roadstead(*arguments, cwd=cwd, ROADSTEAD_URL=url, ROADSTEAD_KEY=key)
+    return done.stdout or done.stderr
 
 
 def test_drift_is_found_by_the_next_refresh_and_reported_corrected_or_ignored(
     start: Start, tmp_path: Path
 ) -> None:
-    operator = start(QUICK)
+    operator = start(AT_ONCE)
     commit = operator.push(fleet())
     operator.wait_for_status(commit, "success")
-    assert [in_sync(operator, name) for name in POLICIES] == ["True"] * 3
+    wait_for(operator, dict.fromkeys(POLICIES, HEALTHY), "all are healthy before", refresh=True)
+    assert operator.status(commit).startswith("success")
     with arm(operator) as azure:
-        for name in POLICIES:
-            changed(operator, azure, name)
-        operator.api.refresh([*POLICIES])
-        scaled, cost = {"nodePools[apps].count": ("1", "3")}, {"tags.cost": ('"a"', '"b"')}
-        own = {"tags.own": ("", '"x"')}
-        operator.wait(lambda: drifted(operator, "reported") == scaled | cost | own, "drift is reported")
+        changed(operator, azure, *POLICIES)
+        deleted(operator, azure, *POLICIES)
+        hold(operator, "^PUT .*/managedClusters/corrected")
+        during = {"reported": DRIFTED, "corrected": UPDATING, "ignored": HEALTHY}
+        wait_for(operator, during, "drift is reported, and a correction begins", refresh=True)
+        assert as_changed(operator, "reported")
+        assert as_changed(operator, "corrected"), "what a job corrects is shown until it is"
+        assert drifted(operator, "ignored") == {}
         (found,) = operator.api.drift("reported")["clusters"]
         assert {field["changedBy"] for field in found["fields"]} == {FUNCTION_APP.id}
         assert all(field["changedAt"] for field in found["fields"])
-        assert in_sync(operator, "reported") == "False"
+        assert "reported: differs from git in 4 fields since " in operator.wait_for_status(commit, "failure")
         operator.wait(lambda: "with drift in eastus" in notified(operator), "Teams is notified of drift")
         assert "--- reported in git\n+++ reported in Azure\n" in notified(operator)
-        assert "-    count: 1\n+    count: 3" in notified(operator)
-        operator.wait(lambda: apps(azure, "corrected") == 1, "the pool is scaled back", every=ARM_SECONDS)
-        operator.wait(
-            lambda: apps(azure, "ignored") == 1,
-            "the pool next to an exempt tag is scaled back",
-            every=ARM_SECONDS,
-        )
-        operator.wait(lambda: set(operator.phases().values()) == {"Ready"}, "all are Ready again")
-        tags = {name: azure.get(path(name)).json()["tags"]["cost"] for name in POLICIES}
-        assert tags == {"reported": "b", "corrected": "a", "ignored": "b"}
-        assert apps(azure, "reported") == 3
-        shown = roadstead(
-            "drift",
-            "reported",
-            ROADSTEAD_URL=operator.cloud.urls.functions,
-            ROADSTEAD_KEY=operator.cloud.settings["API_KEY_ADMIN"],
-        )
-        assert "-    count: 1\n+    count: 3" in shown.stdout, shown.stderr
-        assert "; set in clusters/reported/cluster.yaml:" in shown.stdout
-        live = roadstead(
-            *("plan", "--live", "--cluster", "reported"),
-            cwd=write(tmp_path, fleet()),
-            ROADSTEAD_URL=operator.cloud.urls.functions,
-            ROADSTEAD_KEY=operator.cloud.settings["API_KEY_ADMIN"],
-        )
-        assert "-    count: 1\n+    count: 3" in live.stdout, live.stderr
-        azure.delete(path("corrected", "/agentPools/apps")).raise_for_status()
-        operator.wait(lambda: apps(azure, "corrected") is None, "the pool is deleted", every=ARM_SECONDS)
-        operator.api.refresh(["corrected"])
-        operator.wait(lambda: apps(azure, "corrected") == 1, "the pool is created again", every=ARM_SECONDS)
+        assert "-    cost: a\n+    cost: b" in notified(operator)
+        shown = run(operator, "drift", "reported")
+        assert {"+    count: 3", "+    own: x", "-  - name: spare"} <= {*shown.splitlines()}
+        assert "; set in clusters/reported/cluster.yaml:" in shown
+        live = run(operator, "plan", "--live", "--cluster", "reported", cwd=write(tmp_path, fleet()))
+        assert {"+    count: 3", "-  - name: spare"} <= {*live.splitlines()}
+
+        release(operator)
+        after = {"reported": DRIFTED, "corrected": DRIFTED, "ignored": HEALTHY}
+        wait_for(operator, after, "the correction has ended")
+        assert drifted(operator, "corrected") == ADDED, "a tag that git does not name is removed by nobody"
+        by_hand, by_git = (3, "b", False), (1, "a", True)
+        assert in_azure(azure, "corrected") == by_git
+        assert [in_azure(azure, name) for name in ("reported", "ignored")] == [by_hand] * 2
+        assert operator.status(commit).startswith("failure")
+
         operator.api.replay("reported")
-        operator.wait(lambda: drifted(operator, "reported") == own, "the values of git are written")
-        assert apps(azure, "reported") == 1
-        operator.wait(lambda: operator.status(commit).startswith("success"), "the commit is a success again")
+        operator.wait(lambda: in_azure(azure, "reported") == by_git, "git is written", every=ARM_SECONDS)
+        operator.wait(lambda: operator.phases()["reported"] == "Ready", "it is Ready again")
+        for name in ("reported", "corrected"):
+            settle(operator, azure, name)
+        without_own(operator, azure, "reported", "corrected")
+    wait_for(operator, dict.fromkeys(POLICIES, HEALTHY), "all are healthy after", refresh=True)
+    operator.wait_for_status(commit, "success")

@@ -10,10 +10,11 @@ import httpx
 from localcloud.runtime.options import Options
 from tests.support import fleet_files
 from tests.support.arm_client import arm, path
-from tests.support.drift_on_the_wire import ARM_SECONDS, changed, drifted, in_sync
+from tests.support.drift_on_the_wire import ARM_SECONDS, changed, drifted
 from tests.support.fleet_operator import Operator
 from tests.support.local_cloud_start import Start
 from tests.support.roadstead_command import roadstead
+from tests.support.truth_on_the_wire import truths
 
 QUICK = Options(create_seconds=1, lock_seconds=5, extra={"POLL_SECONDS": "0.5"})
 MANIFEST = fleet_files.cluster(
@@ -71,7 +72,7 @@ def test_drift_is_proposed_planned_and_merged_without_a_write_to_azure(start: St
     merged = operator.github.put(f"{operator.repository}/pulls/{pull['number']}/merge", json={})
     assert merged.status_code == 200, merged.text
     operator.wait_for_status(merged.json()["sha"], "success")
-    operator.wait(lambda: in_sync(operator, "one") == "True", "the cluster is in sync")
+    operator.wait(lambda: truths(operator)["one"].InSync == "True", "the cluster is in sync")
     assert (drifted(operator, "one"), operator.accepted()) == ({}, before)
     operator.api.refresh([])
     gone = f"{operator.repository}/git/ref/heads/{BRANCH}"

@@ -1,79 +1,135 @@
-"""What people do to clusters by hand, over the wire: the fleet and its commit say what is so."""
+"""Clusters that people delete, stop and add by hand, over the wire: found, shown, and as the policy says.
+
+The conditions and the status of the commit are true before, while a job brings a cluster back, and after it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import httpx
 
 from localcloud.runtime.options import Options
 from tests.support import fleet_files
 from tests.support.arm_client import arm, path
 from tests.support.azure_ports import body
+from tests.support.drift_on_the_wire import ARM_SECONDS
 from tests.support.fleet_operator import Operator
 from tests.support.local_cloud_start import Start
+from tests.support.roadstead_command import roadstead
+from tests.support.truth_on_the_wire import HEALTHY, LOST, REPAIRED, exists, hold, release, wait_for
 
 QUICK = Options(create_seconds=1, lock_seconds=5, extra={"POLL_SECONDS": "0.5"})
+POLICIES = {
+    "deleted": "",
+    "created": "  drift: {missingCluster: recreate}\n",
+    "stopped": "",
+    "started": "  drift: {stoppedCluster: start}\n",
+}
 
 
-def findings(operator: Operator) -> Mapping[str, str]:
-    """Return the reason of each cluster's condition Ready."""
-    clusters = operator.api.get("clusters")["clusters"]
-    return {
-        cluster["name"]: condition["reason"]
-        for cluster in clusters
-        for condition in cluster["conditions"]
-        if condition["type"] == "Ready"
+def fleet() -> dict[str, bytes]:
+    """Return a fleet with a cluster for each case."""
+    manifests = {
+        f"clusters/{name}/cluster.yaml": fleet_files.cluster(name, extra=policy)
+        for name, policy in POLICIES.items()
     }
+    return fleet_files.fleet() | manifests
 
 
-def refreshed(operator: Operator) -> list[str]:
-    """Return the names in the tags of the orphans that a whole sweep found which began afterwards."""
-    before = operator.api.get("clusters")["sweep"]["finishedAt"]
-    operator.api.refresh([])
+def findings(operator: Operator) -> dict[str, str]:
+    """Return what the API shows of whole clusters that differ."""
+    return {each["name"]: each["finding"] for each in operator.api.drift()["clusters"]}
 
-    def ended() -> bool:
-        return bool(operator.api.get("clusters")["sweep"]["finishedAt"] > before)
 
-    operator.wait(ended, "another sweep has ended")
+def orphans(operator: Operator) -> list[str]:
+    """Return the names in the tags of the orphans that the last whole sweep found."""
     return [orphan["cluster"] for orphan in operator.api.get("clusters")["sweep"]["orphans"]]
 
 
-def test_a_deleted_and_a_stopped_cluster_are_not_shown_as_ready_until_they_are(start: Start) -> None:
+def refreshed(operator: Operator) -> list[str]:
+    """Return the orphans of a whole sweep that began now."""
+    before = operator.api.get("clusters")["sweep"]["finishedAt"] or ""
+    operator.api.refresh([])
+
+    def ended() -> bool:
+        return (operator.api.get("clusters")["sweep"]["finishedAt"] or "") > before
+
+    operator.wait(ended, "another sweep has ended")
+    return orphans(operator)
+
+
+def create_orphan(azure: httpx.Client) -> None:
+    """Create a cluster with the tags of another one, as somebody does who copies it in the portal."""
+    tags = azure.get(path("deleted")).json()["tags"] | {"roadstead-cluster": "ghost"}
+    group, _, _ = path("ghost").partition("/providers/")
+    azure.put(f"{group}?api-version=2021-04-01", json={"location": "eastus"}).raise_for_status()
+    azure.put(path("ghost"), json={**body(dnsPrefix="ghost"), "tags": tags}).raise_for_status()
+
+
+def runs(azure: httpx.Client, name: str) -> bool:
+    properties = azure.get(path(name)).json()["properties"]
+    idle = properties["provisioningState"] == "Succeeded"
+    return bool(idle and properties["powerState"]["code"] == "Running")
+
+
+def stands_still(azure: httpx.Client, name: str) -> bool:
+    properties = azure.get(path(name)).json()["properties"]
+    return bool(properties["provisioningState"] == "Succeeded" and not runs(azure, name))
+
+
+def test_deleted_stopped_and_added_clusters_are_found_and_reported_or_brought_back(start: Start) -> None:
     operator = start(QUICK)
-    commit = operator.push(fleet_files.fleet("one", "two"))
+    commit = operator.push(fleet())
     operator.wait_for_status(commit, "success")
+    wait_for(operator, dict.fromkeys(POLICIES, HEALTHY), "all are healthy before", refresh=True)
+    assert operator.status(commit).startswith("success")
     with arm(operator) as azure:
-        azure.delete(path("one")).raise_for_status()
-        azure.post(path("two", "/stop")).raise_for_status()
-        operator.wait(lambda: azure.get(path("one")).status_code == 404, "one is deleted")
-        operator.api.refresh([])
-        operator.wait(lambda: findings(operator).get("one") == "ClusterMissing", "one is missing")
-        operator.api.refresh(["two"])
-        operator.wait(lambda: findings(operator).get("two") == "ClusterStopped", "two is stopped")
-        assert operator.phases() == {"one": "Failed", "two": "Failed"}
-        assert "ClusterMissing" in operator.wait_for_status(commit, "failure")
-        azure.post(path("two", "/start")).raise_for_status()
+        create_orphan(azure)
+        for name in ("deleted", "created"):
+            azure.delete(path(name)).raise_for_status()
+        for name in ("stopped", "started"):
+            azure.post(path(name, "/stop")).raise_for_status()
+        for name in ("deleted", "created"):
+            operator.wait(lambda: not exists(azure, path(name)), f"{name} is deleted", every=ARM_SECONDS)  # noqa: B023
+        for name in ("stopped", "started"):
+            operator.wait(lambda: stands_still(azure, name), f"{name} is stopped", every=ARM_SECONDS)  # noqa: B023
+        hold(operator, "^PUT .*/managedClusters/created", "^POST .*/managedClusters/started/start")
+        assert refreshed(operator) == ["ghost"]
+        during = {"deleted": LOST, "created": REPAIRED, "stopped": LOST, "started": REPAIRED}
+        wait_for(operator, during, "each is shown as it is, and jobs begin where the policy says so")
+        assert operator.phases() == {
+            name: "Failed" if during[name] is LOST else "Updating" for name in during
+        }
+        failed = operator.wait_for_status(commit, "failure")
+        assert "deleted: Failed at verify: ClusterMissing" in failed or "stopped: Failed" in failed
+        shown = findings(operator)
+        assert shown["deleted"].startswith("ClusterMissing: ")
+        assert shown["stopped"].startswith("ClusterStopped: somebody stopped the cluster; stopped ")
+        url, key = operator.cloud.urls.functions, operator.cloud.settings["API_KEY_ADMIN"]
+        said = roadstead("drift", ROADSTEAD_URL=url, ROADSTEAD_KEY=key).stdout
+        assert "deleted" in said
+        assert "stopped" in said
 
-        def running() -> bool:
-            return bool(azure.get(path("two")).json()["properties"]["powerState"]["code"] == "Running")
+        release(operator)
+        after = {"deleted": LOST, "stopped": LOST}
+        operator.wait(
+            lambda: {operator.phases()[name] for name in ("created", "started")} == {"Ready"},
+            "two are brought back",
+        )
+        wait_for(operator, after, "two are left as they are")
+        assert runs(azure, "started")
+        assert [operator.accepted()["create", name] for name in ("created", "deleted")] == [2, 1]
+        assert operator.accepted()["start", "stopped"] == 0
+        assert operator.status(commit).startswith("failure")
 
-        operator.wait(running, "two runs again")
-    operator.api.refresh(["two"])
-    operator.wait(lambda: operator.phases()["two"] == "Ready", "two is Ready again")
-    operator.api.replay("one")
-    operator.wait_for_status(commit, "success")
-    assert operator.phases() == {"one": "Ready", "two": "Ready"}
-    assert operator.accepted()["create", "one"] == 2
-    sweep = operator.api.get("clusters")["sweep"]
-    assert (sweep["problems"], sweep["orphans"]) == ([], [])
-    assert sweep["finishedAt"]
-    with arm(operator) as azure:
-        tags = azure.get(path("one")).json()["tags"] | {"roadstead-cluster": "ghost"}
-        group, _, _ = path("ghost").partition("/providers/")
-        answer = azure.put(f"{group}?api-version=2021-04-01", json={"location": "eastus"})
-        answer.raise_for_status()
-        azure.put(path("ghost"), json={**body(dnsPrefix="ghost"), "tags": tags}).raise_for_status()
-        assert [refreshed(operator) for _ in range(2)] == [["ghost"], ["ghost"]]
+        azure.post(path("stopped", "/start")).raise_for_status()
+        operator.wait(lambda: runs(azure, "stopped"), "somebody starts the other one", every=ARM_SECONDS)
+        operator.api.replay("deleted")
+        operator.api.refresh(["stopped"])
+        operator.wait(lambda: set(operator.phases().values()) == {"Ready"}, "all are Ready again")
+        wait_for(operator, dict.fromkeys(POLICIES, HEALTHY), "all are healthy after", refresh=True)
+        operator.wait_for_status(commit, "success")
+        assert operator.api.drift()["clusters"] == []
+        assert refreshed(operator) == ["ghost"]
         assert azure.get(path("ghost")).json()["properties"]["provisioningState"] == "Succeeded"
     assert operator.accepted()["delete", "ghost"] == 0
-    assert operator.phases() == {"one": "Ready", "two": "Ready"}
-    assert operator.status(commit).startswith("success")
+    assert operator.api.get("clusters")["sweep"]["problems"] == []

@@ -116,6 +116,7 @@ def test_conditions_drift_and_gaps_are_counted() -> None:
         "InSync",
         "FluxHealthy",
         "PlatformHealthy",
+        "SecretsHealthy",
         "Stalled",
     }
     assert of_metric(DRIFT, found) == {(each.value,): 2 for each in stored} | {("more",): 14}

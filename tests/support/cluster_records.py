@@ -10,10 +10,10 @@ from shared.fleet.aks.field_effects import Effect
 from shared.fleet.planning.differences import Change
 from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action, Item, Plan
+from shared.jobs.event import Event
 from shared.jobs.job import Job, NextRun, StepState, start_step
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord
-from shared.jobs.reporting.events import Event
 from shared.jobs.review_check import Ignored, ReviewCheck, Verdict
 from shared.jobs.transitions.acceptance import accept_new
 from shared.ports import PlanRecord

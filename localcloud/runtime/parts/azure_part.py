@@ -1,4 +1,4 @@
-"""Azure: Resource Manager, the clusters' Kubernetes APIs with the local Flux, managed identity, and Teams.
+"""Azure: Resource Manager, the clusters' Kubernetes APIs with Flux, managed identity, Key Vault, and Teams.
 
 One process, because Resource Manager starts and stops the Kubernetes APIs, and one authority signs all
 certificates. Flux reads the repositories of the GitHub part from disk, as that part would serve them.
@@ -7,8 +7,9 @@ certificates. Flux reads the repositories of the GitHub part from disk, as that 
 from __future__ import annotations
 
 import re
+import secrets
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -18,6 +19,7 @@ from localcloud.azure.wire.identity_server import IdentityServer
 from localcloud.azure.world import directory
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.azure.world.azure_world import AzureWorld
+from localcloud.azure.world.catalog import TENANT
 from localcloud.azure.world.credentials import SERVER_APPLICATION
 from localcloud.channels.teams_server import TeamsServer
 from localcloud.common.certificates import Authority
@@ -25,6 +27,8 @@ from localcloud.common.clock import system_clock
 from localcloud.common.control_plane import ControlPlane
 from localcloud.flux.flux_controllers import FluxExtension, Source
 from localcloud.github.world.git_repository import GitRepository
+from localcloud.keyvault.vault_server import SECRETS_USER, VaultServer
+from localcloud.keyvault.vault_world import EXAMPLE_NAME, EXAMPLE_VAULT, VaultWorld
 from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
 from localcloud.runtime.parts.part import (
     Config,
@@ -107,6 +111,28 @@ def small_clusters(config: Config, authority: Authority, identity: IdentityServe
         yield plane
 
 
+def _vault(config: Config, authority: Authority, identity: IdentityServer) -> VaultServer:
+    """Return the vault of the example fleet; where the apps have roles, only the worker may read it."""
+    world = VaultWorld(EXAMPLE_VAULT, system_clock)
+    world.set(EXAMPLE_NAME, f"AGE-SECRET-KEY-1{secrets.token_hex(29).upper()}")
+    worker, with_roles = directory.APPS["worker"].id, bool(config.options["roles"])
+
+    def granted(token: str) -> Collection[str] | None:
+        if not with_roles:
+            return None
+        return SECRETS_USER if identity.holder(token) == worker else ()
+
+    return VaultServer(
+        world,
+        authority,
+        tenant=TENANT,
+        accepts=identity.accepts,
+        granted=granted,
+        port=config.ports["vault"],
+        log_file=request_log(config.state, "vault"),
+    )
+
+
 @contextmanager
 def serve(config: Config, clusters: OpenPlane = small_clusters) -> Iterator[None]:
     """Serve Azure with one certificate authority, whose certificate is ``ca.pem``."""
@@ -137,6 +163,7 @@ def serve(config: Config, clusters: OpenPlane = small_clusters) -> Iterator[None
                 log_file=request_log(state, "arm"),
             )
         )
+        stack.enter_context(_vault(config, authority, identity))
         teams = settings["NOTIFY_TEAMS_WEBHOOK_URL"]
         shown, log_file = shown_notifications(state), request_log(state, "teams")
         stack.enter_context(TeamsServer(teams, authority, shown=shown, log_file=log_file))

@@ -136,7 +136,7 @@ def _cluster(entity: Any) -> ClusterRecord:
 _SUMMARY = (
     *("uid", "phase", "step", "reason", "generation", "observedGeneration", "needsAction", "contested"),
     *("environment", "location", "subscription", "resourceGroup", "lost", "finding"),
-    *("digest", "drifted", "recreated", "toApprove", "differsSince", "proposed", "found"),
+    *("digest", "drifted", "recreated", "toApprove", "differsSince", "proposed", "found", "readySince"),
 )
 
 
@@ -165,6 +165,7 @@ def _summary_columns(record: ClusterRecord) -> dict[str, Any]:
         "differsSince": summary.differs_since.isoformat() if summary.differs_since else "",
         "proposed": summary.proposed,
         "found": summary.found,
+        "readySince": summary.ready_since.isoformat() if summary.ready_since else "",
     }
 
 
@@ -193,6 +194,7 @@ def _summary(entity: Entity) -> ClusterSummary:
         differs_since=_moment(entity.get("differsSince")),
         proposed=entity.get("proposed") or "",
         found=bool(entity.get("found")),
+        ready_since=_moment(entity.get("readySince")),
     )
 
 

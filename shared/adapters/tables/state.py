@@ -20,12 +20,13 @@ from shared.adapters.tables.entities import newest_first, packed, safe_key, unpa
 from shared.adapters.tables.notices import NoticesTable
 from shared.adapters.tables.plans import PLANS, PlansTable
 from shared.adapters.tables.proposals import ProposalsTable
+from shared.adapters.tables.rollouts import RolloutsTable
 from shared.adapters.tables.storage import READERS, TOGETHER, Storage, etag_of
 from shared.adapters.tables.sweeps import SweepsTable
 from shared.adapters.tables.timers import TimersTable
 from shared.jobs import stored_forms
+from shared.jobs.event import Event
 from shared.jobs.rate_limits import Bucket
-from shared.jobs.reporting.events import Event
 from shared.ports import DeadLetter, FleetRecord
 
 EVENTS, BLOBS, DEAD_LETTERS, BUCKETS, *_ = TABLES = (
@@ -55,6 +56,7 @@ class TablesState(
     DeliveriesTable,
     SweepsTable,
     ProposalsTable,
+    RolloutsTable,
     TimersTable,
     NoticesTable,
 ):
@@ -80,9 +82,14 @@ class TablesState(
                 self._storage.upsert_together(EVENTS, batch)
 
     def events(self, cluster: str, limit: int, before: datetime | None = None) -> Sequence[Event]:
-        """Return a cluster's newest events (before a millisecond), newest first."""
-        events: list[Event] = []
+        """Return a cluster's newest events (before a millisecond), newest first.
+
+        The record is read first: an event that is moved meanwhile is found twice, and shown once.
+        """
         after = f"{newest_first(before)}~" if before else ""  # sorts behind the keys of that millisecond
+        record = self.cluster(cluster)
+        recent = {_event_key(event): event for event in record.recent_events} if record else {}
+        found = {key: event for key, event in recent.items() if key > after}
         pages = self._storage.query(
             EVENTS,
             "PartitionKey eq @key and RowKey gt @after",
@@ -90,11 +97,9 @@ class TablesState(
             page=limit,
             after=after,
         )
-        for entity in pages:
-            events.append(_EVENT.validate_json(unpacked(entity)))
-            if len(events) >= limit:
-                break
-        return events
+        for entity in itertools.islice(pages, limit):
+            found[entity["RowKey"]] = _EVENT.validate_json(unpacked(entity))
+        return [event for _, event in sorted(found.items())][:limit]
 
     def prune_events(self, cluster: str, keep: int) -> int:
         """Remove all but a cluster's newest events."""

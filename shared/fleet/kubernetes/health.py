@@ -21,6 +21,8 @@ from shared.fleet.resource_ids import ObjectRef
 PATIENCE = timedelta(minutes=10)
 FLUX_KINDS = ("GitRepository", "OCIRepository", "Bucket", "Kustomization", "HelmRelease")
 """The kinds of Flux whose objects say whether a cluster follows its sources, sources first."""
+MISSING, CHANGED = "ObjectMissing", "ObjectChanged"
+"""Why an object that Roadstead applied is not as it was applied; a job applies it again."""
 _DEFINITION = "CustomResourceDefinition"
 
 
@@ -59,12 +61,12 @@ def kinds_of_flux(components: Sequence[Json]) -> Iterator[tuple[str, str]]:
 
 def missing(ref: ObjectRef) -> Fault:
     """Return the fault of an object that Roadstead applied and the cluster lacks."""
-    return Fault(ref, "ObjectMissing", "Roadstead applied it, and it no longer exists")
+    return Fault(ref, MISSING, "Roadstead applied it, and it no longer exists")
 
 
 def changed(ref: ObjectRef, what: str = "") -> Fault:
     """Return the fault of an object that is not as Roadstead applied it."""
-    return Fault(ref, "ObjectChanged", f"somebody changed what Roadstead applied{what and f': {what}'}")
+    return Fault(ref, CHANGED, f"somebody changed what Roadstead applied{what and f': {what}'}")
 
 
 def sync_faults(wanted: Sequence[Json], live: Mapping[ObjectRef, Json]) -> Iterator[Fault]:

@@ -21,10 +21,10 @@ _NEVER_REMOVED = ("Namespace",)
 _WORKLOADS, _DEFINITION = ("Deployment", "StatefulSet", "DaemonSet"), "CustomResourceDefinition"
 
 
-def inventory_of(refs: Collection[ObjectRef]) -> Json:
+def inventory_of(refs: Collection[ObjectRef], at: ObjectRef = INVENTORY) -> Json:
     """Return the ConfigMap that lists these objects."""
     listed = [ref.__dict__ for ref in sorted(refs, key=lambda ref: (ref.kind, ref.namespace, ref.name))]
-    metadata = {"name": INVENTORY.name, "namespace": INVENTORY.namespace}
+    metadata = {"name": at.name, "namespace": at.namespace}
     content = json.dumps(listed, indent=1)
     return stamped({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {_KEY: content}})
 

@@ -10,6 +10,7 @@ from shared.fleet.manifests.base import OWN_PREFIX, ClusterName, LabelKey, Label
 from shared.fleet.manifests.cluster.spec import ClusterSpec
 from shared.fleet.manifests.guards import Guards
 from shared.fleet.manifests.notifications import Route
+from shared.fleet.manifests.rollout import Rollout
 from shared.fleet.manifests.system import SystemSpec
 
 API_VERSION = "roadstead.dev/v1alpha1"
@@ -74,10 +75,12 @@ class FleetSpec(Manifest):
     """Any part of a cluster's spec: the values of every cluster unless its class, environment or own file
     sets others."""
     environments: tuple[ObjectName, ...] = ()
-    """Every environment, once, in the order in which changes are rolled out."""
+    """Every environment, once, in the order in which a ``rollout`` changes their clusters."""
     guards: Guards = Guards()
     notifications: tuple[Route, ...] = ()
     """Who is notified of what."""
+    rollout: Rollout | None = None
+    """In which order the clusters that a commit changes are changed; without it, all start at once."""
 
 
 class Fleet(Manifest):

@@ -26,6 +26,8 @@ EventName = Literal[
     "invalid",
     "plan",
     "credential",
+    "expiring",
+    "token",
     "sweep",
     "orphan",
     "dead-letter",

@@ -86,14 +86,11 @@ def _wanted(
         action = Action.RETRY if record.retryable_failure else Action.ON_HOLD
         return _same_spec(record, name, action, Hold(HoldKind.AWAITS_DELETION))
     cluster = keeping(cluster, systems_in(record.document), retained.names if retained else ())
-    update = Item(name, Action.UPDATE, record.generation + 1, record.uid)
-    same = _same_spec(record, name, Action.RETRY if record.retryable_failure else Action.UNCHANGED)
-    same = update if record.deleting else same
     if cluster.digest == record.digest:
-        return same
+        return _unchanged(record, name)
     before, document = normalised(record.document), cluster.document()
     if alike(before, document):
-        return same
+        return _unchanged(record, name)
     moved = _move(before, document)
     if moved:
         return _same_spec(record, name, Action.ON_HOLD, moved)
@@ -102,7 +99,14 @@ def _wanted(
     refused = _immutable(changes)
     if refused:
         return Item(name, Action.REFUSED, record.generation, record.uid, changes, refused)
-    return replace(update, changes=changes)
+    return Item(name, Action.UPDATE, record.generation + 1, record.uid, changes)
+
+
+def _unchanged(record: Recorded, name: str) -> Item:
+    """Return the item of a cluster with the same spec; git takes back a removal that can be taken back."""
+    if record.deleting:
+        return Item(name, Action.UPDATE, record.generation + 1, record.uid)
+    return _same_spec(record, name, Action.RETRY if record.retryable_failure else Action.UNCHANGED)
 
 
 def _invalid(name: str, problem: str, record: Recorded | None) -> Item:

@@ -10,6 +10,7 @@ from shared.fleet.desired import Desired
 from shared.fleet.manifests.guards import Guards
 from shared.fleet.manifests.kinds import Environment
 from shared.fleet.manifests.notifications import Route
+from shared.fleet.manifests.rollout import Rollout
 from shared.fleet.resolve.cluster_resolver import ClusterResolver
 from shared.fleet.resolve.problems import Problem
 from shared.fleet.resolve.systems import Tenant
@@ -36,7 +37,9 @@ class DesiredFleet:
       invalid shared file; ``cluster_problems`` has the problems of these files in full.
     - ``guards``: None while fleet.yaml is invalid; nothing is deleted then.
     - ``notifications``: who is notified; None while fleet.yaml is invalid.
+    - ``subscriptions``: those that the shared files name.
     - ``environments``: in the order of fleet.yaml.
+    - ``rollout``: how changes reach the clusters; None where all start at once.
     - ``inputs``: by cluster, a hash of everything that the cluster is resolved from, where it is known.
     - ``left_out``: how many files and clusters were not read because the plan's work was used up.
     - ``resolver``: resolves one cluster again to find the places of its values, because the trees of all
@@ -54,6 +57,8 @@ class DesiredFleet:
     left_out: int = 0
     resolver: ClusterResolver | None = field(default=None, repr=False, compare=False)
     notifications: tuple[Route, ...] | None = ()
+    subscriptions: tuple[str, ...] = ()
+    rollout: Rollout | None = None
 
     def explained(self, name: str) -> Resolved | None:
         """Return a cluster with the places of its values, None for one that is not resolved."""

@@ -7,6 +7,7 @@ digest". While both match, the recorded document is used unchanged.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -27,7 +28,7 @@ class Known:
 
 def fingerprint_of(inputs: str, digest: str) -> str:
     """Return the fingerprint of a document that was resolved from these inputs, "" for unknown inputs."""
-    return digest_of([inputs, digest]) if inputs else ""
+    return _hashed(inputs, digest) if inputs else ""
 
 
 class Inputs:
@@ -47,20 +48,25 @@ class Inputs:
         base = self._base(cluster.cluster_class, cluster.environment)
         if not (own and pinned and base) or cluster.name in self._files.misplaced:
             return ""
-        return digest_of([cluster.name, own, pinned, base])
+        return _hashed(cluster.name, own, pinned, base)
 
     def _base(self, cluster_class: str, environment: str) -> str:
         key = (cluster_class, environment)
         if key not in self._bases:
-            self._bases[key] = self._hashed(cluster_class, environment)
+            self._bases[key] = self._hash_of_base(cluster_class, environment)
         return self._bases[key]
 
-    def _hashed(self, cluster_class: str, environment: str) -> str:
+    def _hash_of_base(self, cluster_class: str, environment: str) -> str:
         layers, base = self._layers, self._layers.base(cluster_class, environment)
         missing = layers.unknown("class", cluster_class) or layers.unknown("environment", environment)
         if missing or base.problems:
             return ""
         return digest_of([base.node.plain(), base.production is not None, self._code_version])
+
+
+def _hashed(*lines: str) -> str:
+    """Return the hash of texts of one line. A push computes two for each cluster of the fleet."""
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
 def unchanged(known: Mapping[str, Known], inputs: Inputs, files: Files) -> dict[str, tuple[Stored, str]]:

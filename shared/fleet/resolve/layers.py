@@ -6,6 +6,7 @@ file is reported once, at its place, and invalidates only the clusters that use 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,6 +29,7 @@ from shared.fleet.yaml_tree.nodes import Mark, Node, size_of
 EMPTY = Node({}, Mark(FLEET_FILE, 1, 1))
 
 
+UUID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 MAX_VALUES = 20_000
 """How many values the layers of a cluster may have together: each of its clusters is resolved from all."""
 MAX_INHERITANCE = 16
@@ -78,6 +80,15 @@ class Layers:
     classes: Mapping[str, Layer]
     problems: Problems
     work: Work = field(default_factory=Work)
+
+    @property
+    def subscriptions(self) -> tuple[str, ...]:
+        """The subscriptions that the shared files name, in lower case, also those without a cluster."""
+        layers = (self.fleet, *self.environments.values(), *self.classes.values())
+        named = (layer.spec.child("subscriptionId") for layer in layers)
+        values = {str(node.value).lower() for node in named if node is not None}
+        return tuple(sorted(value for value in values if re.fullmatch(UUID, value)))
+
     _bases: dict[tuple[str, str], Base] = field(default_factory=dict)
 
     def unknown(self, kind: str, name: str) -> str:

@@ -14,7 +14,7 @@ gives either a ``Desired`` or problems.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from shared.fleet.desired import Desired, Stored
@@ -33,6 +33,7 @@ from shared.fleet.resolve.repository_layout import (
     shared_paths,
 )
 from shared.fleet.resolve.rules.cross_field_rules import Finding, duplicates
+from shared.fleet.resolve.rules.secret_rules import foreign_vaults
 from shared.fleet.resolve.shared_files import read_layers
 from shared.fleet.resolve.systems import read_systems, with_systems
 from shared.fleet.resolve.work import Work
@@ -115,8 +116,13 @@ def resolve_shared(
 
 
 @no_garbage_collection()
-def resolve_clusters(shared: SharedStage, contents: Contents) -> ClusterStage:
-    """Resolve the clusters; ``contents`` has the files that the stage before needed."""
+def resolve_clusters(
+    shared: SharedStage, contents: Contents, *, vaults: Collection[str] | None = None
+) -> ClusterStage:
+    """Resolve the clusters; ``contents`` has the files that the stage before needed.
+
+    ``vaults`` are those that manifests may name, None where that is not known.
+    """
     contents = {**shared.contents, **contents}
     resolver = ClusterResolver(shared.layers, shared.files, contents)
     changed = [name for name in shared.files.folders if name not in shared.unchanged]
@@ -130,7 +136,9 @@ def resolve_clusters(shared: SharedStage, contents: Contents) -> ClusterStage:
             clusters[name] = result
         else:
             invalid[name] = limited(result)
-    clashes = duplicates({name: cluster.azure_names for name, cluster in clusters.items()})
+    clashes = dict(duplicates({name: cluster.azure_names for name, cluster in clusters.items()}))
+    for name, refused in foreign_vaults(clusters, vaults).items():
+        clashes[name] = [*clashes.get(name, ()), *refused]
     unread = (name for name in clashes if name in shared.unchanged)
     return ClusterStage(shared, contents, clusters, invalid, clashes, cluster_paths(shared.files, unread))
 
@@ -159,6 +167,8 @@ def finish(stage: ClusterStage, contents: Contents) -> DesiredFleet:
         layers.work.refused,
         resolver,
         layers.manifest.spec.notifications if layers.manifest else None,
+        layers.subscriptions,
+        layers.manifest.spec.rollout if layers.manifest else None,
     )
 
 

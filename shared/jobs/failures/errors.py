@@ -9,7 +9,9 @@
     │   │   ├── Stale            our own record changed since we read it; read it again
     │   │   └── NamespaceTerminating   a namespace is being deleted; nothing can be created in it
     │   ├── Unavailable          the service did not answer, or answered 5xx
+    │   │   └── VaultUnavailable a vault did not answer, or answered 5xx
     │   ├── Dependency           a resource that this step needs does not exist yet
+    │   │   └── SecretMissing    a secret of Azure Key Vault does not exist, is deleted or is disabled
     │   ├── NotYetVisible        Azure does not show a resource that may exist; read once more
     │   ├── Interrupted          Azure abandoned an operation for a transient reason; write again
     │   │   └── OutOfCapacity    Azure has no room in the region or zone now; write again after a long wait
@@ -18,11 +20,13 @@
     │   ├── Unexpected           an unforeseen error; a few attempts
     │   ├── Unauthenticated      we have no valid credential; a few attempts, because an identity may be late
     │   └── Unauthorized         our identity lacks a role; a few attempts, because a new role takes minutes
+    │       └── VaultForbidden   a vault does not let our identity, or our address, read its secrets
     └── Terminal                 waits for a new commit, or for an operator's replay
         ├── QuotaExceeded, OutOfAddresses, InvalidManifest, TooLarge, Immutable, Aborted, Locked,
         │   OtherRepository, NotOwned, Withheld, DeadLettered
         └── NoLongerReady        ClusterMissing, ClusterStopped, ClusterFailed, ClusterContested: from a sweep
-            └── Unhealthy        FluxUnhealthy, PlatformUnhealthy: from a check inside the cluster
+            └── Unhealthy        FluxUnhealthy, PlatformUnhealthy, SecretsUnhealthy: from a check inside
+                                 the cluster
 
 Adapters raise these and nothing else; ``str(error)`` is safe to show: it never holds a secret.
 """
@@ -82,8 +86,16 @@ class Unavailable(Retryable):
     """The service did not answer, or answered 5xx."""
 
 
+class VaultUnavailable(Unavailable):
+    """A vault did not answer, or answered 5xx."""
+
+
 class Dependency(Retryable):
     """A resource that this step needs does not exist yet."""
+
+
+class SecretMissing(Dependency):
+    """A secret of Azure Key Vault does not exist, is deleted or is disabled."""
 
 
 class NotYetVisible(Retryable):
@@ -116,6 +128,10 @@ class Unauthenticated(Retryable):
 
 class Unauthorized(Retryable):
     """The identity lacks a role."""
+
+
+class VaultForbidden(Unauthorized):
+    """A vault does not let the identity, or the address, of this app read its secrets."""
 
 
 class QuotaExceeded(Terminal):
@@ -188,6 +204,10 @@ class FluxUnhealthy(Unhealthy):
 
 class PlatformUnhealthy(Unhealthy):
     """Nodes of the cluster are not ready."""
+
+
+class SecretsUnhealthy(Unhealthy):
+    """A bootstrap secret is missing in the vault or in the cluster, or somebody changed it there."""
 
 
 class ClusterContested(NoLongerReady):

@@ -69,9 +69,19 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "A service did not answer, or answered with a server error (5xx).",
         "Check the service's health page.",
     ),
+    errors.VaultUnavailable: Remedy(
+        "Azure Key Vault did not answer, or answered with a server error (5xx).",
+        "Check the address of the vault in `KEY_VAULTS`, its firewall and private endpoint, and Azure's"
+        " health page.",
+    ),
     errors.Dependency: Remedy(
         "A resource that the step needs does not exist yet (404, or a kind that the cluster does not have).",
         "Check that the resource in the message exists.",
+    ),
+    errors.SecretMissing: Remedy(
+        "A secret of Azure Key Vault that a bootstrap secret needs does not exist, is deleted or disabled.",
+        "Create, recover or enable the secret in the message, or correct its name in `spec.bootstrapSecrets`"
+        " (docs/how-to/bootstrap-secrets.md).",
     ),
     errors.NotYetVisible: Remedy(
         "Azure does not show a cluster or a resource group that may exist, or its version: they appear late.",
@@ -120,6 +130,12 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
     errors.Unauthorized: Remedy(
         "The identity lacks a role or a permission (403); a new role assignment takes effect after minutes.",
         "Assign the role to the identity of this app (infra/access.bicep).",
+    ),
+    errors.VaultForbidden: Remedy(
+        "A vault does not let the worker's identity read its secrets (403): it lacks a role there, or the"
+        " vault's firewall refuses its address.",
+        "Assign `Key Vault Secrets User` on the vault to the worker's identity, as `bootstrapVaults` of"
+        " infra/main.bicep does; if the message names the firewall, let the worker's network in.",
     ),
     errors.QuotaExceeded: Remedy(
         "A quota of the subscription does not allow it, such as vCPUs of a VM family or public addresses.",
@@ -184,7 +200,8 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
     ),
     errors.ClusterStopped: Remedy(
         "A sweep found that somebody stopped a cluster that was Ready.",
-        "Start the cluster with `az aks start`; `roadstead refresh NAME` then compares it again.",
+        "Start the cluster with `az aks start`; `roadstead refresh NAME` then compares it again. The drift"
+        " policy `stoppedCluster: start` has a job start it.",
         _UNTIL_SWEEP,
     ),
     errors.ClusterFailed: Remedy(
@@ -197,8 +214,9 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
     errors.FluxUnhealthy: Remedy(
         "A check inside a Ready cluster found for longer than `UNHEALTHY_MINUTES` that Flux fails, or"
         " is not as Roadstead applied it.",
-        f"Correct what the message names, and push. {REPLAY} That also applies again what Roadstead applied."
-        " `roadstead refresh NAME` checks the cluster again.",
+        f"Correct what the message names, and push. {REPLAY} That also applies again what Roadstead applied,"
+        " and so does the drift policy `fluxObjects: correct`. `roadstead refresh NAME` checks the cluster"
+        " again.",
         _UNTIL_CHECK,
     ),
     errors.PlatformUnhealthy: Remedy(
@@ -206,6 +224,13 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "`kubectl describe node` with the name in the message shows why; AKS repairs most nodes by itself."
         " `roadstead refresh NAME` checks the cluster again.",
         _UNTIL_CHECK,
+    ),
+    errors.SecretsUnhealthy: Remedy(
+        "A check of a Ready cluster found for longer than `UNHEALTHY_MINUTES` that a bootstrap secret is"
+        " missing, deleted or disabled in the vault, or is not in the cluster as Roadstead applied it.",
+        f"Create, recover or enable the secret in the vault. {REPLAY} That also applies again what somebody"
+        " changed in the cluster. `roadstead refresh NAME` checks the cluster again.",
+        "Leaves the Secret in the cluster as it is. " + _UNTIL_CHECK,
     ),
     errors.ClusterContested: Remedy(
         "A sweep found tags on a cluster that was Ready which are not those of this app: another installation"

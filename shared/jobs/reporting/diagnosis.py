@@ -28,7 +28,11 @@ _ACTIVITY_LOG = "Azure's activity log of the resource group shows what delays th
 _FLUX = "`kubectl -n flux-system get pods,gitrepositories,kustomizations` shows what delays Flux."
 _NODES = "`kubectl get nodes` and Azure's activity log of the resource group show what delays the nodes."
 _PLANS = "`roadstead plans` and Azure's activity log of the resource group show what delays the step."
+_SECRETS = (
+    "`kubectl get namespaces` shows one that is being deleted; docs/how-to/bootstrap-secrets.md has more."
+)
 _WHERE_TO_LOOK = {
+    Step.BOOTSTRAP_SECRETS: _SECRETS,
     Step.RESOURCE_GROUP: _PLANS,
     Step.NODE_POOLS: _NODES,
     Step.FLUX_COMPONENTS: _FLUX,

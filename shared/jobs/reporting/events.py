@@ -3,34 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from shared.jobs.acts import by_whom
 from shared.jobs.drift import DriftedField, is_news
+from shared.jobs.event import Event
 from shared.jobs.job import Contest
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.jobs.record import ClusterRecord, Phase
-
-
-@dataclass(frozen=True)
-class Event:
-    """Something that happened to a cluster; (uid, sequence) identifies it however often it is saved.
-
-    ``started`` is when its step began, ``at`` when this happened; ``request_ids`` are those of the service.
-    """
-
-    cluster: str
-    uid: str
-    generation: int
-    sequence: int
-    at: datetime
-    warning: bool
-    reason: str
-    message: str
-    step: str = ""
-    started: datetime | None = None
-    request_ids: tuple[str, ...] = ()
 
 
 def accepted_event(record: ClusterRecord, approved: str = "", *, restored: bool = False) -> Event:
@@ -99,6 +80,11 @@ def correction_event(record: ClusterRecord, what: str) -> Event:
     approval = record.drift.approval if record.drift else None
     approved = f", and {by_whom(approval.by, approval.reason)} approved it" if approval else ""
     return _event(record, "Correcting", f"the policy asks for it{approved}: {what}")
+
+
+def secrets_renewed_event(record: ClusterRecord, what: str) -> Event:
+    """Return the event of bootstrap secrets of which a check has applied a new version."""
+    return _event(record, "SecretsRenewed", what)
 
 
 def correction_approved_event(record: ClusterRecord, by: str) -> Event:

@@ -58,14 +58,14 @@ RETRIES = Metric(
     "roadstead.retries",
     MetricKind.COUNTER,
     "{retry}",
-    "failed attempts of steps that are retried, by class of error; Throttled is a 429",
+    "failed attempts of steps, sweeps and checks that are retried, by class of error; Throttled is a 429",
     ("error", "step"),
 )
 RATE_LIMITED = Metric(
     "roadstead.rate_limit.waits",
     MetricKind.COUNTER,
     "{wait}",
-    "runs of a step that ended with a reservation, because Azure's limit has no token left",
+    "runs of a step, sweep or check that ended with a reservation: Azure's limit has no token left",
     ("step",),
 )
 FAILURES = Metric(
@@ -134,7 +134,7 @@ END_AGE = Metric(
     "roadstead.end.age",
     MetricKind.GAUGE,
     "s",
-    "time since a sweep, or a part of a check, came to its end",
+    "time since a sweep, or a part of a check, or a request to plan, came to its end",
     ("work",),
 )
 QUEUE_AGE = Metric(
@@ -201,6 +201,16 @@ def of_outcome(before: ClusterRecord, after: ClusterRecord, outcome: Outcome) ->
         duration = (ended - before.job.started).total_seconds()
         yield Measurement(JOB_DURATION, duration, {"recipe": recipe, "result": result})
         yield Span(f"{recipe} {before.name}", before.commit, before.job.started, ended, _names(before), error)
+
+
+def of_read(work: str, error: str) -> Iterator[Measurement]:
+    """Yield that a sweep or a check could not read something of Azure, by class of error."""
+    yield Measurement(RETRIES, 1, {"error": error, "step": work})
+
+
+def of_reservation(step: str) -> Iterator[Measurement]:
+    """Yield that a step, a sweep or a check waits for a token of Azure's limits."""
+    yield Measurement(RATE_LIMITED, 1, {"step": step})
 
 
 def of_plan(commit: str, began: datetime, ended: datetime, result: str) -> Iterator[Measurement | Span]:

@@ -11,7 +11,7 @@ from shared.jobs.at_rest import found_of
 from shared.jobs.conditions import IN_SYNC
 from shared.jobs.drift import Drift, digest_of_proposal
 from shared.jobs.recipes import STEPS, Recipe, Step
-from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.record import READY, ClusterRecord, Phase
 
 REASON_LIMIT = 500
 """Characters of a reason; a commit status has room for 140."""
@@ -39,11 +39,13 @@ class ClusterSummary:
     ``lost`` and ``finding`` are those of the record. ``subscription`` and ``resource_group`` are where the
     cluster lives in Azure, "" in what the version before stored. ``digest`` is that of the cluster in Azure
     in which nothing differs from git, "" for none; ``drifted`` counts the fields that differ, ``proposed`` is
-    a digest of those that a pull request is to take into the manifest, "" for none. ``recreated`` is that of
-    the record. ``to_approve`` counts the corrections that wait for an approval. ``differs_since`` is since
-    when a Ready cluster has differed from git, None for one that does not. ``found``: a sweep found something
-    of the whole cluster, also of a suspended one, which has no ``finding``. ``details`` are None where they
-    were not asked for, and in what the version before stored.
+    a digest of those that a pull request is to take into the manifest, "" for none. ``recreated``: a sweep
+    found that it is missing or stopped, and its policy has it created or started again. ``to_approve`` counts
+    the corrections that wait for an approval. ``differs_since`` is since when a Ready cluster has differed
+    from git, None for one that does not. ``found``: a sweep found something of the whole cluster, also of a
+    suspended one, which has no ``finding``. ``ready_since`` is since when it has been Ready, None where it is
+    not, and in what the version before stored. ``details`` are None where they were not asked for, and in
+    what the version before stored.
     """
 
     name: str
@@ -69,6 +71,7 @@ class ClusterSummary:
     differs_since: datetime | None = None
     proposed: str = ""
     found: bool = False
+    ready_since: datetime | None = None
 
     @property
     def idle(self) -> bool:
@@ -113,17 +116,23 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         ),
         digest=record.verified.digest if record.verified else "",
         drifted=record.drift.count if record.drift else 0,
-        recreated=record.recreated,
+        recreated=record.recreated or record.started_again,
         to_approve=len(record.drift.to_approve) if record.drift and record.idle else 0,
         differs_since=_differs_since(record),
         proposed=digest_of_proposal(record.drift),
         found=bool(found_of(record)),
+        ready_since=_ready_since(record),
     )
 
 
 def _policies_of(drift: Drift) -> Mapping[str, int]:
     """Return how many fields there are of each policy, without what there is none of."""
     return +Counter({MORE: drift.more, **Counter(each.action.value for each in drift.fields)})
+
+
+def _ready_since(record: ClusterRecord) -> datetime | None:
+    ready = record.condition(READY)
+    return ready.since if ready is not None and ready.status else None
 
 
 def _differs_since(record: ClusterRecord) -> datetime | None:

@@ -18,15 +18,18 @@ from shared.jobs.messages import CheckMessage
 from shared.jobs.outcomes import Done, Retry
 from shared.jobs.rate_limits import AKS_OTHER
 from shared.jobs.record import ClusterRecord, of_health
+from shared.jobs.reporting.measurements import of_read, of_reservation
 from shared.logs import about_record
 from shared.pipeline.checks.conclusions import conclude, findings, unknown
 from shared.pipeline.checks.reading import read
+from shared.pipeline.checks.secrets import check_secrets
 from shared.pipeline.checks.windows import has_windows, read_windows
 from shared.pipeline.outbox import request_checks, request_next_check, request_rest
 from shared.pipeline.runs import record_end
 from shared.pipeline.worker.cluster_access import ClusterAccess
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.pipeline.worker.steps.context import StepContext
+from shared.pipeline.worker.steps.secrets import VaultReads
 from shared.ports import Ports
 
 log = logging.getLogger(__name__)
@@ -61,6 +64,7 @@ def _handle(message: CheckMessage, ports: Ports) -> None:
             record_end("check", ports)
         return
     end, limiter = ports.elapsed() + CHECK_SECONDS, RateLimiter(None, ports)
+    reads = VaultReads(ports.vaults)
     waiting: list[ClusterRecord] = []
     ended = message.at is None
     for position, name in enumerate(message.clusters):
@@ -76,7 +80,9 @@ def _handle(message: CheckMessage, ports: Ports) -> None:
                 request_next_check(record, ports, message.at)
             continue
         with about_record(record):
-            if not _affordable(record, waiting, limiter) or not _check(record, message, limiter, ports):
+            if not _affordable(record, waiting, limiter) or not _check(
+                record, message, reads, limiter, ports
+            ):
                 waiting.append(record)
     if waiting:
         _postpone(waiting, message, ports)
@@ -110,7 +116,9 @@ def _affordable(record: ClusterRecord, waiting: list[ClusterRecord], limiter: Ra
     )
 
 
-def _check(record: ClusterRecord, message: CheckMessage, limiter: RateLimiter, ports: Ports) -> bool:
+def _check(
+    record: ClusterRecord, message: CheckMessage, reads: VaultReads, limiter: RateLimiter, ports: Ports
+) -> bool:
     """Read one cluster, and save what is so of it; return False where a token for that is missing."""
     why = ""
     if record.finding and not of_health(record.finding):
@@ -118,21 +126,26 @@ def _check(record: ClusterRecord, message: CheckMessage, limiter: RateLimiter, p
     elif record.desired.problem:
         why = f"this version refuses what was accepted: {record.desired.problem}"
     if why:
-        conclude(record, unknown(why), record.api_server, message, ports)
+        conclude(record, unknown(why, record), record.api_server, message, ports)
         return True
     access = ClusterAccess(record)
     try:
-        reading = read(StepContext.of(record, access.over(limiter.over(ports))))
+        context = StepContext.of(record, access.over(limiter.over(ports)))
+        reading, secrets = read(context), check_secrets(context, reads)
     except RateLimited as limited:
         log.info("%s cannot be read yet: %s", record.name, limited)
+        ports.telemetry.record(of_reservation("check"))
         return False
     except (ReconcileError, ComponentsError) as error:
         log.warning("%s cannot be read: %s", record.name, error)
+        ports.telemetry.record(of_read("check", type(error).__name__))
         failed = error if isinstance(error, Retryable) else Unexpected(str(error))
         server, windows = access.server_after(Retry(failed)), read_windows(record, limiter.over(ports))
         why = f"{type(error).__name__}: {error}"
-        conclude(record, unknown(why), server, message, ports, windows=windows)
+        conclude(record, unknown(why, record), server, message, ports, windows=windows)
         return True
     server, windows = access.server_after(Done()), read_windows(record, limiter.over(ports))
-    conclude(record, findings(reading, record, ports), server, message, ports, reading.inside, windows)
+    found = findings(reading, secrets.finding if secrets else None, record, ports)
+    renewed = secrets.note if secrets else ""
+    conclude(record, found, server, message, ports, reading.inside, windows, renewed=renewed)
     return True

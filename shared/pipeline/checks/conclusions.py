@@ -11,33 +11,43 @@ from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.kubernetes.health import Fault
 from shared.fleet.kubernetes.inside import Inside
 from shared.fleet.systems.cluster_systems import system_with, systems_in
+from shared.jobs.event import Event
 from shared.jobs.failures.errors import Stale
+from shared.jobs.flux_correction import applies_again
 from shared.jobs.health import HEALTHY, Finding, HealthCondition, checked, outcome_of
-from shared.jobs.messages import CheckMessage
+from shared.jobs.messages import CheckMessage, SweepPart
 from shared.jobs.record import ClusterRecord
-from shared.jobs.reporting.events import events_between
+from shared.jobs.reporting.events import events_between, secrets_renewed_event
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.pipeline.checks.commits_behind import commits_behind
 from shared.pipeline.checks.reading import Reading
+from shared.pipeline.checks.secrets import has_secrets
 from shared.pipeline.checks.windows import with_windows
 from shared.pipeline.facts import store_fact
-from shared.pipeline.outbox import request_next_check, request_status_again
+from shared.pipeline.outbox import request_next_check, request_status_again, request_sweep
 from shared.pipeline.sweep.conclusions import written_beside
 from shared.ports import Ports
 
 
-def unknown(why: str) -> Sequence[Finding]:
+def unknown(why: str, record: ClusterRecord) -> Sequence[Finding]:
     """Return what is so of a cluster that could not be read."""
-    return [Finding(kind, None, "NotRead", why) for kind in HealthCondition]
+    return [
+        Finding(kind, None, "NotRead", why)
+        for kind in HealthCondition
+        if kind is not HealthCondition.SECRETS or has_secrets(record)
+    ]
 
 
-def findings(reading: Reading, record: ClusterRecord, ports: Ports) -> Sequence[Finding]:
-    """Return what a reading says of each condition."""
+def findings(
+    reading: Reading, secrets: Finding | None, record: ClusterRecord, ports: Ports
+) -> Sequence[Finding]:
+    """Return what a reading says of each condition, and what was found of the bootstrap ``secrets``."""
     healthy = f"Flux runs as it was applied, and none of its {reading.objects} objects has failed"
     nodes = f"{reading.nodes} of {reading.nodes} nodes are ready"
     return [
         _finding(HealthCondition.FLUX, reading.flux, healthy, record, ports),
         _finding(HealthCondition.PLATFORM, reading.platform, nodes, record, ports),
+        *([secrets] if secrets else ()),
     ]
 
 
@@ -66,31 +76,41 @@ def conclude(
     ports: Ports,
     inside: Inside | None = None,
     windows: tuple[Difference, ...] | None = None,
+    *,
+    renewed: str = "",
 ) -> None:
     """Save what a check found; a record that somebody else writes meanwhile is left to the next check.
 
     ``inside`` is what it read, None when it could not read: what the one before read remains, with its time.
-    ``windows`` are the differences of the maintenance windows, None in the same way.
+    ``windows`` are the differences of the maintenance windows, None in the same way. ``renewed`` is what it
+    has applied, "" for nothing.
 
-    What follows is requested first, so that a crash cannot lose it.
+    What follows is requested first, so that a crash cannot lose it. Only a correction of what Roadstead
+    applied of Flux is requested last: whoever starts it reads in the record that it is to be corrected, and
+    the next check, minutes later, requests it again.
     """
     now, patience = ports.clock(), timedelta(seconds=ports.config.unhealthy_seconds)
     after = checked(replace(record, api_server=server, inside=inside or record.inside), found, now)
     after = with_windows(after, windows, ports)
-    outcome = outcome_of(after, now, patience)
-    events = []
+    outcome, events = outcome_of(after, now, patience), list[Event]()
+    if renewed:
+        after = replace(after, job=replace(after.job, sequence=after.job.sequence + 1), updated=now)
+        events.append(secrets_renewed_event(after, renewed))
     if outcome is not None:
         concluded = apply_outcome(after, outcome, now=now, jitter=0)
-        events = list(events_between(after, concluded, outcome))
+        events += events_between(after, concluded, outcome)
         after = concluded
         request_status_again(ports.state.fleet().commit, ports)
     request_next_check(after, ports, message.at)
     if events:
         ports.state.append(events)
-        store_fact(record, after, ports)
+    store_fact(record, after, ports)
     try:
         ports.state.save(after)
+        if applies_again(after, now):
+            part = SweepPart(sweep=f"flux:{int(now.timestamp())}", clusters=(after.name,))
+            request_sweep(part, ports)
     except Stale:
         current = written_beside(record, ports)
         if current is not None:
-            conclude(current, found, server, message, ports, inside, windows)
+            conclude(current, found, server, message, ports, inside, windows, renewed=renewed)

@@ -23,7 +23,7 @@ from shared.notices import deliveries
 from shared.notices.announced import Announced
 from shared.notices.digest import Links, Outgoing, messages
 from shared.notices.kinds import Kind
-from shared.notices.notice import Notice
+from shared.notices.notice import Notice, ending_of
 from shared.notices.routes import LIMITS, Route, RouteType
 from shared.pipeline.notifier.fleet_facts import OF_PLANS, OTHERS, of_plan, present
 from shared.pipeline.notifier.issues import tell_issues
@@ -109,6 +109,8 @@ def _shows(record: ClusterRecord | None, fact: Notice) -> bool:
     """Return whether the record of a cluster has a problem."""
     if record is None:
         return False
+    if fact.kind is Kind.EXPIRING:
+        return bool(ending_of(record))
     return record.drift is not None if fact.kind is Kind.DRIFT else record.phase is not Phase.READY
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Literal
 
 from shared.fleet.desired import digest_of
 from shared.jobs.failures.errors import ReconcileError
-from shared.jobs.messages import PlanRequest, SweepPart
+from shared.jobs.messages import PlanRequest, RolloutAct, SweepPart
 from shared.pipeline.outbox.times import later, slot, whole
 from shared.ports import FleetRecord, Message, Ports
 
@@ -21,6 +22,8 @@ REPORT_SECONDS = 5
 """Requests for a report within this many seconds are one message."""
 NOTIFY_SECONDS = 15
 """Requests for notifications within this many seconds are one message."""
+ROLLOUT_SECONDS = 5
+"""Requests that a rollout continues within this many seconds are one message."""
 PROPOSE_SECONDS = 15
 """Requests for the pull requests about drift within this many seconds are one message."""
 
@@ -39,14 +42,17 @@ def request_plan_again(request: PlanRequest, *, after: float, ports: Ports) -> N
     request_plan(request, message_id=message_id, ports=ports, after=after)
 
 
-def request_handover(fleet: FleetRecord, ports: Ports) -> None:
+def request_handover(fleet: FleetRecord, ports: Ports, *, rollout: bool = False) -> None:
     """Request that the planner continues a hand-over; requests that wait in its session come before.
+
+    ``rollout``: only the next clusters of a rollout are handed over.
 
     The plan of the commit that was planned last is the only one that needs ``again``: without it, the request
     has no effect once a newer push has been planned.
     """
     again = fleet.planning == fleet.commit
-    request = PlanRequest(again=again, reason="handover", read_from=ports.clock())
+    kind: Literal["plan", "rollout"] = "rollout" if rollout else "plan"
+    request = PlanRequest(kind=kind, again=again, reason="handover", read_from=ports.clock())
     request_plan(request, message_id=f"handover:{fleet.planning[:12]}:{fleet.etag}", ports=ports)
 
 
@@ -80,10 +86,11 @@ def request_review(commit: str, ports: Ports) -> None:
     _send_plan(request, f"review:{commit}:{number}", at, ports)
 
 
-def request_awaited_plan(ports: Ports, deleted: str = "") -> None:
+def request_awaited_plan(ports: Ports, deleted: str = "") -> FleetRecord:
     """Request a plan when the deletion of a cluster has finished that git has again.
 
     ``deleted`` is the cluster whose record has just been removed; without it, the record of each is read.
+    Return the fleet's record.
     """
     fleet = ports.state.fleet()
     if deleted in fleet.awaiting_deletion or (
@@ -91,6 +98,7 @@ def request_awaited_plan(ports: Ports, deleted: str = "") -> None:
     ):
         message_id = f"deleted:{fleet.commit}:{int(ports.clock().timestamp() // 10)}"
         request_plan(PlanRequest(again=True, reason="deleted"), message_id=message_id, ports=ports)
+    return fleet
 
 
 def request_unfinished_plan(commit: str, ports: Ports) -> None:
@@ -100,6 +108,23 @@ def request_unfinished_plan(commit: str, ports: Ports) -> None:
     """
     message_id = f"unfinished:{commit}:{int(ports.clock().timestamp() // 60)}"
     request_plan(PlanRequest(again=True, reason="unfinished"), message_id=message_id, ports=ports)
+
+
+def request_rollout(ports: Ports, *, after: float = 0, at: datetime | None = None) -> None:
+    """Ask that a rollout starts what may start a few seconds from now, or ``at`` a time."""
+    if at is None:
+        number, at = slot(ROLLOUT_SECONDS, after, ports)
+        message_id = f"rollout:{number}"
+    else:
+        message_id = f"rollout:at:{int(at.timestamp())}"
+        at += timedelta(seconds=1)  # ids have whole seconds, and clocks differ a little
+    _send_plan(PlanRequest(kind="rollout", reason="rollout"), message_id, at, ports)
+
+
+def request_rollout_act(act: RolloutAct, ports: Ports) -> None:
+    """Queue what a person decided of a rollout; the planner alone writes its record."""
+    message_id = f"rollout:{act.kind}:{digest_of(act.model_dump(mode='json'))}"
+    _send_plan(PlanRequest(kind="rollout", reason=act.kind, act=act), message_id, None, ports)
 
 
 def request_report(ports: Ports, *, after: float = 0) -> None:

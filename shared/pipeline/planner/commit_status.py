@@ -18,6 +18,15 @@ CONTEXT = "roadstead"
 
 
 @dataclass(frozen=True)
+class RolloutProgress:
+    """How far a rollout is that has not ended; ``text`` is a sentence for an operator."""
+
+    text: str
+    paused: bool = False
+    aborted: bool = False
+
+
+@dataclass(frozen=True)
 class Progress:
     """How far a plan is, counted over its clusters; ``first_problem`` is a sentence for an operator.
 
@@ -131,13 +140,24 @@ def reached(item: Item, record: ClusterSummary | None, *, newest: bool) -> bool:
     return record.observed_generation >= item.generation and not record.lost
 
 
-def status_of(plan: Plan, progress: Progress, *, link: str, superseded_by: str = "") -> CommitStatus:
+def status_of(
+    plan: Plan,
+    progress: Progress,
+    *,
+    link: str,
+    superseded_by: str = "",
+    rollout: RolloutProgress | None = None,
+) -> CommitStatus:
     """Return the commit status for a plan at some progress.
 
     ``superseded_by`` is the newest commit, where only that one can still change the clusters; "" otherwise.
+    ``rollout`` is how far the plan's rollout is, None for one that has ended, or for none.
     """
+    if rollout is not None and rollout.aborted:
+        return CommitStatus("failure", status_line(rollout.text), CONTEXT, link)
     if progress.first_problem:
-        return CommitStatus("failure", status_line(progress.first_problem), CONTEXT, link)
+        paused = "rollout paused: " if rollout is not None and rollout.paused else ""
+        return CommitStatus("failure", status_line(f"{paused}{progress.first_problem}"), CONTEXT, link)
     if progress.ready >= progress.total:
         done = (
             f"{progress.total} of {progress.total} clusters in sync ({plan.summary})"
@@ -147,6 +167,8 @@ def status_of(plan: Plan, progress: Progress, *, link: str, superseded_by: str =
         return CommitStatus("success", status_line(done), CONTEXT, link)
     suspended = f", {progress.suspended} suspended" if progress.suspended else ""
     waiting = f"; {progress.first_wait}" if progress.first_wait else f" ({plan.summary})"
+    if rollout is not None and not progress.first_wait:
+        waiting = f"; {rollout.text}"
     description = f"{progress.ready} of {progress.total} clusters in sync{suspended}{waiting}"
     if superseded_by:
         return CommitStatus(

@@ -32,6 +32,7 @@ from shared.jobs.small_changes import small_change
 from shared.jobs.starts import starting, starts
 from shared.jobs.transitions.acceptance import accept_change, accept_delete, accept_new, accept_retry
 from shared.logs import about_record
+from shared.pipeline.history import with_events
 from shared.pipeline.outbox import send_continuations
 from shared.pipeline.repository.commit_reader import PlanInputs
 from shared.ports import FleetRecord, Handover, PlanRecord, Ports
@@ -55,15 +56,23 @@ def small_changes(plan: Plan, unfinished: str, inputs: PlanInputs, ports: Ports)
 
 
 def hand_over(
-    plan_record: PlanRecord, small: Collection[str], inputs: PlanInputs, fleet: FleetRecord, ports: Ports
+    plan_record: PlanRecord,
+    small: Collection[str],
+    inputs: PlanInputs,
+    fleet: FleetRecord,
+    ports: Ports,
+    *,
+    held: Collection[str] = (),
 ) -> HandedOver:
     """Start the job of every item that acts, ``small`` changes first; raise Stale for another planner.
+
+    The items of ``held`` clusters keep their last generation: they start with a later part of the rollout.
 
     An item whose record cannot be stored is an invalid manifest, and concerns no other cluster. A cluster
     whose delete started meanwhile awaits its end. The records in ``inputs`` were read after ``fleet`` was
     saved. An item that its record has already was handed over before, see ``supersede``.
     """
-    acting = [item for item in plan_record.plan.items if item.acts]
+    acting = [item for item in plan_record.plan.items if item.acts and item.cluster not in held]
     left = sorted((i for i in acting if _is_left(i, inputs)), key=lambda item: item.cluster not in small)
     since = (fleet.handover and fleet.handover.since) or plan_record.at
     later = starts(acting, inputs.desired.clusters, small, since)
@@ -214,7 +223,12 @@ def _start(
             job = replace(accepted.job, small_change=small)
             if at is not None and record is None and at > accepted.created:
                 job = starting(job, at)
-            saved = ports.state.save(replace(accepted, job=job, installation=fleet.installation))
+            of_rollout = plan_record.plan.commit if inputs.desired.rollout else ""
+            accepted = replace(accepted, job=job, rollout=of_rollout, installation=fleet.installation)
+            restored = record is not None and record.deleting and not accepted.deleting
+            approved = _approved_by(accepted, plan_record.approval)
+            event = accepted_event(accepted, approved, restored=restored)
+            saved = ports.state.save(with_events(accepted, [event], ports))
         except Stale:
             # A worker has saved its step since: accept on top of that record.
             record = ports.state.cluster(item.cluster)
@@ -225,9 +239,6 @@ def _start(
             with about_record(accepted):
                 log.error("%s: %s", item.cluster, error)  # noqa: TRY400 - it is a manifest's problem
             return _Started(_not_storable(item, error), None)
-        restored = record is not None and record.deleting and not saved.deleting
-        approved = _approved_by(saved, plan_record.approval)
-        ports.state.append([accepted_event(saved, approved, restored=restored)])
         return _Started(item, saved)
 
 

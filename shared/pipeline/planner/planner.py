@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
-from shared.fleet.planning.plan import Item
+from shared.fleet.planning.plan import Action, Item, Plan
 from shared.jobs.failures.errors import OtherRepository, ReconcileError, Retryable, Stale, Unexpected
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import HeadConfirmation, PlanRequest
@@ -42,6 +42,7 @@ from shared.pipeline.planner.handover import begun, hand_over, may_be_saved, sma
 from shared.pipeline.planner.missed_heads import repaired_gaps
 from shared.pipeline.planner.plan_problems import report_failed_plan, report_outage, report_unreadable
 from shared.pipeline.planner.reporter import report, report_again
+from shared.pipeline.planner.rollouts import advance, stage
 from shared.pipeline.planner.team_reviews import approved_request
 from shared.pipeline.repository.branch_source import require_own, source_of
 from shared.pipeline.repository.commit_reader import PlanInputs, read_desired, read_known, save_fingerprints
@@ -95,6 +96,10 @@ def _handle(request: PlanRequest, ports: Ports) -> None:
         if reviewed is None:
             return
         request = reviewed
+    if request.kind == "rollout":
+        if not (advance(request, ports) or request.again):
+            return
+        request = request.model_copy(update={"again": True, "act": None, "commit": ""})
     if _plan_head(request, ports):
         request_report_now(ports)
 
@@ -259,6 +264,7 @@ def _carry_out(
     ``fleet`` was saved.
     """
     head = fleet.planning
+    continues = request.kind == "rollout" and head == fleet.commit
     earlier = ports.state.plan(head)
     approved = approved_plan(request, inputs, fleet, earlier, ports)
     plan = approved.plan.resume(earlier.plan if earlier else None)
@@ -276,20 +282,29 @@ def _carry_out(
     log.info("plan of %s: %s", head[:8], plan.summary)
     index_groups(plan, inputs, fleet, ports)
     small = small_changes(plan, unfinished, inputs, ports)
-    plan, fleet, ended = hand_over(plan_record, small, inputs, fleet, ports)
+    staged = stage(plan, inputs, fleet, ports)
+    held = staged.held | (_retried(plan) if continues else frozenset())
+    fleet = replace(fleet, rollout=staged.commit)
+    plan, fleet, ended = hand_over(plan_record, small, inputs, fleet, ports, held=held)
     if not ended:
         log.info("%s: %s; continuing by another message", head[:8], fleet.handed_over)
         save_fingerprints(plan, inputs, ports)
-        request_handover(fleet, ports)
+        request_handover(fleet, ports, rollout=continues)
         return False
     ports.state.save_plan(replace(plan_record, plan=replace(plan, applied=True)))
     save_fingerprints(plan, inputs, ports)
     awaiting = tuple(item.cluster for item in plan.items if item.awaits_deletion)
     notified = inputs.desired.notifications
-    routes = fleet.routes if notified is None else routes_of(notified)
+    if notified is not None:
+        fleet = replace(fleet, routes=routes_of(notified), subscriptions=inputs.desired.subscriptions)
     planned = replace(fleet, commit=head, at=plan_record.at, planning="", handover=None, problem=None)
-    ports.state.save_fleet(replace(planned, groups_indexed=True, awaiting_deletion=awaiting, routes=routes))
+    ports.state.save_fleet(replace(planned, groups_indexed=True, awaiting_deletion=awaiting))
     return True
+
+
+def _retried(plan: Plan) -> frozenset[str]:
+    """Return the clusters whose failed jobs a commit starts again; the next part of its rollout does not."""
+    return frozenset(item.cluster for item in plan.items if item.action is Action.RETRY)
 
 
 def _with_uid(item: Item, ports: Ports) -> Item:

@@ -30,10 +30,13 @@ from shared.pipeline.outbox import (
     request_status_again,
     request_unfinished_plan,
 )
-from shared.pipeline.planner.commit_status import CONTEXT, progress_of, status_of
+from shared.pipeline.planner.commit_status import CONTEXT, RolloutProgress, progress_of, status_of
 from shared.pipeline.planner.report_pace import has_room, interval
 from shared.ports import CommitStatus, FleetRecord, PlanRecord, Ports
 from shared.ports.github import status_line
+from shared.rollouts.decide import decide
+from shared.rollouts.report import describe
+from shared.rollouts.rollout import State
 
 log = logging.getLogger(__name__)
 
@@ -74,6 +77,7 @@ def report_open_plans(ports: Ports) -> None:
         return
     clusters = {summary.name: summary for summary in ports.state.summaries()}
     _save_contested(fleet, clusters, ports)
+    rollout = _rollout_progress(fleet, clusters, ports)
     for position, plan_record in enumerate(plan_records):
         if _is_overwritten(plan_record, fleet):
             request_unfinished_plan(fleet.commit, ports)
@@ -85,7 +89,8 @@ def report_open_plans(ports: Ports) -> None:
         pause = interval(now - plan_record.at, len(clusters))
         due = replace(plan_record, not_before=now + pause if position == 0 else None)
         with about(commit=plan_record.plan.commit):
-            answered = _report(due, clusters, fleet.commit, ports, last_time=position >= OPEN_PLANS)
+            last_time = position >= OPEN_PLANS
+            answered = _report(due, clusters, fleet.commit, ports, last_time=last_time, rollout=rollout)
         if not answered:
             return
 
@@ -97,11 +102,13 @@ def _report(
     ports: Ports,
     *,
     last_time: bool,
+    rollout: RolloutProgress | None,
 ) -> bool:
     """Write the status of a plan if it says something new; return whether GitHub answered."""
     commit, unfinished, written = plan_record.plan.commit, plan_record.writing, False
     try:
-        found = _next(plan_record, clusters, newest, ports, last_time=last_time)
+        of_newest = rollout if commit == newest else None
+        found = _next(plan_record, clusters, newest, ports, last_time=last_time, rollout=of_newest)
         if found is None:
             return True
         after, status = found
@@ -211,6 +218,18 @@ def _is_overwritten(plan_record: PlanRecord, fleet: FleetRecord) -> bool:
     return plan_record.plan.commit == fleet.commit and not fleet.planning and not done
 
 
+def _rollout_progress(
+    fleet: FleetRecord, clusters: Mapping[str, ClusterSummary], ports: Ports
+) -> RolloutProgress | None:
+    """Return how far the rollout of the newest commit is, None where none is under way."""
+    rollout = ports.state.rollout(fleet.rollout) if fleet.rollout else None
+    if rollout is None or rollout.commit != fleet.commit:
+        return None
+    decision = decide(rollout, clusters, ports.clock())
+    aborted = rollout.state is State.ABORTED
+    return RolloutProgress(describe(rollout, decision), decision.block is not None, aborted)
+
+
 def _waits(until: datetime, now: datetime) -> bool:
     """Return whether a report waits for its time; one that no service asks for is of a wrong clock."""
     return now < until < now + FARTHEST
@@ -223,6 +242,7 @@ def _next(
     ports: Ports,
     *,
     last_time: bool,
+    rollout: RolloutProgress | None,
 ) -> tuple[PlanRecord, CommitStatus | None] | None:
     """Return a plan as it is to be reported, with its status if that says something new and there is room.
 
@@ -233,7 +253,8 @@ def _next(
         progress = progress_of(plan, clusters, newest=plan.commit == newest, differed=lasting_since(ports))
         settled = progress.settled
         ended = plan.commit != newest and (settled or last_time)
-        status = status_of(plan, progress, link=link, superseded_by=newest if ended else "")
+        superseded_by = newest if ended else ""
+        status = status_of(plan, progress, link=link, superseded_by=superseded_by, rollout=rollout)
         closed = last_time or (status.state == "success" and not progress.differing)
     elif (underway := _underway(plan.commit, newest, ports)) is not None:
         if not underway:

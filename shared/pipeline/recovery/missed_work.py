@@ -18,10 +18,13 @@ from shared.logs import about, about_record
 from shared.pipeline import outbox
 from shared.pipeline.outbox import request_notifications, request_plan, send_overdue
 from shared.pipeline.repository.branch_source import is_own
+from shared.pipeline.runs import record_end
 from shared.ports import BranchHead, FleetRecord, PlanRecord, Ports
 
 log = logging.getLogger(__name__)
 
+LONG_UNREAD = timedelta(minutes=15)
+"""The timer asks every five minutes for the plan of a head that was not planned."""
 STANDS_STILL = timedelta(minutes=2)
 """A plan without progress for so long is planned again by a timer; a part of a hand-over takes seconds."""
 
@@ -35,6 +38,9 @@ UNREAD_REVIEWS = timedelta(hours=1)
 def plan_missed_head(ports: Ports) -> bool:
     """Queue a plan of a head that needs one. A read that fails becomes the fleet's problem, which the next
     plan clears.
+
+    A head that needs none shows that requests to plan come to their end, and so does a
+    branch that the planner read a short time ago, also if it cannot plan the commit.
     """
     began = ports.clock()
     try:
@@ -43,7 +49,14 @@ def plan_missed_head(ports: Ports) -> bool:
         ports.telemetry.record(of_plan("", began, ports.clock(), error.kind))
         _report_unreadable(error, ports)
         return False
-    return request_missing_plan(read, FoundBy.TIMER, ports)
+    requested = request_missing_plan(read, FoundBy.TIMER, ports)
+    if not requested or _was_read(ports.state.fleet(), began):
+        record_end("plan_missed_head", ports)
+    return requested
+
+
+def _was_read(fleet: FleetRecord, now: datetime) -> bool:
+    return fleet.last_read is not None and now - fleet.last_read.started < LONG_UNREAD
 
 
 def request_missing_plan(read: BranchHead, found_by: FoundBy, ports: Ports) -> bool:
@@ -53,7 +66,7 @@ def request_missing_plan(read: BranchHead, found_by: FoundBy, ports: Ports) -> b
     changes every minute, so that a request that had no effect can be repeated; that of an operator changes
     every second. The timer lets the webhook of a head come first that was pushed a moment ago.
     """
-    fleet = ports.state.fleet()
+    fleet = _with_expiry(read, ports.state.fleet(), ports)
     head, known = read.commit, is_own(read, fleet, ports)
     if head == fleet.commit and known and not (fleet.problem or fleet.waiting or fleet.planning):
         return False
@@ -72,6 +85,18 @@ def request_missing_plan(read: BranchHead, found_by: FoundBy, ports: Ports) -> b
     after = WEBHOOK_SECONDS if new and found_by is FoundBy.TIMER else 0
     request_plan(request, message_id=f"missed:{found_by}:{head}:{slot}", ports=ports, after=after)
     return True
+
+
+def _with_expiry(read: BranchHead, fleet: FleetRecord, ports: Ports) -> FleetRecord:
+    """Return the fleet's record with when the token ends: saved where a read finds another one."""
+    last, expires = fleet.last_read, read.credential_expires
+    if last is None or last.head is None or last.head.credential_expires == expires:
+        return fleet
+    head = replace(last.head, credential_expires=expires)
+    try:
+        return ports.state.save_fleet(replace(fleet, last_read=replace(last, head=head)))
+    except Stale:
+        return ports.state.fleet()  # the next tick finds it again
 
 
 def _makes_progress(fleet: FleetRecord, now: datetime) -> bool:
@@ -122,7 +147,8 @@ def resend_overdue(ports: Ports) -> int:
     if any(not plan_record.settled or plan_record.writing for plan_record in open_plans):
         outbox.request_report(ports)
     _ask_for_unread_reviews(open_plans, ports)
-    outbox.request_awaited_plan(ports)
+    if outbox.request_awaited_plan(ports).rollout:
+        outbox.request_rollout(ports)
     return late
 
 

@@ -17,6 +17,7 @@ DEAD_LETTERS = timedelta(days=90)
 NOTICES = timedelta(days=7)
 """Facts of a fleet that notifies nobody; the notifier removes those that it takes."""
 PLANS = 200
+ROLLOUTS = 50
 
 
 def _prune_blobs(ports: Ports) -> int:
@@ -35,6 +36,7 @@ def purge_expired(ports: Ports) -> Mapping[str, int]:
             now - EVENTS_OF_DELETED, living={record.name for record in state.clusters()}
         ),
         "deliveries": lambda: state.prune_deliveries(now - DELIVERIES),
+        "rollouts": lambda: state.prune_rollouts(ROLLOUTS),
         "plans": lambda: state.prune_plans(PLANS),
         "blobs": lambda: _prune_blobs(ports),
         "acts": lambda: state.prune_acts(now - timedelta(days=ports.config.acts_days)),

@@ -10,6 +10,7 @@ from shared.jobs.at_rest import is_at_rest
 from shared.jobs.failures.errors import ClusterMissing, ReconcileError, Retryable
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import SweepPart
+from shared.jobs.reporting.measurements import of_read, of_reservation
 from shared.logs import about_record
 from shared.pipeline.outbox import request_sweep
 from shared.pipeline.sweep.activity import ActivityLog
@@ -105,6 +106,7 @@ def postpone(part: SweepPart, limited: RateLimited, limiter: RateLimiter, attemp
 
     One that has waited for that time already came too early by the clock of this instance: it waits longer.
     """
+    ports.telemetry.record(of_reservation("sweep"))
     waited = any(limited.at in moments for moments in part.reservations.values())
     early = part.early + 1
     reserved = part.model_copy(update={"reservations": dict(limiter.reserved), "early": early})
@@ -116,6 +118,7 @@ def postpone(part: SweepPart, limited: RateLimited, limiter: RateLimiter, attemp
 
 def retry(part: SweepPart, error: ReconcileError, attempt: int, ports: Ports) -> bool:
     """Ask for a part again that failed, a few times; return whether it is tried again."""
+    ports.telemetry.record(of_read("sweep", error.kind))
     if not isinstance(error, Retryable) or attempt + 1 >= ATTEMPTS:
         return False
     seconds = wait_before_retry(error, attempt + 1, ports.random(), ports.config.retries)

@@ -10,19 +10,20 @@ from datetime import datetime, timedelta
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.drift.differences import Difference, drift_of, unmanaged_names
 from shared.fleet.drift.live_digest import live_digest
-from shared.fleet.drift.policy import Decided, decide, only_reported, uncorrected
+from shared.fleet.drift.policy import Decided, decide, is_version, only_reported, uncorrected
 from shared.fleet.json_tree import Json
 from shared.fleet.manifests.cluster.drift import DriftAction
 from shared.jobs.at_rest import found_of, is_at_rest, is_unfinished, own_failure
 from shared.jobs.conditions import IN_SYNC
 from shared.jobs.drift import Verified, attributed, digest_of_proposal, exhausted
+from shared.jobs.event import Event
 from shared.jobs.failures.errors import ReconcileError, Stale, Unexpected, classes
+from shared.jobs.flux_correction import CORRECTED, FLUX, applies_again
 from shared.jobs.job import ContestKind, Failure
 from shared.jobs.outcomes import Done, Fail, Outcome
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase, finding_of_sweep
 from shared.jobs.reporting.events import (
-    Event,
     correction_event,
     drift_event,
     events_between,
@@ -33,7 +34,13 @@ from shared.jobs.transitions.apply_comparison import apply_comparison, apply_fin
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.logs import about_record
 from shared.pipeline.facts import store_fact
-from shared.pipeline.outbox import MAX_SKEW, request_next_check, request_proposals, send_continuation
+from shared.pipeline.outbox import (
+    MAX_SKEW,
+    request_next_check,
+    request_proposals,
+    request_rollout,
+    send_continuation,
+)
 from shared.pipeline.sweep.activity import ActivityLog
 from shared.pipeline.sweep.sources import Sources
 from shared.pipeline.sweep.verdicts import Found, verdict
@@ -46,6 +53,8 @@ log = logging.getLogger(__name__)
 MISSING = "the cluster"
 MISSING_CLUSTER = Difference(MISSING, "exists", None)
 """A whole cluster that differs, as it is counted among the corrections."""
+STOPPED = "the power of the cluster"
+STOPPED_CLUSTER = Difference(STOPPED, "Running", "Stopped")
 SETTLED = timedelta(minutes=2)
 """How long before a list a record must have been written: Azure may list a cluster as it was a moment ago."""
 
@@ -102,13 +111,17 @@ def _conclude(
             compared = _with_new_sequence(compared, now)
         compared = _attributed(compared, record, azure_names(existing, owner, record.running), now, activity)
         events += drift_event(after, compared)
-        after, written = start_correction(compared, decided or (), now=now)
+        after, written = start_correction(compared, _with_flux(compared, decided, now), now=now)
         if written:
-            events.append(correction_event(after, f"a job writes git's {', '.join(written)}"))
+            events.append(correction_event(after, _corrects(written)))
     elif existing is None and not suspended:
         after = _recreated(after, now)
         if after.job.active:
             events.append(correction_event(after, "a job creates the cluster again"))
+    elif existing is not None and not suspended:
+        after = _started_again(after, existing, owner, now)
+        if after.job.active:
+            events.append(correction_event(after, "a job starts the cluster again"))
     if after == record:
         return False
     ports.state.append(events)
@@ -116,6 +129,8 @@ def _conclude(
     store_fact(concluded, after, ports)
     if turned:
         request_next_check(after, ports)
+        if after.rollout:
+            request_rollout(ports)
     try:
         saved = ports.state.save(after)
     except Stale:
@@ -218,6 +233,28 @@ def decided_of(
     return uncorrected(decided, f"not corrected while {record.finding}") if record.finding else decided
 
 
+def _with_flux(record: ClusterRecord, decided: Sequence[Decided] | None, now: datetime) -> Sequence[Decided]:
+    """Return what happens to each difference, with what Roadstead applied of Flux where that is corrected.
+
+    Nothing happens to a cluster that was not compared. A job writes the version of a cluster before anything
+    else: nothing is applied while that is left alone.
+    """
+    if decided is None:
+        return ()
+    versions = [each for each in decided if is_version(each.path) and not each.difference.left_alone]
+    left = any(each.action is not DriftAction.CORRECT for each in versions)
+    if left or is_unfinished(record) or not applies_again(record, now):
+        return decided
+    return [*decided, CORRECTED]
+
+
+def _corrects(written: Sequence[str]) -> str:
+    fields = [path for path in written if path != FLUX]
+    values = f"a job writes git's {', '.join(fields)}" if fields else ""
+    flux = "a job applies again what Roadstead applied of Flux" if len(fields) < len(written) else ""
+    return "; ".join(filter(None, (values, flux)))
+
+
 def _compared(
     record: ClusterRecord, decided: Sequence[Decided] | None, existing: Json, owner: Owner, now: datetime
 ) -> ClusterRecord:
@@ -244,6 +281,24 @@ def _attributed(
     since = activity.asked_since(before, now)
     drift = attributed(compared.drift, since, lambda each: activity.change(before, each, pools, now))
     return compared if drift == compared.drift else replace(compared, drift=drift)
+
+
+def _started_again(record: ClusterRecord, existing: Json, owner: Owner, now: datetime) -> ClusterRecord:
+    """Return the record of a cluster that is stopped, with the job that the policy may ask for.
+
+    The job starts the cluster, and leaves everything else that differs, and the counts of the pools: a
+    stopped one does not show how many nodes it will have. It would have to write the version of a cluster
+    before anything else, so one whose version differs is left to a person.
+    """
+    if not record.started_again or STOPPED in exhausted(record.corrections, now):
+        return record
+    others = decided_of(record, existing, owner, now)
+    if others is None or any(is_version(each.path) and not each.difference.left_alone for each in others):
+        return record
+    counts = [f"nodePools[{pool.name}].count" for pool in record.desired.spec.node_pools]
+    left = [Decided(Difference(path, None, None), DriftAction.REPORT) for path in counts]
+    left += uncorrected(others, "not corrected while the cluster is stopped")
+    return start_correction(record, [Decided(STOPPED_CLUSTER, DriftAction.CORRECT), *left], now=now)[0]
 
 
 def _recreated(record: ClusterRecord, now: datetime) -> ClusterRecord:

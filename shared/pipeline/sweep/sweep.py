@@ -27,7 +27,7 @@ from shared.pipeline.sweep.clusters import ATTEMPTS, check, postpone, request_ch
 from shared.pipeline.sweep.lists import compare, orphans_of, read_list
 from shared.pipeline.sweep.sources import Sources
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
-from shared.ports import Ports
+from shared.ports import FleetRecord, Ports
 from shared.ports.state import Listing, SweepRecord
 
 log = logging.getLogger(__name__)
@@ -69,24 +69,25 @@ def _handle(part: SweepPart, attempt: int, ports: Ports) -> None:
             _save(partial(_with_problem, subscription=part.subscription, lacking=checked.lacking), ports)
         changed, lost = checked.changed, False
     else:
-        changed, lost = _sweep(part, attempt, end, fleet.installation, sources, ports)
+        changed, lost = _sweep(part, attempt, end, fleet, sources, ports)
     newest = ports.state.plan(fleet.commit) if lost and not changed else None
     if changed or (newest and not newest.open):
         reopen(fleet.commit, ports)
 
 
 def _sweep(
-    part: SweepPart, attempt: int, end: float, installation: str, sources: Sources, ports: Ports
+    part: SweepPart, attempt: int, end: float, fleet: FleetRecord, sources: Sources, ports: Ports
 ) -> tuple[bool, bool]:
-    """List the subscriptions of a part.
+    """List the subscriptions of a part: those of the clusters, and those that shared files name.
 
+    Of the latter, one without clusters that cannot be listed is no problem: nothing of the fleet lives there.
     Return whether the status of the newest commit may change, and whether a cluster is lost or differs.
     """
     started, changed = ports.clock(), False
     summaries = _with_places(ports.state.summaries(), ports)
     known = _by_subscription(summaries)
     before = {listing.subscription: listing for listing in ports.state.sweep().listings}
-    todo = [part.subscription] if part.subscription else sorted({*known, *before})
+    todo = [part.subscription] if part.subscription else sorted({*known, *before, *fleet.subscriptions})
     todo = [subscription for subscription in todo if subscription > part.after]
     after: dict[str, Listing] = {}
     for subscription in todo:
@@ -95,14 +96,15 @@ def _sweep(
             break
         one = part.model_copy(update={"after": "", "subscription": subscription})
         last, own = before.get(subscription, Listing(subscription)), known.get(subscription, [])
-        after[subscription], concluded = _list(one, last, own, installation, attempt, sources, ports)
+        after[subscription], concluded = _list(one, last, own, fleet.installation, attempt, sources, ports)
         changed = changed or concluded
     begins = not part.subscription and not part.after
     ends = not part.subscription and len(after) == len(todo)
 
     def listed(record: SweepRecord) -> SweepRecord:
         listings = {listing.subscription: listing for listing in record.listings} | after
-        kept = [each for key, each in sorted(listings.items()) if key in known or each.orphans]
+        named = {key for key in fleet.subscriptions if key in listings and not listings[key].problem}
+        kept = [each for key, each in sorted(listings.items()) if key in {*known, *named} or each.orphans]
         return replace(
             record,
             started=started if begins else record.started,

@@ -93,9 +93,10 @@ def is_suspect(summary: ClusterSummary, existing: Json | None, owner: Owner) -> 
     """Return whether Azure seems to show something else of a cluster at rest than its record says.
 
     A cluster that differs from git always does: its record knows since when, and what is done about it. So
-    does a missing one that its policy has created again: it was too often, or its job would run.
+    does a missing or stopped one that its policy has created or started again: it was too often, Azure was at
+    work, or its job would run.
     """
-    if existing is None and summary.recreated:
+    if summary.recreated and (existing is None or is_stopped(existing)):
         return True
     found = verdict(existing, owner, unfinished=summary.unfinished)
     if found or finding_of_sweep(summary.finding) or existing is None:

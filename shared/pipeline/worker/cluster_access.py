@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.resource_ids import ClusterId
-from shared.jobs.failures.errors import ReconcileError, Unauthenticated, Unavailable
+from shared.jobs.failures.errors import ReconcileError, Unauthenticated, Unavailable, VaultUnavailable
 from shared.jobs.outcomes import Fail, Outcome, Retry
 from shared.jobs.record import ClusterRecord
 from shared.ports import Kubernetes, KubernetesApi, Ports
@@ -53,6 +53,8 @@ class ClusterAccess:
 
 
 def _may_be_another_server(error: ReconcileError) -> bool:
+    if isinstance(error, VaultUnavailable):
+        return False
     return isinstance(error, Unavailable | Unauthenticated) or error.code == _UNAUTHORIZED
 
 

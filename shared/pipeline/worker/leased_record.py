@@ -1,19 +1,20 @@
 """The record whose steps a worker runs, and what of it is not stored yet.
 
-Reading Azure needs no lease, and neither does a step that writes nothing there. So the lease, and the
-outcomes of such steps, are saved together: before the next write to Azure or to the cluster, or with the
-outcome at which the message ends. Each save replaces the version that the message read. So a worker that was
-superseded saves nothing and writes nothing, and what a crash loses is only what the next worker reads again.
+Reading Azure needs no lease, and a step that is done needs no save of its own. So the lease, and the outcomes
+of such steps, are saved together: before the next write to Azure or to the cluster, or with the outcome at
+which the message ends. Each save replaces the version that the message read. So a worker that was superseded
+saves nothing and writes nothing, and what a crash loses is only what the next worker reads again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from shared.jobs.failures.errors import Stale
+from shared.jobs.event import Event
+from shared.jobs.failures.errors import ReconcileError, Stale
 from shared.jobs.record import ClusterRecord
-from shared.jobs.reporting.events import Event
 from shared.jobs.transitions.lease import request_write
+from shared.pipeline.history import with_events
 from shared.ports import Ports
 
 
@@ -64,17 +65,22 @@ class LeasedRecord:
         self.confirmed_at = asked_at
 
     def save(self, record: ClusterRecord, events: Iterable[Event] = ()) -> None:
-        """Save the events since the last save, then the record over the version that is stored; raise Stale.
+        """Save the record over the version that is stored, with the events since the last save; raise Stale.
 
-        Events come first: what a step did is real, also when a newer commit or a crash discards its outcome.
+        Where that fails, the events are saved by themselves: what a step did is real, also when a newer
+        commit discards its outcome.
         """
-        self.append(events)
+        self._events += events
         asked_at = self._ports.elapsed()
-        self.record, self.stored = self._ports.state.save(record), True
-        self.confirmed_at = asked_at
+        try:
+            self.record = self._ports.state.save(with_events(record, self._events, self._ports))
+        except ReconcileError:
+            self.append()
+            raise
+        self._events, self.stored, self.confirmed_at = [], True, asked_at
 
-    def append(self, events: Iterable[Event]) -> None:
-        """Save the events since the last save, and these."""
+    def append(self, events: Iterable[Event] = ()) -> None:
+        """Save the events since the last save, and these, by themselves."""
         unsaved = [*self._events, *events]
         if unsaved:
             self._ports.state.append(unsaved)

@@ -39,8 +39,8 @@ from shared.jobs.transitions.lease import EARLY
 from shared.ports import Azure, Kubernetes, KubernetesApi, Ports
 from shared.ports.azure import AzureCall, GetKubeconfig, Written
 
-BATCH = 5
-"""How many tokens for reads are taken in one batch."""
+BATCHES = {ARM_READ: 5, ARM_WRITE: 2}
+"""How many tokens are taken in one batch; a new cluster writes its group and itself."""
 BATCH_SECONDS = 5.0
 """How long a batch stays in the token cache; Azure's bucket takes far longer to fill again."""
 TRIES = 12
@@ -144,12 +144,10 @@ class RateLimiter:
             reservations.pop(0)
             if now <= reservation + limit.lapse:
                 return None
-        most, at_once = (BATCH, (*others, own)) if limit is ARM_READ else (1, others)
-        for share in at_once:
-            tries = TRIES if share is own else 1
-            if self._take_now(_key(share, subscription), share, now, most, tries):
-                return None
-        taken = self._reserve(key, own)
+        most = BATCHES.get(limit, 1)
+        if any(self._take_now(_key(share, subscription), share, now, most) for share in others):
+            return None
+        taken = now if self._ports.token_cache.take(key, now) else self._take_or_reserve(key, own, most)
         now = self._ports.clock()
         if taken is None:  # no token was taken, so there is nothing to store for later
             return now + timedelta(seconds=CROWDED_SECONDS * (1 + self._ports.random()))
@@ -209,8 +207,11 @@ class RateLimiter:
         bucket = self._ports.state.bucket(_key(share, subscription)) or Bucket(now)
         return reserve(bucket, share, now=now)[1] <= now + EARLY
 
-    def _take_now(self, key: str, share: Limit, now: datetime, most: int, tries: int) -> bool:
-        """Take up to ``most`` tokens, one for now and the rest for the cache; return if there was one."""
+    def _take_now(self, key: str, share: Limit, now: datetime, most: int) -> bool:
+        """Take up to ``most`` tokens, one for now and the rest for the cache; return if there was one.
+
+        A small change does not compete with the workers of a large one: it tries that once.
+        """
         if self._ports.token_cache.take(key, now):
             return True
         taken = 0
@@ -220,22 +221,35 @@ class RateLimiter:
             after, taken = take(bucket, share, now=now, most=most)
             return after
 
-        if not self._change(key, take_some, tries) or not taken:
+        if not self._change(key, take_some, tries=1) or not taken:
             return False
-        if taken > 1:
-            self._ports.token_cache.put(key, taken - 1, now + timedelta(seconds=BATCH_SECONDS))
+        self._keep(key, taken - 1, now)
         return True
 
-    def _reserve(self, key: str, limit: Limit) -> datetime | None:
-        """Return a reservation, which may be for now; None when too many workers take tokens."""
-        reservation: datetime | None = None
+    def _take_or_reserve(self, key: str, limit: Limit, most: int) -> datetime | None:
+        """Take up to ``most`` tokens, or else reserve one; return when the first may be used.
 
-        def reserve_one(bucket: Bucket, now: datetime) -> Bucket:
-            nonlocal reservation
-            after, reservation = reserve(bucket, limit, now=now)
-            return after
+        None when too many workers take tokens. One write does both: where there is no token for now, it
+        takes the next one.
+        """
+        taken, first, at = 0, self._ports.clock(), self._ports.clock()
 
-        return reservation if self._change(key, reserve_one) else None
+        def take_some(bucket: Bucket, now: datetime) -> Bucket:
+            nonlocal taken, first, at
+            at = now
+            after, first = reserve(bucket, limit, now=now)
+            more, taken = take(after, limit, now=now, most=most - 1) if first <= now else (after, 0)
+            return more
+
+        if not self._change(key, take_some):
+            return None
+        self._keep(key, taken, at)
+        return first
+
+    def _keep(self, key: str, tokens: int, now: datetime) -> None:
+        """Put tokens that were taken in advance into the cache."""
+        if tokens:
+            self._ports.token_cache.put(key, tokens, now + timedelta(seconds=BATCH_SECONDS))
 
     def _change(self, key: str, change: Callable[[Bucket, datetime], Bucket], tries: int = TRIES) -> bool:
         """Write a bucket by compare-and-swap, unless nothing changes; False when each try lost the race.

@@ -20,8 +20,10 @@ from shared.pipeline.worker.leased_record import LeasedRecord
 from shared.pipeline.worker.rate_limiter import RateLimited
 from shared.ports import Ports
 
+FIRST = 0.5
+"""Seconds of the first pause, for which no place is needed: then the definitions of Flux are served."""
 PAUSE = 5.0
-"""The most seconds between two reads of the cluster."""
+"""The most seconds between two reads of the cluster; each pause is twice as long as the one before."""
 SHARE = 0.5
 """The part of a lease in which a step may begin again; the rest is for what it then does."""
 
@@ -31,6 +33,7 @@ class Stay:
 
     def __init__(self, leased: LeasedRecord, ports: Ports, access: ClusterAccess, last_start: float) -> None:
         self._leased, self._ports, self._access = leased, ports, access
+        self._pauses = 0
         self._end = min(last_start, leased.since + SHARE * ports.config.lease_seconds)
 
     def run(self, step: Callable[[ClusterRecord], Outcome]) -> Outcome:
@@ -40,14 +43,22 @@ class Stay:
         LeaseLost when a newer commit was accepted meanwhile.
         """
         result = _result(step, self._leased.record)
+        if self._stays(result) and self._pause(result) <= FIRST and self._may_wait():
+            result = self._again(step, result)
         if self._stays(result):
             with self._ports.stays.place() as free:
                 while free and self._stays(result) and self._may_wait():
-                    self._ports.sleep(self._pause(result))
-                    result = _result(step, _waiting(self._leased.record, result))
+                    result = self._again(step, result)
         if isinstance(result, RateLimited):
             raise result
         return result
+
+    def _again(
+        self, step: Callable[[ClusterRecord], Outcome], result: Wait | RateLimited
+    ) -> Outcome | RateLimited:
+        self._ports.sleep(self._pause(result))
+        self._pauses += 1
+        return _result(step, _waiting(self._leased.record, result))
 
     def _stays(self, result: Outcome | RateLimited) -> TypeGuard[Wait | RateLimited]:
         flux = self._leased.record.job.step.name in IN_THE_CLUSTER and self._access.with_secret
@@ -64,7 +75,7 @@ class Stay:
     def _pause(self, result: Wait | RateLimited) -> float:
         if isinstance(result, RateLimited):
             return max(0.0, (result.at - self._ports.clock()).total_seconds())
-        return min(PAUSE, result.seconds)
+        return min(PAUSE, FIRST * 2.0**self._pauses, result.seconds)
 
 
 def _result(step: Callable[[ClusterRecord], Outcome], record: ClusterRecord) -> Outcome | RateLimited:

@@ -4,15 +4,15 @@ Both are this code, each with an identity of its own: the worker runs the recipe
 clusters, from two queues, the deleter the one that deletes them. A message for a record with the other recipe
 runs nothing: the record's continuation goes to the queue of the other one.
 
-The worker runs the step, writes the events, saves the outcome and sends the continuation. A step that is
-done is followed by the next one in the same message, and no continuation is sent. The lease is saved before
-the first write to Azure or to the cluster, with the outcomes so far: steps that only read need no save of
-their own. A delete, and a message that comes late, save their lease first: a tombstone may not be taken back
-while its delete runs, and the timer recognises a backlog by the leases.
+The worker runs the step, saves the outcome with its events and sends the continuation. A step that is done is
+followed by the next one in the same message, and no continuation is sent. The lease is saved before the next
+write to Azure or to the cluster, with the outcomes so far: a step that is done needs no save of its own. A
+delete, and a message that comes late, save their lease first: a tombstone may not be taken back while its
+delete runs, and the timer recognises a backlog by the leases.
 
 A crash at any line leaves a record from which the next message, or the timer, continues. Events are written
-before the outcome: the effects of a step are real, even when a newer commit or a crash discards its outcome.
-An event may be written twice, and is never missing.
+with the outcome, and by themselves where a newer commit discards it: the effects of a step are real. An event
+may be written twice, and is never missing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry
 from shared.jobs.recipes import Recipe, next_step
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.reporting.events import events_between, rate_limited_event, superseded_event
-from shared.jobs.reporting.measurements import RATE_LIMITED, Measurement, of_outcome
+from shared.jobs.reporting.measurements import of_outcome, of_reservation
 from shared.jobs.transitions.apply_outcome import apply_outcome, postpone, release
 from shared.jobs.transitions.lease import (
     MAX_ABANDONED_LEASES,
@@ -66,6 +66,8 @@ INVOCATION_SECONDS = 150.0
 """How long the steps of one message may take together: half of ``functionTimeout`` in host.json."""
 CHECK_AFTER_SECONDS = 10.0
 """How long after the end of a job its cluster is checked: by then the record is saved."""
+ROLLOUT_AFTER_SECONDS = 5
+"""How long after the end of a job the rollout continues: by then the record is saved."""
 POSTPONE_SECONDS = 15
 """How long a message waits when the state does not answer; the tenth delivery would dead-letter it."""
 
@@ -153,8 +155,10 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
         outcome = stay.run(run)
     except LeaseLost as lost:
         log.warning("%s", lost)
-        if limiter.wrote:
-            leased.append([superseded_event(leased.record, str(lost), limiter.request_ids, ports.clock())])
+        ids = limiter.request_ids
+        leased.append(
+            [superseded_event(leased.record, str(lost), ids, ports.clock())] if limiter.wrote else []
+        )
         _give_lease_back(leased, ports)
         return False
     except RateLimited as limited:
@@ -174,7 +178,7 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
     seconds = ports.config.lease_seconds if ports.elapsed() <= last_start else 0
     following = keep_lease(before, after, now=ports.clock(), seconds=seconds)
     changed = _reported(after) != _reported(before)
-    quiet = isinstance(outcome, Done) and not (limiter.wrote or changed or before.deleting)
+    quiet = isinstance(outcome, Done) and not (changed or before.deleting)
     if following is not None and quiet:
         leased.advance(following, events)
         return True
@@ -182,6 +186,8 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
     if not after.job.active and needs_check(after):  # what a check found before may be over
         moment = f"{after.uid}:{after.job.sequence}"
         outbox.request_checks([after.name], moment, ports, after=CHECK_AFTER_SECONDS)
+    if (changed or not after.job.active) and after.rollout:
+        outbox.request_rollout(ports, after=ROLLOUT_AFTER_SECONDS)
     try:
         leased.save(following or after, events)
     except Stale:
@@ -239,7 +245,7 @@ def _postpone(leased: LeasedRecord, limited: RateLimited, limiter: RateLimiter, 
     """Schedule the step for the time of its reservation."""
     before = leased.record
     log.info("%s: %s: %s", before.name, before.job.step.name, limited)
-    ports.telemetry.record([Measurement(RATE_LIMITED, 1, {"step": before.job.step.name})])
+    ports.telemetry.record(of_reservation(before.job.step.name))
     after = postpone(
         before,
         until=limited.at,
@@ -285,7 +291,8 @@ def _delete_record(leased: LeasedRecord, outcome: Done, ports: Ports) -> None:
     record = leased.record
     after = apply_outcome(record, outcome, now=ports.clock(), jitter=0)
     ports.telemetry.record(of_outcome(record, after, outcome))
-    leased.append(replace(event, reason="Deleted") for event in events_between(record, after, outcome))
+    deleted = [replace(event, reason="Deleted") for event in events_between(record, after, outcome)]
+    leased.append([*record.recent_events, *deleted])
     store_deletion(record, ports)
     try:
         ports.state.delete(record)

@@ -24,6 +24,7 @@ from shared.ports.azure.clusters import (
     ListClusters,
     PatchCluster,
     PutCluster,
+    StartCluster,
 )
 from shared.ports.azure.groups import DeleteGroup, GetGroup, ListResources, PutGroup
 from shared.ports.azure.node_pools import DeletePool, PutPool, UpgradeNodeImage
@@ -52,6 +53,7 @@ __all__ = [
     "PutGroup",
     "PutMaintenance",
     "PutPool",
+    "StartCluster",
     "UpgradeNodeImage",
     "Write",
     "Written",

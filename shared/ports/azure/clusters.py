@@ -82,6 +82,19 @@ class DeleteCluster(Conditional):
 
 
 @dataclass(frozen=True)
+class StartCluster(Write):
+    """Start to start a cluster that is stopped. Azure checks no condition: it was read a moment ago."""
+
+    sdk, limits = "managed_clusters.begin_start", (AKS_OTHER, ARM_WRITE)
+    target: ClusterId
+
+    @property
+    def relies_on(self) -> GetCluster:
+        """The read that shows whose cluster it is, and that it is stopped."""
+        return GetCluster(self.target)
+
+
+@dataclass(frozen=True)
 class GetKubeconfig(AzureCall[str]):
     """Return a kubeconfig for the cluster (YAML). A secret: never store, log or show it."""
 

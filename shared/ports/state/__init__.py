@@ -15,6 +15,7 @@ from shared.ports.state.manifests import Manifests
 from shared.ports.state.notices import Notices
 from shared.ports.state.plans import PlanRecord, Plans
 from shared.ports.state.proposals import LeftOut, Proposal, Proposals
+from shared.ports.state.rollouts import Rollouts
 from shared.ports.state.sweeps import Listing, Orphan, SweepRecord, Sweeps
 from shared.ports.state.timers import TimerRun, Timers
 
@@ -39,6 +40,7 @@ __all__ = [
     "Plans",
     "Proposal",
     "Proposals",
+    "Rollouts",
     "Source",
     "State",
     "SweepRecord",
@@ -48,7 +50,7 @@ __all__ = [
 ]
 
 
-class _OfFleet(Plans, Manifests, Acts, Sweeps, Proposals, Timers, Protocol):
+class _OfFleet(Plans, Manifests, Acts, Sweeps, Proposals, Rollouts, Timers, Protocol):
     """What is stored of the fleet as a whole."""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from shared.jobs.reporting.events import Event
+from shared.jobs.event import Event
 
 
 class Events(Protocol):
@@ -17,7 +17,10 @@ class Events(Protocol):
         ...
 
     def events(self, cluster: str, limit: int, before: datetime | None = None) -> Sequence[Event]:
-        """Return a cluster's newest events (before a millisecond), newest first, even of a deleted one."""
+        """Return a cluster's newest events (before a millisecond), newest first, even of a deleted one.
+
+        Those that are stored with the record of the cluster are among them.
+        """
         ...
 
     def prune_events(self, cluster: str, keep: int) -> int:

@@ -83,6 +83,11 @@ class FleetRecord:
     """Whether every cluster is a member of its resource group, as ``Clusters`` stores them."""
     routes: tuple[Route, ...] = ()
     """Who is notified, as of the last plan with a valid fleet.yaml."""
+    subscriptions: tuple[str, ...] = ()
+    """The subscriptions that shared files name, as of the last plan with a valid fleet.yaml: sweeps list them
+    too."""
+    rollout: str = ""
+    """The commit whose rollout has clusters that did not start or end yet, "" for none."""
     etag: str = field(default="", compare=False)
     """The version that was read, "" for a record not saved yet."""
 

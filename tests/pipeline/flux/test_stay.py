@@ -18,7 +18,7 @@ from shared.jobs.transitions.acceptance import accept_change
 from shared.pipeline.worker.cluster_access import ClusterAccess
 from shared.pipeline.worker.leased_record import LeasedRecord, LeaseLost
 from shared.pipeline.worker.rate_limiter import RateLimited
-from shared.pipeline.worker.stay import PAUSE, SHARE, Stay
+from shared.pipeline.worker.stay import FIRST, PAUSE, SHARE, Stay
 from shared.ports.process.stays import Stays
 from tests.support import one_cluster
 from tests.support.cluster_records import record
@@ -52,7 +52,11 @@ def test_flux_that_takes_longer_than_half_a_lease_costs_more() -> None:
 
 
 def test_without_a_free_place_a_wait_ends_the_message() -> None:
-    assert fetched(fleet(places=0)) == 3
+    assert fetched(fleet(rollout=4, places=0)) > fetched(fleet(rollout=4)) == 1
+
+
+def test_the_first_pause_is_brief_and_needs_no_place_and_later_ones_do() -> None:
+    assert runs(AT_WORK, places=0) == 2
 
 
 def test_places_are_free_again_after_a_stay() -> None:
@@ -82,9 +86,17 @@ def leased(cloud: MemoryCloud, step: Step) -> LeasedRecord:
     return LeasedRecord(replace(found, job=replace(found.job, lease=lease)), cloud.ports)
 
 
-def runs(outcome: Outcome, *, step: Step = Step.VERIFY, with_secret: bool = True, left: float = 999) -> int:
+def runs(
+    outcome: Outcome,
+    *,
+    step: Step = Step.VERIFY,
+    with_secret: bool = True,
+    left: float = 999,
+    places: int = 8,
+) -> int:
     """Return how often a step runs in one message that always has this outcome, with a lease of 20 s."""
     cloud, seen = MemoryCloud(), list[ClusterRecord]()
+    cloud.with_ports(lambda ports: replace(ports, stays=Stays(places)))
 
     def run(current: ClusterRecord) -> Outcome:
         seen.append(current)
@@ -101,8 +113,10 @@ AT_WORK = Wait(20, "Flux is at work")
 
 
 def test_a_step_runs_again_for_half_a_lease() -> None:
-    assert runs(AT_WORK) == 1 + 20 * SHARE / PAUSE
-    assert runs(Wait(1, "the API server does not serve it yet")) == 1 + 20 * SHARE
+    pauses = [FIRST, 2 * FIRST, 4 * FIRST, 8 * FIRST]
+    assert sum(pauses) <= 20 * SHARE < sum(pauses) + PAUSE
+    assert runs(AT_WORK) == 1 + len(pauses)
+    assert runs(Wait(FIRST, "the API server does not serve it yet")) == 1 + 20 * SHARE / FIRST
 
 
 @pytest.mark.parametrize(
@@ -120,7 +134,7 @@ def test_what_a_person_ends_is_not_waited_for(outcome: Outcome) -> None:
 def test_nobody_stays_with_a_token_or_for_azure_or_past_the_last_start() -> None:
     assert runs(AT_WORK, with_secret=False) == 1
     assert runs(AT_WORK, step=Step.NODE_POOLS) == 1
-    assert runs(AT_WORK, left=PAUSE - 1) == 1
+    assert runs(AT_WORK, left=FIRST / 2) == 1
 
 
 def test_a_commit_that_is_accepted_meanwhile_ends_the_stay() -> None:

@@ -14,6 +14,7 @@ from shared.jobs.failures.errors import Unauthenticated, Unauthorized, Unavailab
 from shared.pipeline.health.health import REUSED_SECONDS, Health, health_view, ready_view
 from shared.pipeline.health.timers import GRACE
 from shared.pipeline.outbox import request_whole_check, request_whole_sweep
+from shared.pipeline.recovery.missed_work import plan_missed_head
 from shared.pipeline.runs import record_run
 from shared.ports import FleetConfig, Ports
 from shared.ports.state import TimerRun
@@ -218,3 +219,28 @@ def test_a_check_that_cannot_be_carried_out_has_not_ended_while_it_waits() -> No
     request_whole_check(cloud.ports)
     cloud.run(seconds=600, until=lambda: False)
     assert cloud.state.timer_runs()["check-end"] == before
+
+
+def test_requests_to_plan_that_nobody_handles_make_the_app_not_ready_and_a_wrong_commit_does_not() -> None:
+    config = replace(CONFIG, timers={"plan_missed_head": "0 */5 * * * *"})
+    cloud = MemoryCloud(config=config)
+    push(cloud, fleet_files.fleet("one"))
+    cloud.run()
+
+    def later(seconds: float, *, handled: bool = True) -> Mapping[str, str]:
+        for _ in range(int(seconds // 300)):
+            cloud.clock.advance(300)
+            plan_missed_head(cloud.ports)
+            record_run("plan_missed_head", cloud.ports)
+            if handled:
+                cloud.run(seconds=30)
+        return Health(cloud.ports).read().problems
+
+    assert later(7200) == {}
+    cloud.repository.commit({"fleet.yaml": b"kind: ["})
+    assert later(7200) == {}
+    push(cloud, fleet_files.fleet("one", "two"))
+    problems = later(7200, handled=False)
+    assert list(problems) == ["plan_missed_head"]
+    assert "did not come to its end; the last end was at " in problems["plan_missed_head"]
+    assert later(600) == {}

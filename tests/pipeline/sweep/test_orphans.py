@@ -7,6 +7,7 @@ from shared.fleet.resource_ids import ClusterId, GroupId
 from shared.notices.kinds import Kind
 from shared.pipeline.api.views.clusters import fleet_view
 from shared.ports.azure import PutCluster, PutGroup
+from tests.support import fleet_files
 from tests.support.azure_ports import body
 from tests.support.notices import notifying
 from tests.support.notified import ALL, kinds
@@ -95,3 +96,31 @@ def test_clusters_of_other_fleets_and_repositories_are_no_orphans() -> None:
     sweep(cloud)
     assert orphans(cloud) == []
     assert ONE in cloud.azure.ids()
+
+
+def test_a_fleet_that_has_no_cluster_yet_lists_the_subscriptions_that_its_shared_files_name() -> None:
+    other = ready()
+    ours = {key: value for key, value in cluster(other)["tags"].items() if key.startswith("roadstead-")}
+    cloud = MemoryCloud(throttle=False)
+    push(cloud, fleet_files.fleet())
+    cloud.run()
+    cloud.ports.azure.call(PutGroup(GroupId(SUBSCRIPTION, "rg-old"), {"location": "eastus", "tags": {}}))
+    ghost = {**body(dnsPrefix="ghost"), "tags": ours | {"roadstead-cluster": "ghost"}}
+    cloud.ports.azure.call(PutCluster(GHOST, ghost, etag=None))
+    sweep(cloud)
+    assert orphans(cloud) == [("ghost", GHOST.resource)]
+    assert accepted(cloud)["delete", "ghost"] == 0
+
+
+def test_a_subscription_that_only_a_shared_file_names_and_that_cannot_be_listed_is_no_problem() -> None:
+    unknown = "99999999-0000-0000-0000-000000000001"
+    cloud = ready()
+    of_class = files()
+    path = next(path for path in of_class if path.startswith("classes/"))
+    named = of_class[path].replace(b"spec:\n", f"spec:\n  subscriptionId: {unknown}\n".encode(), 1)
+    push(cloud, of_class | {path: named})
+    cloud.run()
+    sweep(cloud)
+    listings = cloud.state.sweep().listings
+    assert [(each.subscription, each.problem) for each in listings] == [(SUBSCRIPTION, "")]
+    assert unknown in cloud.state.fleet().subscriptions

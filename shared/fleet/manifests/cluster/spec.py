@@ -36,6 +36,7 @@ from shared.fleet.manifests.cluster.addons import (
     WorkloadAutoScalerProfile,
 )
 from shared.fleet.manifests.cluster.autoscaler import AutoScalerProfile
+from shared.fleet.manifests.cluster.bootstrap_secrets import BootstrapSecret, differ
 from shared.fleet.manifests.cluster.drift import DriftPolicy
 from shared.fleet.manifests.cluster.flux import Flux
 from shared.fleet.manifests.cluster.identity import Identity, IdentityProfile
@@ -192,6 +193,8 @@ class ClusterSpec(ClusterProperties):
     """Tags of the cluster in Azure; tags that git does not name stay."""
     azure: ClusterAzure | None = None
     flux: Flux
+    bootstrap_secrets: Annotated[tuple[BootstrapSecret, ...], Field(max_length=50)] = ()
+    """Secrets that the cluster needs before Flux, by name."""
     deletion_protection: StrictBool = False
     """The cluster is not deleted, whatever happens to its folder; in production it is true unless the
     manifest sets it to false."""
@@ -245,6 +248,11 @@ class ClusterSpec(ClusterProperties):
         names = [window.name for window in self.maintenance_windows]
         if len(set(names)) < len(names):
             raise ValueError("maintenanceWindows has two entries of the same name; names must differ")
+        return self
+
+    @model_validator(mode="after")
+    def _secrets_differ(self) -> Self:
+        differ(self.bootstrap_secrets)
         return self
 
     @model_validator(mode="after")

@@ -17,6 +17,7 @@ from shared.fleet.manifests.cluster.spec import ClusterSpec
 from shared.fleet.resolve.problems import Path
 from shared.fleet.resolve.rules.aks_rules import broken_rules
 from shared.fleet.resolve.rules.drift_rules import unknown_fields
+from shared.fleet.resolve.rules.secret_rules import broken_references
 
 Finding = tuple[Path, str]
 """A path in a cluster's spec, and a message."""
@@ -34,6 +35,7 @@ def findings(spec: ClusterSpec) -> Iterator[Finding]:
     yield from _of_network(spec.network_profile or NetworkProfile())
     yield from broken_rules(spec)
     yield from unknown_fields(spec.drift)
+    yield from broken_references(spec)
     for pool in spec.node_pools:
         for field, values in (
             ("availabilityZones", pool.availability_zones),

@@ -62,6 +62,16 @@ from shared.pipeline.api.schema.plans import (
     Recorded,
     RecordedCluster,
 )
+from shared.pipeline.api.schema.rollouts import (
+    Rollout,
+    RolloutDecision,
+    RolloutGroup,
+    RolloutReceipt,
+    Rollouts,
+    RolloutStage,
+    RolloutSummary,
+    WaitingCluster,
+)
 from shared.pipeline.api.schema.tree import NodePool, ObjectGroup, SystemOnCluster, Tree, UnhealthyObject
 
 __all__ = [
@@ -115,6 +125,13 @@ __all__ = [
     "RefreshReceipt",
     "ReplayReceipt",
     "Retirement",
+    "Rollout",
+    "RolloutDecision",
+    "RolloutGroup",
+    "RolloutReceipt",
+    "RolloutStage",
+    "RolloutSummary",
+    "Rollouts",
     "Route",
     "RouteReceipt",
     "Routes",
@@ -128,5 +145,6 @@ __all__ = [
     "TimerHealth",
     "Tree",
     "UnhealthyObject",
+    "WaitingCluster",
     "Why",
 ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypedDict, final
 
+from shared.pipeline.api.schema.rollouts import WaitingCluster
+
 NOT_CREATED = "NotCreated"
 """The phase of a cluster that git has and that the newest plan does not create: its manifest is invalid."""
 DELETED = "Deleted"
@@ -177,7 +179,8 @@ class Act(TypedDict):
 class Why(FleetProblem):
     """``GET clusters/NAME/why``: why a cluster is in its phase, in sentences.
 
-    ``retirementsNote`` says that the table of retirements is old, "" otherwise.
+    ``retirementsNote`` says that the table of retirements is old, "" otherwise. ``rollout`` is why the
+    rollout that is under way does not change the cluster now, None where it does not wait.
     """
 
     name: str
@@ -187,6 +190,7 @@ class Why(FleetProblem):
     attempts: int
     lastError: Failure | None
     plan: PlanPart | None
+    rollout: WaitingCluster | None
     next: str
     nextAt: str | None
     suggestedAction: str

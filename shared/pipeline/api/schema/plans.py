@@ -56,12 +56,14 @@ class PlanItem(PlanPart):
     """What a plan does to one cluster, field by field.
 
     ``retainedSystems`` stay as they are although the commit takes namespaces from them: the reason says why.
+    ``waits`` is why its rollout does not start it now, or "".
     """
 
     cluster: str
     generation: int
     changes: list[Change]
     retainedSystems: list[str]
+    waits: str
 
 
 class Progress(TypedDict):

@@ -32,11 +32,13 @@ from shared.pipeline.api.views.parts import (
     plan_part,
     retirements_of,
 )
+from shared.pipeline.api.views.rollouts import waits_now
 from shared.pipeline.api.views.sweep_view import sweep_view
 from shared.pipeline.http_result import unknown_cluster
 from shared.pipeline.planner.commit_status import reached
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import SweepRecord
+from shared.rollouts.report import describe
 
 EVENTS_SHOWN = 20
 NOT_CREATED_SHOWN = NEEDS_APPROVAL_SHOWN = 20
@@ -73,6 +75,7 @@ def fleet_view(ports: Ports, page: Page = FIRST_PAGE, selection: Selection = EVE
         "commit": fleet.commit,
         "plannedAt": iso(fleet.at),
         **fleet_problem(fleet, newest),
+        "rollout": "" if page.after else _rollout(fleet, ports),
         "deadLetterCount": ports.state.count_dead_letters(),
         "notCreated": missing[:NOT_CREATED_SHOWN],
         "notCreatedCount": len(missing),
@@ -87,6 +90,12 @@ def fleet_view(ports: Ports, page: Page = FIRST_PAGE, selection: Selection = EVE
         "clusters": [cluster_view(each, items.get(each.name), sweep, ports.clock()) for each in records],
         "next": following,
     }
+
+
+def _rollout(fleet: FleetRecord, ports: Ports) -> str:
+    """Return how far the rollout is that is under way, "" for none."""
+    now = waits_now(fleet, ports)
+    return f"{now[0][:8]}: {describe(now[1].rollout, now[1])}" if now else ""
 
 
 class UnknownCommit(LookupError):

@@ -10,9 +10,9 @@ from shared.fleet.json_tree import path_text
 from shared.fleet.kubernetes.api_server import ending
 from shared.fleet.planning.plan import Item
 from shared.fleet.retirements.retiring import retiring
+from shared.jobs.event import Event
 from shared.jobs.record import ClusterRecord, Condition
 from shared.jobs.reporting.diagnosis import CORRECT_FILE
-from shared.jobs.reporting.events import Event
 from shared.pipeline.api import schema
 from shared.ports import FleetRecord, PlanRecord
 from shared.ports.state import Clusters

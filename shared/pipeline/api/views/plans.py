@@ -9,9 +9,11 @@ from shared.jobs import messages
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.parts import FIRST_PAGE, Page, iso, plan_part
+from shared.pipeline.api.views.rollouts import waits_now
 from shared.pipeline.planner.commit_status import progress_of
 from shared.pipeline.planner.reporter import lasting_since
 from shared.ports import PlanRecord, Ports
+from shared.rollouts.report import describe_wait
 
 PLANS_SHOWN = 50
 PLANS_SHOWN_DAYS = 30
@@ -37,7 +39,9 @@ def plan_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.Plan
     if plan_record is None:
         return None
     clusters = {summary.name: summary for summary in ports.state.summaries()}
-    newest = commit == ports.state.fleet().commit
+    fleet = ports.state.fleet()
+    newest, now = commit == fleet.commit, waits_now(fleet, ports) if fleet.rollout == commit else None
+    waits = {name: describe_wait(wait, commit) for name, wait in now[1].waits.items()} if now else {}
     progress = progress_of(plan_record.plan, clusters, newest=newest, differed=lasting_since(ports))
     items = sorted(plan_record.plan.items, key=lambda item: item.cluster)
     items = [item for item in items if item.cluster > page.after][: page.limit]
@@ -45,7 +49,7 @@ def plan_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.Plan
         **_summary(plan_record, newest=newest),
         "problems": list(plan_record.plan.problems[:PROBLEMS_SHOWN]),
         "needsApproval": [item.cluster for item in items if item.needs_approval],
-        "items": [plan_item(item) for item in items],
+        "items": [plan_item(item, waits.get(item.cluster, "")) for item in items],
         "next": page.next([item.cluster for item in items]),
         "progress": {
             "total": progress.total,
@@ -71,8 +75,8 @@ def _summary(plan_record: PlanRecord, *, newest: bool) -> schema.PlanSummary:
     }
 
 
-def plan_item(item: Item) -> schema.PlanItem:
-    """Return what a plan does to a cluster, field by field."""
+def plan_item(item: Item, waits: str = "") -> schema.PlanItem:
+    """Return what a plan does to a cluster, field by field, and why its rollout does not do so now."""
     changes: list[schema.Change] = [
         {
             "path": change.path,
@@ -90,6 +94,7 @@ def plan_item(item: Item) -> schema.PlanItem:
         "generation": item.generation,
         "changes": changes,
         "retainedSystems": list(item.retained),
+        "waits": waits,
     }
 
 

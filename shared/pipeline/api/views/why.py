@@ -15,7 +15,8 @@ from shared.pipeline.api.views.parts import (
     plan_part,
     retirements_of,
 )
-from shared.ports import Ports
+from shared.pipeline.api.views.rollouts import waiting_cluster, waits_now
+from shared.ports import FleetRecord, Ports
 
 
 def why_view(name: str, ports: Ports) -> schema.Why | None:
@@ -34,7 +35,8 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
         phase, diagnosis = schema.DELETED, _deleted(name, ports)
     if diagnosis is None:
         return None
-    now = ports.clock()
+    now, waits = ports.clock(), _waits(name, fleet, ports)
+    actions = (diagnosis.suggested_action, waits["suggestedAction"] if waits else "")
     found = retirements_of(record, now) if record else []
     return {
         "name": name,
@@ -44,15 +46,23 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
         "attempts": diagnosis.attempts,
         "lastError": failure_of(record) if record else None,
         "plan": _plan_part(newest),
+        "rollout": waits,
         **fleet_problem(fleet),
         "next": diagnosis.next,
         "nextAt": iso(diagnosis.next_at),
-        "suggestedAction": diagnosis.suggested_action,
+        "suggestedAction": " ".join(filter(None, actions)),
         "retirements": found,
         "retirementsNote": stale(now.date()) if found else "",
         "certificates": certificates_of(record, now) if record else [],
         "acts": acts_on(name, ports),
     }
+
+
+def _waits(name: str, fleet: FleetRecord, ports: Ports) -> schema.WaitingCluster | None:
+    """Return why the rollout that is under way does not change a cluster now."""
+    now = waits_now(fleet, ports)
+    wait = now[1].waits.get(name) if now else None
+    return waiting_cluster(name, wait, now[0]) if now and wait else None
 
 
 def _plan_part(newest: NewestPlan) -> schema.PlanPart | None:

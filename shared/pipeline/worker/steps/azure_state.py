@@ -5,7 +5,7 @@ from __future__ import annotations
 from shared.fleet.aks.cluster_body import control_plane
 from shared.fleet.aks.node_pool_replacement import serving
 from shared.fleet.aks.ownership import Owner
-from shared.fleet.aks.writes import Write, is_final, is_stopped
+from shared.fleet.aks.writes import Write, is_final
 from shared.fleet.json_tree import Json
 from shared.jobs.failures.errors import Interrupted, InvalidManifest, NotYetVisible, from_operation
 from shared.jobs.outcomes import Fail, Outcome, Retry, Wait
@@ -15,9 +15,6 @@ from shared.ports.azure.errors import cause_of
 
 FAILED_STATES = ("Failed", "Canceled")
 MISSING = "the cluster no longer exists in Azure, and no commit asks for that"
-CREATION_POLLS = 6
-"""Azure takes minutes to create a cluster (learn.microsoft.com/azure/aks/learn/quick-kubernetes-deploy-cli).
-One read soon after the write finds what fails at once; the next one comes after so many usual intervals."""
 OBSERVE_SECONDS = 300.0
 """The time between two reads of what only a person continues, such as an adoption."""
 _DOING = {
@@ -92,49 +89,6 @@ def foreign_delete(context: StepContext) -> Wait:
     """Return the wait for the delete of a cluster that is not ours."""
     name = context.record.name
     return Wait(context.poll_seconds, f"Azure is deleting a cluster {name} that is not this fleet's")
-
-
-def not_ready(context: StepContext, existing: Json) -> Outcome | None:
-    """Return what prevents a write to the cluster now, None when nothing does."""
-    properties = existing["properties"]
-    if is_stopped(existing):
-        return stopped(context)
-    operation = busy(properties)
-    if operation:
-        return Wait(_until_next_read(context, existing), operation)
-    if state_of(existing) in FAILED_STATES and context.job.step.last_write:
-        return _cluster_failure(context, properties)
-    return None
-
-
-def _until_next_read(context: StepContext, existing: Json) -> float:
-    seconds = context.poll_seconds
-    if state_of(existing) != "Creating":
-        return seconds
-    age = (context.ports.clock() - context.job.step.last_progress).total_seconds()
-    return max(seconds, CREATION_POLLS * seconds - age)
-
-
-def stopped(context: StepContext) -> Wait:
-    """Return the wait for a stopped cluster; only an operator starts it."""
-    return Wait(
-        context.poll_seconds * 4,
-        "the cluster is stopped; Azure allows nothing but a start",
-        action_required="Start the cluster with `az aks start`, or remove its folder, which deletes it.",
-        open_ended=True,
-    )
-
-
-def _cluster_failure(context: StepContext, properties: Json) -> Outcome:
-    """Return the failure of the cluster, or of the pool that caused it where only the pool has the reason."""
-    for pool in properties.get("agentPoolProfiles") or ():
-        if (
-            pool.get("provisioningState") in FAILED_STATES
-            and pool.get("status")
-            and not properties.get("status")
-        ):
-            return failure(context, pool, f"the node pool {pool['name']}")
-    return failure(context, properties, f"the cluster {context.record.name}")
 
 
 def busy(properties: Json) -> str:

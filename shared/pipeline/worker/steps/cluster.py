@@ -34,7 +34,6 @@ from shared.pipeline.worker.steps.azure_state import (
     OBSERVE_SECONDS,
     etag_of,
     fields,
-    not_ready,
     not_taken_over,
     recheck,
     reverted,
@@ -45,6 +44,7 @@ from shared.pipeline.worker.steps.contests import not_ours
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux import other_source
 from shared.pipeline.worker.steps.maintenance_windows import differing_windows
+from shared.pipeline.worker.steps.not_ready import not_ready
 from shared.pipeline.worker.steps.repeated_write import next_attempt, vanished_again, wait_for
 from shared.pipeline.worker.steps.shared_groups import cluster_that_deletes_group, others_in_group
 from shared.ports.azure import GetCluster, GetGroup, GetUpgradeProfile, ListVersions, PutCluster, PutGroup

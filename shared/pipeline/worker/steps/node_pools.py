@@ -42,7 +42,6 @@ from shared.pipeline.worker.steps.azure_state import (
     etag_of,
     failure,
     fields,
-    not_ready,
     not_taken_over,
     profiles_of,
     reverted,
@@ -50,6 +49,7 @@ from shared.pipeline.worker.steps.azure_state import (
 )
 from shared.pipeline.worker.steps.contests import not_ours
 from shared.pipeline.worker.steps.context import StepContext
+from shared.pipeline.worker.steps.not_ready import not_ready
 from shared.pipeline.worker.steps.repeated_write import (
     next_attempt,
     still_exists,

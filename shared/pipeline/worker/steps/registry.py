@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shared.fleet.aks.writes import is_stopped
-from shared.jobs.failures.errors import InvalidManifest, Unavailable
+from shared.jobs.failures.errors import InvalidManifest, Unavailable, VaultUnavailable
 from shared.jobs.outcomes import Fail, Outcome
 from shared.jobs.recipes import IN_THE_CLUSTER, Step
 from shared.jobs.record import ClusterRecord
-from shared.pipeline.worker.steps import cluster, delete, flux, maintenance_windows, node_pools, systems
-from shared.pipeline.worker.steps.azure_state import stopped
+from shared.pipeline.worker.steps import (
+    cluster,
+    delete,
+    flux,
+    maintenance_windows,
+    node_pools,
+    secrets,
+    systems,
+)
 from shared.pipeline.worker.steps.context import StepContext
+from shared.pipeline.worker.steps.not_ready import stopped
 from shared.pipeline.worker.steps.orphaned_record import orphaned
 from shared.pipeline.worker.steps.suspension import suspended
 from shared.ports import Ports
@@ -23,6 +31,7 @@ _STEPS: dict[Step, Callable[[StepContext], Outcome]] = {
     Step.NODE_POOLS: node_pools.ensure_node_pools,
     Step.MAINTENANCE: maintenance_windows.ensure_maintenance_windows,
     Step.ACCESS: flux.ensure_access,
+    Step.BOOTSTRAP_SECRETS: secrets.ensure_secrets,
     Step.FLUX_COMPONENTS: flux.ensure_components,
     Step.FLUX_SYNC: flux.ensure_sync,
     Step.SYSTEMS: systems.ensure_systems,
@@ -51,8 +60,10 @@ def run_step(record: ClusterRecord, ports: Ports) -> Outcome:
         return instead
     try:
         return _STEPS[step](context)
+    except VaultUnavailable:
+        raise
     except Unavailable:
         existing = context.azure(GetCluster(context.cluster)) if step in IN_THE_CLUSTER else None
         if existing is not None and is_stopped(existing):
-            return stopped(context)
+            return stopped(context, existing)
         raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.bootstrap_secrets import SECRETS_INVENTORY, VERSIONS
 from shared.fleet.kubernetes.field_ownership import MANAGER, appliers
 from shared.fleet.kubernetes.flux_objects import is_applied, is_ours, ref_of
 from shared.fleet.kubernetes.inventory import (
@@ -39,8 +40,14 @@ def _installed_before(wanted: Collection[ObjectRef], found: LiveObjects) -> froz
         ref_of(one)
         for ref in wanted
         for one in found.kin(ref)
-        if _applied_by_us(one) and ref_of(one).namespace == ref.namespace and not is_sync_object(ref_of(one))
+        if _applied_by_us(one) and ref_of(one).namespace == ref.namespace and not _of_other_steps(one)
     )
+
+
+def _of_other_steps(live: Json) -> bool:
+    """Return whether an object is one of the sync objects, or of bootstrap secrets."""
+    ref, annotations = ref_of(live), live["metadata"].get("annotations") or {}
+    return is_sync_object(ref) or ref == SECRETS_INVENTORY or VERSIONS in annotations
 
 
 def _applied_by_us(live: Json) -> bool:

@@ -14,11 +14,12 @@ from shared.fleet.kubernetes.rollout import unfinished
 from shared.jobs.drift import Verified
 from shared.jobs.outcomes import Done, Outcome, Restart
 from shared.pipeline.worker.steps import drain
-from shared.pipeline.worker.steps.azure_state import busy, running_of
+from shared.pipeline.worker.steps.azure_state import busy, running_of, state_of
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.components import rollout_wait
 from shared.pipeline.worker.steps.flux.reconciled import applied_revision
 from shared.pipeline.worker.steps.flux.systems_ready import first_unready
+from shared.pipeline.worker.steps.secrets.removal import remove_former_secrets
 from shared.ports import KubernetesApi
 from shared.ports.azure import GetCluster
 
@@ -43,10 +44,15 @@ def verify(context: StepContext) -> Outcome:
     existing = context.azure(GetCluster(context.cluster))
     if existing is None:
         return Restart(f"the cluster {context.record.name} no longer exists in Azure")
+    if state_of(existing) == "Deleting":
+        return Restart(f"somebody deletes the cluster {context.record.name} in Azure")
     running = running_of(existing, context.owner, applied)
-    note = f"Flux applied {applied}"
     verified, in_sync = _compared(context, existing)
-    return drain.behind(context, existing) or Done(note, running=running, verified=verified, in_sync=in_sync)
+    behind = drain.behind(context, existing)
+    if behind:
+        return behind
+    note = "; ".join(filter(None, (f"Flux applied {applied}", remove_former_secrets(context, api))))
+    return Done(note, running=running, verified=verified, in_sync=in_sync)
 
 
 def _compared(context: StepContext, existing: Json) -> tuple[Verified, bool]:

@@ -1,0 +1,148 @@
+"""A new fleet over the wire: ``python -m bench.wire [CLUSTERS] [HOSTS] [FOLDER]``.
+
+Starts the local cloud with its real protocols and so many functions hosts, pushes a fleet of new clusters,
+and waits until all are Ready. The figures are seconds of the processor of the hosts, which depend little on
+what else the machine does, and how often Azure was asked for what. ``FOLDER`` is another checkout whose
+functions run instead, for a comparison on the same stand-ins.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import DEVNULL, PIPE, Popen
+
+from bench.clusters import TICKS
+from bench.fleet import ENVIRONMENTS, generate
+from cli.fleet_api.client import Api
+from localcloud.demo.checkout import Checkout
+from localcloud.runtime.local_cloud import LocalCloud
+from localcloud.runtime.options import ROOT, Options
+
+COMPONENTS = "flux/gotk-components.yaml"
+CREATION = 20.0
+LONGEST = 3600.0
+
+
+@dataclass(frozen=True)
+class Wire:
+    """Seconds, those of the processor of each host, MiB of the largest host, and the calls to Azure."""
+
+    seconds: float
+    processor: list[float]
+    memory: int
+    created: int
+    refused: int
+    kubeconfigs: int
+
+
+def shared_files() -> dict[str, bytes]:
+    """Return what Flux applies: its own components, and a namespace for each environment."""
+    namespace = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"
+    applied = {f"platform/{environment}/shop.yaml": namespace for environment in ENVIRONMENTS}
+    return applied | {COMPONENTS: (ROOT / "examples" / "fleet" / COMPONENTS).read_bytes()}
+
+
+@contextmanager
+def more_hosts(cloud: LocalCloud, number: int, app: Path) -> Iterator[list[int]]:
+    """Yield the ids of so many more functions hosts of a running cloud."""
+    settings = str(cloud.state / "local.settings.json")
+    command = [sys.executable, "-m", "localcloud.functions.host", "--app", str(app), "--settings", settings]
+    hosts: list[Popen[bytes]] = []
+    try:
+        for _ in range(number):
+            own = ["--port", str(_free_port()), "--stop-with-parent"]
+            hosts.append(Popen([*command, *own], stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL))
+        yield [host.pid for host in hosts]
+    finally:
+        for host in hosts:
+            host.terminate()
+        for host in hosts:
+            host.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def measure(clusters: int, hosts: int, app: Path, folder: Path) -> Wire:
+    """Create so many clusters from one push."""
+    options = Options(create_seconds=CREATION, extra={"ROADSTEAD_FLEET": "bench"}, app=app)
+    with LocalCloud(folder / "cloud", options) as cloud, more_hosts(cloud, hosts - 1, app) as more:
+        first = cloud.process("functions")
+        checkout = Checkout(cloud.remote, folder / "clone")
+        checkout.replace_all(generate(clusters) | shared_files())
+        time.sleep(5.0)  # the other hosts listen by then
+        before, begun = [_processor(host) for host in (first, *more)], time.monotonic()
+        checkout.push("a fleet")
+        with closing(Api(cloud.urls.functions, cloud.settings["API_KEY_ADMIN"])) as api:
+            while (ready := _ready(api)) < clusters:
+                cloud.check()
+                if time.monotonic() - begun > LONGEST:
+                    raise SystemExit(f"only {ready} are Ready")
+                time.sleep(5.0)
+        seconds = time.monotonic() - begun
+        after = [_processor(host) for host in (first, *more)]
+        calls = cloud.requests("arm")
+        puts = Counter(
+            call["status"] for call in calls if call["method"] == "PUT" and _is_cluster(call["path"])
+        )
+        return Wire(
+            seconds,
+            [end - start for start, end in zip(before, after, strict=True)],
+            max(map(_peak, (first, *more))),
+            puts[201],
+            sum(call["status"] == 429 for call in calls),
+            sum("listClusterUserCredential" in call["path"] for call in calls),
+        )
+
+
+def _ready(api: Api) -> int:
+    counts = api.get("clusters?limit=1")["counts"]
+    return int(counts["phases"].get("Ready", 0))
+
+
+def _is_cluster(path: str) -> bool:
+    return path.partition("?")[0].rsplit("/", 2)[-2].lower() == "managedclusters"
+
+
+def _processor(process: int) -> float:
+    """Return the seconds of the processor that a process has used."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def _peak(process: int) -> int:
+    status = Path(f"/proc/{process}/status").read_text().splitlines()
+    return next(int(line.split()[1]) >> 10 for line in status if line.startswith("VmHWM"))
+
+
+def main(clusters: int, hosts: int, app: Path) -> None:
+    """Measure, and print."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = measure(clusters, hosts, app, Path(folder))
+    each = ", ".join(f"{seconds:.1f}" for seconds in found.processor)
+    print(f"{clusters} clusters Ready after {found.seconds:.0f} s, {hosts} hosts")
+    print(
+        f"processor {each} s: {sum(found.processor) / clusters:.3f} s for each cluster, "
+        f"{found.memory} MiB at most"
+    )
+    print(
+        f"creations {found.created}, refusals {found.refused}, "
+        f"{found.kubeconfigs / clusters:.2f} kubeconfigs for each cluster"
+    )
+
+
+if __name__ == "__main__":
+    given = [int(text) for text in sys.argv[1:3]]
+    clusters, hosts = given + [100, 1][len(given) :]
+    main(clusters, hosts, Path(sys.argv[3]) if len(sys.argv) > 3 else ROOT)

@@ -1,0 +1,78 @@
+"""Rollouts as text: a line for each, or one with its stages and what its clusters wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from cli.terminal.cluster_table import indented
+from cli.text import printable
+from cli.times import age, many
+from shared.pipeline.api import schema
+
+NAMED = 5
+WAITS_SHOWN = 20
+
+
+def rollouts_view(found: Sequence[schema.RolloutSummary], now: datetime) -> RenderableType:
+    """Return a line for each rollout."""
+    if not found:
+        return Text("there is no rollout; spec.rollout in fleet.yaml has the stages of a fleet")
+    lines = (
+        Text(f"{each['commit'][:8]}  {age(each['beganAt'], now):>4}  {each['state']}", style=_style(each))
+        for each in printable(found)
+    )
+    return Group(*lines)
+
+
+def rollout_view(view: schema.Rollout, now: datetime) -> RenderableType:
+    """Return how far a rollout is, stage by stage, and why its clusters wait."""
+    view = printable(view)
+    head = Text(f"{view['commit'][:8]}  {view['state']}", style="bold")
+    head.append(f"  began {age(view['beganAt'], now)} ago", style="dim")
+    parts: list[RenderableType] = [head]
+    for stage in view["stages"]:
+        approval = f"  approval {stage['approval']}" if stage["approval"] else ""
+        parts.append(Text(f"stage {stage['name']}{approval}"))
+        for number, group in enumerate(stage["groups"]):
+            parts += [indented(line, 2) for line in _group(number, group)]
+    for each in view["decisions"]:
+        about = f" {each['subject']}" if each["subject"] else ""
+        reason = f": {each['reason']}" if each["reason"] else ""
+        parts.append(Text(f"{each['act']}{about} {age(each['at'], now)} ago by {each['by']}{reason}"))
+    parts += _waits(view["waiting"])
+    return Group(*parts)
+
+
+def _group(number: int, group: schema.RolloutGroup) -> Iterator[Text]:
+    bounds = f"{group['maxConcurrency']} at a time, budget {group['failureBudget']}"
+    counts = f"{group['ready']} of {group['clusters']} ready, {group['changing']} changing"
+    text = Text(f"group {number + 1}: {counts} ({bounds})", style="green" if group["passedAt"] else "")
+    yield text
+    if group["failed"]:
+        yield Text(f"failed: {_some(group['failed'])}", style="red")
+    if group["setAside"]:
+        yield Text(f"set aside: {_some(group['setAside'])}", style="yellow")
+
+
+def _waits(waiting: Sequence[schema.WaitingCluster]) -> Iterator[RenderableType]:
+    """Yield why clusters wait, each reason once with its clusters."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for each in waiting:
+        reasons.setdefault((each["waits"], each["suggestedAction"]), []).append(each["cluster"])
+    for (waits, action), names in list(reasons.items())[:WAITS_SHOWN]:
+        yield Text(f"{many(len(names), 'cluster')} ({_some(names)}): {waits}", style="yellow")
+        if action:
+            yield indented(Text(action, style="dim"), 2)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
+
+
+def _style(each: schema.RolloutSummary) -> str:
+    return "bold" if each["underWay"] else ""

@@ -1,0 +1,1 @@
+"""The local Key Vault: the secrets of one vault, their REST API over TLS, and the port in memory."""

@@ -1,0 +1,132 @@
+"""Azure Key Vault through its client library: the newest version of a secret, in one request."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from azure.core.credentials import TokenCredential
+from azure.core.exceptions import (
+    AzureError,
+    ClientAuthenticationError,
+    DecodeError,
+    HttpResponseError,
+    ResourceNotFoundError,
+)
+from azure.core.pipeline.policies import RetryPolicy
+
+from shared.adapters.transport import pooled_transport
+from shared.jobs.failures.errors import (
+    InvalidManifest,
+    ReconcileError,
+    SecretMissing,
+    Unauthenticated,
+    VaultForbidden,
+    VaultUnavailable,
+    from_http,
+)
+from shared.jobs.failures.retry import retry_after
+from shared.ports.vault import VaultSecret
+
+if TYPE_CHECKING:
+    from azure.keyvault.secrets import SecretClient
+
+_CONNECT_SECONDS, _READ_SECONDS = 5, 10
+_DISABLED = "SecretDisabled"
+_NETWORK = ("ForbiddenByFirewall", "ForbiddenByConnection")
+"""Inner codes of a 403 that is no missing role.
+
+Source: learn.microsoft.com/azure/key-vault/general/rest-error-codes.
+"""
+
+
+class KeyVaults:
+    """The ``Vaults`` port; ``urls`` has the address of each vault by its name. Safe to share between threads.
+
+    The library verifies that a vault asks for a token of the vault's own domain, so that no address gets one
+    for another service. No call retries or sleeps by itself.
+    """
+
+    def __init__(self, urls: Mapping[str, str], credential: TokenCredential) -> None:
+        self._urls, self._credential = urls, credential
+        self._lock = threading.Lock()
+        self._clients: dict[str, SecretClient] = {}
+
+    def secret(self, vault: str, name: str) -> VaultSecret:
+        """Return the newest version of a secret."""
+        url = self._urls.get(vault.lower())
+        if url is None:
+            raise InvalidManifest(f"the vault {vault} is not in KEY_VAULTS, a setting of the app")
+        what = f"the secret {name} of the vault {vault}"
+        try:
+            found = self._client(url).get_secret(name)
+        except ResourceNotFoundError as error:
+            raise SecretMissing(f"{what} does not exist, or is deleted", code=_code(error)) from None
+        except HttpResponseError as error:
+            raise _from_response(error, what, vault) from None
+        except AzureError as error:
+            raise VaultUnavailable(f"the vault {vault} did not answer: {type(error).__name__}") from None
+        except ValueError:
+            # The library's text of a challenge for another domain.
+            text = f"the vault {vault} asks for a token of another service, which it does not get"
+            raise Unauthenticated(f"{text}; check its address in KEY_VAULTS") from None
+        if found.value is None:
+            raise SecretMissing(f"{what} has no value")
+        return VaultSecret(str(found.properties.version), found.value)
+
+    def close(self) -> None:
+        """Close the connections."""
+        with self._lock:
+            for client in self._clients.values():
+                client.close()
+            self._clients.clear()
+
+    def _client(self, url: str) -> SecretClient:
+        """Return the client of a vault, created at its first use."""
+        from azure.keyvault.secrets import SecretClient
+
+        with self._lock:
+            if url not in self._clients:
+                transport = pooled_transport(
+                    url, connect_seconds=_CONNECT_SECONDS, read_seconds=_READ_SECONDS
+                )
+                self._clients[url] = SecretClient(
+                    url, self._credential, transport=transport, retry_policy=RetryPolicy.no_retries()
+                )
+            return self._clients[url]
+
+
+def _from_response(error: HttpResponseError, what: str, vault: str) -> ReconcileError:
+    """Return our error for a refusal; the vault's own text is not repeated."""
+    response: Any = error.response
+    if response is None or isinstance(error, DecodeError):
+        if isinstance(error, ClientAuthenticationError):
+            text = error.message.partition("\n")[0]
+            return Unauthenticated(f"there is no credential for the vault {vault}: {text}")
+        return VaultUnavailable(f"the vault {vault} gave an answer that cannot be read")
+    code, headers = _code(error), response.headers
+    request_id = str(headers.get("x-ms-request-id") or "")
+    given: dict[str, Any] = {"code": code, "request_id": request_id}
+    if code == _DISABLED:
+        return SecretMissing(f"{what} is disabled", **given)
+    if code in _NETWORK:
+        return VaultForbidden(f"the firewall of the vault {vault} refuses the address of this app", **given)
+    if response.status_code == 403:
+        return VaultForbidden(f"the identity of this app may not read {what}", **given)
+    message = f"{what}: HTTP {response.status_code}{code and f' {code}'}"
+    if response.status_code >= 500 or response.status_code == 408:
+        return VaultUnavailable(message, retry_after=retry_after(headers), **given)
+    return from_http(
+        response.status_code, code, message, retry_after=retry_after(headers), request_id=request_id
+    )
+
+
+def _code(error: HttpResponseError) -> str:
+    """Return the innermost code of a vault's error, "" without one."""
+    response: Any = error.response
+    try:
+        found = response.json()["error"]
+        return str((found.get("innererror") or found)["code"])
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return ""

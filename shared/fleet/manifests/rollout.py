@@ -1,0 +1,76 @@
+"""How a change reaches the clusters of a fleet: stages in order, and groups of clusters inside a stage."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, StrictBool, StrictStr
+
+from shared.fleet.manifests.base import ClusterName, Labels, Location, Manifest, ObjectName, rule
+
+Number = Annotated[
+    StrictStr,
+    rule(
+        r"[1-9][0-9]{0,4}|([1-9]|[1-9][0-9]|100)%", 'a number or percentage in quotes, such as "2" or "20%"'
+    ),
+]
+NumberOrZero = Annotated[
+    StrictStr,
+    rule(
+        r"[0-9]{1,5}|([0-9]|[1-9][0-9]|100)%",
+        'a number or percentage in quotes, such as "0", "2" or "90%"',
+    ),
+]
+Soak = Annotated[StrictStr, rule(r"[0-9]{1,5}[smhd]", 'a number with one unit, such as "30m", "2h" or "1d"')]
+
+
+class Selector(Manifest):
+    """Which clusters a stage has: those that match every field that is set."""
+
+    environments: tuple[ObjectName, ...] = ()
+    """The environments of the clusters."""
+    locations: tuple[Location, ...] = ()
+    """The Azure regions of the clusters."""
+    labels: Labels = Field(default_factory=dict)
+    """The labels that a cluster must have in metadata.labels."""
+    clusters: tuple[ClusterName, ...] = ()
+    """The names of the clusters."""
+
+
+class Group(Manifest):
+    """A part of a stage; the next group waits until it has passed."""
+
+    clusters: Number | None = None
+    """How many clusters of the stage, or what percentage of them, the group has; by default all others."""
+    max_concurrency: Number | None = None
+    """How many clusters of the group, or what percentage of them, change at the same time; by default
+    "1" in a group with ``clusters``, "20%" in any other one."""
+    soak: Soak = "0s"
+    """How long every cluster of the group must stay Ready before the group passes."""
+    min_success: NumberOrZero | None = None
+    """How many clusters of the group, or what percentage of them, must be Ready for it to pass; by
+    default every one that can take part."""
+    failure_budget: Number | None = None
+    """The clusters that change, and those that have failed, are never more than this number or
+    percentage of the group; once so many have failed, the rollout pauses. By default ``maxConcurrency``."""
+
+
+class Stage(Manifest):
+    """A stage of a rollout; the next one waits until all of its groups have passed."""
+
+    name: ObjectName
+    """The stage's name."""
+    select: Selector = Selector()
+    """The clusters of the stage; each cluster is in the first stage that selects it."""
+    approval: StrictBool = False
+    """Whether the stage waits for ``roadstead rollout approve``."""
+    groups: tuple[Group, ...] = ()
+    """The groups of the stage, in order; by default one cluster, then all others."""
+
+
+class Rollout(Manifest):
+    """In which order, and how many at a time, the clusters that a commit changes are changed."""
+
+    stages: tuple[Stage, ...] = ()
+    """The stages, in order; by default one for each environment, in the order of ``environments``. Clusters
+    that no stage selects are in a last one, ``others``."""

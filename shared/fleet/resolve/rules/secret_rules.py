@@ -1,0 +1,104 @@
+"""Rules of bootstrap secrets: what Flux needs of those that it uses, and which vaults a manifest may name.
+
+What Flux reads from a Secret is in the descriptions of ``secretRef`` in its definitions
+(``source.toolkit.fluxcd.io/v1``) and in fluxcd.io/flux/components/kustomize/kustomizations, "Decryption".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from shared.fleet.desired import Desired
+from shared.fleet.manifests.cluster.bootstrap_secrets import BootstrapSecret
+from shared.fleet.manifests.cluster.flux import GIT, MAIN, OCI, Flux, SecretReference
+from shared.fleet.manifests.cluster.spec import ClusterSpec
+from shared.fleet.resolve.problems import Path
+
+_FIELD = "bootstrapSecrets"
+_BASIC, _TOKEN, _SSH = ("username", "password"), ("bearerToken",), ("identity", "known_hosts")
+_APP = ("githubAppID", "githubAppPrivateKey")
+_AGE, _PGP, _VAULT = ".agekey", ".asc", "sops.azure-kv"
+_DOCKER = "kubernetes.io/dockerconfigjson"
+
+
+def broken_references(spec: ClusterSpec) -> Iterator[tuple[Path, str]]:
+    """Yield the references of Flux to bootstrap secrets that it could not use."""
+    secrets = spec.bootstrap_secrets
+    if not secrets:
+        return
+    here = {one.called: one for one in secrets if one.namespace == MAIN}
+    elsewhere = {one.called: one for one in secrets if one.namespace != MAIN}
+    for path, reference, what, choices in _references(spec.flux):
+        found = here.get(reference.name)
+        if found is not None:
+            if choices and not any(set(keys) <= set(found.keys) for keys in choices):
+                needed = ", or ".join(" and ".join(keys) for keys in choices)
+                yield path, f"{what} needs the keys {needed} of {found.name}, an entry of {_FIELD}; add them"
+        elif reference.name in elsewhere:
+            other = elsewhere[reference.name].place
+            yield path, f"Flux reads Secrets of {MAIN} only, and {_FIELD} has {other}; set its namespace"
+    yield from _of_registries(spec.flux, here)
+    yield from _of_decryption(spec.flux, here)
+    own = here.get(MAIN)
+    first = spec.flux.secret_ref
+    if own is not None and spec.flux.provider is None and (first is None or first.name != MAIN):
+        message = f"{own.place} is the Secret of the git credentials of the app; set flux.secretRef.name to"
+        yield (_FIELD, own.name), f"{message} {MAIN}, or choose another name"
+
+
+def _references(flux: Flux) -> Iterator[tuple[Path, SecretReference, str, Sequence[Sequence[str]]]]:
+    """Yield each Secret that a source is read with: its place, what reads it, which keys it may have."""
+    if flux.secret_ref is not None:
+        path: Path = ("flux", "secretRef", "name")
+        yield path, flux.secret_ref, flux.repository, _keys_of_git(flux.repository, flux.provider)
+    for source in flux.sources:
+        if source.secret_ref is not None:
+            choices = _keys_of_git(source.url or "", source.provider) if source.kind == GIT else ()
+            place: Path = ("flux", "sources", source.name, "secretRef", "name")
+            yield place, source.secret_ref, f"the source {source.name}", choices
+
+
+def _keys_of_git(url: str, provider: str | None) -> Sequence[Sequence[str]]:
+    if provider == "azure":
+        return ()
+    if provider == "github":
+        return (_APP,)
+    return (_SSH,) if url.startswith("ssh://") else (_BASIC, _TOKEN)
+
+
+def _of_registries(flux: Flux, here: Mapping[str, BootstrapSecret]) -> Iterator[tuple[Path, str]]:
+    for source in flux.sources:
+        found = here.get(source.secret_ref.name) if source.kind == OCI and source.secret_ref else None
+        if found is not None and found.type != _DOCKER:
+            message = f"an OCIRepository needs a Secret of the type {_DOCKER}; set the type of {found.name}"
+            yield ("flux", "sources", source.name, "secretRef", "name"), message
+
+
+def _of_decryption(flux: Flux, here: Mapping[str, BootstrapSecret]) -> Iterator[tuple[Path, str]]:
+    for one in flux.kustomizations:
+        reference = one.decryption.secret_ref if one.decryption else None
+        found = here.get(reference.name) if reference else None
+        if found is not None and not any(key.endswith((_AGE, _PGP)) or key == _VAULT for key in found.keys):
+            message = f"Flux decrypts with a key that ends with {_AGE} or {_PGP}; {found.name} has none"
+            yield ("flux", "kustomizations", one.name, "decryption", "secretRef", "name"), message
+
+
+def foreign_vaults(
+    clusters: Mapping[str, Desired], vaults: Collection[str] | None
+) -> Mapping[str, list[tuple[Path, str]]]:
+    """Return, by cluster, the vaults that it names and the app may not read; {} where that is not known.
+
+    A manifest never decides which vault the app's identity opens. The stored forms are read as they are:
+    a fleet has thousands.
+    """
+    if vaults is None:
+        return {}
+    found: dict[str, list[tuple[Path, str]]] = {}
+    known = f"KEY_VAULTS, a setting of the app, has {', '.join(sorted(vaults)) or 'none'}"
+    for name, cluster in clusters.items():
+        for secret, vault in cluster.vaults:
+            if vault.lower() not in vaults:
+                message = f"the app may not read the vault {vault}: {known}; name one of these, or let the"
+                place: Path = (_FIELD, secret, "vault")
+                found.setdefault(name, []).append((place, f"{message} app's operator add it"))
+    return found

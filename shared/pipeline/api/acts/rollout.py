@@ -1,0 +1,71 @@
+"""What operators do to a rollout: they pause, resume or abort it, approve a stage, or take a cluster out.
+
+Only the planner writes rollouts, so an act travels in a request, and the planner checks it again.
+"""
+
+from __future__ import annotations
+
+from shared.jobs.messages import RolloutAct
+from shared.pipeline.api import schema
+from shared.pipeline.api.acts.approval import operator
+from shared.pipeline.http_result import HttpResult, rejected
+from shared.pipeline.outbox import request_rollout_act
+from shared.ports import Ports
+from shared.rollouts.decide import Decision
+from shared.rollouts.report import state_of
+from shared.rollouts.rollout import ActKind, Rollout, State
+
+WRONG_STAGE = 'the body must be {"stage": "name"}'
+WRONG_CLUSTER = 'the body must be {"cluster": "name"}'
+MAX_REASON = 500
+
+
+def act_on_rollout(
+    commit: str, kind: ActKind, subject: str, actor: str, ports: Ports, *, reason: str = ""
+) -> HttpResult:
+    """Ask the planner to act on a rollout; ``subject`` is the stage or the cluster, "" for all of it."""
+    rollout = ports.state.rollout(commit)
+    if rollout is None:
+        return rejected(404, f"the commit {commit[:40]} has no rollout (give the full id)")
+    problem = _why_not(rollout, kind, subject)
+    if problem:
+        return rejected(409, problem)
+    by, at = operator(actor), ports.clock()
+    lifts = rollout.paused.at if kind is ActKind.RESUME and rollout.paused else None
+    act = RolloutAct(
+        commit=commit,
+        kind=kind.value,
+        by=by,
+        at=at,
+        subject=subject,
+        reason=reason[:MAX_REASON],
+        lifts=lifts,
+    )
+    request_rollout_act(act, ports)
+    receipt: schema.RolloutReceipt = {
+        "queued": kind.value,
+        "commit": commit,
+        "subject": subject,
+        "by": by,
+    }
+    return HttpResult(202, receipt)
+
+
+def _why_not(rollout: Rollout, kind: ActKind, subject: str) -> str:
+    """Return why an act has no meaning for a rollout, "" when it has one."""
+    if rollout.state is not State.ACTIVE:
+        state = state_of(rollout, Decision(rollout)).lower()
+        return f"the rollout of {rollout.commit[:8]} is not under way: {state}"
+    if kind is ActKind.RESUME and rollout.paused is None:
+        return (
+            "nobody paused the rollout; a failure budget that is spent needs a fix, a replay, or a cluster "
+            "that is taken out"
+        )
+    if kind is ActKind.APPROVE:
+        waiting = [one.name for number, one in enumerate(rollout.stages) if not rollout.is_approved(number)]
+        if subject not in waiting:
+            known = ", ".join(waiting) or "no stage"
+            return f"an approval is of a stage that waits for one, and {known} does"
+    if kind is ActKind.SKIP and all(each.cluster != subject for each in rollout.members):
+        return f"{subject[:63]} is not in the rollout of {rollout.commit[:8]}"
+    return ""

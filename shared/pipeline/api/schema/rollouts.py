@@ -1,0 +1,93 @@
+"""Rollouts, as the API shows them."""
+
+from __future__ import annotations
+
+from typing import TypedDict, final
+
+
+class RolloutDecision(TypedDict):
+    """What a person decided of a rollout; ``subject`` is the stage or the cluster, "" for all of it."""
+
+    act: str
+    by: str
+    at: str | None
+    subject: str
+    reason: str
+
+
+class RolloutGroup(TypedDict):
+    """A group of a stage: its bounds, and how many of its clusters stand where.
+
+    Of ``failed`` and ``changing`` together there are never more than ``failureBudget``. ``passedAt`` is None
+    until the group has passed.
+    """
+
+    maxConcurrency: int
+    failureBudget: int
+    minSuccess: int
+    soakSeconds: int
+    clusters: int
+    ready: int
+    changing: int
+    failed: list[str]
+    waiting: int
+    setAside: list[str]
+    passedAt: str | None
+
+
+class RolloutStage(TypedDict):
+    """A stage; ``approval`` is "needed", "given" or "" where it needs none."""
+
+    name: str
+    approval: str
+    groups: list[RolloutGroup]
+
+
+class RolloutSummary(TypedDict):
+    """A rollout in a list; ``state`` is what `rollout list` shows, ``progress`` a sentence."""
+
+    commit: str
+    state: str
+    progress: str
+    beganAt: str | None
+    endedAt: str | None
+    underWay: bool
+
+
+@final
+class WaitingCluster(TypedDict):
+    """A cluster that does not start now: why, as a value and as a sentence, and what to do about it."""
+
+    cluster: str
+    reason: str
+    stage: str
+    group: int | None
+    waits: str
+    suggestedAction: str
+
+
+@final
+class Rollout(RolloutSummary):
+    """``GET rollouts/COMMIT``; ``waiting`` is a page of the clusters that do not start now."""
+
+    stages: list[RolloutStage]
+    decisions: list[RolloutDecision]
+    waiting: list[WaitingCluster]
+    next: str | None
+
+
+@final
+class Rollouts(TypedDict):
+    """``GET rollouts``, the newest first."""
+
+    rollouts: list[RolloutSummary]
+
+
+@final
+class RolloutReceipt(TypedDict):
+    """``POST rollouts/COMMIT/ACT``: the act is queued for the planner."""
+
+    queued: str
+    commit: str
+    subject: str
+    by: str

@@ -1,0 +1,115 @@
+"""Rollouts: how far each is, what every cluster waits for, and what people decided."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from shared.pipeline.api import schema
+from shared.pipeline.api.views.parts import FIRST_PAGE, Page, iso
+from shared.ports import FleetRecord, Ports
+from shared.rollouts.decide import Decision, Reason, Wait, decide
+from shared.rollouts.report import describe, describe_wait, remedy, state_of
+from shared.rollouts.rollout import ActKind, Rollout
+from shared.rollouts.standing import Standing
+
+_OF_A_GROUP = (Reason.STAGE, Reason.SOAK, Reason.CONCURRENCY, Reason.BUDGET, Reason.ASIDE)
+
+
+def rollouts_view(ports: Ports) -> schema.Rollouts:
+    """Return the rollouts that are stored, newest first."""
+    under_way = ports.state.fleet().rollout
+    return {"rollouts": [_summary(each, _decided(each, ports), under_way) for each in ports.state.rollouts()]}
+
+
+def rollout_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.Rollout | None:
+    """Return a rollout with a page of the clusters that do not start now; None for an unknown one."""
+    rollout = ports.state.rollout(commit)
+    if rollout is None:
+        return None
+    decision = _decided(rollout, ports)
+    names = [name for name in sorted(decision.waits) if name > page.after][: page.limit]
+    return {
+        **_summary(rollout, decision, ports.state.fleet().rollout),
+        "stages": [_stage(rollout, decision, number) for number in range(len(rollout.stages))],
+        "decisions": list(_decisions(rollout)),
+        "waiting": [waiting_cluster(name, decision.waits[name], commit) for name in names],
+        "next": page.next(names),
+    }
+
+
+def waits_now(fleet: FleetRecord, ports: Ports) -> tuple[str, Decision] | None:
+    """Return the commit of the rollout that is under way and what it decides now; None for none."""
+    rollout = ports.state.rollout(fleet.rollout) if fleet.rollout else None
+    return (rollout.commit, _decided(rollout, ports)) if rollout else None
+
+
+def waiting_cluster(name: str, wait: Wait, commit: str) -> schema.WaitingCluster:
+    """Return why a cluster does not start now."""
+    return {
+        "cluster": name,
+        "reason": wait.reason.value,
+        "stage": wait.stage,
+        "group": wait.group + 1 if wait.reason in _OF_A_GROUP else None,
+        "waits": describe_wait(wait, commit),
+        "suggestedAction": remedy(wait),
+    }
+
+
+def _decided(rollout: Rollout, ports: Ports) -> Decision:
+    """Return what a rollout decides now; nothing is saved, and nothing starts."""
+    return decide(rollout, {each.name: each for each in ports.state.summaries()}, ports.clock())
+
+
+def _summary(rollout: Rollout, decision: Decision, under_way: str) -> schema.RolloutSummary:
+    return {
+        "commit": rollout.commit,
+        "state": state_of(rollout, decision),
+        "progress": describe(rollout, decision),
+        "beganAt": iso(rollout.began),
+        "endedAt": iso(rollout.ended) if rollout.ended else None,
+        "underWay": rollout.commit == under_way,
+    }
+
+
+def _stage(rollout: Rollout, decision: Decision, number: int) -> schema.RolloutStage:
+    stage = rollout.stages[number]
+    approval = ("given" if rollout.is_approved(number) else "needed") if stage.approval else ""
+    groups = [_group(rollout, decision, number, group) for group in range(len(stage.groups))]
+    return {"name": stage.name, "approval": approval, "groups": groups}
+
+
+def _group(rollout: Rollout, decision: Decision, stage: int, number: int) -> schema.RolloutGroup:
+    rule = rollout.stages[stage].groups[number]
+    own = [each.cluster for each in rollout.members if (each.stage, each.group) == (stage, number)]
+    counts = Counter(decision.standings[name] for name in own)
+    passed = next((p.at for p in decision.rollout.passed if (p.stage, p.group) == (stage, number)), None)
+    return {
+        "maxConcurrency": rule.concurrency,
+        "failureBudget": rule.budget,
+        "minSuccess": rule.least,
+        "soakSeconds": int(rule.soak.total_seconds()),
+        "clusters": len(own) - counts[Standing.OUT],
+        "ready": counts[Standing.VERIFIED],
+        "changing": counts[Standing.IN_FLIGHT] + counts[Standing.BUSY],
+        "failed": [name for name in own if decision.standings[name] is Standing.FAILED],
+        "waiting": counts[Standing.WAITING],
+        "setAside": [name for name in own if decision.standings[name] is Standing.ASIDE],
+        "passedAt": iso(passed) if passed else None,
+    }
+
+
+def _decisions(rollout: Rollout) -> Iterator[schema.RolloutDecision]:
+    """Yield what people decided and what still holds, oldest first."""
+    decided = [(ActKind.APPROVE, each) for each in rollout.approved]
+    decided += [(ActKind.SKIP, each) for each in rollout.skipped]
+    decided += [(ActKind.PAUSE, rollout.paused)] if rollout.paused else []
+    decided += [(ActKind.ABORT, rollout.aborted)] if rollout.aborted else []
+    for act, each in sorted(decided, key=lambda pair: pair[1].at):
+        yield {
+            "act": act.value,
+            "by": each.by,
+            "at": iso(each.at),
+            "subject": each.subject,
+            "reason": each.reason,
+        }

@@ -1,0 +1,118 @@
+"""The bootstrap secrets of a cluster, as its vaults and the cluster have them; a new version is applied.
+
+Only version ids and the owners of fields are compared, so that nothing of a value is stored. Whatever
+the vault no longer gives stays in the cluster.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+
+from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes import health
+from shared.fleet.kubernetes.bootstrap_secrets import fields_of_others, is_from_us, secret_ref, versions_in
+from shared.fleet.kubernetes.health import Fault
+from shared.fleet.manifests.cluster.bootstrap_secrets import BootstrapSecret
+from shared.jobs.failures.errors import ReconcileError, SecretMissing
+from shared.jobs.health import HEALTHY, Finding, HealthCondition
+from shared.jobs.record import ClusterRecord
+from shared.pipeline.worker.steps.context import StepContext
+from shared.pipeline.worker.steps.flux.applied import apply_over, is_as_applied
+from shared.pipeline.worker.steps.secrets import VaultReads
+from shared.ports import KubernetesApi, Ports
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class SecretsFound:
+    """What was found so far: faults, why something is not known, and the Secrets with a new version."""
+
+    count: int = 0
+    faults: list[Fault] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    renewed: list[str] = field(default_factory=list)
+
+    @property
+    def note(self) -> str:
+        """What a check has applied, "" for nothing."""
+        return f"applied the new version of {', '.join(self.renewed)}" if self.renewed else ""
+
+    @property
+    def finding(self) -> Finding:
+        """What the condition says: a fault counts for more than what is not known."""
+        kind = HealthCondition.SECRETS
+        if self.faults:
+            rest = len(self.faults) - 1
+            more = f"; and {rest} more" if rest else ""
+            return Finding(kind, False, self.faults[0].reason, f"{self.faults[0]}{more}")
+        if self.unknown:
+            return Finding(kind, None, "NotRead", self.unknown[0])
+        healthy = f"{self.count} of {self.count} bootstrap secrets are as their vaults have them"
+        return Finding(kind, True, HEALTHY, healthy)
+
+
+def has_secrets(record: ClusterRecord) -> bool:
+    """Return whether a check finds something of bootstrap secrets: of those that are, or that were."""
+    return bool(record.document["spec"].get("bootstrapSecrets")) or bool(
+        record.condition(HealthCondition.SECRETS)
+    )
+
+
+def check_secrets(context: StepContext, reads: VaultReads) -> SecretsFound | None:
+    """Return what is so of the bootstrap secrets, None for a cluster without; apply their new versions.
+
+    Raise a ReconcileError when the cluster cannot be read.
+    """
+    if not has_secrets(context.record):
+        return None
+    secrets = context.desired.spec.bootstrap_secrets
+    found, api = SecretsFound(len(secrets)), context.kubernetes()
+    for secret in secrets:
+        _check(secret, api.get(secret_ref(secret)), context, reads, found)
+    if found.renewed:
+        log.info("%s: %s", context.record.name, found.note)
+    return found
+
+
+def _check(
+    secret: BootstrapSecret, live: Json | None, context: StepContext, reads: VaultReads, found: SecretsFound
+) -> None:
+    """Compare one Secret with its vault."""
+    ref = secret_ref(secret)
+    if live is None:
+        found.faults.append(health.missing(ref))
+        return
+    versions, others = versions_in(secret, live), fields_of_others(secret, live)
+    if not is_from_us(live) or versions is None or others:
+        found.faults.append(health.changed(ref, ", ".join(others)))
+        return
+    try:
+        manifest = reads.object(secret)
+    except SecretMissing as error:
+        found.faults.append(Fault(ref, error.code or "SecretNotFound", f"it stays as it is, because {error}"))
+        return
+    except ReconcileError as error:
+        found.unknown.append(f"{error.kind}: {error}")
+        return
+    api = context.kubernetes()
+    if versions_in(secret, manifest) == versions:
+        if not is_as_applied(live, manifest, api):
+            found.faults.append(health.changed(ref))
+    elif _is_still(context.record, context.ports):
+        _renew(manifest, live, secret, api, found)
+
+
+def _renew(
+    manifest: Json, live: Json, secret: BootstrapSecret, api: KubernetesApi, found: SecretsFound
+) -> None:
+    """Apply a new version over the one that the cluster has."""
+    apply_over(live, manifest, api)
+    found.renewed.append(f"the Secret {secret.place}")
+
+
+def _is_still(record: ClusterRecord, ports: Ports) -> bool:
+    """Return whether the record is the one that is checked: the job of a new commit applies everything."""
+    current = ports.state.cluster(record.name)
+    return current is not None and (current.uid, current.etag) == (record.uid, record.etag)

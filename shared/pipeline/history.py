@@ -1,0 +1,32 @@
+"""The events of a cluster are stored with its record, in the same write, while its job is active.
+
+So an event costs no write of its own, and no crash comes between a change of a record and its event. They
+move to the table of events when the job ends, and when they are many: first they are appended there, then the
+record is saved without them. A crash in between leaves them in both, where they count once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from shared.jobs.event import Event
+from shared.jobs.record import ClusterRecord
+from shared.ports import Ports
+
+MOST = 16
+"""How many events a record has; each has 1,000 characters at most."""
+
+
+def with_events(record: ClusterRecord, events: Iterable[Event], ports: Ports) -> ClusterRecord:
+    """Return the record as it is to be saved together with these events."""
+    earlier, new = record.recent_events, tuple(events)
+    moved: tuple[Event, ...] = ()
+    if not record.job.active:
+        moved = earlier + new
+    elif len(earlier) + len(new) > MOST:
+        moved = earlier  # the new ones are true only once the record is saved
+    if moved:
+        ports.state.append(moved)
+    kept = (earlier + new)[len(moved) :]
+    return record if kept == earlier else replace(record, recent_events=kept)

@@ -1,0 +1,218 @@
+"""Rollouts: which clusters of a plan start now, and what changes that between two plans.
+
+The planner decides whenever it hands a plan over: from the record of the rollout, and from the records of
+clusters that it has read after the last check for another planner. Who has started is in the cluster's record
+alone. So a crash at any line leaves nothing that counts a cluster twice, or not at all. The end of a job asks
+for the next decision by a message in the planner's session, and so does the end of a soak; a timer asks too,
+for messages that were lost.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from shared.fleet.desired import Desired
+from shared.fleet.planning.plan import Action, Item, Plan
+from shared.jobs.failures.errors import Stale
+from shared.jobs.messages import PlanRequest, RolloutAct
+from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.reporting.summary import summary_of
+from shared.pipeline.outbox import request_report, request_rollout
+from shared.pipeline.repository.commit_reader import PlanInputs
+from shared.ports import FleetRecord, Ports
+from shared.rollouts.begin import Candidate, begin, superseded
+from shared.rollouts.decide import Decision, decide
+from shared.rollouts.rollout import ActKind, Decided, Rollout, State, act_on
+from shared.rollouts.strategy import strategy_of
+
+log = logging.getLogger(__name__)
+
+_CURRENT = (State.ACTIVE, State.ABORTED)
+_ROADSTEADS_OWN = ("spec.suspend", "spec.deletionProtection", "spec.drift")
+"""The fields of which Azure sees nothing: a change of them alone waits for nobody."""
+
+
+@dataclass(frozen=True)
+class Staged:
+    """Which clusters of a plan do not start now; ``commit`` is that of the rollout, "" for none."""
+
+    commit: str = ""
+    held: frozenset[str] = frozenset()
+
+
+def stage(plan: Plan, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> Staged:
+    """Begin or continue the rollout of a plan, and return what it holds back; raise Stale.
+
+    The records in ``inputs`` were read after the check that no other planner has started.
+    """
+    earlier = ports.state.rollout(fleet.rollout) if fleet.rollout else None
+    written = inputs.desired.rollout
+    if inputs.desired.guards is None:  # fleet.yaml is invalid, so that no cluster changes
+        return Staged(fleet.rollout)
+    updates = [item for item in plan.items if item.action is Action.UPDATE]
+    known = ports.state.rollout(plan.commit) if written else None
+    current = known is not None and known.state is not State.SUPERSEDED
+    if written is None or not (updates or current):
+        _supersede(earlier, plan.commit, ports)
+        return Staged()
+    if known is not None and _covers(known, updates):
+        rollout = known
+    else:
+        before = earlier or (known if current else None)
+        _supersede(before, plan.commit, ports)
+        strategy = strategy_of(written, tuple(inputs.desired.environments))
+        candidates = list(_candidates(updates, plan, before, inputs, ports.clock()))
+        rollout = begin(plan.commit, strategy, candidates, before, ports.clock())
+        rollout = _continued(rollout, known, current=current)
+    decision = _decided(rollout, inputs.records, ports)
+    after = decision.rollout
+    if after != known:
+        ports.state.save_rollout(after)
+    _ask_at(decision.next_at, ports)
+    held = frozenset(item.cluster for item in updates) - {*decision.start}
+    log.info("rollout of %s: %d start, %d wait", plan.commit[:8], len(decision.start), len(decision.waits))
+    return Staged(plan.commit if after.state in _CURRENT else "", held)
+
+
+def _supersede(earlier: Rollout | None, commit: str, ports: Ports) -> None:
+    if earlier is not None and earlier.commit != commit and earlier.state is State.ACTIVE:
+        ports.state.save_rollout(superseded(earlier, commit, ports.clock()))
+
+
+def _covers(rollout: Rollout, updates: Collection[Item]) -> bool:
+    """Return whether a rollout has every update of its plan; one that was superseded has none any more."""
+    members = {(each.cluster, each.uid, each.generation) for each in rollout.members}
+    same = all((item.cluster, item.uid, item.generation) in members for item in updates)
+    return same and rollout.state is not State.SUPERSEDED
+
+
+def _continued(rollout: Rollout, known: Rollout | None, *, current: bool) -> Rollout:
+    """Return a rollout that begins again for its commit; if it is current, with what people have decided."""
+    if known is None:
+        return rollout
+    if not current:
+        return replace(rollout, etag=known.etag)
+    return replace(
+        rollout,
+        etag=known.etag,
+        state=known.state if known.state is State.ABORTED else rollout.state,
+        paused=known.paused,
+        inherited=known.inherited,
+        resumed=known.resumed,
+        approved=known.approved,
+        skipped=known.skipped,
+        aborted=known.aborted,
+    )
+
+
+def _decided(rollout: Rollout, records: Mapping[str, ClusterRecord], ports: Ports) -> Decision:
+    names = (each.cluster for each in rollout.members)
+    seen = {name: summary_of(records[name]) for name in names if name in records}
+    return decide(rollout, seen, ports.clock())
+
+
+def _candidates(
+    updates: Collection[Item], plan: Plan, earlier: Rollout | None, inputs: PlanInputs, now: datetime
+) -> Iterator[Candidate]:
+    """Yield the clusters that the plan changes, and those that the earlier rollout changed before it."""
+    members = {each.cluster: each for each in earlier.members} if earlier else {}
+    changed = {item.cluster for item in updates}
+    for item in updates:
+        record, desired = inputs.records.get(item.cluster), inputs.desired.clusters.get(item.cluster)
+        if record is None or desired is None:
+            continue
+        member = members.get(item.cluster)
+        touched = member is not None and record.generation >= member.generation
+        one = _candidate(record, desired, item.generation, now)
+        at_once = record.deleting or _is_own(item) or _is_suspended_by(record, desired, now)
+        yield replace(one, at_once=at_once, touched=touched or record.failed)
+    for item in plan.items:
+        member, record = members.get(item.cluster), inputs.records.get(item.cluster)
+        if member is None or record is None or item.cluster in changed:
+            continue
+        desired = inputs.desired.clusters.get(item.cluster)
+        started = record.uid == member.uid and record.generation >= member.generation
+        if desired is not None and started and not record.deleting:
+            one = _candidate(record, desired, record.generation, now)
+            yield replace(one, before=member.before, touched=True)
+
+
+def _candidate(record: ClusterRecord, desired: Desired, generation: int, now: datetime) -> Candidate:
+    suspension = record.phase is Phase.SUSPENDED and _suspended_until(desired, now)
+    return Candidate(
+        record.name,
+        record.uid,
+        generation,
+        desired.environment,
+        desired.document()["spec"]["location"],
+        desired.labels,
+        desired.digest,
+        record.digest,
+        suspended_until=_suspended_until(desired, now),
+        aside=bool(suspension) or record.contested or summary_of(record).found,
+    )
+
+
+def _suspended_until(desired: Desired, now: datetime) -> datetime | None:
+    suspension = desired.document()["spec"].get("suspend")
+    until = datetime.fromisoformat(suspension["until"]) if suspension else None
+    return until if until is not None and until > now else None
+
+
+def _is_suspended_by(record: ClusterRecord, desired: Desired, now: datetime) -> bool:
+    """Return whether the commit suspends a cluster, or changes its suspension: that takes effect at once."""
+    before, after = record.document["spec"].get("suspend"), desired.document()["spec"].get("suspend")
+    return before != after and _suspended_until(desired, now) is not None
+
+
+def _is_own(item: Item) -> bool:
+    """Return whether nothing of a change reaches Azure or the cluster."""
+    return all(change.path.startswith(_ROADSTEADS_OWN) for change in item.changes)
+
+
+def advance(request: PlanRequest, ports: Ports) -> bool:
+    """Carry out what a person decided, and return whether clusters may start, which a plan then does.
+
+    A plan that is being handed over decides by itself.
+    """
+    fleet = ports.state.fleet()
+    if request.act is not None:
+        fleet = _act(request.act, fleet, ports)
+    if fleet.planning or not fleet.rollout:
+        return False
+    rollout = ports.state.rollout(fleet.rollout)
+    if rollout is None:
+        return False
+    seen = {each.name: each for each in ports.state.summaries()}
+    decision = decide(rollout, seen, ports.clock())
+    if decision.rollout != rollout:
+        ports.state.save_rollout(decision.rollout)
+        request_report(ports)
+    if decision.rollout.state not in _CURRENT:
+        ports.state.save_fleet(replace(fleet, rollout=""))
+    _ask_at(decision.next_at, ports)
+    return bool(decision.start)
+
+
+def _act(act: RolloutAct, fleet: FleetRecord, ports: Ports) -> FleetRecord:
+    """Save what a person decided; a planner that stands still meanwhile then starts nothing more."""
+    decided = Decided(act.by, act.at, act.reason, act.subject)
+    while (rollout := ports.state.rollout(act.commit)) is not None:
+        after = act_on(rollout, ActKind(act.kind), decided, act.lifts)
+        if after == rollout:
+            return fleet
+        try:
+            ports.state.save_rollout(after)
+        except Stale:
+            continue
+        request_report(ports)
+        return ports.state.save_fleet(fleet)
+    return fleet
+
+
+def _ask_at(at: datetime | None, ports: Ports) -> None:
+    if at is not None:
+        request_rollout(ports, at=at)

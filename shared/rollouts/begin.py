@@ -1,0 +1,132 @@
+"""How a rollout begins: which clusters it has, and in which stage and group each of them is.
+
+A newer commit supersedes a rollout. What that one had started and the newer commit does not change again
+stays a member, at the generation that it has: so what changes and what has failed still counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from shared.rollouts.rollout import Group, Member, Rollout, Stage, State
+from shared.rollouts.strategy import OTHERS, GroupRule, StageRule, at_least, at_most
+
+BACK = "back"
+"""The first stage of a commit that takes a change back: the clusters that have it already."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A cluster that may be a member, with what stages select by.
+
+    ``generation`` is the one that it is to have, and ``digest`` is that of its new spec, ``before`` of the
+    one that it has. ``aside``: it cannot take part now. ``touched``: it has changed or failed already, and so
+    comes first.
+    """
+
+    cluster: str
+    uid: str
+    generation: int
+    environment: str = ""
+    location: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    digest: str = ""
+    before: str = ""
+    suspended_until: datetime | None = None
+    at_once: bool = False
+    aside: bool = False
+    touched: bool = False
+
+
+def begin(
+    commit: str,
+    strategy: Sequence[StageRule],
+    candidates: Sequence[Candidate],
+    earlier: Rollout | None,
+    now: datetime,
+) -> Rollout:
+    """Return the rollout of a commit; ``earlier`` is the one that it supersedes, None for none.
+
+    Clusters that no stage selects are in a last one.
+    """
+    known = {each.cluster: each for each in earlier.members} if earlier else {}
+    back = {each.cluster for each in candidates if _goes_back(each, known.get(each.cluster))}
+    stages, members = list[Stage](), list[Member]()
+    returning = [each for each in candidates if each.cluster in back]
+    if returning and earlier:
+        bound = max((group.bound for stage in earlier.stages for group in stage.groups), default=1)
+        stages.append(Stage(BACK, (Group(bound, bound, least=0),), back=True))
+        members += _members(returning, 0, 0)
+    left = [each for each in candidates if each.cluster not in back]
+    for rule in (*strategy, StageRule(OTHERS)):
+        own = [
+            each for each in left if rule.selects(each.cluster, each.environment, each.location, each.labels)
+        ]
+        left = _without(left, own)
+        if own:
+            groups = list(_grouped(rule.groups, own))
+            for number, (_, some) in enumerate(groups):
+                members += _members(some, len(stages), number)
+            stages.append(Stage(rule.name, tuple(group for group, _ in groups), rule.approval))
+    paused = earlier.paused if earlier and earlier.state is State.ACTIVE else None
+    return Rollout(commit, now, tuple(stages), tuple(members), paused=paused, inherited=paused is not None)
+
+
+def superseded(rollout: Rollout, commit: str, now: datetime) -> Rollout:
+    """Return a rollout that a newer commit ends."""
+    if rollout.state is not State.ACTIVE:
+        return rollout
+    return replace(rollout, state=State.SUPERSEDED, superseded_by=commit, ended=now)
+
+
+def _goes_back(candidate: Candidate, earlier: Member | None) -> bool:
+    """Return whether a cluster gets again what it had before the earlier rollout changed it."""
+    if earlier is None or not earlier.before or candidate.uid != earlier.uid:
+        return False
+    return candidate.generation > earlier.generation and candidate.digest == earlier.before
+
+
+def _without(candidates: Sequence[Candidate], those: Collection[Candidate]) -> list[Candidate]:
+    names = {each.cluster for each in those}
+    return [each for each in candidates if each.cluster not in names]
+
+
+def _grouped(
+    rules: Sequence[GroupRule], candidates: Sequence[Candidate]
+) -> Iterator[tuple[Group, Sequence[Candidate]]]:
+    """Yield the groups of a stage that have clusters; the last one has all that are left."""
+    left = sorted(candidates, key=lambda each: (each.aside, not each.touched, each.cluster))
+    for number, rule in enumerate(rules):
+        last = number == len(rules) - 1
+        size = len(left) if last or not rule.clusters else at_most(rule.clusters, len(candidates))
+        own, left = left[:size], left[size:]
+        if own:
+            yield _group(rule, own), own
+
+
+def _group(rule: GroupRule, own: Sequence[Candidate]) -> Group:
+    size, able = len(own), sum(not each.aside for each in own)
+    concurrency = at_most(rule.concurrency, size)
+    return Group(
+        concurrency,
+        at_most(rule.failure_budget, size) if rule.failure_budget else concurrency,
+        least=at_least(rule.min_success, size) if rule.min_success else min(1, able),
+        all_able=not rule.min_success,
+        soak=rule.soak,
+    )
+
+
+def _members(own: Sequence[Candidate], stage: int, group: int) -> Iterator[Member]:
+    for each in own:
+        yield Member(
+            each.cluster,
+            each.uid,
+            each.generation,
+            stage,
+            group,
+            each.before,
+            each.suspended_until,
+            each.at_once,
+        )

@@ -1,0 +1,257 @@
+"""What may start now, and why the others wait.
+
+``decide`` reads the record of a rollout, what is recorded of its clusters, and the time. It starts nothing:
+the planner does, and asks again whenever a cluster has ended. In a group, the clusters that change and those
+that have failed are never more than its budget, also if all that change fail together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+
+from shared.rollouts.rollout import Decided, Group, Member, Passed, Rollout, State
+from shared.rollouts.standing import Seen, Standing, standing
+
+
+class Reason(StrEnum):
+    """Why a cluster waits."""
+
+    STAGE = "stage"
+    """An earlier group has clusters that have not ended, or not succeeded."""
+    SOAK = "soak"
+    """An earlier group has succeeded, and is watched for a time."""
+    APPROVAL = "approval"
+    CONCURRENCY = "concurrency"
+    """As many clusters of its group change as may at a time."""
+    BUDGET = "budget"
+    """So many clusters of a group have failed that the rollout is paused."""
+    PAUSED = "paused"
+    ABORTED = "aborted"
+    ASIDE = "aside"
+    """The cluster itself cannot take part: it is suspended, stopped, missing or contested."""
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Why a cluster does not start: the reason, and the stage and group that it is about.
+
+    ``clusters`` are those that it waits for, or that have failed; ``until`` is when a soak ends, and ``by``
+    who paused or skipped.
+    """
+
+    reason: Reason
+    stage: str = ""
+    group: int = 0
+    clusters: tuple[str, ...] = ()
+    until: datetime | None = None
+    by: Decided | None = None
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a rollout does now: ``rollout`` is its record as it is to be saved.
+
+    ``start`` may start at once, in this order. ``next_at`` is when time alone may change the decision, None
+    for never. ``block`` is what keeps the whole rollout from starting anything, None for nothing.
+    """
+
+    rollout: Rollout
+    standings: Mapping[str, Standing] = field(default_factory=dict)
+    start: tuple[str, ...] = ()
+    waits: Mapping[str, Wait] = field(default_factory=dict)
+    next_at: datetime | None = None
+    block: Wait | None = None
+
+
+def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
+    """Return what may start now, why the others wait, and the record with the groups that have passed."""
+    standings = {each.cluster: standing(each, rollout, seen, now) for each in rollout.members}
+    if rollout.state is not State.ACTIVE:
+        return Decision(rollout, standings, waits=_inactive(rollout, standings))
+    groups = _groups(rollout, standings, seen)
+    passed, watched, until = list(rollout.passed), list[Passed](), None
+    since = {(each.stage, each.group): each.at for each in rollout.watched}
+    opened: Wait | None = None
+    before: dict[tuple[int, int], Wait | None] = {}
+    for part in groups:
+        place = (part.stage, part.number)
+        if opened is None and part.number == 0 and not rollout.is_approved(part.stage):
+            opened = Wait(Reason.APPROVAL, rollout.stages[part.stage].name)
+        before[place] = opened
+        if rollout.has_passed(*place):
+            continue
+        unfinished = part.unfinished()
+        if unfinished is None:
+            watched.append(Passed(*place, since.get(place, now)))
+        pending = unfinished or part.soaking(watched[-1].at, now)
+        opened = opened or pending
+        if opened is None:
+            passed.append(Passed(*place, now))
+        elif pending is not None and pending.until is not None:
+            until = min(filter(None, (until, pending.until)))
+    after = replace(rollout, passed=tuple(passed), watched=tuple(watched))
+    block = _block(rollout, groups)
+    start, waits = list[str](), dict[str, Wait]()
+    for part in groups:
+        stops = None if _goes_on(rollout, part, block) else block
+        free, held = _starts(part, stops or before[part.stage, part.number])
+        start += free
+        waits |= held
+    waits |= _skipped(rollout, seen)
+    times = [until, *(each.suspended_until for each in rollout.members if _aside(each, standings, now))]
+    next_at = min((at for at in times if at is not None and at > now), default=None)
+    after = after if start or waits else _ended(after, groups, now)
+    return Decision(after, standings, tuple(start), waits, next_at, block)
+
+
+def _aside(member: Member, standings: Mapping[str, Standing], now: datetime) -> bool:
+    until = member.suspended_until
+    return until is not None and until > now and standings[member.cluster] is Standing.ASIDE
+
+
+def _inactive(rollout: Rollout, standings: Mapping[str, Standing]) -> Mapping[str, Wait]:
+    """Return the waits of an aborted rollout, whose clusters stay as they are until a commit."""
+    if rollout.state is not State.ABORTED:
+        return {}
+    left = (name for name, each in standings.items() if each in _NOT_STARTED)
+    return {name: Wait(Reason.ABORTED, by=rollout.aborted) for name in left}
+
+
+_NOT_STARTED = (Standing.WAITING, Standing.BUSY, Standing.ASIDE)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A group with where each of its clusters stands, and since when those that succeeded have been Ready."""
+
+    stage: int
+    number: int
+    name: str
+    rule: Group
+    members: Sequence[Member]
+    standings: Mapping[str, Standing]
+    ready: Sequence[datetime | None]
+
+    def named(self, *kinds: Standing) -> tuple[str, ...]:
+        """Return the clusters that stand so."""
+        return tuple(each.cluster for each in self.members if self.standings[each.cluster] in kinds)
+
+    def counts(self) -> Counter[Standing]:
+        """Return how many clusters stand where."""
+        return Counter(self.standings[each.cluster] for each in self.members)
+
+    def unfinished(self) -> Wait | None:
+        """Return which clusters the next group waits for, None once enough of them have succeeded."""
+        counts = self.counts()
+        unfinished = self.named(Standing.WAITING, Standing.BUSY, Standing.IN_FLIGHT)
+        if unfinished:
+            return Wait(Reason.STAGE, self.name, self.number, unfinished)
+        failed = self.named(Standing.FAILED)
+        most = len(self.members) - counts[Standing.OUT]
+        if counts[Standing.VERIFIED] < min(self.rule.least, most) or (self.rule.all_able and failed):
+            return Wait(Reason.STAGE, self.name, self.number, failed or self.named(Standing.ASIDE))
+        return None
+
+    def soaking(self, watched: datetime, now: datetime) -> Wait | None:
+        """Return until when the next group waits although this one has succeeded, None if it does not.
+
+        A cluster that has been Ready for longer than the group is ``watched`` counts from then on. What is
+        Ready since a time that is still to come was verified by an instance with a wrong clock.
+        """
+        if not self.rule.soak or not self.ready:
+            return None
+        known = [watched if at is None or at > now else at for at in self.ready]
+        ends = max(known) + self.rule.soak
+        return Wait(Reason.SOAK, self.name, self.number, until=ends) if ends > now else None
+
+
+def _groups(rollout: Rollout, standings: Mapping[str, Standing], seen: Seen) -> Sequence[_Part]:
+    members: dict[tuple[int, int], list[Member]] = {place: [] for place in rollout.places()}
+    for each in rollout.members:
+        members[each.stage, each.group].append(each)
+    return [
+        _Part(
+            stage,
+            group,
+            rollout.stages[stage].name,
+            rollout.stages[stage].groups[group],
+            own,
+            standings,
+            [seen[e.cluster].ready_since for e in own if standings[e.cluster] is Standing.VERIFIED],
+        )
+        for (stage, group), own in members.items()
+    ]
+
+
+def _block(rollout: Rollout, groups: Iterable[_Part]) -> Wait | None:
+    """Return what keeps the whole rollout from starting anything: a person, or a spent budget."""
+    if rollout.paused is not None:
+        return Wait(Reason.PAUSED, by=rollout.paused)
+    for part in groups:
+        failed = part.named(Standing.FAILED)
+        if len(failed) >= part.rule.budget:
+            return Wait(Reason.BUDGET, part.name, part.number, failed)
+    return None
+
+
+def _goes_on(rollout: Rollout, part: _Part, block: Wait | None) -> bool:
+    """Return whether what blocks the rollout leaves a group alone: clusters that go back wait for no failure
+    of others, and for no pause of the rollout that was superseded.
+    """
+    if block is None or not rollout.stages[part.stage].back:
+        return False
+    return block.reason is not Reason.PAUSED or rollout.inherited
+
+
+def _starts(part: _Part, stop: Wait | None) -> tuple[Sequence[str], Mapping[str, Wait]]:
+    """Return the clusters of a group that may start, and why its others wait; ``stop`` keeps all from it.
+
+    A busy cluster takes no room that it does not have already.
+    """
+    counts, rule = part.counts(), part.rule
+    flying = counts[Standing.IN_FLIGHT] + counts[Standing.BUSY]
+    room = max(0, min(rule.concurrency - flying, rule.budget - flying - counts[Standing.FAILED]))
+    start, waits = list[str](), dict[str, Wait]()
+    for member in part.members:
+        stands = part.standings[member.cluster]
+        if stands is Standing.ASIDE:
+            waits[member.cluster] = Wait(Reason.ASIDE, part.name, part.number)
+        elif stands not in (Standing.WAITING, Standing.BUSY):
+            continue
+        elif member.at_once:
+            start.append(member.cluster)
+        elif stop:
+            waits[member.cluster] = stop
+        elif stands is Standing.BUSY or room:
+            room -= stands is not Standing.BUSY
+            start.append(member.cluster)
+        else:
+            changing = part.named(Standing.IN_FLIGHT, Standing.BUSY, Standing.FAILED)
+            waits[member.cluster] = Wait(Reason.CONCURRENCY, part.name, part.number, changing)
+    return start, waits
+
+
+def _skipped(rollout: Rollout, seen: Seen) -> Mapping[str, Wait]:
+    """Return the waits of clusters that somebody took out before they started."""
+    by = {each.subject: each for each in rollout.skipped}
+    left = (each for each in rollout.members if each.cluster in by and each.cluster in seen)
+    return {
+        each.cluster: Wait(Reason.SKIPPED, by=by[each.cluster])
+        for each in left
+        if seen[each.cluster].generation < each.generation
+    }
+
+
+def _ended(rollout: Rollout, groups: Sequence[_Part], now: datetime) -> Rollout:
+    """Return the rollout as completed once none of its clusters waits or changes."""
+    if any(part.named(Standing.IN_FLIGHT, Standing.BUSY) for part in groups):
+        return rollout
+    failures = tuple(name for part in groups for name in part.named(Standing.FAILED))
+    if not failures and len(rollout.passed) < len(groups):
+        return rollout
+    return replace(rollout, state=State.COMPLETED, failures=failures, ended=now)

@@ -1,0 +1,111 @@
+"""A rollout in sentences: why a cluster waits, and how far all of it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+
+from shared.rollouts.decide import Decision, Reason, Wait
+from shared.rollouts.rollout import Decided, Rollout, State
+from shared.rollouts.standing import Standing
+
+NAMED = 3
+
+
+def describe_wait(wait: Wait, commit: str) -> str:
+    """Return why a cluster waits, as a sentence's predicate."""
+    group = f"group {wait.group + 1} of stage {wait.stage}"
+    match wait.reason:
+        case Reason.STAGE:
+            return f"waits for {group}: {_some(wait.clusters)}"
+        case Reason.SOAK:
+            return f"waits until {_time(wait.until)}, while {group} is watched"
+        case Reason.APPROVAL:
+            return f"waits for an approval of stage {wait.stage}"
+        case Reason.CONCURRENCY:
+            return f"waits in {group}, in which as many clusters change as may: {_some(wait.clusters)}"
+        case Reason.BUDGET:
+            return f"waits, because the failure budget of {group} is spent: {_some(wait.clusters)}"
+        case Reason.PAUSED:
+            return f"waits, because {_who(wait.by)} paused the rollout"
+        case Reason.ABORTED:
+            return f"is left as it is, because {_who(wait.by)} aborted the rollout of {commit[:8]}"
+        case Reason.ASIDE:
+            return "is set aside, because it is suspended, stopped, missing or contested; it catches up later"
+        case Reason.SKIPPED:
+            return f"is left as it is, because {_who(wait.by)} took it out of the rollout of {commit[:8]}"
+
+
+def remedy(wait: Wait) -> str:
+    """Return what an operator can do about a wait, "" for nothing."""
+    match wait.reason:
+        case Reason.APPROVAL:
+            return f"`roadstead rollout approve {wait.stage}` lets the stage begin."
+        case Reason.BUDGET:
+            failed = wait.clusters[0] if wait.clusters else "CLUSTER"
+            again, out = f"`roadstead replay {failed}`", f"`roadstead rollout skip {failed}`"
+            return f"Push a fix, or start a failed cluster again with {again}, or take it out with {out}."
+        case Reason.PAUSED:
+            return "`roadstead rollout resume` continues."
+        case Reason.ABORTED | Reason.SKIPPED:
+            return "The next commit that is planned takes the cluster along."
+        case _:
+            return ""
+
+
+def state_of(rollout: Rollout, decision: Decision) -> str:
+    """Return the state of a rollout in a few words."""
+    match rollout.state:
+        case State.COMPLETED:
+            failed = len(rollout.failures)
+            return f"Completed with {failed} failure{'s' * (failed > 1)}" if failed else "Completed"
+        case State.ABORTED:
+            return "Aborted"
+        case State.SUPERSEDED:
+            return f"Superseded by {rollout.superseded_by[:8]}"
+        case State.ACTIVE:
+            pass
+    if decision.block is not None:
+        return "Paused" if decision.block.reason is Reason.PAUSED else "Paused: failure budget spent"
+    flying = (Standing.IN_FLIGHT, Standing.BUSY)
+    if decision.start or any(each in flying for each in decision.standings.values()):
+        return "Progressing"
+    reasons = {each.reason for each in decision.waits.values()}
+    return "Waiting for approval" if Reason.APPROVAL in reasons else "Waiting"
+
+
+def describe(rollout: Rollout, decision: Decision) -> str:
+    """Return how far a rollout is, in a line."""
+    total = len(decision.standings) - sum(each is Standing.OUT for each in decision.standings.values())
+    ready = sum(each is Standing.VERIFIED for each in decision.standings.values())
+    text = f"rollout {state_of(rollout, decision).lower()}, {ready} of {total} clusters ready"
+    first = decision.block or next(iter(_by_number(decision)), None)
+    return f"{text}; {len(decision.waits)} {_plural(describe_wait(first, rollout.commit))}" if first else text
+
+
+def _by_number(decision: Decision) -> Sequence[Wait]:
+    """Return the waits, first the one that most clusters have."""
+    keys = {(each.reason, each.stage, each.group): each for each in decision.waits.values()}
+    counts = Counter((each.reason, each.stage, each.group) for each in decision.waits.values())
+    return [keys[key] for key, _ in counts.most_common()]
+
+
+def _plural(predicate: str) -> str:
+    verb, _, rest = predicate.partition(" ")
+    return f"{ {'waits': 'wait', 'waits,': 'wait,', 'is': 'are'}.get(verb, verb) } {rest}"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return (", ".join(names[:NAMED]) or "its clusters") + more
+
+
+def _who(by: Decided | None) -> str:
+    if by is None:
+        return "somebody"
+    return f"{by.by} ({by.reason})" if by.reason else by.by
+
+
+def _time(at: datetime | None) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC" if at else "later"

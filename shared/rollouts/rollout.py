@@ -1,0 +1,176 @@
+"""The record of a rollout: its strategy as it was when it began, its clusters, and what people decided.
+
+Which clusters have started, failed or are verified is not in it: their own records say so. So no crash can
+make the two disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """Whether a rollout still starts clusters."""
+
+    ACTIVE = "active"
+    COMPLETED = "completed"
+    ABORTED = "aborted"
+    SUPERSEDED = "superseded"
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group with its numbers of clusters.
+
+    ``least`` clusters must be Ready for it to pass; ``all_able``: so must every one that can take part.
+    """
+
+    concurrency: int
+    budget: int
+    least: int
+    all_able: bool = True
+    soak: timedelta = timedelta(0)
+
+    @property
+    def bound(self) -> int:
+        """How many of its clusters can be changing and failed, together."""
+        return min(self.concurrency, self.budget)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage that has clusters.
+
+    ``back``: they go back to what they had before the rollout that was superseded. No pause and no failure of
+    that one keeps them from it.
+    """
+
+    name: str
+    groups: tuple[Group, ...]
+    approval: bool = False
+    back: bool = False
+
+
+@dataclass(frozen=True)
+class Member:
+    """A cluster of a rollout, and the generation that this rollout gives it.
+
+    ``before`` is the digest of the spec that it had. ``suspended_until`` is when a suspension ends that its
+    new spec has. ``at_once``: its change waits for nobody, because Azure does not see it.
+    """
+
+    cluster: str
+    uid: str
+    generation: int
+    stage: int
+    group: int
+    before: str = ""
+    suspended_until: datetime | None = None
+    at_once: bool = False
+
+
+@dataclass(frozen=True)
+class Passed:
+    """A group that has passed, or only succeeded so far, and when that was found."""
+
+    stage: int
+    group: int
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What a person decided, of a stage or a cluster: who, when, and why."""
+
+    by: str
+    at: datetime
+    reason: str = ""
+    subject: str = ""
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """What one commit does to the clusters that it changes.
+
+    ``members`` are in the order in which they start. ``watched`` are the groups that have succeeded, and
+    since when they are watched. ``paused`` is the pause of a person, None for none, ``inherited`` whether it
+    was one of the rollout that this supersedes. ``resumed`` are the times of the pauses that were lifted.
+    ``failures`` are those of a completed rollout.
+    """
+
+    commit: str
+    began: datetime
+    stages: tuple[Stage, ...]
+    members: tuple[Member, ...]
+    state: State = State.ACTIVE
+    passed: tuple[Passed, ...] = ()
+    watched: tuple[Passed, ...] = ()
+    paused: Decided | None = None
+    inherited: bool = False
+    resumed: tuple[datetime, ...] = ()
+    approved: tuple[Decided, ...] = ()
+    skipped: tuple[Decided, ...] = ()
+    aborted: Decided | None = None
+    failures: tuple[str, ...] = ()
+    ended: datetime | None = None
+    superseded_by: str = ""
+    etag: str = field(default="", compare=False)
+
+    def places(self) -> Iterator[tuple[int, int]]:
+        """Yield the numbers of every stage and group, in order."""
+        for stage, each in enumerate(self.stages):
+            yield from ((stage, group) for group in range(len(each.groups)))
+
+    def has_passed(self, stage: int, group: int) -> bool:
+        """Return whether a group was found to have passed."""
+        return any((each.stage, each.group) == (stage, group) for each in self.passed)
+
+    def is_approved(self, stage: int) -> bool:
+        """Return whether a stage waits for no approval."""
+        one = self.stages[stage]
+        return not one.approval or any(each.subject == one.name for each in self.approved)
+
+    def skips(self, cluster: str) -> bool:
+        """Return whether somebody took a cluster out of the rollout."""
+        return any(each.subject == cluster for each in self.skipped)
+
+
+class ActKind(StrEnum):
+    """What a person can do to a rollout."""
+
+    PAUSE = "pause"
+    RESUME = "resume"
+    APPROVE = "approve"
+    SKIP = "skip"
+    ABORT = "abort"
+
+
+def act_on(rollout: Rollout, kind: ActKind, decided: Decided, lifts: datetime | None = None) -> Rollout:
+    """Return the rollout after an act; the same one twice, in whatever order, changes nothing.
+
+    A resume ``lifts`` the pause of that time, and no other one.
+    """
+    if rollout.state is not State.ACTIVE:
+        return rollout
+    match kind:
+        case ActKind.PAUSE:
+            if decided.at in rollout.resumed or (rollout.paused and not rollout.inherited):
+                return rollout
+            return replace(rollout, paused=decided, inherited=False)
+        case ActKind.RESUME:
+            if rollout.paused is None or rollout.paused.at != lifts:
+                return rollout
+            lifted = (*rollout.resumed, rollout.paused.at)
+            return replace(rollout, paused=None, inherited=False, resumed=lifted)
+        case ActKind.APPROVE:
+            known_names = {each.subject for each in rollout.approved}
+            added = () if decided.subject in known_names else (decided,)
+            return replace(rollout, approved=(*rollout.approved, *added))
+        case ActKind.SKIP:
+            added = () if rollout.skips(decided.subject) else (decided,)
+            return replace(rollout, skipped=(*rollout.skipped, *added))
+        case ActKind.ABORT:
+            return replace(rollout, state=State.ABORTED, aborted=decided, ended=decided.at)

@@ -1,0 +1,101 @@
+"""A strategy: the stages of a rollout as fleet.yaml has them, and the numbers of clusters that it means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from shared.fleet.manifests import rollout as manifest
+
+CANARY, REST = "1", "20%"
+"""The defaults: the size of the first group, and how much of the second one changes at a time."""
+OTHERS = "others"
+"""The last stage: the clusters that no other one selects."""
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+@dataclass(frozen=True)
+class GroupRule:
+    """A group as written: numbers such as "2" or "20%", "" for the default."""
+
+    clusters: str = ""
+    max_concurrency: str = ""
+    soak: timedelta = timedelta(0)
+    min_success: str = ""
+    failure_budget: str = ""
+
+    @property
+    def concurrency(self) -> str:
+        """How many clusters change at the same time, where that is not written too."""
+        return self.max_concurrency or (CANARY if self.clusters else REST)
+
+
+DEFAULT_GROUPS = (GroupRule(clusters=CANARY), GroupRule())
+"""One cluster, then all others, a fifth of them at a time."""
+
+
+@dataclass(frozen=True)
+class StageRule:
+    """A stage as written; an empty selector matches every cluster."""
+
+    name: str
+    environments: tuple[str, ...] = ()
+    locations: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    clusters: tuple[str, ...] = ()
+    approval: bool = False
+    groups: tuple[GroupRule, ...] = DEFAULT_GROUPS
+
+    def selects(self, name: str, environment: str, location: str, labels: Mapping[str, str]) -> bool:
+        """Return whether the stage has a cluster."""
+        return (
+            (not self.environments or environment in self.environments)
+            and (not self.locations or location in self.locations)
+            and (not self.clusters or name in self.clusters)
+            and all(labels.get(key) == value for key, value in self.labels.items())
+        )
+
+
+def strategy_of(written: manifest.Rollout, environments: Sequence[str]) -> tuple[StageRule, ...]:
+    """Return the stages of a fleet, in order: those of fleet.yaml, or one for each of its environments."""
+    stages = tuple(_stage(each) for each in written.stages)
+    return stages or tuple(StageRule(name, environments=(name,)) for name in environments)
+
+
+def _stage(written: manifest.Stage) -> StageRule:
+    select = written.select
+    groups = tuple(_group(each) for each in written.groups)
+    return StageRule(
+        written.name,
+        select.environments,
+        select.locations,
+        dict(select.labels),
+        select.clusters,
+        written.approval,
+        groups or DEFAULT_GROUPS,
+    )
+
+
+def _group(written: manifest.Group) -> GroupRule:
+    return GroupRule(
+        written.clusters or "",
+        written.max_concurrency or "",
+        timedelta(seconds=int(written.soak[:-1]) * _SECONDS[written.soak[-1]]),
+        written.min_success or "",
+        written.failure_budget or "",
+    )
+
+
+def at_most(written: str, size: int) -> int:
+    """Return a limit as a number of clusters: a percentage is rounded down, but at least one cluster."""
+    if written.endswith("%"):
+        return max(1, size * int(written[:-1]) // 100)
+    return max(1, int(written))
+
+
+def at_least(written: str, size: int) -> int:
+    """Return a requirement as a number of clusters: a percentage is rounded up, and never more than all."""
+    if written.endswith("%"):
+        return -(-size * int(written[:-1]) // 100)
+    return min(size, int(written))

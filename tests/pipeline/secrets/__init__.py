@@ -1,0 +1,1 @@
+"""Bootstrap secrets: before Flux, renewed, reported, removed."""

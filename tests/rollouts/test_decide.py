@@ -1,0 +1,177 @@
+"""What a rollout may start, and why the others wait: examples."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from shared.jobs.record import Phase
+from shared.rollouts.decide import Reason, Wait
+from shared.rollouts.rollout import ActKind, Decided, State, act_on
+from shared.rollouts.strategy import DEFAULT_GROUPS, GroupRule
+from tests.support.rollout_fleets import NOW, Fleet, stage
+
+FIVE = {"a": "dev", "b": "dev", "c": "prod", "d": "prod", "e": "prod"}
+DEFAULT = (stage("dev", *DEFAULT_GROUPS), stage("prod", *DEFAULT_GROUPS))
+BY = Decided("ops@example.com", NOW + timedelta(seconds=1), "looks wrong")
+
+
+def everything(fleet: Fleet) -> list[tuple[str, ...]]:
+    """Run a rollout to its end, one cluster after the other; return what started together."""
+    waves = []
+    for _ in range(20):
+        waves.append(fleet.start())
+        fleet.wait()
+        for name in fleet.changing():
+            fleet.end(name)
+    return [wave for wave in waves if wave]
+
+
+def test_without_configuration_an_environment_has_a_canary_and_follows_the_one_before() -> None:
+    fleet = Fleet(DEFAULT, FIVE)
+    assert everything(fleet) == [("a",), ("b",), ("c",), ("d",), ("e",)]
+    assert fleet.rollout.state is State.COMPLETED
+    assert fleet.rollout.failures == ()
+
+
+def test_every_cluster_that_waits_has_a_reason() -> None:
+    fleet = Fleet(DEFAULT, FIVE)
+    decision = fleet.decide()
+    assert decision.start == ("a",)
+    first = Wait(Reason.STAGE, "dev", 0, ("a",))
+    assert decision.waits == dict.fromkeys(("b", "c", "d", "e"), first)
+
+
+def test_a_budget_that_is_spent_pauses_the_rollout_and_names_who_failed() -> None:
+    fleet = Fleet((stage("dev", GroupRule(max_concurrency="2", min_success="1")), stage("prod")), FIVE)
+    assert fleet.start() == ("a", "b")
+    fleet.end("a", Phase.FAILED)
+    assert fleet.decide().block is None
+    fleet.end("b", Phase.FAILED)
+    decision = fleet.decide()
+    assert decision.start == ()
+    assert decision.block == Wait(Reason.BUDGET, "dev", 0, ("a", "b"))
+    assert set(decision.waits.values()) == {decision.block}
+
+
+def test_what_changes_and_what_failed_never_exceeds_the_budget_together() -> None:
+    rule = GroupRule(max_concurrency="3", failure_budget="3", min_success="1")
+    fleet = Fleet((stage("dev", rule),), dict.fromkeys("abcdef", "dev"))
+    assert fleet.start() == ("a", "b", "c")
+    fleet.end("a", Phase.FAILED)
+    fleet.end("b")
+    assert fleet.start() == ("d",)
+
+
+def test_a_rollout_with_failures_within_the_budget_ends_with_their_number() -> None:
+    rule = GroupRule(max_concurrency="2", failure_budget="2", min_success="50%")
+    fleet = Fleet((stage("dev", rule),), dict.fromkeys("ab", "dev"))
+    fleet.start()
+    fleet.end("a", Phase.FAILED)
+    fleet.end("b")
+    fleet.decide()
+    assert (fleet.rollout.state, fleet.rollout.failures) == (State.COMPLETED, ("a",))
+
+
+def test_a_cluster_that_is_ready_at_an_earlier_generation_passes_no_stage() -> None:
+    fleet = Fleet((stage("dev", GroupRule()), stage("prod", GroupRule())), FIVE)
+    fleet.start()
+    for name in ("a", "b"):  # a stale Ready: the phase of the generation before
+        fleet.seen[name] = replace(
+            fleet.seen[name], phase=Phase.READY, generation=2, observed_generation=1, ready_since=NOW
+        )
+    assert not {"c", "d", "e"} & {*fleet.decide().start}
+
+
+def test_a_soak_holds_the_next_group_and_says_until_when() -> None:
+    soak = GroupRule(max_concurrency="2", soak=timedelta(minutes=30))
+    fleet = Fleet((stage("dev", soak), stage("prod")), FIVE)
+    fleet.start()
+    for name in ("a", "b"):
+        fleet.end(name)
+    decision = fleet.decide()
+    assert decision.waits["c"] == Wait(Reason.SOAK, "dev", 0, until=NOW + timedelta(minutes=30))
+    assert decision.next_at == NOW + timedelta(minutes=30)
+    fleet.wait(timedelta(minutes=30))
+    assert fleet.start() == ("c",)
+
+
+def test_a_cluster_that_fails_in_its_soak_has_failed_the_rollout() -> None:
+    soak = GroupRule(max_concurrency="2", failure_budget="1", soak=timedelta(minutes=30))
+    fleet = Fleet((stage("dev", soak), stage("prod")), FIVE)
+    fleet.start()
+    fleet.end("a")
+    fleet.end("a", Phase.FAILED)
+    fleet.wait(timedelta(hours=1))
+    block = fleet.decide().block
+    assert block is not None
+    assert (block.reason, block.clusters) == (Reason.BUDGET, ("a",))
+
+
+def test_a_stage_waits_for_its_approval_and_the_approval_of_another_one_is_none() -> None:
+    fleet = Fleet((stage("dev", GroupRule(max_concurrency="2")), stage("prod", approval=True)), FIVE)
+    fleet.start()
+    for name in ("a", "b"):
+        fleet.end(name)
+    assert fleet.decide().waits["c"] == Wait(Reason.APPROVAL, "prod")
+    fleet.rollout = act_on(fleet.rollout, ActKind.APPROVE, replace(BY, subject="dev"))
+    assert fleet.decide().start == ()
+    fleet.rollout = act_on(fleet.rollout, ActKind.APPROVE, replace(BY, subject="prod"))
+    assert fleet.decide().start == ("c",)
+
+
+def test_a_pause_starts_nothing_until_exactly_that_pause_is_lifted_and_the_same_message_again_is_none() -> (
+    None
+):
+    fleet = Fleet(DEFAULT, FIVE)
+    fleet.rollout = act_on(fleet.rollout, ActKind.PAUSE, BY)
+    assert fleet.decide().waits["a"] == Wait(Reason.PAUSED, by=BY)
+    assert act_on(fleet.rollout, ActKind.RESUME, BY, lifts=NOW) == fleet.rollout
+    fleet.rollout = act_on(fleet.rollout, ActKind.RESUME, BY, lifts=BY.at)
+    assert act_on(fleet.rollout, ActKind.PAUSE, BY) == fleet.rollout
+    assert fleet.decide().start == ("a",)
+
+
+def test_an_aborted_rollout_starts_nothing_any_more() -> None:
+    fleet = Fleet(DEFAULT, FIVE)
+    fleet.start()
+    fleet.rollout = act_on(fleet.rollout, ActKind.ABORT, BY)
+    fleet.end("a")
+    decision = fleet.decide()
+    assert decision.start == ()
+    assert decision.waits == dict.fromkeys(("b", "c", "d", "e"), Wait(Reason.ABORTED, by=BY))
+
+
+def test_a_cluster_that_is_taken_out_frees_its_part_of_the_budget() -> None:
+    fleet = Fleet((stage("dev", *DEFAULT_GROUPS),), dict.fromkeys("ab", "dev"))
+    fleet.start()
+    fleet.end("a", Phase.FAILED)
+    assert fleet.decide().start == ()
+    fleet.rollout = act_on(fleet.rollout, ActKind.SKIP, replace(BY, subject="a"))
+    assert fleet.start() == ("b",)
+    fleet.end("b")
+    fleet.decide()
+    assert fleet.rollout.state is State.COMPLETED
+
+
+def test_a_cluster_that_cannot_take_part_is_set_aside_and_catches_up_when_it_returns() -> None:
+    fleet = Fleet((stage("dev", GroupRule(max_concurrency="2")), stage("prod")), FIVE)
+    away = replace(fleet.seen["b"], phase=Phase.FAILED, finding="ClusterStopped")
+    back, fleet.seen["b"] = fleet.seen["b"], away
+    assert fleet.start() == ("a",)
+    fleet.end("a")
+    assert fleet.start() == ("c",)
+    assert fleet.decide().waits["b"].reason is Reason.ASIDE
+    for name in ("c", "d", "e"):
+        fleet.start()
+        fleet.end(name)
+    fleet.decide()
+    assert fleet.rollout.state is State.ACTIVE
+    fleet.seen["b"] = back
+    assert fleet.start() == ("b",)
+
+
+def test_a_cluster_that_is_being_created_takes_no_more_room_when_its_change_starts() -> None:
+    fleet = Fleet((stage("dev", GroupRule(max_concurrency="1")),), dict.fromkeys("ab", "dev"))
+    fleet.seen["b"] = replace(fleet.seen["b"], phase=Phase.PROVISIONING)
+    assert fleet.start() == ("b",)

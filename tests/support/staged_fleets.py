@@ -1,0 +1,60 @@
+"""A fleet in memory whose changes go through stages."""
+
+from __future__ import annotations
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.record import Phase
+from shared.pipeline.api.acts.rollout import act_on_rollout
+from shared.rollouts.rollout import ActKind, Rollout
+from tests.support import fleet_files
+from tests.support.pipeline_runs import phases, push
+
+DEV, PROD = ("a1", "a2", "a3"), ("b1", "b2", "b3", "b4")
+DEFAULT = "  rollout: {}\n"
+
+
+def staged(rollout: str = DEFAULT, extra: str = "", only: tuple[str, ...] = DEV + PROD) -> dict[str, bytes]:
+    """Return a fleet with three clusters in development and four in production; ``extra`` is in each spec."""
+    files = fleet_files.fleet(*DEV, *PROD, budget=9)
+    files["fleet.yaml"] += rollout.encode()
+    for name in (*DEV, *PROD):
+        path = f"clusters/{name}/cluster.yaml"
+        environment = "development" if name in DEV else "production"
+        own = f"  environment: {environment}\n  deletionProtection: false\n" + (extra if name in only else "")
+        files[path] = files[path].replace(b"spec:\n", f"spec:\n{own}".encode())
+    return files
+
+
+def tags(value: str) -> str:
+    """Return a change of a cluster's spec."""
+    return f"  tags: {{change: {value}}}\n"
+
+
+def ready_fleet(rollout: str = DEFAULT) -> MemoryCloud:
+    """Return the cloud with every cluster Ready."""
+    cloud = MemoryCloud()
+    push(cloud, staged(rollout))
+    cloud.run()
+    assert phases(cloud) == dict.fromkeys((*DEV, *PROD), Phase.READY)
+    return cloud
+
+
+def changed(cloud: MemoryCloud, value: str) -> set[str]:
+    """Return the clusters that have a change in Azure."""
+    found = (
+        record for record in cloud.state.clusters() if record.document["spec"]["tags"].get("change") == value
+    )
+    return {record.name for record in found}
+
+
+def rollout_of(cloud: MemoryCloud, commit: str) -> Rollout:
+    """Return the record of a rollout."""
+    found = cloud.state.rollout(commit)
+    assert found is not None
+    return found
+
+
+def act(cloud: MemoryCloud, commit: str, kind: str, subject: str = "") -> None:
+    """Let an operator act on a rollout."""
+    result = act_on_rollout(commit, ActKind(kind), subject, "ops", cloud.ports, reason="because")
+    assert result.status == 202, result.body
