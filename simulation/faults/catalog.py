@@ -22,7 +22,7 @@ KINDS = (*FAULTS, *instances.FAULTS, *disasters.FAULTS)
 """Those of calls, of instances and of whole tables."""
 WITHOUT_SYSTEMS = frozenset({SECOND_APP, CHECKS, PULL_REQUESTS, ROLLOUTS, TEAM_REVIEWS})
 """With these no systems are changed: a pull request removes a cluster and not its name in a system, a check
-reports the object with which a team tries to leave its namespaces, and a rollout delays what a rule expects."""
+reports the object with which a team tries to leave, and a rollout delays what a rule expects."""
 REMOVES_FACTS = frozenset({"clock-jump"})
 """A clock that is wrong by a month removes facts as the purge does: no channel can be asked for them then."""
 
