@@ -14,6 +14,7 @@ from tests.simulation.review_mutations import REVIEW_MUTATIONS
 from tests.simulation.rollout_mutations import ROLLOUT_MUTATIONS
 from tests.simulation.size_mutations import SIZE_MUTATIONS
 from tests.simulation.sweep_mutations import SWEEP_MUTATIONS
+from tests.simulation.system_mutations import SYSTEM_MUTATIONS
 from tests.simulation.upkeep_mutations import UPKEEP_MUTATIONS
 from tests.simulation.view_mutations import VIEW_MUTATIONS
 
@@ -33,4 +34,5 @@ ALL = (
     *GAP_MUTATIONS,
     *CHANNEL_MUTATIONS,
     *ROLLOUT_MUTATIONS,
+    *SYSTEM_MUTATIONS,
 )
