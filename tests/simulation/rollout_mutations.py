@@ -7,18 +7,17 @@ from typing import Any
 
 import pytest
 
-from shared.pipeline.planner import planner
+from shared.pipeline import outbox
+from shared.pipeline.planner import planner, rollouts
 from shared.pipeline.planner.rollouts import Staged
-from shared.pipeline.recovery import missed_work
-from shared.pipeline.worker import worker
 from shared.rollouts import decide, standing
-from shared.rollouts.rollout import Rollout
+from shared.rollouts.rollout import Rollout, State
 from simulation.actors.kinds import ROLLOUTS
 from tests.simulation.mutations import mutation
 
 
 def every_cluster_of_a_rollout_starts_at_once(patch: pytest.MonkeyPatch) -> None:
-    original = planner.stage
+    original = rollouts.stage
 
     def stage(*args: Any) -> Staged:
         return replace(original(*args), held=frozenset())
@@ -62,15 +61,13 @@ def a_pause_and_an_abort_change_nothing(patch: pytest.MonkeyPatch) -> None:
     original = decide.decide
 
     def unstoppable(rollout: Rollout, *args: Any) -> Any:
-        state = decide.State.ACTIVE if rollout.state is decide.State.ABORTED else rollout.state
+        state = State.ACTIVE if rollout.state is State.ABORTED else rollout.state
         return original(replace(rollout, paused=None, state=state), *args)
-
-    from shared.pipeline.planner import rollouts
 
     def unsaved(rollout: Rollout, *args: Any) -> Any:
         decision = unstoppable(rollout, *args)
         after = replace(decision.rollout, paused=rollout.paused)
-        return replace(decision, rollout=after if rollout.state is decide.State.ACTIVE else rollout)
+        return replace(decision, rollout=after if rollout.state is State.ACTIVE else rollout)
 
     patch.setattr(rollouts, "decide", unsaved)
 
@@ -79,8 +76,7 @@ def nobody_says_that_a_cluster_has_ended(patch: pytest.MonkeyPatch) -> None:
     def silent(*_: Any, **__: Any) -> None:
         return None
 
-    patch.setattr(worker.outbox, "request_rollout", silent)
-    patch.setattr(missed_work.outbox, "request_rollout", silent)
+    patch.setattr(outbox, "request_rollout", silent)
 
 
 ROLLOUT_MUTATIONS = (
