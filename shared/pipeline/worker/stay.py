@@ -75,7 +75,7 @@ class Stay:
     def _pause(self, result: Wait | RateLimited) -> float:
         if isinstance(result, RateLimited):
             return max(0.0, (result.at - self._ports.clock()).total_seconds())
-        return min(PAUSE, FIRST * 2**self._pauses, result.seconds)
+        return min(PAUSE, FIRST * 2.0**self._pauses, result.seconds)
 
 
 def _result(step: Callable[[ClusterRecord], Outcome], record: ClusterRecord) -> Outcome | RateLimited:
