@@ -1,7 +1,7 @@
 """A change of one of many systems on many clusters: ``python -m bench.systems [SYSTEMS] [CLUSTERS]``.
 
-Plans a generated fleet as the planner does (``bench.push``): from nothing, after a push that changes nothing
-of a cluster, and after one that changes a single system, which is on ten clusters.
+Plans a generated fleet as the planner does (``bench.push``): from nothing, after a push that changes nothing,
+and after one that changes a single system, which is on ten clusters.
 """
 
 from __future__ import annotations

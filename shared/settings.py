@@ -35,7 +35,7 @@ def vault_addresses(text: str) -> Mapping[str, str]:
         url = match["url"]
         name = (match["name"] or url.removeprefix("https://").partition(".")[0]).lower()
         if found.setdefault(name, url) != url:
-            raise ValueError(f"has two vaults called {name}; write NAME= before one")
+            raise ValueError("must name each vault once; write NAME= before one of the same name")
     return found
 
 

@@ -13,8 +13,10 @@ from simulation.actors.contributors import Contributors
 from simulation.actors.large_records import ENTITY_BYTES, LargeRecords
 from simulation.actors.lost_webhooks import LostWebhooks
 from simulation.actors.reviewers import Reviewers
+from simulation.actors.rollouts import Rollouts
 from simulation.actors.second_app import SecondApp
 from simulation.actors.sweeps import Sweeps
+from simulation.actors.systems import Systems
 from simulation.actors.upkeep import Upkeep
 from simulation.history import AzureHistory
 from simulation.observed_ports import ObservedState
@@ -53,16 +55,20 @@ class Cast:
             self.upkeep[named.SWEEPS] = Sweeps(seed, everybody, loop, oracle, history, replaced)
         if named.CHECKS in kinds:
             self.upkeep[named.CHECKS] = Checks(seed, everybody, loop)
+        if named.SYSTEMS in kinds:
+            self.upkeep[named.SYSTEMS] = Systems(seed, everybody, loop)
         if named.LOST_WEBHOOKS in kinds:
             self.upkeep[named.LOST_WEBHOOKS] = LostWebhooks(seed, everybody, loop)
         histories = {each.cloud: each.history for each in everybody}
         channels = named.CHANNELS in kinds
         self.channels = Channels(seed, states, histories, loop) if channels else None
 
+        self.rollouts = Rollouts(seed, everybody, loop) if named.ROLLOUTS in kinds else None
+
     def schedule(self, seconds: float) -> None:
         """Let everybody act at some moments of so many seconds."""
         actors = (self.contributors, *self.others.values(), self.second, *self.upkeep.values(), self.channels)
-        for actor in actors:
+        for actor in (*actors, self.rollouts):
             if actor is not None:
                 actor.schedule(seconds)
 
@@ -78,6 +84,8 @@ class Cast:
         counted = Counter({kind: actor.acts for kind, actor in {**self.others, **self.upkeep}.items()})
         if self.channels is not None:
             counted[named.CHANNELS] = self.channels.acts
+        if self.rollouts is not None:
+            counted[named.ROLLOUTS] = self.rollouts.acts
         if self.contributors is not None:
             counted[named.PULL_REQUESTS] = self.contributors.acts
         return counted

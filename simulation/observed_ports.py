@@ -16,6 +16,7 @@ from shared.jobs import stored_forms
 from shared.jobs.record import ClusterRecord, from_json
 from shared.notices.notice import Notice
 from shared.ports import FleetRecord, Message, PlanRecord
+from shared.rollouts.rollout import Rollout
 from simulation.event_loop import EventLoop
 from simulation.invariants.rules import Invariants
 from simulation.plans_before import fleet_with_added_fields, plan_with_added_fields
@@ -66,6 +67,7 @@ class ObservedState(MemoryState):
                 invariants.hand_overs.accepted(cloud, before, saved)
             invariants.hand_overs.sized(cloud, before, saved)
             invariants.records.saved(cloud, before, saved)
+            invariants.rollouts.saved(cloud, before, saved)
             shown.saved(cloud, before, saved)
             shown.changed(cloud, saved.name)
         return saved
@@ -122,6 +124,16 @@ class ObservedState(MemoryState):
         if self._observer is not None:
             _, shown, cloud = self._observer
             shown.changed(cloud)
+
+    def save_rollout(self, rollout: Rollout) -> Rollout:
+        """Write a rollout."""
+        self._no_preview(f"the rollout of {rollout.commit[:8]}")
+        before, saved = self.rollout(rollout.commit), super().save_rollout(rollout)
+        if self._observer is not None:
+            invariants, shown, cloud = self._observer
+            invariants.rollouts.decided(cloud, before, saved)
+            shown.changed(cloud)
+        return saved
 
     def add_notice(self, notice: Notice) -> None:
         """Save a fact."""

@@ -190,8 +190,8 @@ class Operators:
     def _drifted(self, desired: DesiredCluster) -> bool:
         """Return whether an operator changed a cluster in Azure, which only a commit corrects."""
         record, key = self.cloud.state.cluster(desired.name), cluster_id(desired.name)
-        if record is None or record.phase is not Phase.READY:
-            return False
+        if record is None or record.phase is not Phase.READY or self.cloud.state.fleet().rollout:
+            return False  # a rollout that waits says so itself
         disturbed = self._azure_history.disturbed_at(key) is not None
         return disturbed and bool(self.oracle.differences(self.fleet, desired, key))
 

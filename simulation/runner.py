@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import multiprocessing
 import os
@@ -13,6 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from simulation.simulation import Result, simulate
 
+COLLECTED = 50_000
+"""Garbage is collected when so many more objects were created than freed: a seed makes few cycles."""
 COMMAND = "python -m simulation --seed {seed} --verbose"
 CHUNK = 20
 EVERY_SECONDS = 5.0
@@ -78,7 +81,7 @@ def run(seeds: range, *, processes: int, report: Callable[[str], object]) -> Tal
     """Run seeds in several processes and report the progress."""
     began = reported = time.monotonic()
     tally = Tally()
-    with multiprocessing.get_context("spawn").Pool(processes, initializer=_quiet) as pool:
+    with multiprocessing.get_context("spawn").Pool(processes, initializer=_begin) as pool:
         for result in pool.imap_unordered(simulate, seeds, chunksize=CHUNK):
             tally.add(result)
             if result.rule:
@@ -94,5 +97,8 @@ def run(seeds: range, *, processes: int, report: Callable[[str], object]) -> Tal
     return tally
 
 
-def _quiet() -> None:
+def _begin() -> None:
+    """Prepare a process: nothing is logged, and no import is looked at whenever garbage is collected."""
     logging.disable(logging.CRITICAL)
+    gc.freeze()
+    gc.set_threshold(COLLECTED)

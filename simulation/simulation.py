@@ -190,7 +190,9 @@ class Simulation:
             clusters = [DesiredCluster(name) for name in operators.names[: chance.randint(1, 2)]]
             budget = chance.choice((1, 1, 2))
             wanted = DesiredFleet({cluster.name: cluster for cluster in clusters}, budget)
-            operators.push(replace(wanted, notified=self._cast.channels is not None))
+            wanted = replace(wanted, notified=self._cast.channels is not None)
+            rollouts = self._cast.rollouts
+            operators.push(rollouts.staged(operators, wanted) if rollouts else wanted)
         passed = 0.0
         for _ in range(chance.randint(2, 7)):
             passed += chance.choice((1, 10, 30, 90, 300))
@@ -254,7 +256,7 @@ class Simulation:
 
     def _run_in_peace(self) -> None:
         """End the faults, and let operators do what only they can, until nothing is left to do."""
-        loop, everybody = self.loop, [*self._operators.values()]
+        loop, everybody, rollouts = self.loop, [*self._operators.values()], self._cast.rollouts
         loop.end_faults()
         self._cast.calm()
         if self._cast.second is not None and self._cast.second.both():
@@ -264,8 +266,11 @@ class Simulation:
             loop.run_until(loop.clock() + timedelta(seconds=PEACE_SECONDS), done=lambda: loop.idle)
             for actor in self._cast.upkeep.values() if attempt == 0 else ():
                 actor.check()
-            if loop.idle and all(operators.content for operators in everybody):
+            content = rollouts is None or rollouts.content
+            if loop.idle and content and all(operators.content for operators in everybody):
                 return
             for operators in everybody:
                 operators.resolve()
+            if rollouts is not None:
+                rollouts.resolve()
         loop.run_until(loop.clock() + timedelta(seconds=PEACE_SECONDS), done=lambda: loop.idle)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shared.masking import Masker
-from shared.settings import Settings, SettingsError, load_settings
+from shared.settings import Settings, SettingsError, load_settings, vault_addresses
 
 EXAMPLE = Path(__file__).parent.parent / "local.settings.example.json"
 VALUES: dict[str, str] = json.loads(EXAMPLE.read_text())["Values"]
@@ -73,6 +73,9 @@ def test_every_missing_setting_is_named_at_once(monkeypatch: pytest.MonkeyPatch)
     [
         ("ROADSTEAD_FLEET", "Not A Name"),
         ("ROADSTEAD_APP", "everything"),
+        ("KEY_VAULTS", "http://platform.vault.azure.net"),
+        ("KEY_VAULTS", "https://platform.vault.azure.net/secrets/a"),
+        ("KEY_VAULTS", "https://a-vault.vault.azure.net,https://a-vault.vault.azure.cn"),
         ("FLUX_GIT_HOST", "https://github.com"),
         ("FLUX_GIT_HOST", "github.com/example"),
         ("GITHUB_REPOSITORY", "no-owner"),
@@ -159,3 +162,12 @@ def test_an_address_that_key_vault_did_not_resolve_does_not_stop_the_app(
 ) -> None:
     put(monkeypatch, NOTIFY_OPS="@Microsoft.KeyVault(VaultName=kv;SecretName=notify-ops)")
     assert set(load_settings().notify) == {"OPS", *EXAMPLE_ROUTES}
+
+
+def test_a_vault_is_called_as_the_first_part_of_its_host_or_as_the_setting_says() -> None:
+    text = "https://Platform.vault.azure.net/, local=https://127.0.0.1:8447"
+    assert vault_addresses(text) == {
+        "platform": "https://Platform.vault.azure.net",
+        "local": "https://127.0.0.1:8447",
+    }
+    assert vault_addresses("") == {}

@@ -37,9 +37,19 @@ def cluster_tree(view: schema.Tree, now: datetime) -> Tree:
         branch = root.add(Text(f"{title}{read}"))
         for group in groups:
             _add_objects(branch.add(_group(group)), group["unhealthy"], group["failed"], now)
+    if view.get("systems"):  # none from an app of the version before
+        branch = root.add(Text(f"systems{read}"))
+        for system in view["systems"]:
+            _add_objects(branch.add(_system(system)), system["unhealthy"], 0, now)
     if not view["checkedAt"]:
         root.add(Text(f"roadstead refresh {view['name']} reads the cluster from inside", style="dim"))
     return root
+
+
+def _system(system: schema.SystemOnCluster) -> Text:
+    bad = len(system["unhealthy"])
+    title = Text(f"{system['name']} of {', '.join(system['owners'])}: {', '.join(system['namespaces'])}")
+    return title.append(f", {bad} unhealthy", style="red") if bad else title
 
 
 def _versions(view: schema.Tree) -> str:

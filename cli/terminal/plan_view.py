@@ -52,7 +52,7 @@ _MARGIN = 15
 
 def destruction(item: Item) -> str:
     """Return what the item removes, now or once it is approved; "" for nothing."""
-    if item.action is Action.DELETE or (item.needs_approval and not item.kept):
+    if item.action is Action.DELETE or (item.needs_approval and not item.retained):
         return "deletes the cluster"
     effects = _effects(item)
     return ", ".join(dict.fromkeys(text for effect, text in _DESTRUCTION.items() if effect in effects))

@@ -67,6 +67,8 @@ def _head(view: schema.Fleet, now: datetime) -> Text:
         head.append(f"\n{view['fleetSuggestedAction']}", style="dim")
     if view["waiting"]:
         head.append(f"\n{view['waiting']}", style="yellow")
+    if view["rollout"]:
+        head.append(f"\n{view['rollout']}", style="yellow")
     if view["needsApproval"]:
         deletes = to_approve(commit, view["needsApproval"], view["needsApprovalCount"])
         head.append(f"\n{deletes}", style="yellow")

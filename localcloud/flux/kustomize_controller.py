@@ -77,7 +77,9 @@ class KustomizeController:
             try:
                 self._finalize(at, value)
             except NotReady:
-                self.schedule.failed(value)  # it tries again, and writes no condition
+                self.schedule.failed(
+                    value, self._revision(at, value)
+                )  # it tries again, and writes no condition
             return
         finalizers = metadata.get("finalizers") or ()
         if FINALIZER not in finalizers:
@@ -205,7 +207,7 @@ class KustomizeController:
         return Impersonated(self._world, ServiceAccount(at.namespace, name)) if name else self._world
 
     def _prune_all(self, at: At, spec: Mapping[str, Any], entries: Sequence[Mapping[str, str]]) -> None:
-        """Delete what a Kustomization applied; where its account is gone, that stays (``finalize``)."""
+        """Delete what a Kustomization applied, unless its account no longer exists (``finalize``)."""
         name = spec.get("serviceAccountName") or self._flag("default-service-account")
         if not name or self._world.find(At(SERVICE_ACCOUNT, name, at.namespace)) is not None:
             prune(self._client(at, spec), entries, [], owner_labels(at.name, at.namespace))

@@ -27,6 +27,7 @@ class MemoryClusters:
         self._lock = threading.Lock()
         self._versions = itertools.count(1)
         self._clusters: dict[str, ClusterRecord] = {}
+        self._summaries: dict[str, tuple[ClusterRecord, ClusterSummary, ClusterSummary]] = {}
         self._group_members: dict[str, frozenset[GroupMember]] = {}
         self._group_delete_intents: dict[str, frozenset[GroupMember]] = {}
 
@@ -42,8 +43,15 @@ class MemoryClusters:
 
     def summaries(self, *, details: bool = False) -> Sequence[ClusterSummary]:
         """Return the summaries of the whole fleet, by name."""
-        found = [summary_of(record) for record in self.clusters()]
-        return found if details else [replace(summary, details=None) for summary in found]
+        return [self._summary(record)[0 if details else 1] for record in self.clusters()]
+
+    def _summary(self, record: ClusterRecord) -> tuple[ClusterSummary, ClusterSummary]:
+        """Return the summary of a record with details and without, created once for each version."""
+        known = self._summaries.get(record.name)
+        if known is None or known[0] is not record:
+            summary = summary_of(record)
+            known = self._summaries[record.name] = record, summary, replace(summary, details=None)
+        return known[1:]
 
     def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRecord]:
         """Return at most ``limit`` records, by name, of those after a name."""

@@ -20,7 +20,7 @@ from shared.jobs.record import with_etag
 from shared.ports import DeadLetter, FleetRecord, PlanRecord
 from shared.ports.state import SweepRecord, TimerRun
 
-_NOT_STORED = ("_lock", "_versions")
+_NOT_STORED = ("_lock", "_versions", "_summaries")
 K = TypeVar("K")
 V = TypeVar("V")
 

@@ -33,6 +33,7 @@ class Kind(StrEnum):
     PLAN = "plan"
     CREDENTIAL = "credential"
     EXPIRING = "expiring"
+    TOKEN = "token"  # noqa: S105 - the name of a kind
     SWEEP = "sweep"
     ORPHAN = "orphan"
     DEAD_LETTER = "dead-letter"
@@ -105,6 +106,11 @@ KINDS: Mapping[Kind, About] = {
         Severity.WARNING,
         *(_C, _CS, "with a certificate that ends soon", "whose certificates last again"),
         "A certificate of a cluster's API server, or of its authority, ends within 30 days or has ended.",
+    ),
+    Kind.TOKEN: About(
+        Severity.WARNING,
+        *("token", "tokens", "that will end soon", "replaced"),
+        "The token for GitHub ends within 30 days.",
     ),
     Kind.SWEEP: About(
         Severity.WARNING,

@@ -35,6 +35,8 @@ def standing(member: Member, rollout: Rollout, seen: Seen, now: datetime) -> Sta
     """Return where a member stands; only the generation that the rollout gave it counts as its success."""
     record = seen.get(member.cluster)
     gone = record is None or record.uid != member.uid or record.phase is Phase.DELETING
+    if record is not None and record.uid == member.uid and _takes_back(member, record):
+        return Standing.WAITING
     if record is None or gone or rollout.skips(member.cluster):
         return Standing.OUT
     if record.generation < member.generation:
@@ -49,13 +51,16 @@ def standing(member: Member, rollout: Rollout, seen: Seen, now: datetime) -> Sta
     return Standing.VERIFIED if verified and not record.lost else Standing.IN_FLIGHT
 
 
+def _takes_back(member: Member, record: ClusterSummary) -> bool:
+    """Return whether a change waits for nobody, as one that takes a delete back."""
+    return member.at_once and record.generation < member.generation
+
+
 def _cannot_start(member: Member, record: ClusterSummary, now: datetime) -> bool:
     """Return whether a cluster cannot take part now: it is suspended, stopped, missing or contested.
 
     One that is unhealthy inside can: the change may be what repairs it.
     """
-    if member.at_once:
-        return False
     suspended = member.suspended_until is not None and member.suspended_until > now
     if record.phase is Phase.SUSPENDED and suspended:
         return True

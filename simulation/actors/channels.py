@@ -159,8 +159,9 @@ def _check(cloud: MemoryCloud, stored: Stored, sent: _Sent, heads: Mapping[str, 
 def _shown(sent: Iterable[Outgoing]) -> Iterable[Notice]:
     """Return the problems that a reader of the route takes for open.
 
-    The end of a problem ends what was shown since it began. A problem begins again where a message reports it
-    again, as it does when a writer that was frozen stores it again; that may be the message with its end.
+    The end of a problem ends what was shown since it began. A problem begins again where a message
+    names it again, as it does when a writer that was frozen stores it again; that may be the message with its
+    end.
     """
     shown: dict[tuple[str, tuple[str, str, str]], Notice] = {}
     began: dict[str, int] = {}
@@ -171,14 +172,14 @@ def _shown(sent: Iterable[Outgoing]) -> Iterable[Notice]:
             place = (fact.key, fact.group)
             if fact.lasting:
                 shown[place] = fact
-            elif fact.over and place in shown and _ends(fact, began, shown[place]):
+            elif fact.over and place in shown and _began(fact, began) >= began[shown[place].id]:
                 del shown[place]
     return shown.values()
 
 
-def _ends(over: Notice, began: Mapping[str, int], shown: Notice) -> bool:
-    """Return whether an end is that of the problem that is shown, and not of an earlier one."""
-    return began.get(over.id.removesuffix(":over"), -1) >= began[shown.id]
+def _began(end: Notice, began: Mapping[str, int]) -> int:
+    """Return the number of the last message that named the beginning of what is over, -1 for none."""
+    return began.get(end.id.removesuffix(":over"), -1)
 
 
 def _of_plan_holds(cloud: MemoryCloud, is_open: set[str]) -> None:

@@ -13,6 +13,8 @@ SWEEPS = "sweeps"
 CHECKS = "checks"
 LOST_WEBHOOKS = "lost-webhooks"
 CHANNELS = "channels"
+ROLLOUTS = "rollouts"
+SYSTEMS = "systems"
 
 RARE: Mapping[str, float] = {
     PULL_REQUESTS: 0.1,
@@ -23,6 +25,8 @@ RARE: Mapping[str, float] = {
     CHECKS: 0.08,
     LOST_WEBHOOKS: 0.08,
     CHANNELS: 0.08,
+    ROLLOUTS: 0.15,
+    SYSTEMS: 0.08,
 }
 
 

@@ -15,6 +15,7 @@ from simulation.invariants.hand_overs import HandOvers
 from simulation.invariants.messages import Messages
 from simulation.invariants.pull_requests import PullRequests
 from simulation.invariants.records import Records
+from simulation.invariants.rollouts import RolloutRules
 from simulation.workloads import Workloads
 
 
@@ -28,4 +29,5 @@ class Invariants:
         self.messages = Messages(context)
         self.pull_requests = PullRequests(context.loop)
         self.records = Records(context)
+        self.rollouts = RolloutRules(context)
         self.the_end = TheEnd(context)

@@ -48,7 +48,7 @@ class ShownClusters:
         self._explained(cloud, record, why)
         self._conditions(cloud, record)
         if "spec" in detail:
-            self._spec(cloud, record, detail)
+            self._spec(cloud, record, detail, why)
         if self._loop.calm_seconds > CALM_SECONDS and record.job.active:
             self._message_waits(cloud, record)
 
@@ -121,7 +121,7 @@ class ShownClusters:
         if why["phase"] in ("Stalled", "Suspended") and why["suggestedAction"] in ("", "No action needed."):
             raise silent(cloud, f"{name} is {why['phase']}, and nobody is asked to act")
 
-    def _spec(self, cloud: MemoryCloud, record: ClusterRecord, detail: Any) -> None:
+    def _spec(self, cloud: MemoryCloud, record: ClusterRecord, detail: Any, why: schema.Why) -> None:
         """Check that the accepted spec is what git has at the commit that was planned last."""
         fleet, history = cloud.state.fleet(), self._histories[cloud.ports.config.fleet]
         if fleet.planning or not fleet.commit or record.deleting:
@@ -131,6 +131,10 @@ class ShownClusters:
         held = plan is not None and plan["notCarriedOut"]
         overwritten = asked is not None and asked.large and not is_applied(cloud)
         if held or overwritten or _saved_late(record, fleet.commit):
+            return
+        if _is_held_back(cloud, record, fleet.commit):
+            if self._loop.calm_seconds > CALM_SECONDS and why["rollout"] is None:
+                raise silent(cloud, f"{name} has not started with {commit}, and nothing says why")
             return
         if asked is None:
             raise untrue(cloud, f"{name} is not in {commit}, is not deleted, and nothing says why")
@@ -161,6 +165,14 @@ class ShownClusters:
         for statement, holds in _STATEMENTS.items():
             if reason.startswith(statement) and not holds(live):
                 raise untrue(cloud, f"{after.name}: {reason}, and in Azure that is not so")
+
+
+def _is_held_back(cloud: MemoryCloud, record: ClusterRecord, commit: str) -> bool:
+    """Return whether the rollout of a commit has a cluster that did not start yet."""
+    rollout = cloud.state.rollout(commit)
+    members = rollout.members if rollout else ()
+    waits = (record.name, record.uid, record.generation + 1)
+    return any((each.cluster, each.uid, each.generation) == waits for each in members)
 
 
 def _saved_late(record: ClusterRecord, newest: str) -> bool:

@@ -21,6 +21,7 @@ from simulation.oracle import Oracle
 from simulation.rule import untrue
 from simulation.shown.findings import CALM_SECONDS, is_applied, silent
 
+TERMINAL = Console(file=io.StringIO(), width=400, color_system=None)
 PLANNED_SECONDS = 900.0
 """By then the planner has planned a push, or says why not."""
 
@@ -122,9 +123,8 @@ class ShownFleets:
         if self._printed.get(fleet) == (head, phases):
             return
         self._printed[fleet] = head, phases
-        out = Console(file=io.StringIO(), width=400, color_system=None)
-        with out.capture() as captured:
-            out.print(rendered(view, self._loop.clock()))
+        with TERMINAL.capture() as captured:
+            TERMINAL.print(rendered(view, self._loop.clock()))
         first, *lines = captured.get().splitlines()
         records = cloud.state.clusters()
         ready = sum(record.phase == "Ready" for record in records)

@@ -1,4 +1,8 @@
-"""Flux that breaks in a Ready cluster, over the wire: the API and the commit status say what is so."""
+"""Flux that breaks in Ready clusters, over the wire: found, shown, and treated as the policy says.
+
+A commit breaks what Flux applies, and somebody deletes Flux: the conditions and the status of the commit are
+true before, meanwhile, and after it.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +17,20 @@ from tests.support import fleet_files
 from tests.support.fleet_operator import Operator
 from tests.support.inside_clusters import kubernetes, over_newest, reconcile_now
 from tests.support.local_cloud_start import Start
+from tests.support.truth_on_the_wire import FLUX_FAILS, HEALTHY, wait_for
 
 AT_ONCE = Options(create_seconds=1, lock_seconds=5, extra={"POLL_SECONDS": "0.5", "UNHEALTHY_MINUTES": "0"})
-FILES = fleet_files.fleet("one")
+CORRECTED = fleet_files.cluster("two", extra="  drift: {fluxObjects: correct}\n")
+FILES = fleet_files.fleet("one") | {"clusters/two/cluster.yaml": CORRECTED}
 BROKEN = FILES | {"platform/broken.yaml": b"kind: [unfinished"}
 CONTROLLER = ObjectRef("apps/v1", "Deployment", "kustomize-controller", NAMESPACE)
+BOTH = ("one", "two")
 
 
 def flux_healthy(operator: Operator) -> dict[str, Any]:
-    """Return the condition, {} before the first check."""
+    """Return the condition of the first cluster."""
     conditions = operator.api.get("clusters/one")["conditions"]
-    return next((each for each in conditions if each["type"] == "FluxHealthy"), {})
+    return next(each for each in conditions if each["type"] == "FluxHealthy")
 
 
 def failed_in_tree(operator: Operator) -> list[str]:
@@ -43,23 +50,21 @@ def wait_for_flux(operator: Operator, api: KubernetesApi, status: str) -> None:
     operator.wait(applied, f"the Kustomization is Ready={status}")
 
 
-def check(operator: Operator, status: str) -> dict[str, Any]:
-    """Have the cluster checked until the condition has a status; return the condition."""
-    operator.api.refresh(["one"])
-    operator.wait(lambda: flux_healthy(operator).get("status") == status, f"FluxHealthy is {status}")
-    return flux_healthy(operator)
-
-
 def test_flux_that_a_commit_breaks_or_somebody_deletes_is_shown_until_it_is_repaired(start: Start) -> None:
     operator = start(AT_ONCE)
-    operator.wait_for_status(operator.push(FILES), "success")
-    assert check(operator, "True")["observedGeneration"] == 1
-    with kubernetes(operator, "one") as api:
+    healthy, failing = dict.fromkeys(BOTH, HEALTHY), dict.fromkeys(BOTH, FLUX_FAILS)
+    commit = operator.push(FILES)
+    operator.wait_for_status(commit, "success")
+    wait_for(operator, healthy, "both are healthy before", refresh=True)
+    assert operator.status(commit).startswith("success")
+    with kubernetes(operator, "one") as api, kubernetes(operator, "two") as other:
         commit = operator.push(BROKEN)
         operator.wait_for_status(commit, "success")
-        wait_for_flux(operator, api, "False")
-        found = check(operator, "False")
-        assert found["reason"] == "BuildFailed"
+        for each in (api, other):
+            wait_for_flux(operator, each, "False")
+        wait_for(operator, failing, "what the commit breaks is found", refresh=True)
+        found = flux_healthy(operator)
+        assert (found["reason"], found["observedGeneration"]) == ("BuildFailed", 1)
         assert f"(Flux tried commit {commit[:8]} and applied " in found["message"]
         assert f" last; since then {commit[:8]} by " in found["message"]
         assert "Kustomization flux-system" in failed_in_tree(operator)
@@ -67,15 +72,24 @@ def test_flux_that_a_commit_breaks_or_somebody_deletes_is_shown_until_it_is_repa
         doing = operator.api.get("clusters/one/why")["doing"]
         assert doing.startswith("is not Ready any more: the Kustomization flux-system in flux-system: ")
         commit = operator.push(FILES)
-        wait_for_flux(operator, api, "True")
-        check(operator, "True")
+        for each in (api, other):
+            wait_for_flux(operator, each, "True")
+        wait_for(operator, healthy, "both are healthy again", refresh=True)
         operator.wait_for_status(commit, "success")
-        over_newest(api, CONTROLLER, api.delete)
-        assert "the Deployment kustomize-controller in flux-system" in check(operator, "False")["message"]
+
+        for each in (api, other):
+            over_newest(each, CONTROLLER, each.delete)
+        operator.api.refresh([*BOTH])
+        wait_for(operator, {"one": FLUX_FAILS}, "where Flux is deleted it is reported")
+        assert "the Deployment kustomize-controller in flux-system" in flux_healthy(operator)["message"]
         assert failed_in_tree(operator) == ["Deployment kustomize-controller"]
-        operator.wait_for_status(commit, "failure")
+        assert "one: Failed at verify: FluxUnhealthy" in operator.wait_for_status(commit, "failure")
+        operator.wait(lambda: other.get(CONTROLLER) is not None, "the policy has Flux applied again")
+        operator.wait(lambda: operator.phases()["two"] == "Ready", "its cluster is Ready again")
+        assert api.get(CONTROLLER) is None, "what is only reported is left alone"
         operator.api.replay("one")
         operator.wait_for_status(commit, "success")
-        check(operator, "True")
+        wait_for(operator, healthy, "both are healthy after", refresh=True)
         assert failed_in_tree(operator) == []
-    assert operator.phases() == {"one": "Ready"}
+    assert operator.phases() == dict.fromkeys(BOTH, "Ready")
+    assert operator.status(commit).startswith("success")

@@ -212,8 +212,8 @@ def a_proposal_keeps_the_values_with_which_it_was_opened(patch: pytest.MonkeyPat
     patch.setattr(WorldProposing, "advance_branch", lambda *_: None)
 
 
-def _drift(remove: Callable[[pytest.MonkeyPatch], None], often: str = "") -> Mutation:
-    return mutation(remove, SWEEPS, "drift", "untrue", often=often)
+def _drift(remove: Callable[[pytest.MonkeyPatch], None], often: str = "", likely: int = 0) -> Mutation:
+    return mutation(remove, SWEEPS, "drift", "untrue", often=often, likely=likely)
 
 
 def _proposal(remove: Callable[[pytest.MonkeyPatch], None]) -> Mutation:
@@ -243,7 +243,7 @@ SWEEP_MUTATIONS = (
     _drift(a_correction_is_repeated_indefinitely),
     _drift(a_cluster_that_differs_says_that_it_is_in_sync),
     mutation(a_deleted_node_pool_is_no_difference, SWEEPS, "drift", RULE, often="add-pool"),
-    _drift(a_missing_cluster_is_never_created_again),
+    _drift(a_missing_cluster_is_never_created_again, likely=45),
     mutation(
         a_missing_cluster_is_created_again_whatever_its_policy_says,
         SWEEPS,

@@ -12,7 +12,7 @@ from tests.simulation.mutations import Mutation
 @pytest.mark.parametrize("mutation", ALL, ids=lambda mutation: mutation.remove.__name__)
 def test_the_simulation_fails_when(mutation: Mutation, monkeypatch: pytest.MonkeyPatch) -> None:
     mutation.remove(monkeypatch)
-    for seed in range(MOST_SEEDS):
+    for seed in mutation.seeds(MOST_SEEDS):
         violated = mutation.violated(seed)
         if violated:
             assert violated in mutation.rules

@@ -1,4 +1,4 @@
-"""People who merge proposals of drift: only a cluster with a valid manifest follows git there."""
+"""People who merge what proposes drift: only a cluster with a valid manifest follows git there."""
 
 from __future__ import annotations
 

@@ -101,13 +101,13 @@ def _needs_approval(plan: schema.Plan) -> Sequence[str]:
 def _described(plan: schema.Plan, names: Sequence[str]) -> RenderableType:
     """Return what an approval deletes, and why it needs one."""
     items = sorted((item for item in plan["items"] if item["needsApproval"]), key=lambda item: item["reason"])
-    of_systems = [item for item in items if item.get("keptSystems")]
+    of_systems = [item for item in items if item.get("retainedSystems")]
     deleted, parts = len(names) - len(of_systems), list[RenderableType]()
     if deleted:
         clusters = many(deleted, "cluster")
         what = f"The plan of {plan['commit'][:8]} deletes {clusters}, and everything that runs there:"
         parts.append(Text(what))
-        parts += _grouped([item for item in items if not item.get("keptSystems")])
+        parts += _grouped([item for item in items if not item.get("retainedSystems")])
     if of_systems:
         clusters = many(len(of_systems), "cluster")
         what = f"The plan of {plan['commit'][:8]} deletes namespaces on {clusters}, and everything in them:"

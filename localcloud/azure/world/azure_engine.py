@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -46,6 +45,7 @@ from localcloud.azure.world.pools.aks_nodes import nodes_of
 from localcloud.azure.world.pools.pool_changes import Pools, cores, pools_after_update, pools_of_new_cluster
 from localcloud.azure.world.pools.pool_power import is_stopped_alone
 from localcloud.common.control_plane import ControlPlane
+from localcloud.common.json_copy import copied
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
 
@@ -198,7 +198,7 @@ class AzureEngine:
         operation = self.begin(created, "create", now)
         document["properties"]["resourceUID"] = resource_uid(operation.id)
         self.set_all_states(created, "Creating")
-        return self.accept(Accepted("create", cluster.resource, 201, deepcopy(created.view()), operation))
+        return self.accept(Accepted("create", cluster.resource, 201, copied(created.view()), operation))
 
     def update(self, existing: Cluster, body: Json, now: datetime) -> Accepted:
         """Start to update a cluster."""
@@ -213,7 +213,7 @@ class AzureEngine:
         existing.document, existing.pools = document, pools
         operation = self.begin(existing, "update", now)
         self.set_all_states(existing, "Updating" if version == current else "Upgrading")
-        view = deepcopy(existing.view())
+        view = copied(existing.view())
         return self.accept(Accepted("update", existing.id.resource, 200, view, operation))
 
     def start_delete(self, cluster: Cluster, now: datetime) -> Operation:

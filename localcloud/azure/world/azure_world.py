@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Sequence
-from copy import deepcopy
 from datetime import datetime
 
 from localcloud.azure.world import request_limits as limits
@@ -29,6 +28,7 @@ from localcloud.azure.world.power import PowerOperations
 from localcloud.azure.world.resource_groups import ResourceGroups
 from localcloud.azure.world.upkeep import Upkeep
 from localcloud.common.control_plane import ControlPlane
+from localcloud.common.json_copy import copied
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
 
@@ -135,7 +135,7 @@ class AzureWorld:
     def get_cluster(self, cluster: ClusterId) -> Json:
         """Return a cluster with its agent pools."""
         with self.engine.request(cluster.subscription, limits.ARM_READ, limits.GET_CLUSTER, key_of(cluster)):
-            return deepcopy(self.engine.cluster(cluster).view())
+            return copied(self.engine.cluster(cluster).view())
 
     def list_clusters(self, subscription: str, page: str = "") -> tuple[list[Json], str]:
         """Return a page of the clusters of a subscription, and what the next one is called, "" for none."""
@@ -145,7 +145,7 @@ class AzureWorld:
             left = [(key, c) for key, c in left if f"{key.resource_group}|{key.name}" > page]
             shown = left[: self.engine.page_size]
             last = f"{shown[-1][0].resource_group}|{shown[-1][0].name}" if len(left) > len(shown) else ""
-            return [deepcopy(cluster.view()) for _, cluster in shown], last
+            return [copied(cluster.view()) for _, cluster in shown], last
 
     def list_activity(self, subscription: str, wanted: str, page: str = "") -> tuple[list[Json], str]:
         """Return a page of the activity log, and what the next one is called, "" for none."""
@@ -158,7 +158,7 @@ class AzureWorld:
         key = f"{subscription}/{group}".lower()
         with self.engine.request(subscription, limits.ARM_READ, limits.LIST_GROUP, key):
             self.engine.group(subscription, group)
-            return [deepcopy(cluster.view()) for cluster in self.engine.inside(subscription, group)]
+            return [copied(cluster.view()) for cluster in self.engine.inside(subscription, group)]
 
     def patch_cluster(self, cluster: ClusterId, body: Json, condition: Condition = _ANY) -> Accepted:
         """Start to set the tags of a cluster."""
@@ -214,13 +214,13 @@ class AzureWorld:
             existing = self.engine.cluster(cluster)
             if pool not in existing.pools:
                 raise no_pool(existing.id.name, pool)
-            return deepcopy(existing.pool_view(pool))
+            return copied(existing.pool_view(pool))
 
     def list_pools(self, cluster: ClusterId) -> list[Json]:
         """Return all agent pools of a cluster."""
         with self.engine.request(cluster.subscription, limits.ARM_READ, limits.ANY_OTHER):
             existing = self.engine.cluster(cluster)
-            return [deepcopy(existing.pool_view(name)) for name in existing.pools]
+            return [copied(existing.pool_view(name)) for name in existing.pools]
 
     def put_pool(self, cluster: ClusterId, pool: str, body: Json, condition: Condition = _ANY) -> Accepted:
         """Start to create or update an agent pool."""
@@ -240,7 +240,7 @@ class AzureWorld:
             existing.pools[pool] = after
             operation = self.engine.begin(existing, kind, now, pool)
             set_state(after, state_of_put(before, after), self.engine.schedule.unique())
-            view = deepcopy(existing.pool_view(pool))
+            view = copied(existing.pool_view(pool))
             return self.engine.accept(Accepted(kind, view["id"], 200 if before else 201, view, operation))
 
     def delete_pool(self, cluster: ClusterId, pool: str, condition: Condition = _ANY) -> Accepted:

@@ -6,12 +6,11 @@ test_aks_abort.
 
 from __future__ import annotations
 
-from copy import deepcopy
-
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.arm_errors import no_pool, not_allowed
 from localcloud.azure.world.arm_resources import Accepted, Cluster
 from localcloud.azure.world.azure_engine import AzureEngine, set_state
+from localcloud.common.json_copy import copied
 from shared.fleet.resource_ids import ClusterId
 
 
@@ -58,7 +57,7 @@ class PowerOperations:
             operation = self._engine.begin(existing, kind, now, pool)
             self._set_canceling(existing, pool)
             view = existing.pool_view(pool) if pool else existing.view()
-            return self._engine.accept(Accepted(kind, operation.resource, 202, deepcopy(view), operation))
+            return self._engine.accept(Accepted(kind, operation.resource, 202, copied(view), operation))
 
     def _set_canceling(self, cluster: Cluster, pool: str) -> None:
         if pool:

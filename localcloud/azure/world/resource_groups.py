@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from copy import deepcopy
 from datetime import timedelta
 
 from localcloud.azure.world import request_limits as limits
@@ -12,6 +11,7 @@ from localcloud.azure.world.arm_resources import Accepted, Group
 from localcloud.azure.world.azure_engine import AzureEngine, group_key
 from localcloud.azure.world.body_shapes import read_group, read_group_patch
 from localcloud.azure.world.catalog import REGIONS, region
+from localcloud.common.json_copy import copied
 from shared.fleet.json_tree import Json
 
 _GROUP_NAME = re.compile(r"[-\w._()]{1,89}[-\w_()]|[-\w_()]")
@@ -27,12 +27,12 @@ class ResourceGroups:
         """Return the resource groups of a subscription."""
         with self.engine.request(subscription, limits.ARM_READ):
             groups = self.engine.groups.items()
-            return [deepcopy(group.document) for key, group in groups if key[0] == subscription.lower()]
+            return [copied(group.document) for key, group in groups if key[0] == subscription.lower()]
 
     def get_group(self, subscription: str, name: str) -> Json:
         """Return a resource group."""
         with self.engine.request(subscription, limits.ARM_READ):
-            return deepcopy(self.engine.group(subscription, name).document)
+            return copied(self.engine.group(subscription, name).document)
 
     def put_group(self, subscription: str, name: str, body: Json) -> Accepted:
         """Create or update a resource group; its location is fixed."""
@@ -61,7 +61,7 @@ class ResourceGroups:
             document = self.engine.group(subscription, name).document
             if tags is not None:
                 document["tags"] = dict(tags)
-            return self.engine.accept(Accepted("update-group", document["id"], 200, deepcopy(document)))
+            return self.engine.accept(Accepted("update-group", document["id"], 200, copied(document)))
 
     def delete_group(self, subscription: str, name: str) -> Accepted:
         """Start to delete a group and all that is in it."""
@@ -86,7 +86,7 @@ class ResourceGroups:
             self.engine.group(subscription, name)
             keys = ("id", "name", "type", "location", "tags")
             inside = self.engine.inside(subscription, name)
-            return [deepcopy({key: cluster.document[key] for key in keys}) for cluster in inside]
+            return [copied({key: cluster.document[key] for key in keys}) for cluster in inside]
 
 
 def _check_group(name: str, location: str, existing: Group | None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import Any
 
 from localcloud.azure.world import request_limits as limits
@@ -22,6 +21,7 @@ from localcloud.azure.world.catalog import (
     upgrades,
 )
 from localcloud.azure.world.maintenance import maintenance_document
+from localcloud.common.json_copy import copied
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
 
@@ -106,13 +106,13 @@ class Upkeep:
                 return Accepted("", resource, 304)
             operation = self._engine.begin(existing, "upgrade-pool", now, pool)
             set_state(found, "UpgradingNodeImageVersion", self._engine.schedule.unique())
-            view = deepcopy(existing.pool_view(pool))
+            view = copied(existing.pool_view(pool))
             return self._engine.accept(Accepted("upgrade-pool", resource, 202, view, operation))
 
     def list_maintenance(self, cluster: ClusterId) -> list[Json]:
         """Return all maintenance configurations of a cluster."""
         with self._engine.request(cluster.subscription, limits.ARM_READ, limits.ANY_OTHER):
-            return [deepcopy(found) for found in self._engine.cluster(cluster).maintenance.values()]
+            return [copied(found) for found in self._engine.cluster(cluster).maintenance.values()]
 
     def get_maintenance(self, cluster: ClusterId, name: str) -> Json:
         """Return a maintenance configuration."""
@@ -120,7 +120,7 @@ class Upkeep:
             existing = self._engine.cluster(cluster)
             if name not in existing.maintenance:
                 raise no_resource(f"{existing.id.resource}/maintenanceConfigurations/{name}")
-            return deepcopy(existing.maintenance[name])
+            return copied(existing.maintenance[name])
 
     def put_maintenance(self, cluster: ClusterId, name: str, body: Json) -> Accepted:
         """Create or replace a maintenance configuration, at once."""
@@ -130,7 +130,7 @@ class Upkeep:
             status = 200 if name in existing.maintenance else 201
             existing.maintenance[name] = document
             kind = "put-maintenance"
-            return self._engine.accept(Accepted(kind, document["id"], status, deepcopy(document)))
+            return self._engine.accept(Accepted(kind, document["id"], status, copied(document)))
 
     def delete_maintenance(self, cluster: ClusterId, name: str) -> Accepted:
         """Delete a maintenance configuration, at once."""

@@ -5,10 +5,10 @@ Source: ``pkg/apis/*/v1/defaults.go`` of Kubernetes. The published OpenAPI docum
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from localcloud.common.json_copy import copied
 from localcloud.kubernetes.schema.definitions import Type
 from localcloud.kubernetes.schema.quantities import rounded_up
 
@@ -188,7 +188,7 @@ def with_defaults(kind: Type, value: Any) -> Any:
     whole = dict(value)
     for name, default in CONSTANT.get(kind.name, {}).items():
         if whole.get(name) is None:
-            whole[name] = copy.deepcopy(default)
+            whole[name] = copied(default)
     dependent = DEPENDENT.get(kind.name)
     if dependent is not None:
         dependent(whole)

@@ -7,7 +7,6 @@ evaluated.
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -17,6 +16,7 @@ from jsonschema import Draft4Validator, FormatChecker
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
+from localcloud.common.json_copy import copied
 from localcloud.kubernetes.schema.decoding import TIME
 from localcloud.kubernetes.schema.definitions import Problem, Type, as_json
 
@@ -48,7 +48,7 @@ def defaulted(kind: Type, value: Any) -> Any:
     for name, below in kind.fields.items() if kind.sort == "object" else ():
         missing = name not in whole or (whole[name] is None and not below.raw.get("nullable"))
         if missing and below.custom and "default" in below.raw:
-            whole[name] = copy.deepcopy(below.raw["default"])
+            whole[name] = copied(below.raw["default"])
     for name, inner in whole.items():
         below_or_none = kind.child(name)
         if below_or_none is not None and below_or_none.custom:

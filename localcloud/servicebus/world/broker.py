@@ -201,7 +201,7 @@ class Broker:
     # Internals
 
     def _state(self, queue: str) -> BrokerQueueState:
-        state = self._queues.get(queue.lower())
+        state = self._queues.get(queue) or self._queues.get(queue.lower())
         if state is None:
             raise QueueNotFound(f"the messaging entity {queue} could not be found")
         return state

@@ -90,11 +90,15 @@ class BrokerQueueState:
         """Return whether nothing is there for a receiver, also after ``advance``."""
         if self._free if self.config.requires_session else self._lines:
             return False
+        if not self._sessions and not self._locks and not len(self._schedule):
+            return True
         due = self.next_time()
         return due is None or due > now
 
     def next_time(self) -> datetime | None:
         """Return when ``advance`` will next have something to do, or None."""
+        if not self._sessions and not self._locks:
+            return self._schedule.next_time()
         times = [lock.until for lock in self._sessions.values()]
         if not self.config.requires_session:
             times += [locked.until for locked in self._locks.values()]

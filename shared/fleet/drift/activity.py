@@ -18,6 +18,12 @@ CALLER_LIMIT = 100
 _POOL = re.compile(r"nodePools\[([^\]]+)\]")
 _WINDOW = re.compile(r"maintenanceWindows\[([^\]]+)\]")
 _READS = re.compile(r"/(read|list\w*credential/action|runcommand/action|accessprofiles/.*)$", re.IGNORECASE)
+_BY_POLICY = re.compile(r"microsoft\.authorization/polic\w+/(\w+)/action$")
+_EFFECTS = ("modify", "append")
+"""The effects of Azure Policy that change a resource. Its other events, such as audits, change nothing, and
+each names the caller of what they were about (learn.microsoft.com/azure/azure-monitor/platform/
+activity-log-schema, "Policy category")."""
+AZURE_POLICY = "Azure Policy"
 _FAILED = ("failed", "canceled", "cancelled")
 
 
@@ -47,13 +53,16 @@ def writes_in(events: Iterable[Json]) -> list[Activity]:
     found = []
     for event in events:
         caller, resource, moment = (event.get(name) for name in ("caller", "resourceId", "eventTimestamp"))
-        operation = _value(event, "operationName")
+        operation = _value(event, "operationName").lower()
         if not (caller and resource and moment) or _READS.search(operation):
+            continue
+        policy = _BY_POLICY.match(operation)
+        if policy and policy[1] not in _EFFECTS:
             continue
         if _value(event, "status").lower() not in _FAILED:
             at = datetime.fromisoformat(str(moment))
-            who = str(caller)[:CALLER_LIMIT]
-            found.append(Activity(str(resource).lower(), who, at, operation.lower()))
+            who = AZURE_POLICY if policy else str(caller)[:CALLER_LIMIT]
+            found.append(Activity(str(resource).lower(), who, at, operation))
     return found
 
 

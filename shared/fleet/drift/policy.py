@@ -135,6 +135,8 @@ def _decided(
     exhausted: Collection[str],
     now: datetime,
 ) -> Decided:
+    if policy.is_of_azure_policy(difference.path):
+        return Decided(difference, DriftAction.IGNORE)
     rules = [rule for rule in policy.rules if rule.covers(difference.path)]
     wanted = _careful(rule.action for rule in rules if not rule.expired(now)) or DriftAction(policy.action)
     note = next((_expired(rule) for rule in rules if rule.expired(now)), "")

@@ -27,6 +27,7 @@ EventName = Literal[
     "plan",
     "credential",
     "expiring",
+    "token",
     "sweep",
     "orphan",
     "dead-letter",

@@ -47,6 +47,13 @@ GroupId = Annotated[
 Role = Literal["view", "edit", "admin"]
 
 
+def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
+    twice = next((name for name in names if names.count(name) > 1), "")
+    if twice:
+        raise ValueError(f"has {twice} twice; keep one")
+    return names
+
+
 ENVIRONMENT_LABEL, CLASS_LABEL = f"{OWN_PREFIX}environment", f"{OWN_PREFIX}class"
 
 
@@ -136,7 +143,7 @@ class Quota(Manifest):
     limits_memory: Quantity | None = None
     """Memory that the limits of the pods may sum up to."""
     storage: Quantity | None = None
-    """Storage that the volume claims may request."""
+    """Storage that persistent volumes may request."""
     pods: Annotated[StrictInt, Field(ge=0)] | None = None
     """How many pods there may be."""
     load_balancers: Annotated[StrictInt, Field(ge=0)] | None = None
@@ -153,12 +160,12 @@ class Resources(Manifest):
 
 
 class Limits(Manifest):
-    """What a container gets that says nothing of its own, and the most that one may have."""
+    """What a container gets that sets none of its own, and the most that one may have."""
 
     default_request: Resources = Resources()
-    """What a container requests that says nothing."""
+    """What a container requests that sets no request."""
     default: Resources = Resources()
-    """The limits of a container that says nothing."""
+    """The limits of a container that sets none."""
     max: Resources = Resources()
     """The highest limits that a container may have."""
 
@@ -181,7 +188,7 @@ class Tenancy(Manifest):
 
     owners: Annotated[tuple[Annotated[StrictStr, Field(min_length=1)], ...], Field(min_length=1)]
     """Who is responsible for the system; shown with its failures."""
-    namespaces: Annotated[tuple[Namespace, ...], Field(min_length=1)]
+    namespaces: Annotated[tuple[Namespace, ...], Field(min_length=1), AfterValidator(_each_once)]
     """The system's namespaces; on each cluster a namespace belongs to one system. The first one also has what
     Flux needs: source, Kustomization and service account."""
     source: PulledSource
@@ -199,17 +206,6 @@ class Tenancy(Manifest):
     alerts: Alerts | None = None
     protection: StrictBool = False
     """Whether taking its namespaces from a cluster needs an approval, whatever the budget allows."""
-
-    @model_validator(mode="after")
-    def _each_once(self) -> Self:
-        for what, values in (
-            ("namespaces", self.namespaces),
-            ("groups", tuple(group.id.lower() for group in self.groups)),
-        ):
-            twice = next((one for one in values if values.count(one) > 1), "")
-            if twice:
-                raise ValueError(f"{what} has {twice} twice; keep one")
-        return self
 
 
 class SystemSpec(Tenancy):

@@ -16,7 +16,7 @@ from shared.fleet.planning.differences import Change, differences
 from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action, Item, Plan, Recorded
 from shared.fleet.planning.renames import rename_holds
-from shared.fleet.planning.system_holds import Kept, kept_systems
+from shared.fleet.planning.system_holds import Retained, retained_systems
 from shared.fleet.planning.system_removals import keeping
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.repository_layout import FLEET_FILE
@@ -44,10 +44,11 @@ def make_plan(
     new = [desired.clusters[name] for name in desired.clusters.keys() - recorded.keys()]
     added = {one.name: one.document() for one in new if not one.adopt} if gone else {}
     holds = rename_holds(gone, added, approved)
-    kept = kept_systems(desired, recorded, approved)
+    retained = retained_systems(desired, recorded, approved)
     items = [
-        _with_kept(
-            _wanted(name, desired, recorded.get(name), holds.get(name), kept.get(name)), kept.get(name)
+        _with_retained(
+            _wanted(name, desired, recorded.get(name), holds.get(name), retained.get(name)),
+            retained.get(name),
         )
         for name in sorted(present)
     ]
@@ -62,18 +63,18 @@ def make_plan(
     )
 
 
-def _with_kept(item: Item, kept: Kept | None) -> Item:
+def _with_retained(item: Item, retained: Retained | None) -> Item:
     """Return the item of a cluster with the systems that stay on it, and why."""
-    if kept is None or item.hold is not None:
+    if retained is None or item.hold is not None:
         return item
     action = Action.ON_HOLD if item.action is Action.UNCHANGED else item.action
-    return replace(item, action=action, hold=kept.hold, kept=kept.names)
+    return replace(item, action=action, hold=retained.hold, retained=retained.names)
 
 
 def _wanted(
-    name: str, desired: DesiredFleet, record: Recorded | None, hold: Hold | None, kept: Kept | None
+    name: str, desired: DesiredFleet, record: Recorded | None, hold: Hold | None, retained: Retained | None
 ) -> Item:
-    """Return the item of a cluster that the commit contains; the systems that are ``kept`` do not change."""
+    """Return the item of a cluster that the commit contains; ``retained`` systems do not change."""
     if name in desired.invalid:
         return _invalid(name, str(desired.invalid[name][0]), record)
     cluster = desired.clusters[name]
@@ -84,7 +85,7 @@ def _wanted(
     if record.deleting and not record.restorable:
         action = Action.RETRY if record.retryable_failure else Action.ON_HOLD
         return _same_spec(record, name, action, Hold(HoldKind.AWAITS_DELETION))
-    cluster = keeping(cluster, systems_in(record.document), kept.names if kept else ())
+    cluster = keeping(cluster, systems_in(record.document), retained.names if retained else ())
     if cluster.digest == record.digest:
         return _unchanged(record, name)
     before, document = normalised(record.document), cluster.document()

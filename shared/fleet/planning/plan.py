@@ -66,8 +66,8 @@ class Recorded(Protocol):
 class Item:
     """A cluster's part of the plan; ``uid`` and ``generation`` are those after the plan is carried out.
 
-    ``hold`` is the reason why the plan does not do what the manifest requests. ``kept`` are the systems that
-    stay as they are although the commit takes namespaces from them; the rest of an update is carried out.
+    ``hold`` is the reason why the plan does not do what the manifest requests. ``retained`` are the systems
+    that stay as they are although the commit takes namespaces from them; the rest is carried out.
     """
 
     cluster: str
@@ -76,7 +76,7 @@ class Item:
     uid: str = ""
     changes: tuple[Change, ...] = ()
     hold: Hold | None = None
-    kept: tuple[str, ...] = ()
+    retained: tuple[str, ...] = ()
 
     @property
     def reason(self) -> str:
@@ -117,7 +117,7 @@ class Item:
     @property
     def needs_action(self) -> bool:
         """Whether something of the item is not carried out until an operator acts."""
-        return bool(self.kept) or (self.not_carried_out and not self.awaits_deletion)
+        return bool(self.retained) or (self.not_carried_out and not self.awaits_deletion)
 
     @property
     def acts(self) -> bool:
@@ -131,7 +131,9 @@ class Item:
 
     def accepted_before(self, earlier: Item) -> bool:
         """Return whether nothing is left to do because this earlier item was accepted."""
-        unchanged = self.action is Action.UNCHANGED or (self.kept != () and self.kept == earlier.kept)
+        unchanged = self.action is Action.UNCHANGED or (
+            self.retained != () and self.retained == earlier.retained
+        )
         return unchanged and (self.uid, self.generation) == (earlier.uid, earlier.generation)
 
 

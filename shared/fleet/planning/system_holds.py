@@ -13,28 +13,30 @@ from shared.fleet.systems.cluster_systems import systems_in
 
 
 @dataclass(frozen=True)
-class Kept:
+class Retained:
     """The systems that stay as they are on a cluster, and why."""
 
     names: tuple[str, ...]
     hold: Hold
 
 
-def kept_systems(
+def retained_systems(
     desired: DesiredFleet, recorded: Mapping[str, Recorded], approved: frozenset[str]
-) -> Mapping[str, Kept]:
+) -> Mapping[str, Retained]:
     """Return what stays, by cluster; nothing where an operator ``approved``, or the budget allows it."""
     lost = dict(_lost(desired, recorded))
     if desired.guards is None:
-        return {name: _kept(found, HoldKind.SYSTEMS_FLEET_FILE) for name, found in lost.items()}
+        return {name: _retained(found, HoldKind.SYSTEMS_FLEET_FILE) for name, found in lost.items()}
     waiting = {name: found for name, found in lost.items() if name not in approved}
     removed = sum(len(loss.namespaces) for found in waiting.values() for loss in found)
     budget = desired.guards.namespace_budget
     if removed > budget:
         counts = {"removed": str(removed), "budget": str(budget)}
-        return {name: _kept(found, HoldKind.NAMESPACE_BUDGET, **counts) for name, found in waiting.items()}
+        return {
+            name: _retained(found, HoldKind.NAMESPACE_BUDGET, **counts) for name, found in waiting.items()
+        }
     protected = {name: [loss for loss in found if loss.protected] for name, found in waiting.items()}
-    return {name: _kept(found, HoldKind.SYSTEM_PROTECTION) for name, found in protected.items() if found}
+    return {name: _retained(found, HoldKind.SYSTEM_PROTECTION) for name, found in protected.items() if found}
 
 
 def _lost(desired: DesiredFleet, recorded: Mapping[str, Recorded]) -> Iterator[tuple[str, Sequence[Loss]]]:
@@ -46,6 +48,6 @@ def _lost(desired: DesiredFleet, recorded: Mapping[str, Recorded]) -> Iterator[t
             yield name, found
 
 
-def _kept(found: Sequence[Loss], kind: HoldKind, **details: str) -> Kept:
+def _retained(found: Sequence[Loss], kind: HoldKind, **details: str) -> Retained:
     names = tuple(loss.system for loss in found)
-    return Kept(names, Hold(kind, {"systems": ", ".join(map(str, found)), **details}))
+    return Retained(names, Hold(kind, {"systems": ", ".join(map(str, found)), **details}))

@@ -42,8 +42,8 @@ def keeping(desired: Desired, before: Systems, names: Collection[str]) -> Desire
     if not names:
         return desired
     recorded = by_name(before)
-    kept = {name: recorded[name] for name in names if name in recorded}
-    return desired.with_systems(joined(desired.systems, kept, recorded))
+    retained = {name: recorded[name] for name in names if name in recorded}
+    return desired.with_systems(joined(desired.systems, retained, recorded))
 
 
 def to_remove(

@@ -67,21 +67,26 @@ def _dumped(system: ClusterSystem) -> Json:
     return dumped
 
 
-def joined(wanted: Iterable[Json], kept: Mapping[str, Json], before: Mapping[str, Json]) -> list[Json]:
-    """Return the systems of a cluster of which some are ``kept`` as they were.
+def joined(wanted: Iterable[Json], retained: Mapping[str, Json], before: Mapping[str, Json]) -> list[Json]:
+    """Return the systems of a cluster of which some are ``retained`` as they were.
 
-    A namespace of a kept system is not given to another one: that one stays as it was ``before``, or away.
+    No other system gets a namespace of a retained one: that one stays as it was ``before``, or away.
     """
-    result, taken = dict(kept), {name for one in kept.values() for name in one["namespaces"]}
+    result, taken = dict(retained), {name for one in retained.values() for name in one["namespaces"]}
     for one in wanted:
         name = one["name"]
-        if name in kept:
+        if name in retained:
             continue
         if not taken & {*one["namespaces"]}:
             result[name] = one
         elif name in before and not taken & {*before[name]["namespaces"]}:
             result[name] = before[name]
     return [result[name] for name in sorted(result)]
+
+
+def system_with(systems: Systems, namespace: str) -> Json | None:
+    """Return the system that has a namespace, None for a namespace of no system."""
+    return next((one for one in systems if namespace in one["namespaces"]), None)
 
 
 def by_name(systems: Systems) -> dict[str, Json]:
@@ -95,5 +100,5 @@ def without_invalid(wanted: Systems, recorded: Systems, invalid: Collection[str]
     None: nothing is known of any manifest, so that every recorded system stays.
     """
     before = by_name(recorded)
-    kept = {name: one for name, one in before.items() if invalid is None or name in invalid}
-    return joined(wanted, kept, before)
+    retained = {name: one for name, one in before.items() if invalid is None or name in invalid}
+    return joined(wanted, retained, before)

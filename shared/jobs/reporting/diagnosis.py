@@ -126,10 +126,10 @@ def diagnose_deleted(reason: str, message: str, since: datetime) -> Diagnosis:
 
 
 def _not_carried_out(item: Item, commit: str) -> str:
-    if item.kept:
+    if item.retained:
         waits = "needs approval" if item.needs_approval else "is on hold"
         cause = item.hold.cause if item.hold else ""
-        return f"what commit {commit[:8]} takes from {', '.join(item.kept)} {waits}: {cause}"
+        return f"what commit {commit[:8]} takes from {', '.join(item.retained)} {waits}: {cause}"
     if item.needs_approval:
         return f"the delete of commit {commit[:8]} needs approval"
     return f"commit {commit[:8]} is {item.outcome} for this cluster"

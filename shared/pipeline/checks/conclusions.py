@@ -10,6 +10,7 @@ from shared.fleet.drift.differences import Difference
 from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.kubernetes.health import Fault
 from shared.fleet.kubernetes.inside import Inside
+from shared.fleet.systems.cluster_systems import system_with, systems_in
 from shared.jobs.event import Event
 from shared.jobs.failures.errors import Stale
 from shared.jobs.flux_correction import applies_again
@@ -56,9 +57,15 @@ def _finding(
     if not faults:
         return Finding(kind, True, HEALTHY, healthy)
     more = f"; and {len(faults) - 1} more" if len(faults) > 1 else ""
-    return Finding(
-        kind, False, faults[0].reason, f"{faults[0]}{commits_behind(faults[0], record, ports)}{more}"
-    )
+    first = faults[0]
+    text = f"{first}{_owner(first, record)}{commits_behind(first, record, ports)}{more}"
+    return Finding(kind, False, first.reason, text)
+
+
+def _owner(fault: Fault, record: ClusterRecord) -> str:
+    """Return the system that a fault is in, with its owners; "" for the platform's own."""
+    system = system_with(systems_in(record.document), fault.ref.namespace)
+    return "" if system is None else f" (the system {system['name']} of {', '.join(system['owners'])})"
 
 
 def conclude(

@@ -10,7 +10,7 @@ from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes import flux_objects, health
 from shared.fleet.kubernetes.health import Fault
 from shared.fleet.kubernetes.inside import Count, Inside
-from shared.fleet.kubernetes.sync_objects import sync_objects
+from shared.fleet.kubernetes.sync_objects import has_app_credentials, sync_objects
 from shared.fleet.kubernetes.workloads import API_VERSION, DEPLOYMENT, WORKLOADS, workload_faults
 from shared.jobs.failures.errors import Dependency
 from shared.pipeline.worker.steps.context import StepContext
@@ -46,7 +46,8 @@ def read(context: StepContext) -> Reading:
     wanted = sync_objects(context.desired, None)
     by_ref = {flux_objects.ref_of(one): one for one in objects}
     faults += health.sync_faults(wanted, by_ref)
-    with_secret = health.uses_credentials(by_ref.get(flux_objects.SOURCE))
+    of_app = has_app_credentials(context.desired.spec.flux)
+    with_secret = of_app and health.uses_credentials(by_ref.get(flux_objects.SOURCE))
     of_secret = list(health.credential_faults(api.get(flux_objects.SECRET))) if with_secret else []
     faults += of_secret
     nodes = api.list("v1", "Node")

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from threading import Lock
 from typing import Any
 
@@ -23,6 +23,7 @@ from shared.pipeline.health.timers import TimerState, expected_runs, timer_state
 from shared.pipeline.http_result import HttpResult
 from shared.pipeline.runs import ENDS
 from shared.ports import BranchHead, Ports
+from shared.ports.github.repository import CREDENTIAL_SETTING, CREDENTIAL_SOON
 
 log = logging.getLogger(__name__)
 
@@ -31,9 +32,6 @@ ANSWER_SECONDS = 3.0
 REUSED_SECONDS = 15.0
 """For how long a reading serves callers: at most four calls a minute to each service from an instance."""
 TABLES, GITHUB = "Table Storage", "GitHub"
-SETTING = "GITHUB_TOKEN"
-SOON = timedelta(days=30)
-"""So long before its end a credential is a problem. It does not make the app less ready."""
 
 
 @dataclass(frozen=True)
@@ -139,8 +137,10 @@ def _credentials(head: BranchHead | None, now: datetime) -> Sequence[CredentialS
     if expires is None:
         return ()
     ends = f"ends {days_until(expires.astimezone(UTC).date(), now.date())}" if expires > now else "has ended"
-    problem = f"{ends}: create another one and set it as {SETTING}, then deploy"
-    return (CredentialState(SETTING, expires, problem if expires - now <= SOON else ""),)
+    problem = f"{ends}: create another one and set it as {CREDENTIAL_SETTING}, then deploy"
+    return (
+        CredentialState(CREDENTIAL_SETTING, expires, problem if expires - now <= CREDENTIAL_SOON else ""),
+    )
 
 
 def health_view(reading: Reading) -> HttpResult:

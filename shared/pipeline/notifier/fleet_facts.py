@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from shared.fleet.desired import digest_of
 from shared.fleet.planning.holds import HoldKind
@@ -16,17 +16,24 @@ from shared.notices.kinds import Kind
 from shared.notices.notice import DETAIL_LIMIT, NAMED, Notice
 from shared.pipeline.facts import of_dead_letter
 from shared.ports import DeadLetter, FleetRecord, PlanRecord
+from shared.ports.github.repository import CREDENTIAL_SETTING, CREDENTIAL_SOON
 from shared.ports.state import SweepRecord
 
 OF_PLANS = frozenset({Kind.REFUSED, Kind.INVALID})
 """What the plan of the newest commit says; it is read only when there is a new one."""
-OTHERS = frozenset({Kind.PLAN, Kind.CREDENTIAL, Kind.SWEEP, Kind.ORPHAN, Kind.DEAD_LETTER, Kind.CHANNEL})
+OTHERS = frozenset(
+    {
+        *(Kind.PLAN, Kind.CREDENTIAL, Kind.TOKEN),
+        *(Kind.SWEEP, Kind.ORPHAN, Kind.DEAD_LETTER, Kind.CHANNEL),
+    }
+)
 """What is looked at each time."""
 OUTAGE = timedelta(minutes=2)
 """After so long without a delivery the other routes hear of a channel."""
 APPROVE = "`roadstead plans` shows the deletes; `roadstead approve` releases them, a commit takes them back."
 SWEEPS = "`roadstead status` has the reason; the next sweep lists the subscription again."
 ORPHANS = "`roadstead import` makes a manifest of it, or delete it in Azure."
+TOKEN = f"Create another token, set it as {CREDENTIAL_SETTING}, and deploy."
 CHANNEL = "Check the app setting with its address; what it missed is delivered once it answers."
 
 
@@ -74,6 +81,7 @@ def present(
 ) -> Iterator[Notice]:
     """Yield what is wrong with the fleet now, apart from its newest plan. ``letters`` are newest first."""
     yield from _of_fleet(fleet, known, now)
+    yield from _of_token(fleet, now)
     yield from _of_sweep(sweep, now)
     for queue in sorted({letter.queue for letter in letters}):
         newest = of_dead_letter(next(letter for letter in letters if letter.queue == queue))
@@ -101,6 +109,22 @@ def _of_fleet(fleet: FleetRecord, known: Announced, now: datetime) -> Iterator[N
         detail=_cut(str(problem)),
         action=_cut(problem.suggested_action),
         commit=fleet.planning or fleet.commit,
+    )
+
+
+def _of_token(fleet: FleetRecord, now: datetime) -> Iterator[Notice]:
+    head = fleet.last_read.head if fleet.last_read else None
+    expires = head.credential_expires if head else None
+    if expires is None or not timedelta(0) < expires - now <= CREDENTIAL_SOON:
+        return
+    yield Notice(
+        id=f"{Kind.TOKEN}:{_moment(expires)}",
+        kind=Kind.TOKEN,
+        key="token",
+        subject=CREDENTIAL_SETTING,
+        at=expires - CREDENTIAL_SOON,
+        detail=f"GitHub says that it ends on {expires.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
+        action=TOKEN,
     )
 
 

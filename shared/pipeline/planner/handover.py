@@ -274,7 +274,7 @@ def _accepted(
     if desired is None:
         return None
     return accept_change(
-        record, keeping(desired, systems_in(record.document), item.kept), commit=commit, now=now
+        record, keeping(desired, systems_in(record.document), item.retained), commit=commit, now=now
     )
 
 

@@ -206,7 +206,7 @@ def _items(view: PullPlan) -> Iterator[str]:
 
 def _guard(item: Item) -> str:
     """Return why a delete needs approval, "" for every other item."""
-    return item.reason if item.needs_approval and not item.kept else ""
+    return item.reason if item.needs_approval and not item.retained else ""
 
 
 def _guarded_deletes(items: Sequence[Item], reason: str) -> Iterator[str]:
@@ -234,7 +234,7 @@ def _action(item: Item, old: object, new: object) -> str:
     if item.action is Action.DELETE:
         return "**delete the cluster, its resource group and everything that runs there**"
     if item.action is Action.ON_HOLD:
-        if item.kept:
+        if item.retained:
             return "**removal of namespaces, needs approval**" if item.needs_approval else "**on hold**"
         if item.needs_approval:
             return "**delete, needs approval**"

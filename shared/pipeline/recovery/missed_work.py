@@ -39,8 +39,8 @@ def plan_missed_head(ports: Ports) -> bool:
     """Queue a plan of a head that needs one. A read that fails becomes the fleet's problem, which the next
     plan clears.
 
-    A head that needs none shows that requests to plan come to their end, and so does a read that the planner
-    completed a short time ago, also of a commit that it cannot plan.
+    A head that needs none shows that requests to plan come to their end, and so does a
+    branch that the planner read a short time ago, also if it cannot plan the commit.
     """
     began = ports.clock()
     try:
@@ -66,7 +66,7 @@ def request_missing_plan(read: BranchHead, found_by: FoundBy, ports: Ports) -> b
     changes every minute, so that a request that had no effect can be repeated; that of an operator changes
     every second. The timer lets the webhook of a head come first that was pushed a moment ago.
     """
-    fleet = ports.state.fleet()
+    fleet = _with_expiry(read, ports.state.fleet(), ports)
     head, known = read.commit, is_own(read, fleet, ports)
     if head == fleet.commit and known and not (fleet.problem or fleet.waiting or fleet.planning):
         return False
@@ -85,6 +85,18 @@ def request_missing_plan(read: BranchHead, found_by: FoundBy, ports: Ports) -> b
     after = WEBHOOK_SECONDS if new and found_by is FoundBy.TIMER else 0
     request_plan(request, message_id=f"missed:{found_by}:{head}:{slot}", ports=ports, after=after)
     return True
+
+
+def _with_expiry(read: BranchHead, fleet: FleetRecord, ports: Ports) -> FleetRecord:
+    """Return the fleet's record with when the token ends: saved where a read finds another one."""
+    last, expires = fleet.last_read, read.credential_expires
+    if last is None or last.head is None or last.head.credential_expires == expires:
+        return fleet
+    head = replace(last.head, credential_expires=expires)
+    try:
+        return ports.state.save_fleet(replace(fleet, last_read=replace(last, head=head)))
+    except Stale:
+        return ports.state.fleet()  # the next tick finds it again
 
 
 def _makes_progress(fleet: FleetRecord, now: datetime) -> bool:

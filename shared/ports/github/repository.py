@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 
@@ -18,6 +18,10 @@ class TreeEntry:
     plain: bool = True
 
 
+CREDENTIAL_SETTING = "GITHUB_TOKEN"
+"""The setting with the credential whose end GitHub states."""
+CREDENTIAL_SOON = timedelta(days=30)
+"""So long before its end a credential is a problem. It does not make the app less ready."""
 DESCRIPTION_LIMIT = 140
 """Characters; docs.github.com/rest/commits/statuses."""
 

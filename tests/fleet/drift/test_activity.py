@@ -52,6 +52,21 @@ def test_what_is_no_write_of_somebody_is_left_out(other: dict[str, Any]) -> None
     assert writes_in([other]) == []
 
 
+def by_policy(effect: str) -> dict[str, Any]:
+    return event(operationName={"value": f"Microsoft.Authorization/policies/{effect}/action"})
+
+
+@pytest.mark.parametrize("effect", ["audit", "auditIfNotExists", "deployIfNotExists", "deny"])
+def test_what_azure_policy_only_looks_at_accuses_nobody(effect: str) -> None:
+    assert writes_in([by_policy(effect)]) == []
+
+
+@pytest.mark.parametrize("effect", ["modify", "append"])
+def test_what_azure_policy_changes_names_it_and_not_whoever_made_the_request(effect: str) -> None:
+    (found,) = writes_in([by_policy(effect)])
+    assert (found.caller, found.resource) == ("Azure Policy", CLUSTER.lower())
+
+
 def test_what_somebody_calls_themselves_is_cut() -> None:
     (found,) = writes_in([event(caller="a" * 1000)])
     assert len(found.caller) == CALLER_LIMIT

@@ -68,6 +68,18 @@ def test_a_rule_covers_its_fields_and_what_is_below_them(pattern: str, path: str
     assert rule.covers(path) is covered
 
 
+def test_what_azure_policy_sets_is_never_drift_whatever_the_rules_say_and_has_no_end() -> None:
+    rule = {"name": "tags", "fields": ["tags"], "action": "correct"}
+    owned = DriftPolicy.model_validate({"azurePolicy": ["tags.cost*", "tags.stamp"], "rules": [rule]})
+    stamp, centre = (
+        Difference("tags.stamp", None, "x", left_alone=True),
+        Difference("tags.costCentre", "a", "b"),
+    )
+    other = Difference("tags.team", "a", "b")
+    assert actions(owned, stamp, centre, other) == [("ignore", ""), ("ignore", ""), ("correct", "")]
+    assert actions(owned, Difference("tags.stamps", "a", "b")) == [("correct", "")]
+
+
 def test_of_several_rules_the_one_that_changes_least_counts() -> None:
     report, correct = ({"fields": ["nodePools[*].count"], "action": each} for each in ("report", "correct"))
     ignore = {"fields": ["nodePools"], **EXEMPTION}

@@ -6,6 +6,10 @@ import pytest
 
 from tests.support.resolved_fleets import GOOD, with_change, with_files
 
+RESERVED = (
+    "9:16 spec.namespaces[0]: must be a namespace of the team's own, not default, flux-system or kube-*"
+)
+
 
 def test_a_system_selects_clusters_by_name_and_by_label() -> None:
     labelled = GOOD["clusters/two/cluster.yaml"].replace(
@@ -46,3 +50,43 @@ def test_two_systems_cannot_have_one_namespace_on_a_cluster() -> None:
         "systems/store.yaml:9:16 spec.namespaces[0]: shop on one belongs to the system shop; "
         "choose another namespace"
     ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        (
+            "[shop]",
+            "[kube-system]",
+            f"{RESERVED}, got kube-system",
+        ),
+        (
+            "[shop]",
+            "[default]",
+            f"{RESERVED}, got default",
+        ),
+        (
+            "[shop]\n",
+            "[shop]\n  groups: [{id: shop-team}]\n",
+            "10:13 spec.groups[0].id: must be the object id of an Entra group, such as "
+            "00000000-0000-0000-0000-000000000001, got shop-team",
+        ),
+        ("[shop]", "[shop, shop]", "9:3 spec.namespaces: has shop twice; keep one"),
+        (
+            "example/shop\n",
+            "example/shop\n    environments: {pord: {branch: stable}}\n",
+            "12:20 spec.source.environments.pord: there is no environment pord; did you mean prod?",
+        ),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_file_line_and_field(old: str, new: str, problem: str) -> None:
+    fleet = with_change("systems/shop.yaml", old, new)
+    assert [str(each) for each in fleet.problems] == [f"systems/shop.yaml:{problem}"]
+    assert set(fleet.clusters) == {"one", "two"}
+
+
+def test_a_cluster_has_its_systems_in_its_document_and_not_their_selectors() -> None:
+    fleet = with_files()
+    assert [one["name"] for one in fleet.clusters["one"].document()["systems"]] == ["shop"]
+    assert "clusters" not in fleet.clusters["one"].document()["systems"][0]
+    assert "systems" not in fleet.clusters["two"].document()

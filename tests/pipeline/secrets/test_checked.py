@@ -194,3 +194,17 @@ def test_a_removed_entry_ends_what_was_reported_of_it() -> None:
     check(cloud)
     assert found(cloud).status is True
     assert phases(cloud) == {"one": Phase.READY}
+
+
+def test_a_secret_of_the_manifest_with_which_flux_reads_git_is_not_taken_for_the_apps_own() -> None:
+    git = """\
+  bootstrapSecrets:
+    - {name: git, vault: platform, keys: {bearerToken: git}}
+  flux: {secretRef: {name: git}}
+"""
+    cloud = MemoryCloud(throttle=False)
+    cloud.vault.set("git", "a-token-of-git")
+    push(cloud, files(git))
+    cloud.run()
+    check(cloud)
+    assert (condition(record(cloud)).status, found(cloud).status) == (True, True)

@@ -51,7 +51,7 @@ def test_a_removed_system_stays_until_its_removal_is_approved_and_everything_say
     commit = after(cloud, {"pay": PAY})
     assert {name: objects(cloud, name) for name in ("one", "two")} == before
     held = item(cloud, "one")
-    assert (held.action, held.needs_approval, held.kept) == (Action.ON_HOLD, True, ("shop",))
+    assert (held.action, held.needs_approval, held.retained) == (Action.ON_HOLD, True, ("shop",))
     assert held.reason.startswith("it would lose namespaces of shop (shop), which stay: the commit takes 2")
     assert status(cloud, commit)[0] == "failure"
     assert "it would lose namespaces of shop (shop)" in status(cloud, commit)[1]
@@ -62,7 +62,7 @@ def test_a_removed_system_stays_until_its_removal_is_approved_and_everything_say
     view = plan_view(commit, cloud.ports)
     assert view is not None
     assert view["needsApproval"] == ["one", "two"]
-    assert [each["keptSystems"] for each in view["items"]] == [["shop"], ["shop"]]
+    assert [each["retainedSystems"] for each in view["items"]] == [["shop"], ["shop"]]
 
     approve(cloud, "one", "two")
     cloud.run()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import date, datetime
 from enum import StrEnum
 from functools import lru_cache
@@ -79,11 +80,16 @@ class DriftRule(Manifest):
 
     def covers(self, path: str) -> bool:
         """Return whether a field that differs is one of the rule's, or below one."""
-        return any(_compiled(pattern).match(path) for pattern in self.fields)
+        return covers(self.fields, path)
 
     def expired(self, now: datetime) -> bool:
         """Return whether the rule is an exemption that has ended."""
         return self.expires is not None and now.date() > date.fromisoformat(self.expires)
+
+
+def covers(patterns: Iterable[str], path: str) -> bool:
+    """Return whether a field is one of some patterns, or below one."""
+    return any(_compiled(pattern).match(path) for pattern in patterns)
 
 
 @lru_cache(maxsize=1024)
@@ -104,8 +110,14 @@ class DriftPolicy(Manifest):
     flux_objects: Literal["report", "correct"] = "report"
     """Whether what Roadstead applied of Flux is applied again where somebody changed or removed it in the
     cluster; it is reported by default."""
+    azure_policy: Annotated[tuple[FieldPattern, ...], Field(max_length=50)] = ()
+    """Fields that Azure Policy sets, with everything below them: never drift, whatever the rules say."""
     rules: tuple[DriftRule, ...] = ()
     """What happens to some fields, by the names of the rules."""
+
+    def is_of_azure_policy(self, path: str) -> bool:
+        """Return whether Azure Policy sets a field that differs."""
+        return covers(self.azure_policy, path)
 
     @model_validator(mode="after")
     def _rule_names_differ(self) -> Self:

@@ -72,7 +72,7 @@ from shared.pipeline.api.schema.rollouts import (
     RolloutSummary,
     WaitingCluster,
 )
-from shared.pipeline.api.schema.tree import NodePool, ObjectGroup, Tree, UnhealthyObject
+from shared.pipeline.api.schema.tree import NodePool, ObjectGroup, SystemOnCluster, Tree, UnhealthyObject
 
 __all__ = [
     "DELETED",
@@ -140,6 +140,7 @@ __all__ = [
     "Sweep",
     "SweepProblem",
     "SyncReceipt",
+    "SystemOnCluster",
     "TakeoverReceipt",
     "TimerHealth",
     "Tree",

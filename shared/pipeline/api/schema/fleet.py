@@ -72,7 +72,8 @@ class Fleet(FleetProblem):
 
     ``needsApproval`` are the first deletes of the newest plan that need approval, ``corrections`` the first
     clusters with a correction of drift that does; a later page of the list of all clusters has none of
-    these. ``counts`` is None on such a page, and ``sweep`` on any later page.
+    these. ``counts`` is None on such a page, and ``sweep`` on any later page. ``rollout`` says how far the
+    rollout is that is under way, "" for none and on a later page.
     """
 
     fleet: str
@@ -80,6 +81,7 @@ class Fleet(FleetProblem):
     branch: str
     commit: str
     plannedAt: str | None
+    rollout: str
     deadLetterCount: int
     notCreated: list[str]
     notCreatedCount: int

@@ -55,14 +55,14 @@ class Change(TypedDict):
 class PlanItem(PlanPart):
     """What a plan does to one cluster, field by field.
 
-    ``keptSystems`` stay as they are although the commit takes namespaces from them: the reason says why.
+    ``retainedSystems`` stay as they are although the commit takes namespaces from them: the reason says why.
     ``waits`` is why its rollout does not start it now, or "".
     """
 
     cluster: str
     generation: int
     changes: list[Change]
-    keptSystems: list[str]
+    retainedSystems: list[str]
     waits: str
 
 

@@ -47,6 +47,15 @@ class NodePool(TypedDict):
     notReady: list[UnhealthyObject]
 
 
+class SystemOnCluster(TypedDict):
+    """A team's system on a cluster; ``unhealthy`` are those of the tree's objects in its namespaces."""
+
+    name: str
+    owners: list[str]
+    namespaces: list[str]
+    unhealthy: list[UnhealthyObject]
+
+
 @final
 class Tree(TypedDict):
     """``GET clusters/NAME/tree``.
@@ -66,3 +75,4 @@ class Tree(TypedDict):
     nodePools: list[NodePool]
     flux: list[ObjectGroup]
     workloads: list[ObjectGroup]
+    systems: list[SystemOnCluster]

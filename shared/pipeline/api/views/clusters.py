@@ -36,7 +36,7 @@ from shared.pipeline.api.views.rollouts import waits_now
 from shared.pipeline.api.views.sweep_view import sweep_view
 from shared.pipeline.http_result import unknown_cluster
 from shared.pipeline.planner.commit_status import reached
-from shared.ports import FleetRecord, PlanRecord, Ports
+from shared.ports import FleetRecord, Ports
 from shared.ports.state import SweepRecord
 from shared.rollouts.report import describe
 
@@ -74,7 +74,8 @@ def fleet_view(ports: Ports, page: Page = FIRST_PAGE, selection: Selection = EVE
         "branch": ports.config.branch,
         "commit": fleet.commit,
         "plannedAt": iso(fleet.at),
-        **(fleet_problem(fleet, newest) if page.after else _with_rollout(fleet, newest, ports)),
+        **fleet_problem(fleet, newest),
+        "rollout": "" if page.after else _rollout(fleet, ports),
         "deadLetterCount": ports.state.count_dead_letters(),
         "notCreated": missing[:NOT_CREATED_SHOWN],
         "notCreatedCount": len(missing),
@@ -91,12 +92,10 @@ def fleet_view(ports: Ports, page: Page = FIRST_PAGE, selection: Selection = EVE
     }
 
 
-def _with_rollout(fleet: FleetRecord, newest: PlanRecord | None, ports: Ports) -> schema.FleetProblem:
-    """Return what prevents a newer commit from being planned, or else how far the rollout is."""
-    problem, now = fleet_problem(fleet, newest), waits_now(fleet, ports)
-    if now is None or problem["waiting"]:
-        return problem
-    return {**problem, "waiting": f"{now[0][:8]}: {describe(now[1].rollout, now[1])}"}
+def _rollout(fleet: FleetRecord, ports: Ports) -> str:
+    """Return how far the rollout is that is under way, "" for none."""
+    now = waits_now(fleet, ports)
+    return f"{now[0][:8]}: {describe(now[1].rollout, now[1])}" if now else ""
 
 
 class UnknownCommit(LookupError):

@@ -93,7 +93,7 @@ def plan_item(item: Item, waits: str = "") -> schema.PlanItem:
         **plan_part(item),
         "generation": item.generation,
         "changes": changes,
-        "keptSystems": list(item.kept),
+        "retainedSystems": list(item.retained),
         "waits": waits,
     }
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.inside import NODE, Part, UnhealthyObject
 from shared.fleet.kubernetes.workloads import WORKLOADS
+from shared.fleet.systems.cluster_systems import systems_in
 from shared.jobs.conditions import IN_SYNC, STALLED
 from shared.jobs.health import HealthCondition
 from shared.jobs.record import READY, ClusterRecord
@@ -39,6 +41,18 @@ def tree_view(name: str, ports: Ports) -> schema.Tree | None:
         "nodePools": _pools(record, [part for part in parts if part.kind == NODE]),
         "flux": [_group(part) for part in parts if part.kind not in (NODE, *WORKLOADS)],
         "workloads": [_group(part) for part in parts if part.kind in WORKLOADS],
+        "systems": [_system(one, parts) for one in systems_in(record.document)],
+    }
+
+
+def _system(stored: Json, parts: Sequence[Part]) -> schema.SystemOnCluster:
+    """Return a system with what a check found unhealthy in its namespaces."""
+    found = [each for part in parts for each in part.unhealthy if each.namespace in stored["namespaces"]]
+    return {
+        "name": stored["name"],
+        "owners": list(stored["owners"]),
+        "namespaces": list(stored["namespaces"]),
+        "unhealthy": [_object(each) for each in found],
     }
 
 

@@ -57,7 +57,7 @@ def not_removed(context: StepContext, *, started: bool) -> Wait | None:
     newest = ports.state.plan(head)
     items = newest.plan.items if newest else ()
     item = next((item for item in items if item.cluster == record.name), None)
-    if item is not None and item.hold is not None and item.needs_action and not item.kept:
+    if item is not None and item.hold is not None and item.needs_action and not item.retained:
         reason = f"{again}, and does not keep it: {item.hold.cause}"
         return Wait(OBSERVE_SECONDS, reason, action_required=_RESTORE, open_ended=True, restored=True)
     request_plan(

@@ -1,0 +1,121 @@
+"""Fleets whose changes go through stages, and operators who approve, pause, abort and take clusters out.
+
+At the end they let everything continue: only they can.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+
+from shared.pipeline.api.acts.rollout import act_on_rollout
+from shared.rollouts.rollout import ActKind, Rollout, State
+from simulation.actors.kinds import ROLLOUTS
+from simulation.desired_state import DesiredCluster, DesiredFleet
+from simulation.event_loop import EventLoop
+from simulation.operators import Operators
+from simulation.staging import StagedGroup, StagedStage, Staging
+
+ACTS = (4, 10)
+SOAKS = (0, 0, 20, 120)
+
+
+class Rollouts:
+    """They act on all fleets, in one seed of some, from a random stream of their own."""
+
+    def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:
+        self._chance = random.Random(f"{seed} {ROLLOUTS}")  # noqa: S311
+        self._everybody, self._loop = [*everybody], loop
+        self._staging = {one.fleet: self._drawn(one.names) for one in self._everybody}
+        self.acts = 0
+
+    def staged(self, operators: Operators, wanted: DesiredFleet) -> DesiredFleet:
+        """Return a fleet with its strategy."""
+        return replace(wanted, staging=self._staging[operators.fleet])
+
+    def _drawn(self, names: tuple[str, ...]) -> Staging:
+        chance, stages = self._chance, list[StagedStage]()
+        left = [*names]
+        chance.shuffle(left)
+        for name in ("first", "second")[: chance.randint(1, 2)]:
+            some, left = left[: (size := chance.randint(1, 2))], left[size:]
+            groups = tuple(self._group(each) for each in ((0,), (1, 0))[chance.randint(0, 1)])
+            if some:
+                stages.append(StagedStage(name, tuple(some), groups, approval=chance.random() < 0.2))
+        return tuple(stages)
+
+    def _group(self, size: int) -> StagedGroup:
+        chance = self._chance
+        return StagedGroup(size, chance.randint(1, 2), chance.randint(1, 3), chance.choice(SOAKS))
+
+    def schedule(self, seconds: float) -> None:
+        """Let them act at some moments of so many seconds."""
+        for _ in range(self._chance.randint(*ACTS)):
+            self._loop.schedule(self._chance.uniform(0, seconds), self._act)
+
+    def _act(self) -> None:
+        self.acts += 1
+        operators = self._chance.choice(self._everybody)
+        if self._chance.random() < 0.6:
+            self._change_all(operators)
+        elif (rollout := under_way(operators)) is not None:
+            kinds = [*(ActKind.APPROVE, ActKind.PAUSE, ActKind.RESUME) * 3, ActKind.SKIP, ActKind.ABORT]
+            self._on(operators, rollout, self._chance.choice(kinds))
+
+    def _change_all(self, operators: Operators) -> None:
+        """Push a change of every cluster, in some commits with the clusters that the fleet does not have."""
+        desired, tag = operators.now, self._chance.choice("uvw")
+        if self._chance.random() < 0.5:
+            for name in operators.names:
+                desired = desired.with_cluster(desired.clusters.get(name, DesiredCluster(name)))
+        for cluster in desired.clusters.values():
+            desired = desired.with_cluster(replace(cluster, tag=tag))
+        operators.push(desired)
+
+    def _on(self, operators: Operators, rollout: Rollout, kind: ActKind) -> None:
+        subject = ""
+        if kind is ActKind.APPROVE:
+            waiting = [
+                each.name for place, each in enumerate(rollout.stages) if not rollout.is_approved(place)
+            ]
+            subject = waiting[0] if waiting else ""
+        elif kind is ActKind.SKIP:
+            subject = self._chance.choice(rollout.members).cluster
+        self._loop.log("%s: somebody: rollout %s %s", operators.fleet, kind, subject)
+        act = partial(act_on_rollout, rollout.commit, kind, subject, "somebody")
+        self._loop.run_function(operators.cloud, act)
+
+    def resolve(self) -> None:
+        """Approve and resume everything; a commit takes along what was aborted or taken out."""
+        for operators in self._everybody:
+            rollout = under_way(operators)
+            if rollout is None:
+                continue
+            if rollout.state is State.ABORTED or rollout.skipped:
+                operators.push(replace(operators.now, note=operators.now.note + 1))
+                continue
+            if rollout.paused:
+                self._on(operators, rollout, ActKind.RESUME)
+            for place, _ in enumerate(rollout.stages):
+                if not rollout.is_approved(place):
+                    self._on(operators, rollout, ActKind.APPROVE)
+                    break
+
+    @property
+    def content(self) -> bool:
+        """Whether no rollout waits for them, and none has left a cluster as it was."""
+        return all(under_way(operators) is None and not _left(operators) for operators in self._everybody)
+
+
+def under_way(operators: Operators) -> Rollout | None:
+    """Return the rollout of a fleet that has not ended; one that somebody aborted has not."""
+    commit = operators.cloud.state.fleet().rollout
+    return operators.cloud.state.rollout(commit) if commit else None
+
+
+def _left(operators: Operators) -> bool:
+    """Return whether the newest rollout has ended without a cluster that somebody took out of it."""
+    rollout = operators.cloud.state.rollout(operators.cloud.state.fleet().commit)
+    return rollout is not None and bool(rollout.skipped)

@@ -1,0 +1,193 @@
+"""The rules of rollouts: clusters get a new generation in the order of the stages, and within the bounds.
+
+The strategy is that of the operators. Which clusters share a group, and what people have decided, is in the
+record of the rollout; where its clusters stand is known from their records, as they were written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.record import ClusterRecord, Phase
+from shared.rollouts.rollout import Member, Rollout, State
+from simulation.event_loop import MAX_SKEW
+from simulation.history import LONG_AGO
+from simulation.invariants.context import Context
+from simulation.rule import RuleViolated
+from simulation.staging import OTHERS, StagedGroup, Staging, stage_of
+
+CLOCKS = timedelta(seconds=2 * MAX_SKEW + 1)
+_OWN = ("suspend", "deletionProtection", "drift")
+
+
+@dataclass
+class _Seen:
+    """What was seen of a life of a cluster; ``verified`` has when each generation was verified first."""
+
+    verified: dict[int, datetime] = field(default_factory=dict)
+    failed: datetime = LONG_AGO
+    was_aside: bool = False
+    started: dict[int, datetime] = field(default_factory=dict)
+
+
+class RolloutRules:
+    """Checks every new generation of a cluster in a fleet with a strategy."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._seen: dict[tuple[str, str, str], _Seen] = {}
+        self._stopped: dict[tuple[str, str], datetime] = {}
+        """When a pause, or an abort, was stored."""
+
+    def decided(self, cloud: MemoryCloud, before: Rollout | None, after: Rollout) -> None:
+        """Note that somebody has paused or aborted a rollout."""
+        stops = after.state is State.ABORTED or (after.paused is not None and not after.inherited)
+        stopped = before is not None and (
+            before.state is State.ABORTED or (before.paused is not None and not before.inherited)
+        )
+        key = (cloud.ports.config.fleet, after.commit)
+        if stops and not stopped:
+            self._stopped[key] = self._context.loop.clock()
+        if not stops:
+            self._stopped.pop(key, None)
+
+    def saved(self, cloud: MemoryCloud, before: ClusterRecord | None, after: ClusterRecord) -> None:
+        """Note where a cluster stands, and check one that got a new generation."""
+        fleet, now = cloud.ports.config.fleet, self._context.loop.clock()
+        seen = self._seen.setdefault((fleet, after.name, after.uid), _Seen())
+        if after.observed_generation == after.generation and after.phase is Phase.READY:
+            seen.verified.setdefault(after.generation, now)
+        if after.failed and (before is None or not before.failed):
+            seen.failed = now
+        seen.was_aside |= after.contested or bool(after.finding) or after.phase is Phase.SUSPENDED
+        if before is None or before.uid != after.uid or after.generation == before.generation:
+            return
+        seen.started[after.generation] = after.job.started
+        staging = self._context.history(cloud).desired(after.commit).staging
+        if staging and not (after.deleting or before.deleting or self._context.replaced[fleet]):
+            self._in_turn(cloud, before, after, staging)
+
+    def _in_turn(
+        self, cloud: MemoryCloud, before: ClusterRecord, after: ClusterRecord, staging: Staging
+    ) -> None:
+        if _is_own(before, after):
+            return
+        rollout = cloud.state.rollout(after.commit)
+        member = _member(rollout, after) if rollout else None
+        if rollout is None or member is None:
+            raise RuleViolated("rollout", f"{after.name} starts and is in no rollout of {after.commit[:8]}")
+        stage = rollout.stages[member.stage]
+        if not stage.back and stage.name != stage_of(staging, after.name).name:
+            raise RuleViolated("rollout", f"{after.name} is in the stage {stage.name}")
+        self._not_stopped(cloud, rollout, after, back=stage.back)
+        self._after_the_others(cloud, rollout, member, staging)
+        if not before.job.active:
+            self._within(cloud, rollout, member, staging)
+
+    def _not_stopped(self, cloud: MemoryCloud, rollout: Rollout, after: ClusterRecord, *, back: bool) -> None:
+        """Check that nobody stopped the rollout before the planner began that starts a cluster."""
+        at = self._stopped.get((cloud.ports.config.fleet, rollout.commit))
+        if at is not None and at < self._context.loop.actor.since:
+            raise RuleViolated("rollout stopped", f"{after.name} starts after somebody stopped its rollout")
+        if back:
+            return
+        for place in rollout.places():
+            own = [each for each in rollout.members if (each.stage, each.group) == place]
+            failed = [each.cluster for each in own if self._has_failed(cloud, rollout, each, known=True)]
+            if len(failed) >= rollout.stages[place[0]].groups[place[1]].budget:
+                what = f"{after.name} starts although the budget is spent: {', '.join(failed)}"
+                raise RuleViolated("rollout budget", what)
+
+    def _after_the_others(
+        self, cloud: MemoryCloud, rollout: Rollout, member: Member, staging: Staging
+    ) -> None:
+        approved = {each.subject for each in rollout.approved}
+        own = {stage.name: stage for stage in (*staging, OTHERS)}
+        for stage in rollout.stages[: member.stage + 1]:
+            if stage.name in own and own[stage.name].approval and stage.name not in approved:
+                raise RuleViolated(
+                    "rollout approval", f"{member.cluster} starts before {stage.name} may begin"
+                )
+        for other in rollout.members:
+            if (other.stage, other.group) >= (member.stage, member.group) or other.at_once:
+                continue
+            record = cloud.state.cluster(other.cluster)
+            if record is None or record.uid != other.uid or record.deleting or rollout.skips(other.cluster):
+                continue
+            seen = self._seen[cloud.ports.config.fleet, other.cluster, other.uid]
+            times = [at for generation, at in seen.verified.items() if generation >= other.generation]
+            if not times and not seen.was_aside:
+                what = f"{member.cluster} starts before {other.cluster} is Ready at {other.generation}"
+                raise RuleViolated("rollout order", what)
+            self._soaked(rollout, member, other, min(times, default=LONG_AGO), staging)
+
+    def _soaked(
+        self, rollout: Rollout, member: Member, other: Member, ready: datetime, staging: Staging
+    ) -> None:
+        rule = _rule(rollout, other, staging)
+        if rule is None or self._context.loop.actor.jumped:
+            return
+        if self._context.loop.clock() + CLOCKS < ready + timedelta(seconds=rule.soak):
+            what = f"{member.cluster} starts at {self._context.loop.clock()}, {other.cluster} is Ready since"
+            raise RuleViolated("rollout soak", f"{what} {ready}, and is watched for {rule.soak} s")
+
+    def _within(self, cloud: MemoryCloud, rollout: Rollout, member: Member, staging: Staging) -> None:
+        """Check the bounds of a group that has one more cluster, which no job changed before."""
+        rule = _rule(rollout, member, staging)
+        if rule is None:
+            return
+        group = [each for each in rollout.members if (each.stage, each.group) == (member.stage, member.group)]
+        flying = [each.cluster for each in group if self._is_flying(cloud, rollout, each)]
+        failed = [each.cluster for each in group if self._has_failed(cloud, rollout, each)]
+        if len(flying) > rule.most or len(flying) + len(failed) > rule.budget:
+            what = f"{', '.join(flying)} change and {', '.join(failed) or 'none'} failed"
+            raise RuleViolated("rollout bound", f"{what}, and the rule is {rule}")
+
+    def _is_flying(self, cloud: MemoryCloud, rollout: Rollout, member: Member) -> bool:
+        """Return whether a cluster changes for the first time to the generation of the rollout."""
+        record = cloud.state.cluster(member.cluster)
+        if record is None or record.uid != member.uid or rollout.skips(member.cluster):
+            return False
+        seen = self._seen[cloud.ports.config.fleet, record.name, record.uid]
+        first = seen.started.get(record.generation) == record.job.started
+        changes = record.job.active and record.phase is not Phase.SUSPENDED and not record.deleting
+        return changes and first and record.generation >= member.generation
+
+    def _has_failed(
+        self, cloud: MemoryCloud, rollout: Rollout, member: Member, *, known: bool = False
+    ) -> bool:
+        """Return whether a cluster has failed at the generation of the rollout; ``known`` to this planner."""
+        record = cloud.state.cluster(member.cluster)
+        if record is None or record.uid != member.uid or rollout.skips(member.cluster) or record.deleting:
+            return False
+        seen = self._seen[cloud.ports.config.fleet, record.name, record.uid]
+        at_it = record.failed and record.generation >= member.generation
+        before = not known or seen.failed < self._context.loop.actor.since
+        return at_it and record.generation not in seen.verified and before
+
+
+def _member(rollout: Rollout, record: ClusterRecord) -> Member | None:
+    found = (each for each in rollout.members if each.cluster == record.name)
+    return next((each for each in found if each.generation == record.generation), None)
+
+
+def _rule(rollout: Rollout, member: Member, staging: Staging) -> StagedGroup | None:
+    """Return the rule of a member's group as the operators wrote it; None for clusters that go back."""
+    stage = rollout.stages[member.stage]
+    return None if stage.back else stage_of(staging, member.cluster).groups[member.group]
+
+
+def _is_own(before: ClusterRecord, after: ClusterRecord) -> bool:
+    """Return whether a change does nothing in Azure, or suspends the cluster: it waits for nobody."""
+    if before.document["spec"].get("suspend") != after.document["spec"].get("suspend"):
+        return True
+    return bool(_seen_by_azure(before.document) == _seen_by_azure(after.document))
+
+
+def _seen_by_azure(document: Mapping[str, Any]) -> Any:
+    spec = {name: value for name, value in document["spec"].items() if name not in _OWN}
+    return {**document, "spec": spec}
