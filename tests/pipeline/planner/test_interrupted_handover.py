@@ -57,14 +57,15 @@ def test_a_planner_that_takes_over_touches_only_what_the_other_one_may_still_sav
     push(cloud, fleet(*NAMES) | files)
     counts = Counts(cloud)
     number = itertools.count()
-    append = cloud.ports.state.append
+    save = cloud.ports.state.save
 
-    def overtaken(events: Any) -> None:
-        append(events)
+    def overtaken(record: Any) -> Any:
+        saved = save(record)
         if next(number) == 3:  # the first cluster of the second part
             overtake(cloud, fleet(*NAMES) | files | {"clusters/c11/cluster.yaml": cluster("c11", count=3)})
+        return saved
 
-    around(cloud, "state", append=overtaken)
+    around(cloud, "state", save=overtaken)
     plan_step(cloud)
     assert set(counts.read) == set(NAMES[3:6])
     cloud.run()
