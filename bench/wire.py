@@ -8,6 +8,7 @@ functions run instead, for a comparison on the same stand-ins.
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 import tempfile
@@ -17,14 +18,14 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import DEVNULL, PIPE, Popen
+from subprocess import PIPE, Popen
 
 from bench.clusters import TICKS
 from bench.fleet import ENVIRONMENTS, generate
 from cli.fleet_api.client import Api
 from localcloud.demo.checkout import Checkout
 from localcloud.runtime.local_cloud import LocalCloud
-from localcloud.runtime.options import ROOT, Options
+from localcloud.runtime.options import ROOT, Options, child_environment
 
 COMPONENTS = "flux/gotk-components.yaml"
 CREATION = 20.0
@@ -43,6 +44,17 @@ class Wire:
     kubeconfigs: int
 
 
+def _wait_for(port: int) -> None:
+    """Return when a host listens."""
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.2)
+        else:
+            return
+
+
 def shared_files() -> dict[str, bytes]:
     """Return what Flux applies: its own components, and a namespace for each environment."""
     namespace = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"
@@ -55,11 +67,16 @@ def more_hosts(cloud: LocalCloud, number: int, app: Path) -> Iterator[list[int]]
     """Yield the ids of so many more functions hosts of a running cloud."""
     settings = str(cloud.state / "local.settings.json")
     command = [sys.executable, "-m", "localcloud.functions.host", "--app", str(app), "--settings", settings]
+    environment = child_environment(os.environ, cloud.settings)
     hosts: list[Popen[bytes]] = []
+    ports = [_free_port() for _ in range(number)]
     try:
-        for _ in range(number):
-            own = ["--port", str(_free_port()), "--stop-with-parent"]
-            hosts.append(Popen([*command, *own], stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL))
+        for port in ports:
+            own = ["--port", str(port), "--stop-with-parent"]
+            log = (cloud.state / "logs" / f"functions-{port}.log").open("wb")
+            hosts.append(Popen([*command, *own], stdin=PIPE, stdout=log, stderr=log, env=environment))
+        for port in ports:
+            _wait_for(port)
         yield [host.pid for host in hosts]
     finally:
         for host in hosts:
@@ -81,7 +98,6 @@ def measure(clusters: int, hosts: int, app: Path, folder: Path) -> Wire:
         first = cloud.process("functions")
         checkout = Checkout(cloud.remote, folder / "clone")
         checkout.replace_all(generate(clusters) | shared_files())
-        time.sleep(5.0)  # the other hosts listen by then
         before, begun = [_processor(host) for host in (first, *more)], time.monotonic()
         checkout.push("a fleet")
         with closing(Api(cloud.urls.functions, cloud.settings["API_KEY_ADMIN"])) as api:

@@ -37,12 +37,15 @@ NEW: Sections = {
 ROLLOUT: Sections = {
     "Commands": {
         "list": Entry("cli.commands.act.rollout:rollouts", "List the newest rollouts."),
-        "show": Entry("cli.commands.act.rollout:rollout", "Show the stages, and what clusters wait for."),
-        "pause": Entry("cli.commands.act.rollout:pause", "Start nothing more, until it is resumed."),
-        "resume": Entry("cli.commands.act.rollout:resume", "Continue after a pause."),
-        "approve": Entry("cli.commands.act.rollout:approve", "Let a stage begin."),
-        "skip": Entry("cli.commands.act.rollout:skip", "Take a cluster out."),
-        "abort": Entry("cli.commands.act.rollout:abort", "End a rollout before its end."),
+        "show": Entry(
+            "cli.commands.act.rollout:rollout",
+            "Show the stages of a rollout.",
+        ),
+        "pause": Entry("cli.commands.act.rollout:pause", "Let a rollout finish what runs."),
+        "resume": Entry("cli.commands.act.rollout:resume", "Continue a rollout that somebody paused."),
+        "approve": Entry("cli.commands.act.rollout:approve", "Let a stage begin that waits for an approval."),
+        "skip": Entry("cli.commands.act.rollout:skip", "Take a cluster out of a rollout."),
+        "abort": Entry("cli.commands.act.rollout:abort", "End a rollout."),
     }
 }
 COMMANDS: Sections = {

@@ -16,6 +16,7 @@ from simulation.actors.reviewers import Reviewers
 from simulation.actors.rollouts import Rollouts
 from simulation.actors.second_app import SecondApp
 from simulation.actors.sweeps import Sweeps
+from simulation.actors.systems import Systems
 from simulation.actors.upkeep import Upkeep
 from simulation.history import AzureHistory
 from simulation.observed_ports import ObservedState
@@ -54,6 +55,8 @@ class Cast:
             self.upkeep[named.SWEEPS] = Sweeps(seed, everybody, loop, oracle, history, replaced)
         if named.CHECKS in kinds:
             self.upkeep[named.CHECKS] = Checks(seed, everybody, loop)
+        if named.SYSTEMS in kinds:
+            self.upkeep[named.SYSTEMS] = Systems(seed, everybody, loop)
         if named.LOST_WEBHOOKS in kinds:
             self.upkeep[named.LOST_WEBHOOKS] = LostWebhooks(seed, everybody, loop)
         histories = {each.cloud: each.history for each in everybody}

@@ -13,6 +13,8 @@ from functools import lru_cache
 from typing import Any
 
 from simulation.staging import Staging, as_yaml
+from simulation.team_systems import COMPONENTS as OF_TENANTS
+from simulation.team_systems import DesiredSystem
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 GROUPS = {"d": "rg-c"}
@@ -119,6 +121,7 @@ class DesiredFleet:
     note: int = 0
     notified: bool = False
     staging: Staging = ()
+    systems: tuple[DesiredSystem, ...] = ()
 
     def with_cluster(self, cluster: DesiredCluster) -> DesiredFleet:
         """Return the fleet with a cluster added or changed."""
@@ -132,13 +135,16 @@ class DesiredFleet:
     def corrected(self) -> DesiredFleet:
         """The fleet with every manifest valid, and none too large."""
         clusters = {n: replace(cluster, invalid=False, large=False) for n, cluster in self.clusters.items()}
-        return replace(self, clusters=clusters, invalid=False)
+        systems = tuple(replace(system, invalid=False) for system in self.systems)
+        return replace(self, clusters=clusters, systems=systems, invalid=False)
 
     def files(self, fleet: str) -> dict[str, bytes]:
         """Return the files of the repository."""
         files = {f"clusters/{name}/cluster.yaml": _cluster(one) for name, one in self.clusters.items()}
         files["fleet.yaml"] = _fleet(fleet, self.budget, self.invalid, self.notified, self.staging)
         files["README.md"] = str(self.note).encode()
+        teams = [system.files(fleet, self.clusters) for system in self.systems]
+        files |= {path: content for one in teams for path, content in one.items()}
         return files | {"flux/gotk-components.yaml": COMPONENTS, "platform/apps.yaml": PLATFORM}
 
 
@@ -197,7 +203,7 @@ apiVersion: roadstead.dev/v1alpha1
 kind: Fleet
 metadata: {{name: {fleet}}}
 spec:
-  guards: {{deleteBudget: {{count: {budget}, percent: 100}}}}
+  guards: {{deleteBudget: {{count: {budget}, percent: 100}}, namespaceBudget: 1000}}
 {routes}{as_yaml(staging)}\
   {"defautls" if invalid else "defaults"}:
     subscriptionId: {SUBSCRIPTION}
@@ -239,14 +245,17 @@ spec:
 """
 
 
-COMPONENTS = "---\n".join(
-    (
-        "apiVersion: v1\nkind: Namespace\nmetadata: {name: flux-system}\n",
-        _definition("source.toolkit.fluxcd.io", "GitRepository"),
-        _definition("kustomize.toolkit.fluxcd.io", "Kustomization"),
-        _controller("source-controller"),
-        _controller("kustomize-controller"),
-    )
-).encode()
+COMPONENTS = (
+    "---\n".join(
+        (
+            "apiVersion: v1\nkind: Namespace\nmetadata: {name: flux-system}\n",
+            _definition("source.toolkit.fluxcd.io", "GitRepository"),
+            _definition("kustomize.toolkit.fluxcd.io", "Kustomization"),
+            _controller("source-controller"),
+            _controller("kustomize-controller"),
+        )
+    ).encode()
+    + OF_TENANTS
+)
 """The smallest set of Flux components that the local Flux accepts."""
 PLATFORM = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: apps, namespace: flux-system}\n"

@@ -60,7 +60,7 @@ class Oracle:
             return "its Kubernetes API does not exist"
         for api_version, name in FLUX:
             kind = world.kind(api_version, name)
-            objects = world.list(kind)[0] if kind is not None else ()
+            objects = world.list(kind, "flux-system")[0] if kind is not None else ()
             ready = [
                 condition["status"]
                 for found in objects

@@ -39,6 +39,8 @@ ADDED_FIELDS = (
     "has_rival",
     "recent_events",
     "rollout",
+    "removed_systems",
+    "had_systems",
 )
 """What a record of the version before does not have."""
 ADDED_TO_CONDITIONS = ("observed_generation", "verified")

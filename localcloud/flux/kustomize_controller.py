@@ -77,7 +77,9 @@ class KustomizeController:
             try:
                 self._finalize(at, value)
             except NotReady:
-                self.schedule.failed(value)  # it tries again, and writes no condition
+                self.schedule.failed(
+                    value, self._revision(at, value)
+                )  # it tries again, and writes no condition
             return
         finalizers = metadata.get("finalizers") or ()
         if FINALIZER not in finalizers:

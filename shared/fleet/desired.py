@@ -32,8 +32,9 @@ class Desired:
     ``environment`` and ``cluster_class`` are "" where it has none; ``labels`` are those of its metadata.
     ``adopt`` is its annotation of that name: "", "when-equal" or "with-differences". ``removed_keys`` has, by
     node pool, the labels and taints to remove, and ``left`` the differences that a job leaves as they are, by
-    their paths; neither is part of the stored form. ``systems`` are the stored forms of the teams' systems on
-    it. Clusters with the same stored form are equal.
+    their paths; neither is part of the stored form. ``systems`` are the stored forms of the teams'
+    systems on it; ``had_systems``: it may have had some before, which is no part of the stored form either.
+    Clusters with the same stored form are equal.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Desired:
     removed_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     left: Collection[str] = ()
     systems: Sequence[Mapping[str, Any]] = ()
+    had_systems: bool = False
 
     @property
     def id(self) -> ClusterId:
@@ -97,9 +99,11 @@ class Desired:
         document: Mapping[str, Any],
         removed_keys: Mapping[str, tuple[str, ...]] | None = None,
         left: Collection[str] = (),
+        *,
+        had_systems: bool = False,
     ) -> Desired:
         """Read the stored form; ``spec`` is validated by the current rules only when it is read."""
-        return Stored(document, removed_keys=removed_keys, left=left)
+        return Stored(document, removed_keys=removed_keys, left=left, had_systems=had_systems)
 
     @property
     def digest(self) -> str:
@@ -126,6 +130,8 @@ class Stored(Desired):
         digest: str = "",
         removed_keys: Mapping[str, tuple[str, ...]] | None = None,
         left: Collection[str] = (),
+        *,
+        had_systems: bool = False,
     ) -> None:
         # Not through the fields of the class: it is frozen, and the spec is validated later.
         self.__dict__.update(
@@ -138,6 +144,7 @@ class Stored(Desired):
             removed_keys=removed_keys or {},
             left=frozenset(left),
             systems=systems_in(document),
+            had_systems=had_systems,
             _document=document,
             _digest=digest,
         )
@@ -189,7 +196,7 @@ class Stored(Desired):
             return self
         rest = {key: value for key, value in self.document().items() if key != "systems"}
         changed = rest | ({"systems": list(systems)} if systems else {})
-        return Stored(changed, removed_keys=self.removed_keys, left=self.left)
+        return Stored(changed, removed_keys=self.removed_keys, left=self.left, had_systems=self.had_systems)
 
     @property
     def digest(self) -> str:

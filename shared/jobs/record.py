@@ -108,6 +108,7 @@ class ClusterRecord:
     ``resourceUID`` of that life, "" where it is unknown. ``removed_keys`` are the
     labels and taints of each node pool that earlier generations had and that are to be removed from it, until
     the present generation is Ready; ``removed_systems`` the namespaces of each system, likewise.
+    ``had_systems``: an accepted spec had systems, so that teams' objects may be on the cluster; it stays so.
 
     ``running`` is what the last verification saw, None before that.
 
@@ -149,6 +150,7 @@ class ClusterRecord:
     was_tagged: bool = False
     removed_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     removed_systems: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    had_systems: bool = False
     installation: str = ""
     life: str = ""
     api_server: ApiServer | None = None
@@ -278,7 +280,7 @@ class ClusterRecord:
     def desired(self) -> Desired:
         """The spec that the job brings about."""
         left = self.job.left if self.job.active else ()
-        return Desired.from_document(self.document, self.removed_keys, left)
+        return Desired.from_document(self.document, self.removed_keys, left, had_systems=self.had_systems)
 
     def condition(self, kind: str) -> Condition | None:
         """Return a condition by its type."""

@@ -14,6 +14,7 @@ CHECKS = "checks"
 LOST_WEBHOOKS = "lost-webhooks"
 CHANNELS = "channels"
 ROLLOUTS = "rollouts"
+SYSTEMS = "systems"
 
 RARE: Mapping[str, float] = {
     PULL_REQUESTS: 0.1,
@@ -25,6 +26,7 @@ RARE: Mapping[str, float] = {
     LOST_WEBHOOKS: 0.08,
     CHANNELS: 0.08,
     ROLLOUTS: 0.15,
+    SYSTEMS: 0.08,
 }
 
 

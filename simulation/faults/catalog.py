@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from simulation.actors.kinds import CHANNELS, ROLLOUTS, SECOND_APP
+from simulation.actors.kinds import (
+    CHANNELS,
+    CHECKS,
+    PULL_REQUESTS,
+    ROLLOUTS,
+    SECOND_APP,
+    SYSTEMS,
+    TEAM_REVIEWS,
+)
 from simulation.faults import calls, disasters, instances, services
 from simulation.faults.calls import Fault
 
@@ -12,12 +20,16 @@ FAULTS: Mapping[str, Fault] = {**calls.FAULTS, **services.FAULTS}
 """Those of calls."""
 KINDS = (*FAULTS, *instances.FAULTS, *disasters.FAULTS)
 """Those of calls, of instances and of whole tables."""
+WITHOUT_SYSTEMS = frozenset({SECOND_APP, CHECKS, PULL_REQUESTS, ROLLOUTS, TEAM_REVIEWS})
+"""With these no systems are changed: a pull request removes a cluster and not its name in a system, a check
+reports the object with which a team tries to leave, and a rollout delays what a rule expects."""
 REMOVES_FACTS = frozenset({"clock-jump"})
 """A clock that is wrong by a month removes facts as the purge does: no channel can be asked for them then."""
 
 
 def compatible(kinds: frozenset[str]) -> frozenset[str]:
     """Return these kinds of faults and actors without those that a rule of another one excludes."""
+    kinds = kinds - {SYSTEMS} if kinds & WITHOUT_SYSTEMS else kinds
     kinds = kinds - {CHANNELS, ROLLOUTS} if SECOND_APP in kinds else kinds
     kinds = kinds - disasters.FAULTS.keys() if kinds & {SECOND_APP, CHANNELS} else kinds
     return kinds - REMOVES_FACTS if CHANNELS in kinds else kinds

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,12 @@ import pytest
 import yaml
 
 from cli.app import COMMANDS as SECTIONS
-from cli.app import NEW
+from cli.app import NEW, ROLLOUT
 from cli.errors import ExitCode
 from cli.lazy import Sections
 from cli.terminal.output import Output
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.rollouts.rollout import Rollout
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
 from tests.support.roadstead_command import on_terminal, roadstead, write
@@ -37,19 +38,22 @@ LISTS = {
     "roadstead contexts": [],
     "roadstead dead-letters": [],
     "roadstead notify": [],
+    "roadstead rollout list": [],
+    "roadstead rollout show": [],
     "roadstead plan": ["fleet", "--empty"],
     "roadstead validate": ["fleet"],
     "roadstead explain": ["one", "fleet"],
 }
 """Every command that lists or shows, with arguments."""
+GROUPS: Mapping[str, Sections] = {"new": NEW, "rollout": ROLLOUT}
 
 
 def commands(sections: Sections, prefix: str) -> Iterator[tuple[str, Any]]:
     """Yield every command by its whole name."""
     for entries in sections.values():
         for name, entry in entries.items():
-            if name == "new":
-                yield from commands(NEW, f"{prefix} new")
+            if name in GROUPS:
+                yield from commands(GROUPS[name], f"{prefix} {name}")
             else:
                 yield f"{prefix} {name}", entry.load(name)
 
@@ -57,7 +61,7 @@ def commands(sections: Sections, prefix: str) -> Iterator[tuple[str, Any]]:
 COMMANDS = dict(commands(SECTIONS, "roadstead"))
 SUMMARIES = {
     f"{prefix} {name}": entry.summary
-    for prefix, sections in (("roadstead", SECTIONS), ("roadstead new", NEW))
+    for prefix, sections in (("roadstead", SECTIONS), *((f"roadstead {g}", GROUPS[g]) for g in GROUPS))
     for entries in sections.values()
     for name, entry in entries.items()
 }
@@ -72,6 +76,7 @@ def cloud() -> MemoryCloud:
     made = MemoryCloud()
     push(made, fleet_files.fleet("one"))
     made.run()
+    made.state.save_rollout(Rollout("a" * 40, made.clock(), (), ()))
     return made
 
 
@@ -132,7 +137,7 @@ def test_the_formats_are_those_of_kubectl(tmp_path: Path, url: str, name: str) -
     }
     assert {done.returncode for done in shown.values()} == {0}, shown
     assert yaml.safe_load(shown[Output.YAML].stdout) == json.loads(shown[Output.JSON].stdout)
-    kinds = {"cluster/", "event/", "plan/", "dead-letter/", "act/", "context/", "route/"}
+    kinds = {"cluster/", "event/", "plan/", "dead-letter/", "act/", "context/", "route/", "rollout/"}
     for line in shown[Output.NAME].stdout.splitlines():
         assert any(line.startswith(kind) for kind in kinds), line
     for text in (shown[Output.TABLE].stdout, shown[Output.WIDE].stdout):

@@ -11,8 +11,10 @@ from tests.simulation.gap_mutations import GAP_MUTATIONS
 from tests.simulation.mutations import MUTATIONS
 from tests.simulation.pull_request_mutations import PULL_REQUEST_MUTATIONS
 from tests.simulation.review_mutations import REVIEW_MUTATIONS
+from tests.simulation.rollout_mutations import ROLLOUT_MUTATIONS
 from tests.simulation.size_mutations import SIZE_MUTATIONS
 from tests.simulation.sweep_mutations import SWEEP_MUTATIONS
+from tests.simulation.system_mutations import SYSTEM_MUTATIONS
 from tests.simulation.upkeep_mutations import UPKEEP_MUTATIONS
 from tests.simulation.view_mutations import VIEW_MUTATIONS
 
@@ -31,4 +33,6 @@ ALL = (
     *CHECK_MUTATIONS,
     *GAP_MUTATIONS,
     *CHANNEL_MUTATIONS,
+    *ROLLOUT_MUTATIONS,
+    *SYSTEM_MUTATIONS,
 )

@@ -29,8 +29,12 @@ FLAGS: Mapping[str, tuple[str, ...]] = {
 
 
 def is_locked_down(desired: Desired) -> bool:
-    """Return whether Flux is locked down: the cluster has systems, and its manifest does not prevent it."""
-    return bool(desired.systems) and desired.spec.flux.lockdown
+    """Return whether Flux is locked down: the cluster has systems, or had some, and its manifest allows it.
+
+    It stays so after the last one: what a team left behind would have all rights otherwise, and Flux may
+    still apply it while it is being removed.
+    """
+    return bool(desired.systems or desired.had_systems) and desired.spec.flux.lockdown
 
 
 def locked_down(components: Sequence[Json]) -> tuple[Json, ...]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field, StrictBool, StrictStr
+from pydantic import Field, StrictBool, StrictStr, model_validator
 
 from shared.fleet.manifests.base import ClusterName, Labels, Location, Manifest, ObjectName, rule
 
@@ -22,6 +22,10 @@ NumberOrZero = Annotated[
     ),
 ]
 Soak = Annotated[StrictStr, rule(r"[0-9]{1,5}[smhd]", 'a number with one unit, such as "30m", "2h" or "1d"')]
+
+
+RESERVED = ("others", "back")
+"""The stages of a rollout that no file has: the clusters that no stage selects, and those that go back."""
 
 
 class Selector(Manifest):
@@ -74,3 +78,13 @@ class Rollout(Manifest):
     stages: tuple[Stage, ...] = ()
     """The stages, in order; by default one for each environment, in the order of ``environments``. Clusters
     that no stage selects are in a last one, ``others``."""
+
+    @model_validator(mode="after")
+    def _has_each_name_once(self) -> Self:
+        names = [stage.name for stage in self.stages]
+        for name in names:
+            if name in RESERVED:
+                raise ValueError(f"{name} is the name of a stage of Roadstead's own; choose another one")
+            if names.count(name) > 1:
+                raise ValueError(f"there are several stages {name}; an approval names one of them")
+        return self

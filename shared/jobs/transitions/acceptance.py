@@ -32,6 +32,7 @@ def accept_new(desired: Desired, *, uid: str, commit: str, now: datetime) -> Clu
         commit=commit,
         created=now,
         updated=now,
+        had_systems=bool(desired.systems),
     )
     return with_summary(record, now)
 
@@ -46,6 +47,7 @@ def accept_change(record: ClusterRecord, desired: Desired, *, commit: str, now: 
         record,
         document=document,
         removed_keys=keys_to_remove(record.document, document, record.removed_keys),
+        had_systems=record.had_systems or bool(record.desired.systems or desired.systems),
         removed_systems=to_remove(systems_in(record.document), systems_in(document), record.removed_systems),
         digest=desired.digest,
         generation=record.generation + 1,

@@ -32,7 +32,7 @@ class Progress:
 
     ``differing`` are clusters that differ from git, and not yet for long. ``waits`` are clusters that
     continue once an operator acts; ``first_wait`` describes the first one, and ``first_suspension`` the first
-    cluster that is suspended.
+    cluster that is suspended. ``not_started`` are clusters that the rollout of an older plan never started.
     """
 
     total: int
@@ -44,11 +44,13 @@ class Progress:
     waits: int = 0
     first_suspension: str = ""
     differing: int = 0
+    not_started: int = 0
 
     @property
     def settled(self) -> bool:
         """Whether nothing more will change by itself soon; a worker reports the end of a suspension."""
-        return self.ready + self.failed + self.suspended + self.waits >= self.total
+        ended = self.ready + self.failed + self.suspended + self.waits + self.not_started
+        return ended >= self.total
 
 
 def progress_of(
@@ -59,7 +61,7 @@ def progress_of(
     ``newest``: no later commit was planned, so none can have removed a cluster that does not exist. Of the
     newest plan, a cluster has failed that has differed from git since ``differed``, or for longer.
     """
-    ready = failed = differing = 0
+    ready = failed = differing = not_started = 0
     problems: list[str] = []
     waits: list[str] = []
     suspensions: list[str] = []
@@ -76,6 +78,9 @@ def progress_of(
                 ready += 1
             continue
         problem = _problem(item, record)
+        if not newest and not problem and _was_held_back(item, record):
+            not_started += 1
+            continue
         if record is not None and record.phase is Phase.SUSPENDED and not problem:
             suspensions.append(f"{item.cluster}: {record.reason}")
         if record is not None and record.needs_action and not problem:
@@ -102,7 +107,15 @@ def progress_of(
         waits=len(waits),
         first_suspension=first_suspension,
         differing=differing,
+        not_started=not_started,
     )
+
+
+def _was_held_back(item: Item, record: ClusterSummary | None) -> bool:
+    """Return whether a plan was superseded before its rollout started a cluster."""
+    if record is None or record.uid != item.uid:
+        return False
+    return item.action is Action.UPDATE and record.generation < item.generation
 
 
 def _difference(record: ClusterSummary | None) -> str:

@@ -152,7 +152,7 @@ def test_an_aborted_rollout_leaves_the_others_until_a_commit() -> None:
 
 def test_a_revert_goes_first_to_the_clusters_that_have_the_change() -> None:
     cloud = ready_fleet()
-    push(cloud, staged(extra=tags("one")))
+    first = push(cloud, staged(extra=tags("one")))
     for _ in range(200):
         cloud.run(seconds=1)
         if len(changed(cloud, "one")) >= 5:
@@ -166,6 +166,8 @@ def test_a_revert_goes_first_to_the_clusters_that_have_the_change() -> None:
     assert [stage.name for stage in rollout.stages] == ["back"]
     assert {member.cluster for member in rollout.members} == touched
     assert {record.generation for record in cloud.state.clusters() if record.name not in touched} == {1}
+    state, description = status(cloud, first)
+    assert (state, description[:24]) == ("error", f"superseded by {commit[:8]}: ")
 
 
 def test_a_newer_commit_supersedes_and_what_had_not_started_takes_the_newest_spec_alone() -> None:

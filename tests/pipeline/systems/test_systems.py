@@ -154,6 +154,16 @@ def test_a_namespace_that_somebody_else_created_is_not_given_to_a_system_before_
     assert "Namespace shop" in objects(cloud, "one")
 
 
+def test_a_namespace_that_roadstead_created_for_a_bootstrap_secret_is_the_systems() -> None:
+    cloud = hydrated({}, "one")
+    api = cloud.kubernetes.connect(cluster_id("one"))
+    api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
+    push(cloud, fleet("one", systems={"shop": system("shop", "one")}))
+    cloud.run(seconds=1200)
+    assert phases(cloud) == {"one": Phase.READY}
+    assert "Namespace shop" in objects(cloud, "one")
+
+
 def test_a_system_on_a_deleted_kustomization_is_applied_again() -> None:
     cloud = hydrated({"shop": system("shop", "one")}, "one")
     api = cloud.kubernetes.connect(cluster_id("one"))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.field_ownership import MANAGER, managers_besides
+from shared.fleet.kubernetes.field_ownership import MANAGER, appliers, managers_besides
 from shared.fleet.kubernetes.flux_objects import KUSTOMIZATION, ref_of
 from shared.fleet.kubernetes.system_objects import TENANT, system_objects
 from shared.fleet.resource_ids import ObjectRef
@@ -16,7 +16,7 @@ from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.applied import Applied, apply_over
-from shared.pipeline.worker.steps.systems.labelled import Labelled, is_applied_by_us
+from shared.pipeline.worker.steps.systems.labelled import Labelled
 from shared.ports import KubernetesApi
 
 GONE_SECONDS = 5.0
@@ -85,7 +85,7 @@ def _foreign(systems: Sequence[ClusterSystem], found: Labelled) -> Wait | None:
     for system in systems:
         for name in system.namespaces:
             live = found.get(ObjectRef("v1", _NAMESPACE, name, ""))
-            if live is None or is_applied_by_us(live):
+            if live is None or MANAGER in appliers(live):  # the Secrets before Flux may need it first
                 continue
             if (live["metadata"].get("labels") or {}).get(TENANT) == system.name:
                 continue

@@ -1,0 +1,136 @@
+"""People who add, move, break and remove systems of teams, and what may become of their namespaces.
+
+Two rules hold at all times, as the clusters show: nothing of a team is outside its namespaces, and no
+namespace of a system is deleted from a cluster that some commit has not taken from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from localcloud.kubernetes.world.kinds import BUILT_IN, NAMESPACE
+from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
+from localcloud.kubernetes.world.object_store import At
+from shared.jobs.record import Phase
+from simulation.actors.kinds import SYSTEMS
+from simulation.actors.upkeep import Upkeep
+from simulation.event_loop import EventLoop
+from simulation.operators import Operators
+from simulation.rule import RuleViolated
+from simulation.team_systems import REACHED, DesiredSystem
+
+ACTS = (4, 9)
+NAMES = ("team-x", "team-y")
+LABEL = "roadstead.dev/system"
+_MAP = next(kind for kind in BUILT_IN if kind.kind == "ConfigMap")
+_SEEN_EVERY = 10.0
+
+
+class Systems(Upkeep):
+    """They act on the first fleet, where there is only one."""
+
+    def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:
+        super().__init__(SYSTEMS, seed, everybody, loop)
+        self._operators = self._everybody[0]
+        self._seen: dict[tuple[int, str, str], str] = {}
+        """The uid of each namespace of a system that was seen, by its world, cluster and name."""
+
+    def schedule(self, seconds: float) -> None:
+        """Let them act at some moments of so many seconds, and let the clusters be looked at all the time."""
+        if len(self._everybody) > 1:
+            return
+        for _ in range(self._chance.randint(*ACTS)):
+            self._loop.schedule(self._chance.uniform(0, seconds), self._act)
+        at = 0.0
+        while at < seconds + 600:
+            self._loop.schedule(at, self._look)
+            at += _SEEN_EVERY
+
+    def _act(self) -> None:
+        """Push a system that is new, moved, broken, corrected or removed."""
+        self.acts += 1
+        now, name = self._operators.now, self._chance.choice(NAMES)
+        others = tuple(one for one in now.systems if one.name != name)
+        found = next((one for one in now.systems if one.name == name), None)
+        clusters = frozenset(each for each in self._operators.names if self._chance.random() < 0.6)
+        if found is not None and self._chance.random() < 0.4:
+            changed: tuple[DesiredSystem, ...] = (replace(found, invalid=not found.invalid),)
+        elif found is not None and self._chance.random() < 0.3:
+            changed = ()
+        else:
+            changed = (DesiredSystem(name, clusters),)
+        self._operators.push(replace(now, systems=(*others, *changed)))
+
+    def check(self) -> None:
+        """Check that each cluster has the systems that the head asks for."""
+        if len(self._everybody) > 1:
+            return
+        self._look()
+        desired = self._operators.now
+        for cluster, world in self._worlds():
+            for system in desired.systems:
+                wanted = cluster in system.on(desired.clusters) and not system.invalid
+                if wanted and self._ready(cluster) and world.find(At(NAMESPACE, system.name)) is None:
+                    raise RuleViolated("systems", f"{cluster} lacks the namespace of {system.name}")
+
+    def _ready(self, cluster: str) -> bool:
+        """Return whether a cluster is as the newest commit has it."""
+        state, head = self._operators.cloud.state, self._operators.history.head_line[-1]
+        record = state.cluster(cluster)
+        if record is None or record.phase is not Phase.READY:
+            return False
+        return record.observed_generation == record.generation and state.fleet().commit == head
+
+    def _look(self) -> None:
+        """Check both rules on every cluster that there is."""
+        for cluster, world in self._worlds():
+            if world.find(At(_MAP, REACHED, "flux-system")) is not None:
+                raise RuleViolated("confined", f"a team reached the namespace of Flux on {cluster}")
+            live = {
+                one["metadata"]["name"]: one["metadata"]["uid"]
+                for one in world.list(NAMESPACE, labels=LABEL)[0]
+            }
+            for name in NAMES:
+                key = (id(world), cluster, name)
+                before, now = self._seen.get(key), live.get(name)
+                if before is not None and now != before and not self._asked(cluster, name):
+                    raise RuleViolated("unasked removal", f"{cluster} lost the namespace {name}")
+                if now is not None:
+                    self._seen[key] = now
+                else:
+                    self._seen.pop(key, None)
+
+    def _asked(self, cluster: str, name: str) -> bool:
+        """Return whether any commit that was ever pushed takes the namespace from the cluster."""
+        for commit in self._operators.history.head_line:
+            desired = self._operators.history.desired(commit)
+            system = next((one for one in desired.systems if one.name == name), None)
+            taken = system is None or cluster not in system.on(desired.clusters)
+            invalid = system is not None and system.invalid and bool(system.on(desired.clusters))
+            if (
+                taken
+                and not invalid
+                and not desired.invalid
+                and self._was_wanted_before(commit, name, cluster)
+            ):
+                return True
+        return False
+
+    def _was_wanted_before(self, commit: str, name: str, cluster: str) -> bool:
+        """Return whether an earlier commit had given the namespace to the cluster: only then it is taken."""
+        history = self._operators.history
+        for earlier in history.head_line:
+            if earlier == commit:
+                return False
+            systems = history.desired(earlier).systems
+            if any(one.name == name and cluster in one.clusters for one in systems):
+                return True
+        return False
+
+    def _worlds(self) -> Iterator[tuple[str, KubernetesWorld]]:
+        kubernetes = self._operators.cloud.kubernetes
+        for record in self._operators.cloud.state.clusters():
+            world = kubernetes.world(record.desired.id)
+            if world is not None:
+                yield record.name, world

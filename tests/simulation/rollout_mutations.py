@@ -1,0 +1,95 @@
+"""Mutations of rollouts: a bound, an order or a decision counts for nothing, or no message comes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from shared.pipeline import outbox
+from shared.pipeline.planner import planner, rollouts
+from shared.pipeline.planner.rollouts import Staged
+from shared.rollouts import decide, standing
+from shared.rollouts.rollout import Rollout, State
+from simulation.actors.kinds import ROLLOUTS
+from tests.simulation.mutations import mutation
+
+
+def every_cluster_of_a_rollout_starts_at_once(patch: pytest.MonkeyPatch) -> None:
+    original = rollouts.stage
+
+    def stage(*args: Any) -> Staged:
+        return replace(original(*args), held=frozenset())
+
+    patch.setattr(planner, "stage", stage)
+
+
+def a_group_waits_for_no_other(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(decide._Part, "unfinished", lambda _: None)
+
+
+def a_ready_cluster_counts_at_any_generation(patch: pytest.MonkeyPatch) -> None:
+    original = standing.standing
+
+    def stale(member: Any, *args: Any) -> Any:
+        found = original(member, *args)
+        return standing.Standing.VERIFIED if found is standing.Standing.IN_FLIGHT else found
+
+    patch.setattr(decide, "standing", stale)
+
+
+def a_failed_cluster_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
+    original = standing.standing
+
+    def forgiving(*args: Any) -> Any:
+        found = original(*args)
+        return standing.Standing.OUT if found is standing.Standing.FAILED else found
+
+    patch.setattr(decide, "standing", forgiving)
+
+
+def a_soak_is_over_at_once(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(decide._Part, "soaking", lambda *_: None)
+
+
+def an_approval_is_given_by_itself(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Rollout, "is_approved", lambda *_: True)
+
+
+def a_pause_and_an_abort_change_nothing(patch: pytest.MonkeyPatch) -> None:
+    original = decide.decide
+
+    def unstoppable(rollout: Rollout, *args: Any) -> Any:
+        state = State.ACTIVE if rollout.state is State.ABORTED else rollout.state
+        return original(replace(rollout, paused=None, state=state), *args)
+
+    def unsaved(rollout: Rollout, *args: Any) -> Any:
+        decision = unstoppable(rollout, *args)
+        after = replace(decision.rollout, paused=rollout.paused)
+        return replace(decision, rollout=after if rollout.state is State.ACTIVE else rollout)
+
+    patch.setattr(rollouts, "decide", unsaved)
+
+
+def nobody_says_that_a_cluster_has_ended(patch: pytest.MonkeyPatch) -> None:
+    def silent(*_: Any, **__: Any) -> None:
+        return None
+
+    patch.setattr(outbox, "request_rollout", silent)
+
+
+ROLLOUT_MUTATIONS = (
+    mutation(every_cluster_of_a_rollout_starts_at_once, ROLLOUTS, "rollout bound", "rollout order"),
+    mutation(a_group_waits_for_no_other, ROLLOUTS, "rollout order"),
+    mutation(a_ready_cluster_counts_at_any_generation, ROLLOUTS, "rollout order", "rollout bound"),
+    mutation(
+        a_failed_cluster_counts_for_nothing,
+        f"{ROLLOUTS} operation-fails",
+        *("rollout budget", "rollout bound", "rollout order"),
+    ),
+    mutation(a_soak_is_over_at_once, ROLLOUTS, "rollout soak"),
+    mutation(an_approval_is_given_by_itself, ROLLOUTS, "rollout approval"),
+    mutation(a_pause_and_an_abort_change_nothing, ROLLOUTS, "rollout stopped"),
+    mutation(nobody_says_that_a_cluster_has_ended, ROLLOUTS, "lost work", "open status", "not in sync"),
+)

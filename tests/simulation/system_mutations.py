@@ -1,0 +1,32 @@
+"""Mutations of systems: a team leaves its namespaces, or loses them although no commit took them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shared.fleet.kubernetes import sync_objects
+from shared.fleet.resolve import systems
+from shared.fleet.systems.cluster_systems import without_invalid
+from shared.pipeline.worker.steps.flux import pinned
+from simulation.actors.kinds import SYSTEMS
+from tests.simulation.mutations import mutation
+
+
+def flux_is_not_locked_down(patch: pytest.MonkeyPatch) -> None:
+    for module in (pinned, sync_objects):
+        patch.setattr(module, "is_locked_down", lambda _: False)
+
+
+def a_system_with_an_invalid_manifest_counts_as_removed(patch: pytest.MonkeyPatch) -> None:
+    def none_is_invalid(wanted: Any, recorded: Any, _: Any) -> Any:
+        return without_invalid(wanted, recorded, frozenset())
+
+    patch.setattr(systems, "without_invalid", none_is_invalid)
+
+
+SYSTEM_MUTATIONS = (
+    mutation(flux_is_not_locked_down, SYSTEMS, "confined"),
+    mutation(a_system_with_an_invalid_manifest_counts_as_removed, SYSTEMS, "unasked removal"),
+)
