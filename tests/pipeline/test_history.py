@@ -13,6 +13,7 @@ from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from shared.jobs.event import Event
 from shared.jobs.failures.errors import Stale
 from shared.jobs.job import Lease
+from shared.jobs.recipes import STEPS, Recipe
 from shared.jobs.record import Phase
 from shared.jobs.transitions.acceptance import accept_delete
 from shared.pipeline.history import MOST, with_events
@@ -23,7 +24,8 @@ from tests.support.cluster_records import NOW, event, record
 from tests.support.pipeline_runs import accepted, phases, push, step_until
 from tests.support.replaced_ports import around, on_azure
 
-ONCE = ["Accepted", "StepDone", "Waiting", *["StepDone"] * 6, "Ready"]
+AFTER_THE_GROUP = len(STEPS[Recipe.PROVISION]) - 2
+ONCE = ["Accepted", "StepDone", "Waiting", *["StepDone"] * AFTER_THE_GROUP, "Ready"]
 
 
 def reasons(cloud: MemoryCloud) -> list[str]:
