@@ -11,7 +11,7 @@ from shared.pipeline import outbox
 from shared.pipeline.planner import planner, rollouts
 from shared.pipeline.planner.rollouts import Staged
 from shared.rollouts import decide, standing
-from shared.rollouts.rollout import Rollout, State
+from shared.rollouts.rollout import Rollout
 from simulation.actors.kinds import ROLLOUTS
 from tests.simulation.mutations import mutation
 
