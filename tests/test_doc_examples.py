@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from shared.fleet.manifests.kinds import FleetSpec
 from tests.support import fleet_files
 from tests.support.resolved_fleets import resolved
 
@@ -30,11 +31,20 @@ metadata: {{name: part-{}}}
 """A piece that begins with spec is one of a cluster's."""
 
 
+OF_A_FLEET = ("environments:", "rollout:")
+"""A piece that begins so is one of the spec in fleet.yaml."""
+
+
+def blocks(page: Path) -> list[str]:
+    """Return the YAML of a page."""
+    found = re.findall(r"^ *```yaml\n(.*?)^ *```$", page.read_text(), re.M | re.S)
+    return [textwrap.dedent(block) for block in found]
+
+
 def manifests(page: Path) -> dict[str, bytes]:
     """Return the examples of a page by the path of their file."""
     found: dict[str, bytes] = {}
-    blocks = re.findall(r"^ *```yaml\n(.*?)^ *```$", page.read_text(), re.M | re.S)
-    for number, block in enumerate(map(textwrap.dedent, blocks)):
+    for number, block in enumerate(blocks(page)):
         text = PART.format(number, block) if block.startswith("spec:") else block
         if "apiVersion: roadstead.dev/" in text:
             manifest = yaml.safe_load(text)
@@ -44,11 +54,9 @@ def manifests(page: Path) -> dict[str, bytes]:
     return found
 
 
-PAGES = {
-    path.relative_to(ROOT).as_posix(): examples
-    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    if (examples := manifests(path))
-}
+FILES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PIECES = [block for path in FILES for block in blocks(path) if block.startswith(OF_A_FLEET)]
+PAGES = {path.relative_to(ROOT).as_posix(): examples for path in FILES if (examples := manifests(path))}
 
 
 def test_there_are_examples_of_every_kind() -> None:
@@ -64,3 +72,12 @@ def test_the_examples_of_a_page_have_no_problem(page: str) -> None:
     assert len(fleet.clusters) >= len(
         PAGES[page].keys() & {f"clusters/{n}/cluster.yaml" for n in fleet.clusters}
     )
+
+
+def test_the_pages_show_several_pieces_of_a_fleet() -> None:
+    assert len(PIECES) > 4
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_a_piece_of_a_fleet_is_valid(piece: str) -> None:
+    assert FleetSpec.model_validate(yaml.safe_load(piece)).rollout is not None

@@ -22,7 +22,7 @@ from shared.fleet.manifests.untyped import COMMANDS_OF_POOLS
 PAGE = Path("docs/reference.md")
 GROUPS: Mapping[str, str] = {
     "Place and choice": "class environment subscriptionId resourceGroup location extendedLocation kind tags",
-    "Flux and protection": "flux deletionProtection suspend drift",
+    "Flux and protection": "flux bootstrapSecrets deletionProtection suspend drift",
     "Versions and upgrades": """kubernetesVersion sku supportPlan autoUpgradeProfile upgradeSettings
         minNodeImageVersion""",
     "Maintenance windows": "maintenanceWindows",

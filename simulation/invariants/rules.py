@@ -15,7 +15,7 @@ from simulation.invariants.hand_overs import HandOvers
 from simulation.invariants.messages import Messages
 from simulation.invariants.pull_requests import PullRequests
 from simulation.invariants.records import Records
-from simulation.invariants.rollouts import RolloutRules
+from simulation.invariants.staged_starts import RolloutRules
 from simulation.workloads import Workloads
 
 

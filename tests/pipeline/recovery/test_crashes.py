@@ -21,7 +21,8 @@ from shared.jobs.messages import JobMessage
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
 from shared.pipeline.worker.leased_record import LeasedRecord
-from tests.support import fleet_files
+from tests.support import fleet_files, team_systems
+from tests.support.bootstrap_secrets import AGE, VALUE, value_of, with_value
 from tests.support.hand_overs import ONE_BY_ONE
 from tests.support.one_cluster import WINDOW
 from tests.support.pipeline_runs import accepted, phases, push, status
@@ -63,19 +64,23 @@ def _step(cloud: MemoryCloud, name: str) -> str:
     return record.job.step.name if record is not None else ""
 
 
+def hydrated(*names: str, count: int = 1) -> dict[str, bytes]:
+    """Return a fleet whose first cluster has a maintenance window, a bootstrap secret and a system."""
+    files = team_systems.fleet(*names, systems={"shop": team_systems.system("shop", "one")})
+    files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=count, extra=WINDOW + AGE)
+    return files
+
+
 def whole_run(counter: Counter) -> None:
     """Create two clusters, change one and remove the other, while the host dies at some points."""
-    cloud = MemoryCloud(config=ONE_BY_ONE)
+    cloud = with_value(MemoryCloud(config=ONE_BY_ONE))
     if isinstance(counter, Recorder):
         counter.cloud = cloud
-    window = {"clusters/one/cluster.yaml": fleet_files.cluster("one", extra=WINDOW)}
-    push(cloud, fleet_files.fleet("one", "two") | window)
+    push(cloud, hydrated("one", "two"))
     cloud.with_ports(lambda ports: tripwired(ports, counter))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
-    files = fleet_files.fleet("one")
-    files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=2, extra=WINDOW)
-    commit = cloud.repository.push(files)
+    commit = cloud.repository.push(hydrated("one", count=2))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert status(cloud, commit)[0] == "success"
@@ -83,6 +88,8 @@ def whole_run(counter: Counter) -> None:
     assert writes["create", "one"] == writes["create", "two"] == writes["delete", "two"] == 1
     assert writes["update-pool", "system"] == 1
     assert cloud.dead_letters == []
+    assert "Kustomization shop/shop" in team_systems.objects(cloud, "one", "shop")
+    assert value_of(cloud) == VALUE
 
 
 @cache

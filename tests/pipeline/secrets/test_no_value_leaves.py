@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared import logs
 from shared.jobs.failures.errors import VaultUnavailable
 from shared.jobs.record import Phase, to_json
 from shared.masking import Masker
@@ -141,15 +140,13 @@ def test_a_life_with_rotation_outage_loss_and_removal_leaves_no_trace_of_a_value
 def test_a_text_that_repeats_a_value_is_masked_once_it_was_read() -> None:
     mask = Masker([])
     cloud = with_value()
-    logs_of = mask(f"before: {VALUE}")
-    assert VALUE in logs_of, "no value is known before it is read"
+    assert VALUE in mask(f"before: {VALUE}"), "no value is known before it is read"
     ports = masked(cloud.ports, mask)
     assert ports.vaults.secret("platform", "fleet-age").value == VALUE
     encoded = base64.b64encode(VALUE.encode()).decode()
     for text in (f"refused {VALUE} here", f"refused {encoded} here", json.dumps({"data": VALUE})):
         assert VALUE not in mask(text)
         assert encoded not in mask(text)
-    assert logs is not None
 
 
 def test_an_error_of_a_cluster_that_repeats_a_value_is_stored_without_it() -> None:
