@@ -179,7 +179,7 @@ class Drift(ByHand):
         self._loop.log("%s: somebody changes %s of %s by hand", cloud.ports.config.fleet, field, record.name)
         if field != f"tags.{BY_HAND}" and not _is_deletion(field):
             self._before.setdefault((cloud, cluster, field), wanted)
-        path = f"nodePools[{serves(_first(live))}].count" if field == "count" else field
+        path = f"nodePools[{serves(first_pool(live))}].count" if field == "count" else field
         return Change(cloud, cluster, record.name, path, wanted, changed, bool(record.desired.adopt))
 
     def _write(self, cloud: MemoryCloud, cluster: ClusterId, live: Json, field: str, value: object) -> None:
@@ -189,7 +189,7 @@ class Drift(ByHand):
             name = next(pool["name"] for pool in _profiles(live) if f"nodePools[{serves(pool)}]" == field)
             cloud.azure.delete_pool(cluster, name)
         elif field == "count":
-            cloud.azure.interventions.scale(cluster, _first(live)["name"], int(str(value)))
+            cloud.azure.interventions.scale(cluster, first_pool(live)["name"], int(str(value)))
         else:
             tags = {**live["tags"], field.removeprefix("tags."): str(value)}
             cloud.azure.patch_cluster(cluster, {"tags": tags})
@@ -260,11 +260,11 @@ def value_of(live: Json, field: str) -> object:
     if _is_pool(field):
         return field in _pools(live) or None
     if field == "count":
-        return _first(live)["count"]
+        return first_pool(live)["count"]
     return live["tags"].get(field.removeprefix("tags."))
 
 
-def _first(live: Json) -> Json:
+def first_pool(live: Json) -> Json:
     """Return the first node pool by name."""
     return min(_profiles(live), key=lambda pool: str(pool["name"]))
 

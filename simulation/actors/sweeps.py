@@ -20,6 +20,7 @@ from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.outbox import request_whole_sweep
 from simulation.actors.approved_corrections import ApprovedCorrections
 from simulation.actors.drift import Drift
+from simulation.actors.drift_among_faults import DriftAmongFaults
 from simulation.actors.kinds import SWEEPS
 from simulation.actors.orphans import Orphans
 from simulation.actors.proposals import Proposals
@@ -57,6 +58,7 @@ class Sweeps(Upkeep):
         self._histories, self._shown = histories, ShownAfterSweep(oracle, histories)
         self._copying = random.Random(f"{seed} orphans")  # noqa: S311
         self._orphans = Orphans(self._copying, loop, oracle)
+        self._among = DriftAmongFaults(seed, self._everybody, loop, oracle, history)
 
     def schedule(self, seconds: float) -> None:
         """Let people act, and sweeps begin, at some moments of so many seconds."""
@@ -65,6 +67,7 @@ class Sweeps(Upkeep):
             self._loop.schedule(self._chance.uniform(0, seconds), self._sweep)
         for _ in range(self._copying.randint(*COPIES)):
             self._loop.schedule(self._copying.uniform(0, seconds), self._copy)
+        self._among.schedule(seconds)
 
     def _copy(self) -> None:
         self._orphans.create(self._copying.choice(self._everybody).cloud)
@@ -95,6 +98,7 @@ class Sweeps(Upkeep):
         self._all_is_said()
         self._swept(since)
         self._start_again()
+        self._among.undo()
         self._orphans.remove()
         since = self._sweep_to_its_end()
         self._all_is_said()
@@ -110,7 +114,7 @@ class Sweeps(Upkeep):
             actor.check()
             self.acts += actor.acts
         self.acts += proposals.acts
-        self.acts += self._orphans.acts
+        self.acts += self._orphans.acts + self._among.acts
 
     def _start_again(self) -> None:
         """Start every cluster that somebody stopped."""

@@ -11,7 +11,7 @@ from shared.pipeline import outbox
 from shared.pipeline.planner import planner, rollouts
 from shared.pipeline.planner.rollouts import Staged
 from shared.rollouts import decide, standing
-from shared.rollouts.rollout import Rollout, State
+from shared.rollouts.rollout import Rollout
 from simulation.actors.kinds import ROLLOUTS
 from tests.simulation.mutations import mutation
 
@@ -57,21 +57,6 @@ def an_approval_is_given_by_itself(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Rollout, "is_approved", lambda *_: True)
 
 
-def a_pause_and_an_abort_change_nothing(patch: pytest.MonkeyPatch) -> None:
-    original = decide.decide
-
-    def unstoppable(rollout: Rollout, *args: Any) -> Any:
-        state = State.ACTIVE if rollout.state is State.ABORTED else rollout.state
-        return original(replace(rollout, paused=None, state=state), *args)
-
-    def unsaved(rollout: Rollout, *args: Any) -> Any:
-        decision = unstoppable(rollout, *args)
-        after = replace(decision.rollout, paused=rollout.paused)
-        return replace(decision, rollout=after if rollout.state is State.ACTIVE else rollout)
-
-    patch.setattr(rollouts, "decide", unsaved)
-
-
 def nobody_says_that_a_cluster_has_ended(patch: pytest.MonkeyPatch) -> None:
     def silent(*_: Any, **__: Any) -> None:
         return None
@@ -90,6 +75,5 @@ ROLLOUT_MUTATIONS = (
     ),
     mutation(a_soak_is_over_at_once, ROLLOUTS, "rollout soak"),
     mutation(an_approval_is_given_by_itself, ROLLOUTS, "rollout approval"),
-    mutation(a_pause_and_an_abort_change_nothing, ROLLOUTS, "rollout stopped"),
     mutation(nobody_says_that_a_cluster_has_ended, ROLLOUTS, "lost work", "open status", "not in sync"),
 )

@@ -86,6 +86,8 @@ def test_an_approval_of_other_clusters_than_those_that_need_it_removes_nothing()
 def test_the_budget_of_the_fleet_allows_removals_without_an_approval() -> None:
     cloud = hydrated()
     after(cloud, {"pay": PAY}, budget=2)
+    shown = [(each.path, each.old, each.destroys) for each in item(cloud, "two").changes]
+    assert shown == [("systems[shop]", "shop (shop)", True)]
     assert objects(cloud, "two") == []
     assert objects(cloud, "one", "shop") == []
     assert objects(cloud, "one", "pay")

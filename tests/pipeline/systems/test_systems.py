@@ -139,7 +139,9 @@ def test_a_namespace_that_somebody_else_created_is_not_given_to_a_system_before_
     assert world is not None
     kind = world.kind("v1", "Namespace")
     assert kind is not None
-    world.create(kind, "", {"metadata": {"name": "shop"}}, Write(manager="kubectl-create"))
+    labels = {"kubernetes.io/metadata.name": "shop"}  # the API server sets it for whoever creates one
+    body = {"metadata": {"name": "shop", "labels": labels}}
+    world.create(kind, "", body, Write(manager="kubectl-create"))
     push(cloud, fleet("one", systems={"shop": system("shop", "one")}))
     cloud.run(seconds=600)
     record = cloud.state.cluster("one")

@@ -85,7 +85,7 @@ def _foreign(systems: Sequence[ClusterSystem], found: Labelled) -> Wait | None:
     for system in systems:
         for name in system.namespaces:
             live = found.get(ObjectRef("v1", _NAMESPACE, name, ""))
-            if live is None or MANAGER in appliers(live):  # the Secrets before Flux may need it first
+            if live is None or MANAGER in appliers(live) or _is_bare(live):
                 continue
             if (live["metadata"].get("labels") or {}).get(TENANT) == system.name:
                 continue
@@ -96,6 +96,11 @@ def _foreign(systems: Sequence[ClusterSystem], found: Labelled) -> Wait | None:
             action = f"{label} gives it to the system; or choose another namespace."
             return Wait(OBSERVE_SECONDS, reason, action_required=action)
     return None
+
+
+def _is_bare(namespace: Json) -> bool:
+    """Return whether nobody set anything of it but its name: so it is created for a bootstrap secret."""
+    return not managers_besides(namespace, MANAGER, whole=True)
 
 
 def _leftovers(

@@ -1,0 +1,82 @@
+"""A crash before and after every call for a bootstrap secret: applied, renewed and removed all the same."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+
+from localcloud.memory.memory_cloud import Counter, MemoryCloud, Tripwire
+from shared.jobs.record import Phase
+from shared.pipeline.outbox import request_whole_check
+from tests.support.bootstrap_secrets import AGE, NEXT, SOPS, VALUE, value_of, with_value
+from tests.support.one_cluster import api, files
+from tests.support.pipeline_runs import phases, push
+
+OURS = ("steps/secrets/", "checks/secrets.py")
+
+
+class Recorder(Counter):
+    """Records which calls are for bootstrap secrets, and crashes at none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ours: list[int] = []
+
+    def before(self) -> None:
+        """Note where the call comes from."""
+        frame = sys._getframe(1)
+        while frame.f_back is not None:
+            if any(each in frame.f_code.co_filename for each in OURS):
+                self.ours.append(self.calls)
+                break
+            frame = frame.f_back
+        super().before()
+
+
+def whole_run(counter: Counter) -> None:
+    """Create a cluster with a secret, replace the value and remove the entry, while the host dies once."""
+    cloud = with_value()
+    push(cloud, files(AGE))
+    names = ("vaults", "kubernetes", "state")
+    wires: dict[str, Any] = {name: Tripwire(getattr(cloud.ports, name), counter) for name in names}
+    cloud.with_ports(lambda ports: replace(ports, **wires))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert value_of(cloud) == VALUE
+    cloud.vault.set("fleet-age", NEXT)
+    cloud.sleep(700)
+    _check(cloud)
+    assert value_of(cloud) == NEXT
+    assert phases(cloud) == {"one": Phase.READY}
+    push(cloud, files())
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert api(cloud).get(SOPS) is None
+
+
+def _check(cloud: MemoryCloud) -> None:
+    """Have the cluster checked; a message whose host died is delivered again after its lock."""
+    request_whole_check(cloud.ports)
+    cloud.run(seconds=600, until=lambda: value_of(cloud) == NEXT)
+    cloud.run(seconds=120)
+
+
+@cache
+def points() -> list[int]:
+    recorder = Recorder()
+    whole_run(recorder)
+    return [point for number in recorder.ours for point in (2 * number, 2 * number + 1)]
+
+
+def test_a_run_has_places_to_crash_at_in_each_part() -> None:
+    assert len(points()) > 20
+
+
+@pytest.mark.parametrize("third", range(3))
+def test_a_crash_at_any_call_for_a_secret_loses_nothing_and_removes_nothing_else(third: int) -> None:
+    for point in points()[third::3]:
+        whole_run(Counter(point))
