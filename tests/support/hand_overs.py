@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.messages import PlanRequest
@@ -33,18 +32,15 @@ class Counts:
 
         def save(record: ClusterRecord) -> ClusterRecord:
             self.saved[record.name] += 1
+            self.events[record.name] += len(record.recent_events)
             return state.save(record)
-
-        def append(events: Any) -> None:
-            self.events.update(event.cluster for event in events)
-            state.append(events)
 
         def send(*messages: Message) -> None:
             self.batches.append(len(messages))
             self.sent.update(message.session for message in messages)
             changes.send(*messages)
 
-        around(cloud, "state", cluster=read, save=save, append=append)
+        around(cloud, "state", cluster=read, save=save)
         around(cloud, "changes", send=send)
 
 
