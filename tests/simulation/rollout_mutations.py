@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
+from shared.pipeline import outbox
 from shared.pipeline.planner import planner
 from shared.pipeline.planner.rollouts import Staged
-from shared.pipeline.recovery import missed_work
-from shared.pipeline.worker import worker
 from shared.rollouts import decide, standing
 from shared.rollouts.rollout import Rollout
 from simulation.actors.kinds import ROLLOUTS
@@ -62,8 +61,7 @@ def nobody_says_that_a_cluster_has_ended(patch: pytest.MonkeyPatch) -> None:
     def silent(*_: Any, **__: Any) -> None:
         return None
 
-    patch.setattr(worker.outbox, "request_rollout", silent)
-    patch.setattr(missed_work.outbox, "request_rollout", silent)
+    patch.setattr(outbox, "request_rollout", silent)
 
 
 ROLLOUT_MUTATIONS = (
