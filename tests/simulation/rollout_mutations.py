@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shared.pipeline import outbox
-from shared.pipeline.planner import planner
+from shared.pipeline.planner import planner, rollouts
 from shared.pipeline.planner.rollouts import Staged
 from shared.rollouts import decide, standing
 from shared.rollouts.rollout import Rollout
@@ -17,7 +17,7 @@ from tests.simulation.mutations import mutation
 
 
 def every_cluster_of_a_rollout_starts_at_once(patch: pytest.MonkeyPatch) -> None:
-    original = planner.stage
+    original = rollouts.stage
 
     def stage(*args: Any) -> Staged:
         return replace(original(*args), held=frozenset())
