@@ -34,6 +34,8 @@ class Reason(StrEnum):
     ASIDE = "aside"
     """The cluster itself cannot take part: it is suspended, stopped, missing or contested."""
     SKIPPED = "skipped"
+    NEXT = "next"
+    """Nothing holds it back: it starts with the next message of the planner."""
 
 
 @dataclass(frozen=True)

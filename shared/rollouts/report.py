@@ -35,6 +35,8 @@ def describe_wait(wait: Wait, commit: str) -> str:
             return "is set aside, because it is suspended, stopped, missing or contested; it catches up later"
         case Reason.SKIPPED:
             return f"is left as it is, because {_who(wait.by)} took it out of the rollout of {commit[:8]}"
+        case Reason.NEXT:
+            return f"starts in {group} with the next message of the planner"
 
 
 def remedy(wait: Wait) -> str:

@@ -102,8 +102,8 @@ class Systems(Upkeep):
                     self._seen.pop(key, None)
 
     def _asked(self, cluster: str, name: str) -> bool:
-        """Return whether any commit that was ever pushed takes the namespace from the cluster."""
-        for commit in self._operators.history.head_line:
+        """Return whether any commit that was ever the head takes the namespace from the cluster."""
+        for position, commit in enumerate(self._operators.history.head_line):
             desired = self._operators.history.desired(commit)
             system = next((one for one in desired.systems if one.name == name), None)
             taken = system is None or cluster not in system.on(desired.clusters)
@@ -112,17 +112,18 @@ class Systems(Upkeep):
                 taken
                 and not invalid
                 and not desired.invalid
-                and self._was_wanted_before(commit, name, cluster)
+                and self._was_wanted_before(position, name, cluster)
             ):
                 return True
         return False
 
-    def _was_wanted_before(self, commit: str, name: str, cluster: str) -> bool:
-        """Return whether an earlier commit had given the namespace to the cluster: only then it is taken."""
+    def _was_wanted_before(self, position: int, name: str, cluster: str) -> bool:
+        """Return whether an earlier head had given the namespace to the cluster: only then it is taken.
+
+        A commit that is the head again takes what came in between.
+        """
         history = self._operators.history
-        for earlier in history.head_line:
-            if earlier == commit:
-                return False
+        for earlier in history.head_line[:position]:
             systems = history.desired(earlier).systems
             if any(one.name == name and cluster in one.clusters for one in systems):
                 return True

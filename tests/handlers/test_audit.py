@@ -135,6 +135,6 @@ def test_settings_that_were_seen_to_change_are_an_act_without_a_secret() -> None
     assert "POLL_SECONDS: 1.0 -> 7.0" in record.target
     assert "GITHUB_TOKEN: secret " in record.target
     stored = f"{record} {cloud.state.settings_seen()}"
-    assert not [name for name, value in VALUES.items() if "KEY_" in name and value in stored]
+    assert not [name for name, value in VALUES.items() if "API_KEY_" in name and value in stored]
     assert "another-token" not in stored
     assert VALUES["GITHUB_TOKEN"] not in stored

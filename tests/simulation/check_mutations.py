@@ -35,9 +35,9 @@ def the_commit_of_an_unhealthy_cluster_is_not_reported(patch: pytest.MonkeyPatch
 def what_a_check_found_is_never_taken_back(patch: pytest.MonkeyPatch) -> None:
     original = conclusions.conclude
 
-    def conclude(record: ClusterRecord, found: Any, *given: Any) -> None:
+    def conclude(record: ClusterRecord, found: Any, *given: Any, **named: Any) -> None:
         if all(each.status is False for each in found[:1]):
-            original(record, found, *given)
+            original(record, found, *given, **named)
 
     patch.setattr(checks, "conclude", conclude)
     patch.setattr(worker, "needs_check", lambda _: False)

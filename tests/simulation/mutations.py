@@ -115,10 +115,10 @@ def a_planner_does_not_name_what_it_saves(patch: pytest.MonkeyPatch) -> None:
 def a_hand_over_has_no_end_of_its_time(patch: pytest.MonkeyPatch) -> None:
     hand_over: Callable[..., Any] = handover.hand_over
 
-    def hand_all_over(*args: Any) -> Any:
+    def hand_all_over(*args: Any, **named: Any) -> Any:
         *rest, ports = args
         backwards = itertools.count(0, -1)
-        return hand_over(*rest, replace(ports, elapsed=backwards.__next__))
+        return hand_over(*rest, replace(ports, elapsed=backwards.__next__), **named)
 
     patch.setattr(planner, "hand_over", hand_all_over)
 

@@ -242,7 +242,7 @@ SWEEP_MUTATIONS = (
     _drift(a_correction_writes_the_other_differences_too, "add tag"),
     _drift(a_correction_is_repeated_indefinitely),
     _drift(a_cluster_that_differs_says_that_it_is_in_sync),
-    mutation(a_deleted_node_pool_is_no_difference, SWEEPS, "drift", RULE, often="add-pool"),
+    mutation(a_deleted_node_pool_is_no_difference, SWEEPS, "drift", "untrue", RULE, often="add-pool"),
     _drift(a_missing_cluster_is_never_created_again, likely=45),
     mutation(
         a_missing_cluster_is_created_again_whatever_its_policy_says,

@@ -13,7 +13,7 @@ from shared.rollouts.report import describe, describe_wait, remedy, state_of
 from shared.rollouts.rollout import ActKind, Rollout
 from shared.rollouts.standing import Standing
 
-_OF_A_GROUP = (Reason.STAGE, Reason.SOAK, Reason.CONCURRENCY, Reason.BUDGET, Reason.ASIDE)
+_OF_A_GROUP = (Reason.STAGE, Reason.SOAK, Reason.CONCURRENCY, Reason.BUDGET, Reason.ASIDE, Reason.NEXT)
 
 
 def rollouts_view(ports: Ports) -> schema.Rollouts:
@@ -42,6 +42,15 @@ def waits_now(fleet: FleetRecord, ports: Ports) -> tuple[str, Decision] | None:
     """Return the commit of the rollout that is under way and what it decides now; None for none."""
     rollout = ports.state.rollout(fleet.rollout) if fleet.rollout else None
     return (rollout.commit, _decided(rollout, ports)) if rollout else None
+
+
+def wait_of(name: str, decision: Decision) -> Wait | None:
+    """Return why a cluster has not started, None for one that has, or that the rollout does not change."""
+    if name not in decision.start:
+        return decision.waits.get(name)
+    rollout = decision.rollout
+    member = next(each for each in rollout.members if each.cluster == name)
+    return Wait(Reason.NEXT, rollout.stages[member.stage].name, member.group)
 
 
 def waiting_cluster(name: str, wait: Wait, commit: str) -> schema.WaitingCluster:

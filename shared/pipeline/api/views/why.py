@@ -15,7 +15,7 @@ from shared.pipeline.api.views.parts import (
     plan_part,
     retirements_of,
 )
-from shared.pipeline.api.views.rollouts import waiting_cluster, waits_now
+from shared.pipeline.api.views.rollouts import wait_of, waiting_cluster, waits_now
 from shared.ports import FleetRecord, Ports
 
 
@@ -59,9 +59,9 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
 
 
 def _waits(name: str, fleet: FleetRecord, ports: Ports) -> schema.WaitingCluster | None:
-    """Return why the rollout that is under way does not change a cluster now."""
+    """Return why the rollout that is under way has not changed a cluster yet."""
     now = waits_now(fleet, ports)
-    wait = now[1].waits.get(name) if now else None
+    wait = wait_of(name, now[1]) if now else None
     return waiting_cluster(name, wait, now[0]) if now and wait else None
 
 
