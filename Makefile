@@ -41,7 +41,7 @@ up: $(READY) $(AZURITE) ## start the local cloud and the functions; Ctrl-C stops
 	@$(BIN)/python -m localcloud up --state $(STATE)
 
 test: check $(AZURITE) ## every check and every test
-	@$(BIN)/python -m pytest -n 4 --dist worksteal
+	@$(BIN)/python -m pytest -n 3 --dist worksteal
 
 authority: $(READY) $(AZURITE) ## build a real Kubernetes and Flux (needs Go), and test against them
 	@$(BIN)/python -m tests.authority.build

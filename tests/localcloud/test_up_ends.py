@@ -15,7 +15,14 @@ import pytest
 from localcloud.runtime.child_processes import PartFailed
 from localcloud.runtime.local_cloud import LocalCloud
 from localcloud.runtime.options import Options
-from tests.support.local_cloud_process import any_lives, functions_answer, processes_below, read_cloud, up
+from tests.support.local_cloud_process import (
+    START_SECONDS,
+    any_lives,
+    functions_answer,
+    processes_below,
+    read_cloud,
+    up,
+)
 from tests.support.waiting import until
 
 PARTS = ("storage", "servicebus", "azure", "github")
@@ -25,7 +32,7 @@ PARTS = ("storage", "servicebus", "azure", "github")
 def test_ctrl_c_during_the_start_stops_it_without_an_error(tmp_path: Path, app: Path, after: float) -> None:
     state = tmp_path / "state"
     with up(state, app) as process:
-        until(state.exists, seconds=30)
+        until(state.exists, seconds=START_SECONDS)
         time.sleep(after)
         below = processes_below(process.pid)
         asked = time.monotonic()
@@ -39,7 +46,7 @@ def test_ctrl_c_during_the_start_stops_it_without_an_error(tmp_path: Path, app: 
 def test_a_function_that_hangs_does_not_hold_up_ctrl_c(tmp_path: Path, app: Path) -> None:
     state = tmp_path / "state"
     with up(state, app) as process:
-        until(lambda: functions_answer(state), seconds=30)
+        until(lambda: functions_answer(state), seconds=START_SECONDS)
         with socket.create_connection(("127.0.0.1", read_cloud(state)["ports"]["functions"])) as caller:
             caller.sendall(b"GET /api/hang HTTP/1.1\r\nHost: localhost\r\n\r\n")
             time.sleep(0.2)
@@ -54,7 +61,7 @@ def test_a_function_that_hangs_does_not_hold_up_ctrl_c(tmp_path: Path, app: Path
 def test_no_process_outlives_a_supervisor_that_was_killed(tmp_path: Path, app: Path) -> None:
     state = tmp_path / "state"
     with up(state, app) as process:
-        until(lambda: functions_answer(state), seconds=30)
+        until(lambda: functions_answer(state), seconds=START_SECONDS)
         below = processes_below(process.pid)
         process.kill()
         process.communicate()
