@@ -17,7 +17,7 @@ import httpx
 from localcloud.runtime.options import ROOT
 
 START_SECONDS = 60
-"""A cloud of nine processes starts in six seconds alone, and in many more next to other tests on two cores."""
+"""A cloud of nine processes starts in six seconds alone, and in many more next to other tests."""
 
 
 @contextmanager
