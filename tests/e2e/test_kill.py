@@ -32,9 +32,7 @@ def test_ten_kills_while_ten_clusters_are_created_lose_none_and_create_none_twic
     commit = operator.push(fleet_files.fleet(*NAMES))
     for kill in range(10):
         if kill == 3:
-            operator.wait(
-                lambda: len(operator.phases()) == len(NAMES), "every cluster is planned", seconds=120
-            )
+            operator.wait(lambda: len(operator.phases()) == len(NAMES), "every cluster is planned")
         time.sleep(chance.uniform(0.1, 1.0))
         operator.cloud.kill_functions()
         operator.cloud.start_functions()

@@ -17,14 +17,14 @@ from localcloud.runtime.guide import CLUSTER, EXAMPLE, guide
 from localcloud.runtime.local_cloud import LocalCloud
 from localcloud.runtime.options import ROOT, USUAL_PORTS, Options, child_environment, compose_settings
 from localcloud.runtime.state_folder import StateFolderError
-from tests.support.local_cloud_process import START_SECONDS, functions_answer, listens, read_cloud, up
+from tests.support.local_cloud_process import functions_answer, listens, read_cloud, up
 from tests.support.waiting import until
 
 
 def test_up_prints_the_next_commands_and_ctrl_c_stops_everything(tmp_path: Path, app: Path) -> None:
     state = tmp_path / "state"
     with up(state, app, GITHUB_TOKEN="the shell's own") as process:
-        until(lambda: functions_answer(state), seconds=START_SECONDS)
+        until(lambda: functions_answer(state), seconds=30)
         cloud = read_cloud(state)
         settings = json.loads((state / "local.settings.json").read_text())["Values"]
         reply = httpx.get(f"{cloud['urls']['functions']}/api/fleet")
@@ -48,7 +48,7 @@ def test_up_prints_the_next_commands_and_ctrl_c_stops_everything(tmp_path: Path,
 def test_a_part_that_crashes_stops_the_cloud_and_is_named(tmp_path: Path, app: Path) -> None:
     state = tmp_path / "state"
     with up(state, app) as process:
-        until(lambda: functions_answer(state), seconds=START_SECONDS)
+        until(lambda: functions_answer(state), seconds=30)
         with pytest.raises(httpx.HTTPError):
             httpx.get(f"{read_cloud(state)['urls']['functions']}/api/crash")
         _, err = process.communicate(timeout=20)

@@ -16,7 +16,6 @@ from localcloud.runtime.child_processes import PartFailed
 from localcloud.runtime.local_cloud import LocalCloud
 from localcloud.runtime.options import Options
 from tests.support.local_cloud_process import (
-    START_SECONDS,
     any_lives,
     functions_answer,
     processes_below,
@@ -32,7 +31,7 @@ PARTS = ("storage", "servicebus", "azure", "github")
 def test_ctrl_c_during_the_start_stops_it_without_an_error(tmp_path: Path, app: Path, after: float) -> None:
     state = tmp_path / "state"
     with up(state, app) as process:
-        until(state.exists, seconds=START_SECONDS)
+        until(state.exists, seconds=30)
         time.sleep(after)
         below = processes_below(process.pid)
         asked = time.monotonic()
@@ -40,13 +39,13 @@ def test_ctrl_c_during_the_start_stops_it_without_an_error(tmp_path: Path, app: 
         _, err = process.communicate(timeout=20)
         assert time.monotonic() - asked < 3
     assert (process.returncode, err) == (0, "")
-    until(lambda: not any_lives([*below]), seconds=20)
+    until(lambda: not any_lives([*below]), seconds=2)
 
 
 def test_a_function_that_hangs_does_not_hold_up_ctrl_c(tmp_path: Path, app: Path) -> None:
     state = tmp_path / "state"
     with up(state, app) as process:
-        until(lambda: functions_answer(state), seconds=START_SECONDS)
+        until(lambda: functions_answer(state), seconds=30)
         with socket.create_connection(("127.0.0.1", read_cloud(state)["ports"]["functions"])) as caller:
             caller.sendall(b"GET /api/hang HTTP/1.1\r\nHost: localhost\r\n\r\n")
             time.sleep(0.2)
@@ -61,12 +60,12 @@ def test_a_function_that_hangs_does_not_hold_up_ctrl_c(tmp_path: Path, app: Path
 def test_no_process_outlives_a_supervisor_that_was_killed(tmp_path: Path, app: Path) -> None:
     state = tmp_path / "state"
     with up(state, app) as process:
-        until(lambda: functions_answer(state), seconds=START_SECONDS)
+        until(lambda: functions_answer(state), seconds=30)
         below = processes_below(process.pid)
         process.kill()
         process.communicate()
     assert len(below) >= len(PARTS) + 1
-    until(lambda: not any_lives([*below]), seconds=20)
+    until(lambda: not any_lives([*below]), seconds=2)
 
 
 def test_each_part_that_is_killed_is_named(tmp_path: Path) -> None:

@@ -25,7 +25,6 @@ class Operator:
         self.github = httpx.Client(
             base_url=cloud.urls.github,
             headers={"Authorization": f"token {cloud.settings['GITHUB_TOKEN']}"},
-            timeout=30,
             trust_env=False,
         )
         self.checkout = Checkout(cloud.remote, folder)

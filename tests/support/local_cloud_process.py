@@ -16,9 +16,6 @@ import httpx
 
 from localcloud.runtime.options import ROOT
 
-START_SECONDS = 60
-"""A cloud of nine processes starts in six seconds alone, and in many more next to other tests."""
-
 
 @contextmanager
 def up(state: Path, app: Path, **environment: str) -> Iterator[subprocess.Popen[str]]:
