@@ -1,8 +1,9 @@
-"""500 problems at once, to receivers on sockets that fail meanwhile: few messages, and every fact in one."""
+"""500 clusters fail at once, and the receivers on sockets meanwhile: few messages, and every fact once in each."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -27,50 +28,68 @@ ROUTES = (
     "{name: slack, type: slack, address: SLACK}",
     "{name: hook, type: webhook, address: HOOK}",
     "{name: mail, type: email, address: MAIL}",
+    "{name: chat, type: apprise, address: CHAT}",
 )
 EVENTS = 500
 NAMES = [f"aks-{n:03d}" for n in range(EVENTS)]
 
 
-def missing(text: str) -> list[str]:
-    return [name for name in NAMES if f"{name} " not in text]
+def times_named(text: str) -> Counter[int]:
+    """Return how many of the clusters a text names how often, as a person would count."""
+    named = Counter(re.findall(r"(aks-\d{3}) \d\d:\d\d:\d\d", text))
+    return Counter(named[name] for name in NAMES)
+
+
+def stormy_fleet() -> dict[str, bytes]:
+    """Return a fleet of 500 clusters in two regions, and one more."""
+    files = notifying(fleet_files.fleet("a-fine", *NAMES), *ROUTES)
+    for name in NAMES[::2]:
+        path = f"clusters/{name}/cluster.yaml"
+        files[path] = files[path].replace(b"eastus", b"westeurope")
+    return files
 
 
 def test_a_storm_of_500_events_is_few_messages_that_lose_no_fact(trusted: Authority) -> None:
     assert EVENTS <= MOST_PENDING
     cloud = MemoryCloud()
-    with https_inbox(trusted) as slack, https_inbox(trusted) as hook, mail_server() as mail:
+    for n, name in enumerate(NAMES):
+        code = "QuotaExceeded" if n % 3 else "BadRequest"
+        cloud.azure.interventions.fail_next(name, code, "no vCPUs are left")
+    with (
+        https_inbox(trusted) as slack,
+        https_inbox(trusted) as hook,
+        https_inbox(trusted) as chat,
+        mail_server() as mail,
+    ):
         addresses = {
             "SLACK": f"{slack.url}/services/T0/B0/secret",
             "HOOK": hook.url,
             "HOOK_SECRET": KEY,
             "MAIL": f"mailto://127.0.0.1:{mail.port}/?from=fleet@example.com&to=ops@example.com",
+            "CHAT": f"{chat.url.replace('https', 'jsons')}/chat",
         }
         channels = AppChannels(addresses, clock=lambda: datetime.now(UTC))
         cloud.with_ports(lambda ports: replace(ports, channels=channels))
-        push(cloud, notifying(fleet_files.fleet("one"), *ROUTES))
-        cloud.run()
         slack.answers = [(429, {"Retry-After": "30"}, "rate_limited"), (500, {}, "")]
         hook.answers = [(503, {}, "")] * 3
+        chat.answers = [(502, {}, "")]
         mail.refuse = "452 4.3.1 Insufficient system storage"
-        for notice in storm(EVENTS, cloud.clock()):
-            cloud.state.add_notice(notice)
-        wake_notifier(cloud.ports)
-        push(cloud, notifying(fleet_files.fleet("one", "two"), *ROUTES))
-        cloud.run(100)
-        assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+        push(cloud, stormy_fleet())
+        cloud.run(300)
+        assert (mail.got, phases(cloud)["a-fine"]) == ([], Phase.READY)
         mail.refuse = ""
-        cloud.run(1800)
+        cloud.run(3600)
+        assert Counter(phases(cloud).values()) == {Phase.FAILED: EVENTS, Phase.READY: 1}
         texts = "\n".join(json.loads(body)["text"] for _, _, body in slack.got[2:])
-        hooks = [Webhook(KEY).verify(body, headers) for _, headers, body in hook.got]
+        chats = "\n".join(json.loads(body)["message"] for _, _, body in chat.got[1:])
+        hooks = [Webhook(KEY).verify(body, headers) for _, headers, body in hook.got[3:]]
         mails = "\n".join(message.get_content() for message in mail.got)
-    assert missing(texts) == []
-    assert missing(mails) == []
-    accepted = hooks[3:]
-    facts = [fact for each in accepted for group in each["groups"] for fact in group["facts"]]
-    assert [name for name in NAMES if name not in {fact["subject"] for fact in facts}] == []
+    for text in (texts, chats, mails):
+        assert times_named(text) == {1: EVENTS}
+    facts = [fact for each in hooks for group in each["groups"] for fact in group["facts"]]
+    assert Counter(fact["subject"] for fact in facts if fact["subject"] in NAMES) == dict.fromkeys(NAMES, 1)
     assert max(Counter(fact["id"] for fact in facts).values()) == 1
-    for got in (slack.got, hook.got, mail.got):
+    for got in (slack.got, hook.got, chat.got, mail.got):
         assert len(got) <= 3 * MOST_MESSAGES
 
 
