@@ -34,6 +34,7 @@ ADDED_FIELDS = (
     "corrections",
     "inside",
     "windows",
+    "loss",
     "recreating",
     "facts",
     "has_rival",

@@ -38,6 +38,16 @@ def found_of(record: ClusterRecord) -> str:
     return ""
 
 
+def is_exempt(record: ClusterRecord) -> bool:
+    """Return whether what a sweep found of a whole cluster is ignored: an exemption has it so."""
+    return bool(record.exemption and found_of(record))
+
+
+def shown_phase(record: ClusterRecord) -> Phase:
+    """Return the phase that people see: a cluster is not Failed that an exemption has missing or stopped."""
+    return Phase.EXEMPT if record.finding and is_exempt(record) else record.phase
+
+
 def is_unfinished(record: ClusterRecord) -> bool:
     """Return whether the last job did not verify a cluster, and says why itself: it failed, or waits."""
     return record.phase is Phase.SUSPENDED or own_failure(record) is not None

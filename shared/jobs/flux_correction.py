@@ -10,7 +10,7 @@ from datetime import datetime
 
 from shared.fleet.drift.differences import Difference
 from shared.fleet.drift.policy import Decided
-from shared.fleet.kubernetes.health import CHANGED, MISSING
+from shared.fleet.kubernetes.health import CHANGED, MISSING, SUSPENDED
 from shared.fleet.manifests.cluster.drift import DriftAction
 from shared.jobs.drift import exhausted
 from shared.jobs.record import ClusterRecord
@@ -20,17 +20,23 @@ FLUX = "what Roadstead applied of Flux"
 CORRECTED = Decided(Difference(FLUX, "as applied", "changed"), DriftAction.CORRECT)
 
 
+_CORRECTED = (CHANGED, MISSING, SUSPENDED)
+
+
+def corrects_flux(record: ClusterRecord) -> bool:
+    """Return whether the policy has what Roadstead applied of Flux applied again, and not left suspended."""
+    policy = None if record.desired.problem else record.desired.spec.drift
+    return policy is not None and policy.flux_objects == "correct"
+
+
 def applies_again(record: ClusterRecord, now: datetime) -> bool:
-    """Return whether a check has found changed or missing objects that the policy has applied again.
+    """Return whether a check has found objects that the policy has applied again, or resumed.
 
     What a check found before the last job came to its end is nothing: that job has applied them.
     """
-    policy = None if record.desired.problem else record.desired.spec.drift
     inside = record.inside
-    if policy is None or policy.flux_objects != "correct" or inside is None or not record.idle:
+    if inside is None or not record.idle or not corrects_flux(record):
         return False
     found = {each.reason for part in inside.parts for each in part.unhealthy}
     since = inside.at > record.job.step.since
-    return (
-        since and not found.isdisjoint((CHANGED, MISSING)) and FLUX not in exhausted(record.corrections, now)
-    )
+    return since and not found.isdisjoint(_CORRECTED) and FLUX not in exhausted(record.corrections, now)

@@ -18,6 +18,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from shared.fleet.desired import Desired
+from shared.fleet.drift.activity import Change
 from shared.fleet.drift.differences import Difference
 from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.kubernetes.inside import Inside
@@ -52,6 +53,8 @@ class Phase(StrEnum):
     STALLED = "Stalled"
     SUSPENDED = "Suspended"
     FAILED = "Failed"
+    EXEMPT = "Exempt"
+    """What is shown, and never stored, of a Failed cluster that an exemption has be missing or stopped."""
 
 
 class ConditionReason(StrEnum):
@@ -98,6 +101,22 @@ class Running:
 
 
 @dataclass(frozen=True)
+class Loss:
+    """What a sweep found of a cluster that is missing or stopped: the class of the error, and since when.
+
+    ``act`` is who deleted or stopped it, and when, by Azure's activity log; None as long as that does not say
+    it. ``exemption`` is the rule of its policy by which that is ignored, "" for none, and ``expires`` the
+    rule's last day.
+    """
+
+    kind: str
+    since: datetime
+    act: Change | None = None
+    exemption: str = ""
+    expires: str = ""
+
+
+@dataclass(frozen=True)
 class ClusterRecord:
     """One cluster of the fleet; ``etag`` is the version that was read, "" for a record not saved yet.
 
@@ -121,7 +140,8 @@ class ClusterRecord:
     ``verified`` is how Azure showed the cluster when it was compared with git last, None before that;
     ``drift`` are the fields that differed, None for none. ``corrections`` are those of this generation.
     ``inside`` is what the last check that could read it found inside it, None before that. ``windows`` are
-    the fields in which the last check that could read them found the maintenance windows to differ.
+    the fields in which the last check that could read them found the maintenance windows to differ. ``loss``
+    is what is known of a cluster that is missing or stopped, None once it is verified again.
 
     ``recreating``: somebody asked that the missing cluster is created again; until it is verified. ``facts``
     are what manifests on the cluster can use as variables, None before a step has read them.
@@ -164,6 +184,7 @@ class ClusterRecord:
     corrections: tuple[Correction, ...] = ()
     inside: Inside | None = None
     windows: tuple[Difference, ...] = ()
+    loss: Loss | None = None
     recreating: bool = False
     facts: Mapping[str, str] | None = None
     has_rival: bool = False
@@ -238,7 +259,7 @@ class ClusterRecord:
         Where the job had failed before, that is left to an operator.
         """
         missing = self.finding == ClusterMissing.__name__ and self.job.earlier is None
-        return missing and self._policy_recreates
+        return missing and self._policy_recreates and not self.exemption
 
     @property
     def started_again(self) -> bool:
@@ -246,13 +267,19 @@ class ClusterRecord:
 
         Where the job had failed before, that is left to an operator.
         """
-        return self.finding == ClusterStopped.__name__ and self.job.earlier is None and self.may_start
+        stopped = self.finding == ClusterStopped.__name__ and self.job.earlier is None
+        return stopped and self.may_start and not self.exemption
 
     @property
     def may_start(self) -> bool:
-        """Whether its job starts the cluster where somebody stopped it."""
+        """Whether its job starts the cluster where somebody stopped it, unless an exemption has it so."""
         policy = None if self.desired.problem else self.desired.spec.drift
         return policy is not None and policy.stopped_cluster == "start"
+
+    @property
+    def exemption(self) -> str:
+        """The rule by which it is ignored that the cluster was missing or stopped when it was read last."""
+        return self.loss.exemption if self.loss else ""
 
     @property
     def may_create(self) -> bool:

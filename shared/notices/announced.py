@@ -138,7 +138,7 @@ def _taken(known: Announced, notice: Notice, routes: Sequence[Route], now: datet
         )
         return _queued(known, notice, routes, now)
     problem = known.facts[known.open[notice.key]] if notice.key in known.open else None
-    known = _ended(known, notice.key, notice.at, notice.detail, routes, now=now)
+    known = _ended(known, notice.key, notice.at, notice.detail, routes, now=now, became=notice.became)
     if notice.over:
         return known
     told = {route.name for route in routes if problem and route.takes(problem)}
@@ -168,13 +168,15 @@ def _ended(
     routes: Sequence[Route],
     *,
     now: datetime | None = None,
+    became: str = "",
 ) -> Announced:
-    """End the open problem of a key, if there is one."""
+    """End the open problem of a key, if there is one; ``became`` is what took its place, "" for nothing."""
     if key not in known.open:
         return known
     problem = known.facts[known.open[key]]
     left = {other: identifier for other, identifier in known.open.items() if other != key}
-    return _queued(replace(known, open=left), end_of(problem, at, detail), routes, now or at)
+    end = replace(end_of(problem, at, detail), became=became)
+    return _queued(replace(known, open=left), end, routes, now or at)
 
 
 def _queued(known: Announced, notice: Notice, routes: Iterable[Route], now: datetime) -> Announced:

@@ -67,7 +67,8 @@ KINDS: Mapping[Kind, About] = {
     Kind.LOST: About(
         Severity.CRITICAL,
         *(_C, _CS, "no longer as verified", "as verified again"),
-        "A cluster that was Ready, or is suspended, is missing, stopped, failed, contested or unhealthy.",
+        "A cluster that was Ready, or is suspended, is missing, stopped, failed, contested or unhealthy, "
+        "and no exemption ignores that.",
     ),
     Kind.STALLED: About(
         Severity.WARNING, _C, _CS, "stalled", "no longer stalled", "A step makes no progress in its time."

@@ -9,9 +9,10 @@ from datetime import datetime
 from shared.fleet.drift.yaml_diff import Sides, yaml_diff
 from shared.fleet.kubernetes.api_server import Certificate, ending
 from shared.jobs.acts import by_whom
-from shared.jobs.at_rest import found_of
+from shared.jobs.at_rest import found_of, is_exempt
 from shared.jobs.drift import DriftedField, is_news
 from shared.jobs.failures.retry import DEFAULTS, Policies
+from shared.jobs.losses import exempt_text
 from shared.jobs.messages import Approval
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.reporting.diagnosis import diagnose
@@ -23,6 +24,8 @@ DIFF_LIMIT = 800
 """Characters of a diff; `roadstead drift` has the whole one."""
 NAMED = 20
 """How many clusters a fact of the fleet names."""
+EXEMPT = "exempt"
+"""What a problem became that an exemption ignores from now on."""
 _CLUSTER, _DRIFT, _CERTIFICATE = "cluster:", "drift:", "certificate:"
 SEE_DRIFT = (
     "`roadstead drift` shows each field; `roadstead replay` writes git's values, a commit keeps Azure's."
@@ -43,7 +46,7 @@ class Notice:
     error, ``detail`` a sentence, ``action`` what comes next, ``diff`` a unified diff, each "" for none.
     ``sequence`` orders the facts of a cluster that have the same time. ``names`` are the clusters that a
     fact of the fleet is about. ``since`` is when a problem that is ``over`` began, ``became`` the kind of the
-    problem that took its place, "" for none.
+    problem that took its place, or ``EXEMPT``, "" for none.
     """
 
     id: str
@@ -107,6 +110,11 @@ def notice_between(
 
     A job that starts again ends no problem: its cluster being Ready does, or its being deleted.
     """
+    if is_exempt(after) and is_exempt(before):
+        return None
+    if is_exempt(after):
+        ignored = exempt_text(after)[:DETAIL_LIMIT]
+        return replace(_fact(Kind.LOST, after), over=True, became=EXEMPT, detail=ignored)
     trouble = _trouble(after)
     if trouble is not None:
         same = trouble == _trouble(before)
@@ -220,6 +228,8 @@ def _trouble(record: ClusterRecord) -> tuple[Kind, str] | None:
     """Return the kind and the class of error of what is wrong with a cluster, None for nothing."""
     failure = record.job.step.failure
     reason = failure.kind if failure else ""
+    if is_exempt(record):
+        return None
     if record.finding:
         return Kind.LOST, reason
     if record.phase is Phase.SUSPENDED and found_of(record):

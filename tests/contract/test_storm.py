@@ -1,4 +1,4 @@
-"""500 clusters fail at once, and the receivers on sockets meanwhile: few messages, and every fact once in each."""
+"""500 clusters fail at once, and receivers on sockets meanwhile: few messages, with every fact once."""
 
 from __future__ import annotations
 

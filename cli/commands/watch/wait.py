@@ -113,8 +113,8 @@ def _progress(api: Api, name: str, state: State, plan: schema.Plan | None) -> tu
     if "generation" not in view:
         return False, view["phase"]
     if item is None or view["generation"] >= item["generation"]:
-        if view["phase"] == "Failed":
-            raise CommandError(f"{name} is Failed; see roadstead why {name}")
+        if view["phase"] in ("Failed", "Exempt"):
+            raise CommandError(f"{name} is {view['phase']}; see roadstead why {name}")
         verified = view["generation"] == view["observedGeneration"]
         if state is State.READY and view["phase"] == "Ready" and verified:
             commit = (plan or view)["commit"][:8]

@@ -137,6 +137,7 @@ _SUMMARY = (
     *("uid", "phase", "step", "reason", "generation", "observedGeneration", "needsAction", "contested"),
     *("environment", "location", "subscription", "resourceGroup", "lost", "finding"),
     *("digest", "drifted", "recreated", "toApprove", "differsSince", "proposed", "found", "readySince"),
+    *("exemptUntil", "unnamedSince"),
 )
 
 
@@ -166,6 +167,8 @@ def _summary_columns(record: ClusterRecord) -> dict[str, Any]:
         "proposed": summary.proposed,
         "found": summary.found,
         "readySince": summary.ready_since.isoformat() if summary.ready_since else "",
+        "exemptUntil": summary.exempt_until,
+        "unnamedSince": summary.unnamed_since.isoformat() if summary.unnamed_since else "",
     }
 
 
@@ -195,6 +198,8 @@ def _summary(entity: Entity) -> ClusterSummary:
         proposed=entity.get("proposed") or "",
         found=bool(entity.get("found")),
         ready_since=_moment(entity.get("readySince")),
+        exempt_until=entity.get("exemptUntil") or "",
+        unnamed_since=_moment(entity.get("unnamedSince")),
     )
 
 

@@ -20,7 +20,7 @@ INSTALLERS = frozenset({"flux", "kubectl", "kubectl-client-side-apply", "before-
 _CONTENT = ("f:spec", "f:data", "f:stringData", "f:type")
 """What an object holds besides its metadata and status."""
 _OPERATORS = ("f:spec", "f:suspend")
-"""The field with which operators suspend Flux: it stays theirs."""
+"""The field with which operators suspend Flux: it stays theirs, unless a policy says otherwise."""
 _SERVERS = ("managedFields", "resourceVersion", "generation")
 SHOWN = 3
 
@@ -38,11 +38,11 @@ def _content(value: Json) -> dict[str, Any]:
     return {**{key: inner for key, inner in value.items() if key != "status"}, "metadata": metadata}
 
 
-def transferred(live: Json, *, entirely: bool) -> Json | None:
+def transferred(live: Json, *, entirely: bool, resumes: bool = False) -> Json | None:
     """Return the object with the fields of former managers as ours, None when they own none that we lack.
 
     ``entirely``: the object is ours alone, so that whoever set a field of its content is a former manager;
-    otherwise only those who install Flux by hand are.
+    otherwise only those who install Flux by hand are. ``resumes``: so is whoever suspended it.
     """
     entries = list(live["metadata"].get("managedFields") or ())
     ours = our_entry(live)
@@ -51,7 +51,7 @@ def transferred(live: Json, *, entirely: bool) -> Json | None:
     for entry in entries:
         if entry is ours:
             continue
-        part = _former(entry, entirely=entirely)
+        part = _former(entry, entirely=entirely, resumes=resumes)
         found = found or bool(set(_leaves(part)) - mine)
         fields = _union(fields, part)
         rest = _without(entry.get("fieldsV1") or {}, part)
@@ -95,11 +95,13 @@ def _new_entry(live: Json, entries: Sequence[Json]) -> dict[str, Any]:
     return {**entry, "time": max(times)} if times else entry
 
 
-def _former(entry: Json, *, entirely: bool) -> Fields:
+def _former(entry: Json, *, entirely: bool, resumes: bool) -> Fields:
     """Return the fields of another manager that become ours."""
     if entry.get("subresource"):
         return {}
     fields = {name: inner for name, inner in (entry.get("fieldsV1") or {}).items() if name in _CONTENT}
+    if entirely and resumes:
+        return fields
     if entirely:
         top, name = _OPERATORS
         rest = {key: inner for key, inner in fields.get(top, {}).items() if key != name}

@@ -21,8 +21,8 @@ from shared.fleet.resource_ids import ObjectRef
 PATIENCE = timedelta(minutes=10)
 FLUX_KINDS = ("GitRepository", "OCIRepository", "Bucket", "Kustomization", "HelmRelease")
 """The kinds of Flux whose objects say whether a cluster follows its sources, sources first."""
-MISSING, CHANGED = "ObjectMissing", "ObjectChanged"
-"""Why an object that Roadstead applied is not as it was applied; a job applies it again."""
+MISSING, CHANGED, SUSPENDED = "ObjectMissing", "ObjectChanged", "Suspended"
+"""Why an object that Roadstead applied is not as it was applied; a job may apply it again."""
 _DEFINITION = "CustomResourceDefinition"
 
 
@@ -81,7 +81,7 @@ def sync_faults(wanted: Sequence[Json], live: Mapping[ObjectRef, Json]) -> Itera
         if others:
             yield changed(ref, ", ".join(others))
         if spec.get("suspend"):
-            yield Fault(ref, "Suspended", "somebody suspended it, so the cluster does not follow git")
+            yield Fault(ref, SUSPENDED, "somebody suspended it, so the cluster does not follow git")
 
 
 def uses_credentials(source: Json | None) -> bool:

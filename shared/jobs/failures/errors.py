@@ -35,6 +35,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from shared.fleet.drift.activity import Change
+
 
 class ReconcileError(Exception):
     """An error of a step; the class says what happens next."""
@@ -180,6 +182,13 @@ class DeadLettered(Terminal):
 
 class NoLongerReady(Terminal):
     """What a sweep found at a cluster that was verified Ready; a later sweep may find it as it was."""
+
+    def __init__(
+        self, message: str, *, act: Change | None = None, code: str = "", request_id: str = ""
+    ) -> None:
+        super().__init__(message, code=code, request_id=request_id)
+        self.act = act
+        """Who did it, and when, by Azure's activity log; None where that is not known."""
 
 
 class ClusterMissing(NoLongerReady):

@@ -15,6 +15,7 @@ from shared.jobs.failures.remedies import NO_ACTION, suggested_action
 from shared.jobs.failures.retry import DEFAULTS, Policies
 from shared.jobs.health import error_of, faults_of, unread_of
 from shared.jobs.job import Delay, Failure
+from shared.jobs.losses import exempt_text
 from shared.jobs.recipes import STEPS, Step, deadline
 from shared.jobs.record import ClusterRecord, Condition, Phase, of_health
 from shared.jobs.review_check import ReviewCheck
@@ -256,6 +257,10 @@ def _no_longer_ready(record: ClusterRecord, failure: Failure) -> Diagnosis:
     missing = record.finding == ClusterMissing.__name__ and not record.may_create
     job = "a replay creates it again" if missing else f"{_NEXT_COMMIT}, or a replay, starts a job"
     following = f"the next {again} it again; {job}"
+    exempt = exempt_text(record)
+    if exempt:
+        activity = f"{activity}; {exempt}"
+        return Diagnosis(activity, failure.since, 0, failure, following, None, "")
     return Diagnosis(
         activity, failure.since, 0, failure, following, None, _named(_action_after_failure(record), record)
     )

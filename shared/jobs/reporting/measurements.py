@@ -225,7 +225,7 @@ def of_fleet(summaries: Sequence[ClusterSummary], gaps: Gaps) -> Iterator[Measur
 
     There is a 0 for what no cluster has: a gauge keeps a value that nothing replaces.
     """
-    phases = Counter(summary.phase for summary in summaries)
+    phases = Counter(summary.shown_phase for summary in summaries)
     for phase in Phase:
         yield Measurement(CLUSTERS, phases[phase], {"phase": phase})
     details = [summary.details for summary in summaries if summary.details]

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from shared.jobs.at_rest import found_of
+from shared.jobs.at_rest import found_of, is_exempt
 from shared.jobs.conditions import IN_SYNC
 from shared.jobs.drift import Drift, digest_of_proposal
+from shared.jobs.losses import unnamed_since
 from shared.jobs.recipes import STEPS, Recipe, Step
 from shared.jobs.record import READY, ClusterRecord, Phase
 
@@ -43,7 +44,9 @@ class ClusterSummary:
     found that it is missing or stopped, and its policy has it created or started again. ``to_approve`` counts
     the corrections that wait for an approval. ``differs_since`` is since when a Ready cluster has differed
     from git, None for one that does not. ``found``: a sweep found something of the whole cluster, also of a
-    suspended one, which has no ``finding``. ``ready_since`` is since when it has been Ready, None where it is
+    suspended one, which has no ``finding``. ``exempt_until`` is the last day of the exemption by which that
+    is ignored, "" for none, and ``unnamed_since`` since when nobody is known who deleted or stopped the
+    cluster, None where that is not asked. ``ready_since`` is since when it has been Ready, None where it is
     not, and in what the version before stored. ``details`` are None where they were not asked for, and in
     what the version before stored.
     """
@@ -72,6 +75,13 @@ class ClusterSummary:
     proposed: str = ""
     found: bool = False
     ready_since: datetime | None = None
+    exempt_until: str = ""
+    unnamed_since: datetime | None = None
+
+    @property
+    def shown_phase(self) -> Phase:
+        """The phase that people see."""
+        return Phase.EXEMPT if self.exempt_until and self.phase is Phase.FAILED else self.phase
 
     @property
     def idle(self) -> bool:
@@ -122,6 +132,8 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         proposed=digest_of_proposal(record.drift),
         found=bool(found_of(record)),
         ready_since=_ready_since(record),
+        exempt_until=record.loss.expires if record.loss and is_exempt(record) else "",
+        unnamed_since=unnamed_since(record),
     )
 
 

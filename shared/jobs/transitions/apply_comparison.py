@@ -12,6 +12,7 @@ from shared.jobs.conditions import IN_SYNC, MESSAGE_LIMIT, with_condition, with_
 from shared.jobs.drift import CorrectionApproval, Drift, Verified, corrected, drift_from, is_news
 from shared.jobs.failures.errors import ClusterMissing, ClusterStopped, NoLongerReady, Unhealthy, classes
 from shared.jobs.health import HealthCondition
+from shared.jobs.losses import loss_of
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.jobs.record import ClusterRecord, Condition
 from shared.jobs.transitions.acceptance import accept_retry
@@ -38,9 +39,10 @@ def apply_finding(record: ClusterRecord, error: NoLongerReady | None, now: datet
     """Return the record with what a finding says of its other conditions; None ends one of a sweep.
 
     A cluster that is missing or stopped is not as git has it, and nothing is known of what runs in it. One
-    that is contested, or on which an operation failed, is not compared. After that a comparison and a check
-    say how it is.
+    that is contested, or on which an operation failed, is not compared, and nor is one that an exemption has
+    missing or stopped. After that a comparison and a check say how it is.
     """
+    record = replace(record, loss=loss_of(record, error, now))
     if error is None:
         before = record.condition(IN_SYNC)
         over = before is not None and before.reason in _FINDINGS
@@ -49,7 +51,7 @@ def apply_finding(record: ClusterRecord, error: NoLongerReady | None, now: datet
         return record
     known: dict[str, bool | None] = {IN_SYNC: None}
     if isinstance(error, ClusterMissing | ClusterStopped):
-        known = {IN_SYNC: False, **dict.fromkeys(HealthCondition)}
+        known = {IN_SYNC: None if record.exemption else False, **dict.fromkeys(HealthCondition)}
     if isinstance(error, ClusterMissing):
         known |= dict.fromkeys((CONDITIONS[Step.CLUSTER], CONDITIONS[Step.NODE_POOLS]), False)
         # What ran, what the cluster had beyond git, and its address are no part of another in its place.

@@ -19,6 +19,7 @@ from shared.jobs.failures.errors import (
 )
 from shared.jobs.failures.retry import DEFAULTS, Policies, policy_for, wait_before_retry
 from shared.jobs.job import AcceptedWrite, ContestKind, Delay, Failure, NextRun, StepState, start_step
+from shared.jobs.losses import reassessed
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.jobs.recipes import CONDITIONS, STEPS, Step, deadline, next_step
 from shared.jobs.record import (
@@ -162,7 +163,7 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
             record = with_in_sync(record, remaining, now, compared=outcome.in_sync)
         running = outcome.running or record.running
         record = replace(record, observed_generation=record.generation, running=running)
-        record = replace(record, removed_keys={}, removed_systems={}, recreating=False)
+        record = replace(record, removed_keys={}, removed_systems={}, recreating=False, loss=None)
         return _ended(_advanced(record, step, NextRun(now, Delay.NONE), Phase.READY, now))
     record = replace(record, creation_requested=record.creation_requested or following is Step.CLUSTER)
     phase = working_phase(record) if record.phase in (Phase.STALLED, Phase.SUSPENDED) else record.phase
@@ -185,6 +186,7 @@ def _wait(record: ClusterRecord, outcome: Wait, now: datetime) -> ClusterRecord:
     if stalled:
         phase, reason = Phase.STALLED, ConditionReason.STALLED
     elif outcome.suspended:
+        record = reassessed(record, now)
         phase, reason = Phase.SUSPENDED, ConditionReason.SUSPENDED
     else:
         phase, reason = working_phase(record), ConditionReason.WAITING
@@ -238,8 +240,9 @@ def _fail(record: ClusterRecord, error: ReconcileError, now: datetime) -> Cluste
     failed = _condition(record, False, error.kind, str(error), now)
     record = with_condition(record, failed)
     record = with_condition(record, replace(failed, type=READY))
-    if isinstance(error, NoLongerReady):
-        record = apply_finding(record, error, now)
+    record = (
+        apply_finding(record, error, now) if isinstance(error, NoLongerReady) else replace(record, loss=None)
+    )
     next_run = NextRun(now, Delay.NONE, f"{error.kind}: {error}")
     return _ended(_advanced(record, _failing(step, error, now), next_run, Phase.FAILED, now))
 

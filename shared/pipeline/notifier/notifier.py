@@ -13,6 +13,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from shared.jobs.at_rest import is_exempt
 from shared.jobs.failures.errors import ReconcileError, Retryable, TooLarge
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import PlanRequest
@@ -111,7 +112,9 @@ def _shows(record: ClusterRecord | None, fact: Notice) -> bool:
         return False
     if fact.kind is Kind.EXPIRING:
         return bool(ending_of(record))
-    return record.drift is not None if fact.kind is Kind.DRIFT else record.phase is not Phase.READY
+    if fact.kind is Kind.DRIFT:
+        return record.drift is not None
+    return record.phase is not Phase.READY and not is_exempt(record)
 
 
 def _tell(route: Route, known: Announced, end: float, ports: Ports) -> Announced:

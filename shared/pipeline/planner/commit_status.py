@@ -33,6 +33,7 @@ class Progress:
     ``differing`` are clusters that differ from git, and not yet for long. ``waits`` are clusters that
     continue once an operator acts; ``first_wait`` describes the first one, and ``first_suspension`` the first
     cluster that is suspended. ``not_started`` are clusters that the rollout of an older plan never started.
+    ``exempt`` are clusters that an exemption has missing or stopped.
     """
 
     total: int
@@ -45,11 +46,12 @@ class Progress:
     first_suspension: str = ""
     differing: int = 0
     not_started: int = 0
+    exempt: int = 0
 
     @property
     def settled(self) -> bool:
         """Whether nothing more will change by itself soon; a worker reports the end of a suspension."""
-        ended = self.ready + self.failed + self.suspended + self.waits + self.not_started
+        ended = self.ready + self.failed + self.suspended + self.waits + self.not_started + self.exempt
         return ended >= self.total
 
 
@@ -61,12 +63,15 @@ def progress_of(
     ``newest``: no later commit was planned, so none can have removed a cluster that does not exist. Of the
     newest plan, a cluster has failed that has differed from git since ``differed``, or for longer.
     """
-    ready = failed = differing = not_started = 0
+    ready = failed = differing = not_started = exempt = 0
     problems: list[str] = []
     waits: list[str] = []
     suspensions: list[str] = []
     for item in plan.items:
         record = clusters.get(item.cluster)
+        if _is_exempt(item, record):
+            exempt += 1
+            continue
         if reached(item, record, newest=newest):
             since = record.differs_since if record and newest and differed else None
             lasting = since is not None and differed is not None and since <= differed
@@ -108,7 +113,15 @@ def progress_of(
         first_suspension=first_suspension,
         differing=differing,
         not_started=not_started,
+        exempt=exempt,
     )
+
+
+def _is_exempt(item: Item, record: ClusterSummary | None) -> bool:
+    """Return whether an exemption has a cluster missing or stopped that a plan keeps, or changes."""
+    if record is None or record.uid != item.uid or item.needs_action:
+        return False
+    return record.shown_phase is Phase.EXEMPT
 
 
 def _was_held_back(item: Item, record: ClusterSummary | None) -> bool:
@@ -171,9 +184,10 @@ def status_of(
     if progress.first_problem:
         paused = "rollout paused: " if rollout is not None and rollout.paused else ""
         return CommitStatus("failure", status_line(f"{paused}{progress.first_problem}"), CONTEXT, link)
-    if progress.ready >= progress.total:
+    exempt = f", {progress.exempt} exempt" if progress.exempt else ""
+    if progress.ready + progress.exempt >= progress.total:
         done = (
-            f"{progress.total} of {progress.total} clusters in sync ({plan.summary})"
+            f"{progress.ready} of {progress.total} clusters in sync{exempt} ({plan.summary})"
             if plan.items
             else "no clusters"
         )
@@ -182,14 +196,14 @@ def status_of(
     waiting = f"; {progress.first_wait}" if progress.first_wait else f" ({plan.summary})"
     if rollout is not None and not progress.first_wait:
         waiting = f"; {rollout.text}"
-    description = f"{progress.ready} of {progress.total} clusters in sync{suspended}{waiting}"
+    description = f"{progress.ready} of {progress.total} clusters in sync{exempt}{suspended}{waiting}"
     if superseded_by:
         return CommitStatus(
             "error", status_line(f"superseded by {superseded_by[:8]}: {description}"), CONTEXT, link
         )
-    if progress.suspended and progress.ready + progress.suspended >= progress.total:
+    if progress.suspended and progress.ready + progress.suspended + progress.exempt >= progress.total:
         # No progress until a date, or a commit: neither pending, nor success, nor a failure of a cluster.
-        in_sync = f"{progress.ready} of {progress.total} clusters in sync"
+        in_sync = f"{progress.ready} of {progress.total} clusters in sync{exempt}"
         ended = f"suspended: {in_sync}; {progress.first_suspension}"
         return CommitStatus("error", status_line(ended), CONTEXT, link)
     return CommitStatus("pending", status_line(description), CONTEXT, link)

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from shared.fleet.drift.activity import Activity, Change, changed_by, done_by, is_of_window, writes_in
 from shared.fleet.resource_ids import SubscriptionId
-from shared.jobs.drift import ASKED_AGAIN, DriftedField, moment
+from shared.jobs.drift import ASKED_AGAIN, DriftedField
 from shared.jobs.failures.errors import (
     ClusterMissing,
     ClusterStopped,
@@ -17,6 +17,7 @@ from shared.jobs.failures.errors import (
     ReconcileError,
     Unauthorized,
 )
+from shared.jobs.losses import act_known, with_act
 from shared.jobs.record import ClusterRecord, finding_of_sweep
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.ports import Ports
@@ -29,11 +30,11 @@ LONGEST = timedelta(days=7)
 """The log is read no further back."""
 LATE = timedelta(minutes=2)
 """How much longer than a list a change may be ago that this list did not show."""
-DONE: Mapping[type[NoLongerReady], tuple[str, str]] = {
-    ClusterMissing: ("deleted", "/managedclusters/delete"),
-    ClusterStopped: ("stopped", "/managedclusters/stop/action"),
+DONE: Mapping[type[NoLongerReady], str] = {
+    ClusterMissing: "/managedclusters/delete",
+    ClusterStopped: "/managedclusters/stop/action",
 }
-"""What somebody did where a sweep finds this, and the end of its operation's name in lower case
+"""The end of the name, in lower case, of the operation that somebody ran where a sweep finds this
 (learn.microsoft.com/azure/role-based-access-control/permissions/containers)."""
 NOT_PERMITTED = "not permitted to read the activity log"
 NO_CALL_LEFT = "Azure's read limit left no call to read the activity log"
@@ -53,12 +54,12 @@ class ActivityLog:
     problems: dict[str, str] = field(default_factory=dict)
     _read: dict[str, Sequence[Activity]] = field(default_factory=dict)
 
-    def asked_since(self, record: ClusterRecord, now: datetime) -> datetime:
+    def asked_since(self, subscription: str, now: datetime) -> datetime:
         """Return since when a value has been seen at most about which the log is asked.
 
         However rare the sweeps are, the next one after the value was seen is among those that ask.
         """
-        return min(now - ASKED_AGAIN, self._listing(record).at or now)
+        return min(now - ASKED_AGAIN, self._listing(subscription).at or now)
 
     def change(
         self, record: ClusterRecord, field: DriftedField, pools: Mapping[str, Sequence[str]], now: datetime
@@ -71,7 +72,7 @@ class ActivityLog:
         No sweep and no check moves the time at which the last job began to verify the cluster.
         """
         cluster, seen = record.desired.id, field.live_since or now
-        listing, times = self._listing(record), [now - LONGEST, record.job.step.since]
+        listing, times = self._listing(cluster.subscription), [now - LONGEST, record.job.step.since]
         before = min(seen - ASKED_AGAIN, (listing.before or seen) - LATE)
         if seen < now:
             times.append(before)
@@ -80,21 +81,28 @@ class ActivityLog:
         writes, after = self._writes(cluster.subscription.lower()), max(times)
         return changed_by(writes, cluster.resource, field.path, pools, after, seen)
 
-    def _listing(self, record: ClusterRecord) -> Listing:
-        subscription = record.desired.id.subscription.lower()
-        return self.listings.get(subscription, Listing(subscription))
+    def _listing(self, subscription: str) -> Listing:
+        return self.listings.get(subscription.lower(), Listing(subscription.lower()))
 
     def named(self, error: NoLongerReady, record: ClusterRecord, now: datetime) -> NoLongerReady:
         """Return what a sweep found with who deleted or stopped the cluster, as far as the log has that.
 
-        The cluster was there when its last job began to verify it; ``record`` is the one before the finding.
+        The cluster was there when its last job began to verify it. ``record`` is the one before the finding,
+        or it has the same one: the log is some minutes late, and so is asked again for some hours.
         """
         if type(error) not in DONE:
             return error
-        done, operation = DONE[type(error)]
+        loss, seen = record.loss, now
+        if loss is not None and loss.kind == error.kind:
+            seen = loss.since
+        return with_act(error, act_known(record, error) or self._act(record, DONE[type(error)], seen, now))
+
+    def _act(self, record: ClusterRecord, operation: str, seen: datetime, now: datetime) -> Change | None:
+        """Return who did something to a cluster since its last job, and before that was ``seen``."""
         cluster, after = record.desired.id, max(now - LONGEST, record.job.step.since)
-        change = done_by(self._writes(cluster.subscription.lower()), cluster.resource, operation, after, now)
-        return type(error)(f"{error}; {done} {moment(change.at)} by {change.by}") if change else error
+        if seen < self.asked_since(cluster.subscription, now):
+            return None
+        return done_by(self._writes(cluster.subscription.lower()), cluster.resource, operation, after, seen)
 
     def _writes(self, subscription: str) -> Sequence[Activity]:
         if subscription not in self._read:

@@ -17,9 +17,10 @@ from shared.jobs.at_rest import found_of, is_at_rest, is_unfinished, own_failure
 from shared.jobs.conditions import IN_SYNC
 from shared.jobs.drift import Verified, attributed, digest_of_proposal, exhausted
 from shared.jobs.event import Event
-from shared.jobs.failures.errors import ReconcileError, Stale, Unexpected, classes
+from shared.jobs.failures.errors import ClusterMissing, ReconcileError, Stale, Unexpected, classes
 from shared.jobs.flux_correction import CORRECTED, FLUX, applies_again
 from shared.jobs.job import ContestKind, Failure
+from shared.jobs.losses import loss_of
 from shared.jobs.outcomes import Done, Fail, Outcome
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase, finding_of_sweep
@@ -74,6 +75,17 @@ def conclude_from_list(
     return conclude(record, existing, sources, activity, ports)
 
 
+def conclude_still_missing(name: str, sources: Sources, activity: ActivityLog, ports: Ports) -> bool:
+    """Conclude what is known meanwhile of a cluster that was found missing, and that a list lacks as well.
+
+    Two reads have shown that before, so nothing is read again. Return whether anything is new.
+    """
+    record = ports.state.cluster(name)
+    if record is None or record.finding != ClusterMissing.__name__:
+        return False
+    return conclude(record, None, sources, activity, ports)
+
+
 def conclude(
     record: ClusterRecord, existing: Json | None, sources: Sources, activity: ActivityLog, ports: Ports
 ) -> bool:
@@ -96,12 +108,12 @@ def _conclude(
         list[Event](),
     )
     suspended = record.phase is Phase.SUSPENDED
-    turned = not suspended and (found.error.kind if found else "") != finding_of_sweep(record.finding)
+    if found:
+        found = replace(found, error=activity.named(found.error, record, now))
     if suspended:
-        concluded = _in_suspension(record, found, activity, now)
+        concluded = _in_suspension(record, found, now)
+    turned = not suspended and _is_news(found, record, now)
     if turned:
-        if found:
-            found = replace(found, error=activity.named(found.error, record, now))
         concluded, events = _turned(record, found, now)
     after = concluded
     if found is None and existing is not None and (suspended or not after.job.active):
@@ -141,6 +153,19 @@ def _conclude(
     if digest_of_proposal(saved.drift) != digest_of_proposal(record.drift):
         request_proposals(ports)
     return turned or (record.drift is None) is not (after.drift is None)
+
+
+def _is_news(found: Found | None, record: ClusterRecord, now: datetime) -> bool:
+    """Return whether a record does not say what was found, who did it, or that an exemption has it so."""
+    if (found.error.kind if found else "") != finding_of_sweep(record.finding):
+        return True
+    return found is not None and _completes(found, record, now)
+
+
+def _completes(found: Found, record: ClusterRecord, now: datetime) -> bool:
+    """Return whether something else is known now of a finding that a record has already."""
+    loss = loss_of(record, found.error, now)
+    return record.loss is not None and loss is not None and loss != record.loss
 
 
 def written_beside(record: ClusterRecord, ports: Ports) -> ClusterRecord | None:
@@ -191,17 +216,19 @@ def _error_of(failure: Failure) -> ReconcileError:
     return kind(failure.message, code=failure.code, request_id=failure.request_id)
 
 
-def _in_suspension(
-    record: ClusterRecord, found: Found | None, activity: ActivityLog, now: datetime
-) -> ClusterRecord:
+def _in_suspension(record: ClusterRecord, found: Found | None, now: datetime) -> ClusterRecord:
     """Return the record of a suspended cluster with what is so; its job goes on waiting.
 
     Its next sweep compares it, also if it is as it was before by then.
     """
     in_sync = record.condition(IN_SYNC)
-    if found is None or in_sync is None or in_sync.reason == found.error.kind:
+    if found is None:
+        return replace(record, loss=None)
+    if in_sync is None:
         return record
-    after = apply_finding(record, activity.named(found.error, record, now), now)
+    if in_sync.reason == found.error.kind and not _completes(found, record, now):
+        return record
+    after = apply_finding(record, found.error, now)
     after = replace(after, verified=after.verified and replace(after.verified, digest=""))
     return _with_new_sequence(after, now)
 
@@ -278,7 +305,7 @@ def _attributed(
     activity: ActivityLog,
 ) -> ClusterRecord:
     """Return the record with who changed what has differed for some hours at most, as the log has it."""
-    since = activity.asked_since(before, now)
+    since = activity.asked_since(before.desired.id.subscription, now)
     drift = attributed(compared.drift, since, lambda each: activity.change(before, each, pools, now))
     return compared if drift == compared.drift else replace(compared, drift=drift)
 

@@ -13,10 +13,11 @@ from shared.jobs.failures.errors import ReconcileError
 from shared.jobs.reporting.summary import ClusterSummary
 from shared.logs import about
 from shared.pipeline.sweep.activity import ActivityLog
-from shared.pipeline.sweep.conclusions import conclude_from_list
+from shared.pipeline.sweep.conclusions import conclude_from_list, conclude_still_missing
 from shared.pipeline.sweep.sources import Sources
 from shared.pipeline.sweep.verdicts import (
     installation_in,
+    is_incomplete,
     is_suspect,
     orphans_in,
     owner_of,
@@ -71,9 +72,13 @@ def compare(
         existing = listed.get(place_of_summary(summary))
         if existing is not None and busy(existing["properties"]):
             operated.append(summary.name)
-        if not is_suspect(summary, existing, owner_of(summary, installation, ports.config)):
+        suspect = is_suspect(summary, existing, owner_of(summary, installation, ports.config))
+        asked_since = activity.asked_since(summary.subscription, started)
+        if not suspect and not is_incomplete(summary, asked_since, started):
             continue
-        if existing is None:
+        if existing is None and not suspect:
+            changed = conclude_still_missing(summary.name, sources, activity, ports) or changed
+        elif existing is None:
             lacking.append(summary.name)
         else:
             concluded = conclude_from_list(summary.name, existing, started, sources, activity, ports)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date, datetime
 
 from shared.fleet.aks.ownership import CLUSTER_TAG, INSTALLATION_TAG, LIFE_TAG, Installation, Owner, tag
 from shared.fleet.aks.writes import is_stopped
@@ -102,6 +103,15 @@ def is_suspect(summary: ClusterSummary, existing: Json | None, owner: Owner) -> 
     if found or finding_of_sweep(summary.finding) or existing is None:
         return (found.error.kind if found else "") != finding_of_sweep(summary.finding)
     return not busy(existing["properties"]) and live_digest(existing) != summary.digest
+
+
+def is_incomplete(summary: ClusterSummary, asked_since: datetime, now: datetime) -> bool:
+    """Return whether a sweep reads the record again of a cluster that it found missing or stopped.
+
+    Its exemption has ended, or nobody was known who did it when it was found, at ``asked_since`` or later.
+    """
+    ended = bool(summary.exempt_until) and now.date() > date.fromisoformat(summary.exempt_until)
+    return ended or (summary.unnamed_since is not None and summary.unnamed_since >= asked_since)
 
 
 def owner_of(summary: ClusterSummary, installation: str, config: FleetConfig) -> Owner:

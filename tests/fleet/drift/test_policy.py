@@ -234,6 +234,18 @@ def test_a_rule_that_means_nothing_is_refused(rule: dict[str, Any], message: str
         policy(rule)
 
 
+def test_a_whole_cluster_is_exempt_only_by_name_and_until_the_last_day() -> None:
+    named = policy({"fields": ["tags", "stoppedCluster"], **EXEMPTION})
+    found = named.exemption("stoppedCluster", NOW)
+    assert found is not None
+    assert found.owner == "team-a"
+    assert named.exemption("missingCluster", NOW) is None
+    assert named.exemption("stoppedCluster", datetime(2027, 3, 2, 0, 1, tzinfo=UTC)) is None
+    assert policy({"fields": ["*"], **EXEMPTION}).exemption("stoppedCluster", NOW) is None
+    with pytest.raises(ValidationError, match="fields of a rule with action: ignore"):
+        policy({"fields": ["missingCluster"], "action": "correct"})
+
+
 def proposed(*differences: Difference) -> list[tuple[str, str]]:
     rules = policy(action="propose")
     return actions(rules, *differences)

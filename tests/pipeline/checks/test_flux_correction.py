@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.kubernetes.flux_objects import KUSTOMIZATION, NAMESPACE
+from shared.fleet.kubernetes.flux_objects import KUSTOMIZATION, NAMESPACE, SOURCE
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.record import Phase
 from tests.support.checks import check, condition
@@ -25,6 +25,25 @@ def another_path(cloud: MemoryCloud) -> None:
     api(cloud).replace({**live, "spec": {**live["spec"], "path": "./elsewhere"}})
 
 
+def suspend(cloud: MemoryCloud, ref: ObjectRef) -> None:
+    live = api(cloud).get(ref)
+    assert live is not None
+    api(cloud).replace({**live, "spec": {**live["spec"], "suspend": True}})
+
+
+def source_suspended(cloud: MemoryCloud) -> None:
+    suspend(cloud, SOURCE)
+
+
+def kustomization_suspended(cloud: MemoryCloud) -> None:
+    suspend(cloud, KUSTOMIZATION)
+
+
+def is_suspended(cloud: MemoryCloud, ref: ObjectRef) -> bool:
+    live = api(cloud).get(ref)
+    return live is not None and bool(live["spec"].get("suspend"))
+
+
 def removed(cloud: MemoryCloud) -> None:
     live = api(cloud).get(CONTROLLER)
     assert live is not None
@@ -40,7 +59,7 @@ def corrections(cloud: MemoryCloud) -> list[str]:
     return [event.message for event in cloud.state.events("one", 100) if event.reason == "Correcting"]
 
 
-@pytest.mark.parametrize("change", [another_path, removed])
+@pytest.mark.parametrize("change", [another_path, removed, source_suspended, kustomization_suspended])
 def test_it_is_applied_again_only_where_the_policy_says_so(change: Any) -> None:
     cloud = ready("  drift: {action: correct, stoppedCluster: start}\n")
     change(cloud)
@@ -55,6 +74,7 @@ def test_it_is_applied_again_only_where_the_policy_says_so(change: Any) -> None:
     assert (phases(cloud), condition(record(cloud)).status) == ({"one": Phase.READY}, True)
     assert path_of(cloud) == "./platform"
     assert api(cloud).get(CONTROLLER) is not None
+    assert not any(is_suspended(cloud, ref) for ref in (SOURCE, KUSTOMIZATION))
     (said,) = corrections(cloud)
     assert "a job applies again what Roadstead applied of Flux" in said
 
@@ -82,10 +102,36 @@ def test_a_sweep_applies_nothing_again_that_the_last_job_has_applied() -> None:
     assert len(corrections(cloud)) == 1
 
 
-def test_what_something_changes_back_again_and_again_is_applied_three_times() -> None:
+def test_a_job_resumes_what_a_team_suspended_only_where_the_policy_says_so() -> None:
+    cloud = ready()
+    kustomization_suspended(cloud)
+    push(cloud, files("  tags: {owner: ann}\n"))
+    cloud.run(seconds=600, until=lambda: False)
+    assert is_suspended(cloud, KUSTOMIZATION)
+    assert "flux -n flux-system resume" in record(cloud).job.next_run.action_required
+    push(cloud, files("  tags: {owner: ann}\n" + CORRECT))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert not is_suspended(cloud, KUSTOMIZATION)
+
+
+def test_an_object_that_somebody_suspends_while_its_job_waits_for_flux_is_resumed() -> None:
+    cloud = ready(CORRECT)
+    broken = {"platform/kustomization.yaml": b"resources: [missing.yaml]\n"}
+    push(cloud, files("  tags: {owner: ann}\n" + CORRECT) | broken)
+    cloud.run(seconds=120, until=lambda: False)
+    assert "BuildFailed" in record(cloud).job.reason
+    kustomization_suspended(cloud)
+    cloud.run(seconds=300, until=lambda: False)
+    assert "BuildFailed" in record(cloud).job.reason
+    assert not is_suspended(cloud, KUSTOMIZATION)
+
+
+@pytest.mark.parametrize("change", [another_path, kustomization_suspended])
+def test_what_something_changes_back_again_and_again_is_applied_three_times(change: Any) -> None:
     cloud = ready(CORRECT)
     for _ in range(5):
-        another_path(cloud)
+        change(cloud)
         check(cloud)
         cloud.run()
     assert len(corrections(cloud)) == 3

@@ -45,6 +45,8 @@ def _date(value: str) -> str:
 
 FieldPattern = Annotated[StrictStr, AfterValidator(_pattern), stated_rule(f"{_HOW}; * is any one name")]
 Date = Annotated[StrictStr, AfterValidator(_date), stated_rule("a date such as 2027-06-30")]
+WHOLE_CLUSTER = ("missingCluster", "stoppedCluster")
+"""What an exemption can name besides fields: that somebody deleted or stopped the cluster."""
 Who = Annotated[StrictStr, Field(min_length=1, max_length=200)]
 
 
@@ -54,7 +56,7 @@ class DriftRule(Manifest):
     name: ObjectName
     """The rule's name; a layer above replaces the rule of the same name."""
     fields: Annotated[tuple[FieldPattern, ...], Field(min_length=1, max_length=50)]
-    """The fields, and everything below them."""
+    """The fields, and everything below them; of an exemption also missingCluster and stoppedCluster."""
     action: Literal["report", "propose", "correct", "ignore"]
     """report shows it, propose opens a pull request that takes the value of Azure into the manifest, correct
     starts a job that writes the value of git, ignore is an exemption."""
@@ -76,11 +78,21 @@ class DriftRule(Manifest):
         elif any(given.values()):
             extra = " and ".join(name for name, value in given.items() if value is not None)
             raise ValueError(f"{extra}: only a rule with action: ignore has this; remove it")
+        elif self.is_of_cluster:
+            raise ValueError(
+                f"{' and '.join(WHOLE_CLUSTER)} are fields of a rule with action: ignore; "
+                "without an exemption, drift.missingCluster and drift.stoppedCluster say what happens"
+            )
         return self
 
     def covers(self, path: str) -> bool:
         """Return whether a field that differs is one of the rule's, or below one."""
         return covers(self.fields, path)
+
+    @property
+    def is_of_cluster(self) -> bool:
+        """Whether the rule is about a whole cluster that is missing or stopped."""
+        return any(field in WHOLE_CLUSTER for field in self.fields)
 
     def expired(self, now: datetime) -> bool:
         """Return whether the rule is an exemption that has ended."""
@@ -104,16 +116,23 @@ class DriftPolicy(Manifest):
     action: Literal["report", "propose", "correct"] = "report"
     """What happens to fields that no rule names; report by default."""
     missing_cluster: Literal["report", "recreate"] = "report"
-    """Whether a cluster that somebody deleted in Azure is created again; it is reported by default."""
+    """Whether a cluster that somebody deleted in Azure is created again; it is reported by default. A rule
+    with the field missingCluster ignores that for a time."""
     stopped_cluster: Literal["report", "start"] = "report"
-    """Whether a cluster that somebody stopped in Azure is started again; it is reported by default."""
+    """Whether a cluster that somebody stopped in Azure is started again; it is reported by default. A rule
+    with the field stoppedCluster ignores that for a time."""
     flux_objects: Literal["report", "correct"] = "report"
-    """Whether what Roadstead applied of Flux is applied again where somebody changed or removed it in the
-    cluster; it is reported by default."""
+    """Whether what Roadstead applied of Flux is applied again, or resumed, where somebody changed, removed or
+    suspended it in the cluster; it is reported by default."""
     azure_policy: Annotated[tuple[FieldPattern, ...], Field(max_length=50)] = ()
     """Fields that Azure Policy sets, with everything below them: never drift, whatever the rules say."""
     rules: tuple[DriftRule, ...] = ()
     """What happens to some fields, by the names of the rules."""
+
+    def exemption(self, what: str, now: datetime) -> DriftRule | None:
+        """Return the rule by which one of ``WHOLE_CLUSTER`` is ignored now, None for none."""
+        rules = (rule for rule in self.rules if rule.action == "ignore" and what in rule.fields)
+        return next((rule for rule in rules if not rule.expired(now)), None)
 
     def is_of_azure_policy(self, path: str) -> bool:
         """Return whether Azure Policy sets a field that differs."""

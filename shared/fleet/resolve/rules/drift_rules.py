@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from shared.fleet.manifests.cluster.drift import DriftPolicy
+from shared.fleet.manifests.cluster.drift import WHOLE_CLUSTER, DriftPolicy
 from shared.fleet.manifests.cluster.spec import ClusterProperties
 from shared.fleet.manifests.node_pool.pool import PoolProperties
 from shared.fleet.resolve.problems import Path, nearest
@@ -28,6 +28,8 @@ def unknown_fields(policy: DriftPolicy | None) -> Iterator[tuple[Path, str]]:
             of_pool = _POOL.match(pattern)
             name = of_pool[1] if of_pool else re.split(r"[.\[]", pattern, maxsplit=1)[0]
             known = _COMPARED_OF_POOLS if of_pool else _COMPARED
+            if pattern in WHOLE_CLUSTER:
+                continue
             if "*" in name or name in known:
                 continue
             near = nearest(name, known)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from shared.jobs.at_rest import shown_phase
 from shared.jobs.failures.errors import ReconcileError
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.api import schema
@@ -47,7 +48,7 @@ def _read(record: ClusterRecord, ports: Ports) -> schema.LiveCluster:
     return {
         "name": record.name,
         "resource": record.desired.id.resource,
-        "phase": record.phase.value,
+        "phase": shown_phase(record).value,
         "existing": dict(existing) if existing is not None else None,
         "unmanaged": list(record.verified.unmanaged) if record.verified else None,
         "problem": problem,

@@ -22,7 +22,7 @@ class Sort(StrEnum):
 
 
 _ATTENTION = (
-    *(Phase.FAILED, Phase.STALLED, Phase.SUSPENDED, Phase.DELETING),
+    *(Phase.FAILED, Phase.STALLED, Phase.SUSPENDED, Phase.EXEMPT, Phase.DELETING),
     *(Phase.PROVISIONING, Phase.UPDATING, Phase.READY),
 )
 
@@ -63,7 +63,7 @@ class Selection:
             named
             and self._matches_details(summary.details)
             and (
-                (not self.phases or summary.phase in self.phases)
+                (not self.phases or summary.shown_phase in self.phases)
                 and self.environment in ("", summary.environment)
                 and self.location in ("", summary.location)
                 and summary.name.startswith(self.prefix)
@@ -86,7 +86,7 @@ class Selection:
         """Return where a cluster is in the order, as the ``after`` of the clusters behind it."""
         if self.sort is Sort.NAME:
             return summary.name
-        return f"{_ATTENTION.index(summary.phase)}:{summary.name}"
+        return f"{_ATTENTION.index(summary.shown_phase)}:{summary.name}"
 
 
 EVERYTHING = Selection()
@@ -104,6 +104,6 @@ def names_of_page(
 
 def counts_of(summaries: Sequence[ClusterSummary], selection: Selection) -> schema.Counts:
     """Return how many clusters there are, in each phase, and in the list."""
-    phases = Counter(summary.phase.value for summary in summaries)
+    phases = Counter(summary.shown_phase.value for summary in summaries)
     matching = sum(map(selection.matches, summaries))
     return {"total": len(summaries), "matching": matching, "phases": dict(sorted(phases.items()))}

@@ -7,10 +7,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.fleet.planning.plan import Item
-from shared.jobs.at_rest import is_at_rest
+from shared.jobs.at_rest import is_at_rest, shown_phase
 from shared.jobs.conditions import IN_SYNC
 from shared.jobs.gaps import Gaps
 from shared.jobs.health import problem_of
+from shared.jobs.losses import exempt_text
 from shared.jobs.recipes import STEPS
 from shared.jobs.record import READY, ClusterRecord, Condition, Running, of_health
 from shared.jobs.reporting.diagnosis import NewestPlan
@@ -174,12 +175,12 @@ def cluster_view(
     steps, running = STEPS[job.recipe], record.running or Running()
     return {
         "name": record.name,
-        "phase": record.phase.value,
+        "phase": shown_phase(record).value,
         "step": job.step.name.value if job.active or job.step.failure else "",
         "stepNumber": steps.index(job.step.name) + 1,
         "stepCount": len(steps),
         "jobStartedAt": iso(job.started),
-        "reason": job.reason or problem_of(record) or _difference(record),
+        "reason": _reason(record),
         "since": iso(job.step.since if job.active else record.updated),
         "actionRequired": job.next_run.action_required,
         "awaitsTakeover": record.contested,
@@ -238,6 +239,11 @@ def _is_confirmed(condition: Condition, record: ClusterRecord) -> bool:
         return False
     found = bool(record.finding) and not of_health(record.finding)
     return condition.type == IN_SYNC or (condition.type == READY and (bool(condition.status) or found))
+
+
+def _reason(record: ClusterRecord) -> str:
+    told = record.job.reason or problem_of(record) or _difference(record)
+    return "; ".join(filter(None, (told, exempt_text(record))))
 
 
 def _difference(record: ClusterRecord) -> str:

@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from shared.fleet.manifests.cluster.drift import DriftAction
-from shared.jobs.at_rest import found_of
+from shared.jobs.at_rest import found_of, is_exempt
 from shared.jobs.drift import CorrectionApproval, DriftedField
 from shared.jobs.record import ClusterRecord, finding_of_sweep
+from shared.jobs.reporting.summary import ClusterSummary
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.parts import Page, iso
 from shared.pipeline.proposals.remembered import proposes
@@ -21,7 +22,7 @@ REASONS = 3
 def drift_view(ports: Ports, page: Page) -> schema.Drift:
     """Return a page of the clusters that differ; no other record is read as a whole."""
     summaries = ports.state.summaries()
-    names = [each.name for each in summaries if each.drifted or each.found or finding_of_sweep(each.finding)]
+    names = [each.name for each in summaries if each.drifted or _is_found(each)]
     shown = [name for name in names if name > page.after][: page.limit]
     records = ports.state.clusters_named(shown)
     proposals = {each.cluster: each for each in ports.state.proposals()} if shown else {}
@@ -65,8 +66,13 @@ def _unread(listings: Sequence[Listing]) -> str:
     return "; ".join(sentences[:REASONS])
 
 
+def _is_found(summary: ClusterSummary) -> bool:
+    """Return whether a sweep found something of a whole cluster that no exemption ignores."""
+    return bool(summary.found or finding_of_sweep(summary.finding)) and not summary.exempt_until
+
+
 def _differs(record: ClusterRecord) -> bool:
-    return record.drift is not None or bool(found_of(record))
+    return record.drift is not None or (bool(found_of(record)) and not is_exempt(record))
 
 
 def _cluster(record: ClusterRecord, proposal: Proposal | None) -> schema.DriftedCluster:
@@ -79,7 +85,7 @@ def _cluster(record: ClusterRecord, proposal: Proposal | None) -> schema.Drifted
         "more": drift.more if drift else 0,
         "needsApproval": drift.correction if drift and drift.to_approve else "",
         "approval": _approval(drift.approval) if drift else None,
-        "finding": found_of(record),
+        "finding": "" if is_exempt(record) else found_of(record),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shared.fleet.retirements.retiring import stale
+from shared.jobs.at_rest import shown_phase
 from shared.jobs.reporting.diagnosis import Diagnosis, NewestPlan, diagnose, diagnose_absent, diagnose_deleted
 from shared.pipeline.api import schema
 from shared.pipeline.api.audit import acts_on
@@ -27,7 +28,7 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
     newest = NewestPlan(fleet.commit, items_of(plan_record).get(name), fleet.problem, review)
     phase, diagnosis = schema.NOT_CREATED, None
     if record is not None:
-        phase = record.phase.value
+        phase = shown_phase(record).value
         diagnosis = diagnose(record, newest, now=ports.clock(), retries=ports.config.retries)
     elif plan_record is not None:
         diagnosis = diagnose_absent(newest, plan_record.at)

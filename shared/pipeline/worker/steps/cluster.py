@@ -27,6 +27,7 @@ from shared.fleet.kubernetes_versions import POOL_LAG
 from shared.fleet.resource_ids import RegionId
 from shared.jobs.failures.errors import ClusterMissing, Immutable, InvalidManifest
 from shared.jobs.job import AcceptedWrite, WriteKind
+from shared.jobs.losses import act_known, exemption_of, with_act
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.pipeline.worker.steps.azure_state import (
@@ -170,9 +171,13 @@ def _observed(context: StepContext, existing: Json) -> Outcome | None:
 
 def _not_created(context: StepContext) -> Outcome | None:
     """Return why a cluster that Azure does not show is not created, None when it is."""
-    if not context.record.may_create:
-        what = f"the cluster {context.record.name}"
-        return Fail(ClusterMissing(MISSING)) if context.job.step.rechecking else recheck(context, what)
+    record = context.record
+    exempt = record.was_ready and exemption_of(record, ClusterMissing, context.ports.clock())
+    if exempt or not record.may_create:
+        what = f"the cluster {record.name}"
+        missing = ClusterMissing(MISSING)
+        found = Fail(with_act(missing, act_known(record, missing)))
+        return found if context.job.step.rechecking else recheck(context, what)
     return _nothing_to_adopt(context.desired) if context.desired.adopt else None
 
 

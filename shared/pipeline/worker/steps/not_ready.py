@@ -1,15 +1,17 @@
 """A cluster that cannot be written to now: an operation runs or has failed, or somebody stopped it.
 
-A stopped one waits for an operator, or is started where its policy says so.
+A stopped one waits for an operator, is started where its policy says so, or is left alone by an exemption.
 """
 
 from __future__ import annotations
 
 from shared.fleet.aks.writes import is_stopped
 from shared.fleet.json_tree import Json
+from shared.jobs.failures.errors import ClusterStopped
 from shared.jobs.job import AcceptedWrite, WriteKind
+from shared.jobs.losses import described, exemption_of
 from shared.jobs.outcomes import Outcome, Wait
-from shared.pipeline.worker.steps.azure_state import FAILED_STATES, busy, failure, state_of
+from shared.pipeline.worker.steps.azure_state import FAILED_STATES, OBSERVE_SECONDS, busy, failure, state_of
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.repeated_write import next_attempt, wait_for
 from shared.ports.azure import StartCluster
@@ -42,6 +44,10 @@ def stopped(context: StepContext, existing: Json) -> Wait:
     operation = busy(existing["properties"])
     if operation:
         return Wait(context.poll_seconds, operation)
+    exemption = exemption_of(context.record, ClusterStopped, context.ports.clock())
+    if exemption is not None:
+        reason = f"the cluster is stopped; {described(exemption)}"
+        return Wait(OBSERVE_SECONDS, reason, open_ended=True, suspended=True)
     ours = context.owner.owns(existing) and not context.owner.rivals(existing)
     start = next_attempt(context, AcceptedWrite(WriteKind.START))
     if context.record.may_start and ours and start is not None:

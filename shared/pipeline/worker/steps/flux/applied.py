@@ -35,17 +35,27 @@ class Applied:
 
 
 def apply_differing(
-    manifests: Sequence[Json], live: LiveObjects, api: KubernetesApi, *, entirely: bool = False
+    manifests: Sequence[Json],
+    live: LiveObjects,
+    api: KubernetesApi,
+    *,
+    entirely: bool = False,
+    resumes: bool = False,
 ) -> Applied:
     """Apply the objects that the cluster does not have as an apply would leave them.
 
-    ``entirely``: the objects are ours alone.
+    ``entirely``: the objects are ours alone. ``resumes``: they are also not left suspended.
     """
-    found = ((manifest, live.get(ref_of(manifest))) for manifest in manifests)
-    return sum((apply_over(one, manifest, api, entirely=entirely) for manifest, one in found), Applied())
+    found = [(manifest, live.get(ref_of(manifest))) for manifest in manifests]
+    return sum(
+        (apply_over(one, manifest, api, entirely=entirely, resumes=resumes) for manifest, one in found),
+        Applied(),
+    )
 
 
-def apply_over(live: Json | None, manifest: Json, api: KubernetesApi, *, entirely: bool = False) -> Applied:
+def apply_over(
+    live: Json | None, manifest: Json, api: KubernetesApi, *, entirely: bool = False, resumes: bool = False
+) -> Applied:
     """Apply an object over what the cluster has, unless that would change nothing.
 
     What the object does not show by itself costs an apply as a dry run.
@@ -53,7 +63,7 @@ def apply_over(live: Json | None, manifest: Json, api: KubernetesApi, *, entirel
     if live is None:
         api.apply(manifest)
         return Applied(1)
-    ours = transferred(live, entirely=entirely)
+    ours = transferred(live, entirely=entirely, resumes=resumes)
     if ours is not None:
         api.replace(ours)
     elif is_as_applied(live, manifest, api):

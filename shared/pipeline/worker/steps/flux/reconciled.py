@@ -21,6 +21,7 @@ from shared.fleet.kubernetes.flux_readiness import (
 )
 from shared.fleet.kubernetes.sync_objects import sync_objects
 from shared.fleet.resource_ids import ObjectRef
+from shared.jobs.flux_correction import corrects_flux
 from shared.jobs.outcomes import Outcome, Restart, Wait
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS
@@ -174,6 +175,8 @@ def _not_ready(context: StepContext, found: _Found, more: str) -> Outcome:
     match found.state:
         case None:
             return Restart(f"the {ref} no longer exists in the cluster")
+        case Suspended() if corrects_flux(context.record):
+            return Restart(f"somebody suspended the {ref}, and the policy resumes it")
         case Suspended():
             resume = f"`flux -n {ref.namespace} resume {_FLUX_NAMES[ref.kind]} {ref.name}` resumes it."
             reason = f"{name}: somebody suspended it{more}"

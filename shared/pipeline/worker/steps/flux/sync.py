@@ -24,6 +24,7 @@ from shared.fleet.kubernetes.sync_objects import (
 )
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.failures.errors import InvalidManifest
+from shared.jobs.flux_correction import corrects_flux
 from shared.jobs.outcomes import Done, Fail, Outcome
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.applied import apply_differing
@@ -39,7 +40,8 @@ def ensure_sync(context: StepContext) -> Outcome:
     """Apply the sync objects where they differ, with the request that Flux reconciles them now.
 
     Sources and Kustomizations that the manifest had earlier are deleted; Flux then deletes what it applied
-    from these Kustomizations, as far as their ``prune`` and ``deletionPolicy`` say so.
+    from these Kustomizations, as far as their ``prune`` and ``deletionPolicy`` say so. One that somebody
+    suspended stays suspended, unless the policy corrects what Roadstead applied of Flux.
     """
     credentials, flux = context.ports.config.git_credentials, context.desired.spec.flux
     wanted = sync_objects(
@@ -50,7 +52,8 @@ def ensure_sync(context: StepContext) -> Outcome:
         return undefined
     api = context.kubernetes()
     live = LiveObjects([ref_of(manifest) for manifest in wanted], api)
-    applied = apply_differing(wanted, live, api, entirely=True).note("sync objects")
+    resumes = corrects_flux(context.record)
+    applied = apply_differing(wanted, live, api, entirely=True, resumes=resumes).note("sync objects")
     removed = _remove_former({ref_of(manifest) for manifest in wanted}, api)
     without = ""
     if credentials is not None and has_app_credentials(flux) and not credentials.serve(flux.repository):
