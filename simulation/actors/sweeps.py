@@ -58,7 +58,7 @@ class Sweeps(Upkeep):
         self._histories, self._shown = histories, ShownAfterSweep(oracle, histories)
         self._copying = random.Random(f"{seed} orphans")  # noqa: S311
         self._orphans = Orphans(self._copying, loop, oracle)
-        self._among = DriftAmongFaults(seed, self._everybody, loop, oracle, history)
+        self._among = DriftAmongFaults(seed, self._everybody, loop, oracle, history, self._sweep)
 
     def schedule(self, seconds: float) -> None:
         """Let people act, and sweeps begin, at some moments of so many seconds."""

@@ -42,6 +42,7 @@ class Records:
             self._context.history(cloud).forget_approvals(after.name)
             return
         self._forward(before, after)
+        self._not_corrected_in_a_suspension(before, after)
         if before.deleting and not after.deleting:
             self._not_started(cloud, before)
         if after.deleting and not before.deleting:
@@ -66,6 +67,16 @@ class Records:
             raise RuleViolated("lost record", f"the record went back: {what}")
         if moment(after) < moment(before):
             raise RuleViolated("lost record", f"the record went back: {what}")
+
+    def _not_corrected_in_a_suspension(self, before: ClusterRecord, after: ClusterRecord) -> None:
+        """Check that no correction begins while git suspends a cluster."""
+        if after.generation != before.generation or not self._context.is_suspended(before):
+            return
+        begun = {each.path for each in after.corrections} - {
+            each.path for each in after.corrections if each in before.corrections
+        }
+        if begun:
+            raise RuleViolated("drift", f"{after.name} is suspended, and {min(begun)} is corrected")
 
     def _not_started(self, cloud: MemoryCloud, before: ClusterRecord) -> None:
         """Check that a tombstone is taken back before its delete begins, as its lease and Azure show."""

@@ -111,6 +111,10 @@ def a_cluster_that_differs_says_that_it_is_in_sync(patch: pytest.MonkeyPatch) ->
     patch.setattr(apply_comparison, "with_in_sync", in_sync)
 
 
+def a_correction_begins_in_a_suspension(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(conclusions, "only_reported", lambda decided, _: decided)
+
+
 def a_deleted_node_pool_is_no_difference(patch: pytest.MonkeyPatch) -> None:
     def but_pools(*given: Any) -> list[Any]:
         return [each for each in drift_of(*given) if not each.path.endswith("]")]
@@ -242,6 +246,7 @@ SWEEP_MUTATIONS = (
     _drift(a_correction_writes_the_other_differences_too, "add tag"),
     _drift(a_correction_is_repeated_indefinitely),
     _drift(a_cluster_that_differs_says_that_it_is_in_sync),
+    mutation(a_correction_begins_in_a_suspension, SWEEPS, "drift", "suspended"),
     mutation(a_deleted_node_pool_is_no_difference, SWEEPS, "drift", "untrue", RULE, often="add-pool"),
     _drift(a_missing_cluster_is_never_created_again, likely=45),
     mutation(
