@@ -54,7 +54,7 @@ class Cast:
         if named.SWEEPS in kinds:
             self.upkeep[named.SWEEPS] = Sweeps(seed, everybody, loop, oracle, history, replaced)
         if named.CHECKS in kinds:
-            self.upkeep[named.CHECKS] = Checks(seed, everybody, loop)
+            self.upkeep[named.CHECKS] = Checks(seed, everybody, loop, history)
         if named.SYSTEMS in kinds:
             self.upkeep[named.SYSTEMS] = Systems(seed, everybody, loop)
         if named.LOST_WEBHOOKS in kinds:

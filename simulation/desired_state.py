@@ -30,7 +30,7 @@ PROPOSED = ("a",)
 """The clusters whose policies propose drift."""
 CORRECTED, EXEMPT, RECREATED = ("b", "c"), ("c",), ("b",)
 """The clusters whose policies correct drift, those of them whose tag cost is exempt from that, and those that
-are created again when they are missing."""
+are created again when they are missing, and to which Flux is applied again when somebody changed it."""
 _EXEMPTION = (
     "{name: cost, fields: [tags.cost], action: ignore, owner: a, reason: an audit, expires: 2999-12-31}"
 )
@@ -173,7 +173,7 @@ spec:
         text += f'  minNodeImageVersion: "{NEWEST_IMAGE}"\n'
     if cluster.name in CORRECTED:
         more = f", rules: [{_EXEMPTION}]" if cluster.name in EXEMPT else ""
-        more += ", missingCluster: recreate" if cluster.name in RECREATED else ""
+        more += ", missingCluster: recreate, fluxObjects: correct" if cluster.name in RECREATED else ""
         text += f"  drift: {{action: correct{more}}}\n"
     if cluster.name in PROPOSED:
         text += "  drift: {action: propose}\n"

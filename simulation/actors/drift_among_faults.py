@@ -146,7 +146,7 @@ class DriftAmongFaults(ByHand):
         self._deleted.clear()
 
     def _create_pool(self, cloud: MemoryCloud, cluster: ClusterId, pool: Json) -> None:
-        """Create a deleted pool again that the cluster still has a place for: git has it, and Azure lacks it."""
+        """Create a deleted pool again that git has, and that Azure still lacks."""
         live, record = self._oracle.live(cluster), cloud.state.cluster(cluster.name)
         if live is None or is_going(live) or record is None:
             return

@@ -7,11 +7,15 @@ from typing import Any
 
 import pytest
 
+from shared.fleet.kubernetes import health
+from shared.fleet.kubernetes.health import SUSPENDED, Fault, sync_faults
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.api.views import clusters
 from shared.pipeline.api.views.parts import condition_of
 from shared.pipeline.checks import checks, conclusions, reading
+from shared.pipeline.sweep import conclusions as sweep_conclusions
 from shared.pipeline.worker import worker
+from shared.pipeline.worker.steps.flux import reconciled, sync
 from simulation.actors.kinds import CHECKS
 from tests.simulation.mutations import Mutation, mutation
 
@@ -43,12 +47,28 @@ def what_a_check_found_is_never_taken_back(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(worker, "needs_check", lambda _: False)
 
 
+def flux_is_never_applied_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(sweep_conclusions, "applies_again", lambda *_: False)
+
+
+def flux_that_somebody_suspended_stays_so(patch: pytest.MonkeyPatch) -> None:
+    for module in (sync, reconciled):
+        patch.setattr(module, "corrects_flux", lambda _: False)
+
+
+def flux_that_is_suspended_is_healthy(patch: pytest.MonkeyPatch) -> None:
+    def but_suspended(*given: Any) -> list[Fault]:
+        return [each for each in sync_faults(*given) if each.reason != SUSPENDED]
+
+    patch.setattr(health, "sync_faults", but_suspended)
+
+
 def the_api_shows_every_condition_as_true(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(clusters, "condition_of", lambda *given: {**condition_of(*given), "status": "True"})
 
 
-def _mutation(remove: Callable[[pytest.MonkeyPatch], None]) -> Mutation:
-    return mutation(remove, CHECKS, "stale health", "lost work", "open status")
+def _mutation(remove: Callable[[pytest.MonkeyPatch], None], likely: int = 0) -> Mutation:
+    return mutation(remove, CHECKS, "stale health", "lost work", "open status", likely=likely)
 
 
 CHECK_MUTATIONS = (
@@ -57,5 +77,8 @@ CHECK_MUTATIONS = (
     _mutation(a_cluster_that_turns_unhealthy_is_not_checked_again),
     _mutation(the_commit_of_an_unhealthy_cluster_is_not_reported),
     _mutation(what_a_check_found_is_never_taken_back),
+    _mutation(flux_is_never_applied_again, 3),
+    _mutation(flux_that_somebody_suspended_stays_so, 16),
+    _mutation(flux_that_is_suspended_is_healthy, 6),
     _mutation(the_api_shows_every_condition_as_true),
 )

@@ -246,7 +246,7 @@ SWEEP_MUTATIONS = (
     _drift(a_correction_writes_the_other_differences_too, "add tag"),
     _drift(a_correction_is_repeated_indefinitely),
     _drift(a_cluster_that_differs_says_that_it_is_in_sync),
-    mutation(a_correction_begins_in_a_suspension, SWEEPS, "drift", "suspended"),
+    mutation(a_correction_begins_in_a_suspension, SWEEPS, "drift", "suspended", likely=12),
     mutation(a_deleted_node_pool_is_no_difference, SWEEPS, "drift", "untrue", RULE, often="add-pool"),
     _drift(a_missing_cluster_is_never_created_again, likely=45),
     mutation(
