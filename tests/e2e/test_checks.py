@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from localcloud.runtime.options import Options
+from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux_objects import KUSTOMIZATION, NAMESPACE, SOURCE
 from shared.fleet.kubernetes.flux_readiness import ready_condition
 from shared.fleet.resource_ids import ObjectRef
@@ -31,6 +32,15 @@ def flux_healthy(operator: Operator) -> dict[str, Any]:
     """Return the condition of the first cluster."""
     conditions = operator.api.get("clusters/one")["conditions"]
     return next(each for each in conditions if each["type"] == "FluxHealthy")
+
+
+def suspended(live: Json) -> Json:
+    return {**live, "spec": {**live["spec"], "suspend": True}}
+
+
+def is_suspended(api: KubernetesApi) -> bool:
+    live = api.get(KUSTOMIZATION)
+    return live is not None and bool(live["spec"].get("suspend"))
 
 
 def failed_in_tree(operator: Operator) -> list[str]:
@@ -87,6 +97,10 @@ def test_flux_that_a_commit_breaks_or_somebody_deletes_is_shown_until_it_is_repa
         operator.wait(lambda: other.get(CONTROLLER) is not None, "the policy has Flux applied again")
         operator.wait(lambda: operator.phases()["two"] == "Ready", "its cluster is Ready again")
         assert api.get(CONTROLLER) is None, "what is only reported is left alone"
+        over_newest(other, KUSTOMIZATION, lambda live: other.replace(suspended(live)))
+        operator.api.refresh(["two"])
+        operator.wait(lambda: not is_suspended(other), "the policy resumes what somebody suspended")
+        operator.wait(lambda: operator.phases()["two"] == "Ready", "its cluster is Ready once more")
         operator.api.replay("one")
         operator.wait_for_status(commit, "success")
         wait_for(operator, healthy, "both are healthy after", refresh=True)

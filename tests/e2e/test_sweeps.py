@@ -18,11 +18,13 @@ from tests.support.roadstead_command import roadstead
 from tests.support.truth_on_the_wire import HEALTHY, LOST, REPAIRED, exists, hold, release, wait_for
 
 QUICK = Options(create_seconds=1, lock_seconds=5, extra={"POLL_SECONDS": "0.5"})
+EXEMPT = "fields: [stoppedCluster], action: ignore, owner: a, reason: b, expires: 2999-12-31"
 POLICIES = {
     "deleted": "",
     "created": "  drift: {missingCluster: recreate}\n",
     "stopped": "",
     "started": "  drift: {stoppedCluster: start}\n",
+    "parked": f"  drift: {{stoppedCluster: start, rules: [{{name: parked, {EXEMPT}}}]}}\n",
 }
 
 
@@ -86,22 +88,25 @@ def test_deleted_stopped_and_added_clusters_are_found_and_reported_or_brought_ba
         create_orphan(azure)
         for name in ("deleted", "created"):
             azure.delete(path(name)).raise_for_status()
-        for name in ("stopped", "started"):
+        for name in ("stopped", "started", "parked"):
             azure.post(path(name, "/stop")).raise_for_status()
         for name in ("deleted", "created"):
             operator.wait(lambda: not exists(azure, path(name)), f"{name} is deleted", every=ARM_SECONDS)  # noqa: B023
-        for name in ("stopped", "started"):
+        for name in ("stopped", "started", "parked"):
             operator.wait(lambda: stands_still(azure, name), f"{name} is stopped", every=ARM_SECONDS)  # noqa: B023
         hold(operator, "^PUT .*/managedClusters/created", "^POST .*/managedClusters/started/start")
         assert refreshed(operator) == ["ghost"]
         during = {"deleted": LOST, "created": REPAIRED, "stopped": LOST, "started": REPAIRED}
+        during["parked"] = LOST._replace(InSync="Unknown")
         wait_for(operator, during, "each is shown as it is, and jobs begin where the policy says so")
-        assert operator.phases() == {
-            name: "Failed" if during[name] is LOST else "Updating" for name in during
+        assert operator.phases() == {"parked": "Exempt"} | {
+            name: "Failed" if during[name] is LOST else "Updating" for name in during if name != "parked"
         }
         failed = operator.wait_for_status(commit, "failure")
         assert "deleted: Failed at verify: ClusterMissing" in failed or "stopped: Failed" in failed
         shown = findings(operator)
+        assert shown.get("parked", "") == ""
+        assert "the exemption parked of a ignores that until" in operator.api.get("clusters/parked")["reason"]
         assert shown["deleted"].startswith("ClusterMissing: ")
         assert shown["stopped"].startswith("ClusterStopped: somebody stopped the cluster; stopped ")
         url, key = operator.cloud.urls.functions, operator.cloud.settings["API_KEY_ADMIN"]
@@ -118,13 +123,14 @@ def test_deleted_stopped_and_added_clusters_are_found_and_reported_or_brought_ba
         wait_for(operator, after, "two are left as they are")
         assert runs(azure, "started")
         assert [operator.accepted()["create", name] for name in ("created", "deleted")] == [2, 1]
-        assert operator.accepted()["start", "stopped"] == 0
+        assert [operator.accepted()["start", name] for name in ("stopped", "parked")] == [0, 0]
         assert operator.status(commit).startswith("failure")
 
-        azure.post(path("stopped", "/start")).raise_for_status()
-        operator.wait(lambda: runs(azure, "stopped"), "somebody starts the other one", every=ARM_SECONDS)
+        for name in ("stopped", "parked"):
+            azure.post(path(name, "/start")).raise_for_status()
+            operator.wait(lambda: runs(azure, name), f"somebody starts {name}", every=ARM_SECONDS)  # noqa: B023
         operator.api.replay("deleted")
-        operator.api.refresh(["stopped"])
+        operator.api.refresh(["stopped", "parked"])
         operator.wait(lambda: set(operator.phases().values()) == {"Ready"}, "all are Ready again")
         wait_for(operator, dict.fromkeys(POLICIES, HEALTHY), "all are healthy after", refresh=True)
         operator.wait_for_status(commit, "success")
