@@ -72,7 +72,7 @@ def _mutation(remove: Callable[[pytest.MonkeyPatch], None], likely: int = 0) -> 
 
 
 CHECK_MUTATIONS = (
-    _mutation(a_check_looks_at_no_component),
+    _mutation(a_check_looks_at_no_component, 9),
     _mutation(an_unhealthy_cluster_stays_ready),
     _mutation(a_cluster_that_turns_unhealthy_is_not_checked_again),
     _mutation(the_commit_of_an_unhealthy_cluster_is_not_reported),

@@ -267,7 +267,7 @@ SWEEP_MUTATIONS = (
     mutation(a_sweep_reports_no_orphan, SWEEPS, "orphan"),
     mutation(an_orphan_that_is_gone_is_still_reported, SWEEPS, "orphan"),
     mutation(a_sweep_deletes_orphans, SWEEPS, "identity", "foreign write", "orphan"),
-    _mutation(a_status_stays_red_when_all_is_well_again),
+    mutation(a_status_stays_red_when_all_is_well_again, SWEEPS, "stale ready", likely=10),
     _view(the_api_shows_no_fields),
     _view(the_api_shows_no_values),
     _view(the_api_shows_another_value),
