@@ -34,8 +34,11 @@ def flux_healthy(operator: Operator) -> dict[str, Any]:
     return next(each for each in conditions if each["type"] == "FluxHealthy")
 
 
-def suspended(live: Json) -> Json:
-    return {**live, "spec": {**live["spec"], "suspend": True}}
+def suspend(api: KubernetesApi) -> None:
+    def write(live: Json) -> None:
+        api.replace({**live, "spec": {**live["spec"], "suspend": True}})
+
+    over_newest(api, KUSTOMIZATION, write)
 
 
 def is_suspended(api: KubernetesApi) -> bool:
@@ -97,7 +100,7 @@ def test_flux_that_a_commit_breaks_or_somebody_deletes_is_shown_until_it_is_repa
         operator.wait(lambda: other.get(CONTROLLER) is not None, "the policy has Flux applied again")
         operator.wait(lambda: operator.phases()["two"] == "Ready", "its cluster is Ready again")
         assert api.get(CONTROLLER) is None, "what is only reported is left alone"
-        over_newest(other, KUSTOMIZATION, lambda live: other.replace(suspended(live)))
+        suspend(other)
         operator.api.refresh(["two"])
         operator.wait(lambda: not is_suspended(other), "the policy resumes what somebody suspended")
         operator.wait(lambda: operator.phases()["two"] == "Ready", "its cluster is Ready once more")
