@@ -39,8 +39,11 @@ def found_of(record: ClusterRecord) -> str:
 
 
 def is_exempt(record: ClusterRecord) -> bool:
-    """Return whether what a sweep found of a whole cluster is ignored: an exemption has it so."""
-    return bool(record.exemption and found_of(record))
+    """Return whether what a sweep found of a whole cluster is ignored: an exemption has it so.
+
+    A job that had failed before is no part of that.
+    """
+    return bool(record.exemption and found_of(record)) and record.job.earlier is None
 
 
 def shown_phase(record: ClusterRecord) -> Phase:

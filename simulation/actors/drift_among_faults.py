@@ -35,7 +35,7 @@ SUSPENDED = 0.7
 AUDITS = 0.8
 """In so many seeds they have a cluster suspended whose policy corrects, and change it then."""
 AUDIT, LOOK, LOOKS = timedelta(hours=1), 60.0, 20
-"""How long such a suspension lasts, and how many times, in which seconds, they look whether it has begun."""
+"""How long such a suspension lasts, and after which seconds, and how often, they look for its beginning."""
 UNTIL_SWEEP = (130.0, 600.0)
 """After so many seconds a sweep begins: the record has settled by then."""
 _OF_POOL = ("count", "vmSize", "mode", "osType", "type", "nodeLabels", "tags")

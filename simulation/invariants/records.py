@@ -72,11 +72,11 @@ class Records:
         """Check that no correction begins while git suspends a cluster."""
         if after.generation != before.generation or not self._context.is_suspended(before):
             return
-        begun = {each.path for each in after.corrections} - {
+        started = {each.path for each in after.corrections} - {
             each.path for each in after.corrections if each in before.corrections
         }
-        if begun:
-            raise RuleViolated("drift", f"{after.name} is suspended, and {min(begun)} is corrected")
+        if started:
+            raise RuleViolated("drift", f"{after.name} is suspended, and {min(started)} is corrected")
 
     def _not_started(self, cloud: MemoryCloud, before: ClusterRecord) -> None:
         """Check that a tombstone is taken back before its delete begins, as its lease and Azure show."""
