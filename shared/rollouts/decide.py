@@ -100,7 +100,7 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     block = _block(rollout, groups)
     start, waits = list[str](), dict[str, Wait]()
     for part in groups:
-        stops = None if _goes_on(rollout, part, block) else block
+        stops = _stop(rollout, part, groups, block)
         free, held = _starts(part, stops or before[part.stage, part.number])
         start += free
         waits |= held
@@ -194,6 +194,11 @@ def _block(rollout: Rollout, groups: Iterable[_Part]) -> Wait | None:
     """Return what keeps the whole rollout from starting anything: a person, or a spent budget."""
     if rollout.paused is not None:
         return Wait(Reason.PAUSED, by=rollout.paused)
+    return _spent(groups)
+
+
+def _spent(groups: Iterable[_Part]) -> Wait | None:
+    """Return the first failure budget that is spent, None for none."""
     for part in groups:
         failed = part.named(Standing.FAILED)
         if len(failed) >= part.rule.budget:
@@ -201,13 +206,18 @@ def _block(rollout: Rollout, groups: Iterable[_Part]) -> Wait | None:
     return None
 
 
-def _goes_on(rollout: Rollout, part: _Part, block: Wait | None) -> bool:
-    """Return whether what blocks the rollout leaves a group alone: clusters that go back wait for no failure
-    of others, and for no pause of the rollout that was superseded.
+def _stop(rollout: Rollout, part: _Part, groups: Iterable[_Part], block: Wait | None) -> Wait | None:
+    """Return what of all that blocks the rollout stops a group.
+
+    A pause of the rollout that was superseded stops neither clusters that go back nor those that it does not
+    hold. The former wait for no failure of others, the latter for failures among themselves.
     """
-    if block is None or not rollout.stages[part.stage].back:
-        return False
-    return block.reason is not Reason.PAUSED or rollout.inherited
+    stage = rollout.stages[part.stage]
+    if block is None or not (stage.back or stage.ahead):
+        return block
+    if block.reason is Reason.PAUSED and not rollout.inherited:
+        return block
+    return None if stage.back else _spent(each for each in groups if rollout.stages[each.stage].ahead)
 
 
 def _starts(part: _Part, stop: Wait | None) -> tuple[Sequence[str], Mapping[str, Wait]]:

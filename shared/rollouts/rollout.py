@@ -45,13 +45,14 @@ class Stage:
     """A stage that has clusters.
 
     ``back``: they go back to what they had before the rollout that was superseded. No pause and no failure of
-    that one keeps them from it.
+    that one keeps them from it. ``ahead``: the paused rollout that was superseded does not hold them back.
     """
 
     name: str
     groups: tuple[Group, ...]
     approval: bool = False
     back: bool = False
+    ahead: bool = False
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import ClusterRecord, Phase
-from shared.rollouts.rollout import Member, Rollout, State
+from shared.rollouts.rollout import Member, Rollout, Stage, State
 from simulation.event_loop import MAX_SKEW
 from simulation.history import LONG_AGO
 from simulation.invariants.context import Context
@@ -21,6 +21,8 @@ from simulation.rule import RuleViolated
 from simulation.staging import OTHERS, StagedGroup, Staging, stage_of
 
 CLOCKS = timedelta(seconds=2 * MAX_SKEW + 1)
+FIX = "fix:"
+"""What the names of stages begin with whose clusters no pause holds."""
 _OWN = ("suspend", "deletionProtection", "drift")
 
 
@@ -81,26 +83,44 @@ class RolloutRules:
         if rollout is None or member is None:
             raise RuleViolated("rollout", f"{after.name} starts and is in no rollout of {after.commit[:8]}")
         stage = rollout.stages[member.stage]
-        if not stage.back and stage.name != stage_of(staging, after.name).name:
+        if not stage.back and stage.name.removeprefix(FIX) != stage_of(staging, after.name).name:
             raise RuleViolated("rollout", f"{after.name} is in the stage {stage.name}")
-        self._not_stopped(cloud, rollout, after, back=stage.back)
+        self._not_stopped(cloud, rollout, after, stage)
+        self._not_held(cloud, rollout, before, stage)
         self._after_the_others(cloud, rollout, member, staging)
         if not before.job.active:
             self._within(cloud, rollout, member, staging)
 
-    def _not_stopped(self, cloud: MemoryCloud, rollout: Rollout, after: ClusterRecord, *, back: bool) -> None:
+    def _not_stopped(self, cloud: MemoryCloud, rollout: Rollout, after: ClusterRecord, stage: Stage) -> None:
         """Check that nobody stopped the rollout before the planner began that starts a cluster."""
         at = self._stopped.get((cloud.ports.config.fleet, rollout.commit))
         if at is not None and at < self._context.loop.actor.since:
             raise RuleViolated("rollout stopped", f"{after.name} starts after somebody stopped its rollout")
-        if back:
+        if stage.back:
             return
         for place in rollout.places():
+            if stage.ahead and not rollout.stages[place[0]].ahead:
+                continue
             own = [each for each in rollout.members if (each.stage, each.group) == place]
             failed = [each.cluster for each in own if self._has_failed(cloud, rollout, each, known=True)]
             if len(failed) >= rollout.stages[place[0]].groups[place[1]].budget:
                 what = f"{after.name} starts although the budget is spent: {', '.join(failed)}"
                 raise RuleViolated("rollout budget", what)
+
+    def _not_held(self, cloud: MemoryCloud, rollout: Rollout, before: ClusterRecord, stage: Stage) -> None:
+        """Check that a pause still holds what it held when a newer commit came."""
+        if rollout.paused is None or not rollout.inherited or stage.back:
+            return
+        if not stage.ahead:
+            raise RuleViolated("rollout stopped", f"{before.name} starts although its pause was not lifted")
+        for earlier in cloud.state.rollouts():
+            member = next((each for each in earlier.members if each.cluster == before.name), None)
+            if earlier.superseded_by != rollout.commit or earlier.paused is None or member is None:
+                continue
+            place, waited = earlier.stages[member.stage], before.generation < member.generation
+            if waited and member.uid == before.uid and not (place.ahead or place.back or member.at_once):
+                what = f"{before.name} starts past the pause of {earlier.commit[:8]}, which holds it"
+                raise RuleViolated("rollout stopped", what)
 
     def _after_the_others(
         self, cloud: MemoryCloud, rollout: Rollout, member: Member, staging: Staging
@@ -108,7 +128,8 @@ class RolloutRules:
         approved = {each.subject for each in rollout.approved}
         own = {stage.name: stage for stage in (*staging, OTHERS)}
         for stage in rollout.stages[: member.stage + 1]:
-            if stage.name in own and own[stage.name].approval and stage.name not in approved:
+            written = own.get(stage.name.removeprefix(FIX))
+            if written is not None and written.approval and stage.name not in approved:
                 raise RuleViolated(
                     "rollout approval", f"{member.cluster} starts before {stage.name} may begin"
                 )

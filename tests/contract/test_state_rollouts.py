@@ -17,7 +17,15 @@ BY = Decided("ops@example.com", NOW, "looks wrong", "dev")
 WHOLE = Rollout(
     "a" * 40,
     NOW,
-    (Stage("dev", (Group(1, 2, 3, all_able=False, soak=timedelta(minutes=5)),), approval=True, back=True),),
+    (
+        Stage(
+            "dev",
+            (Group(1, 2, 3, all_able=False, soak=timedelta(minutes=5)),),
+            approval=True,
+            back=True,
+            ahead=True,
+        ),
+    ),
     (Member("one", "u", 2, 0, 0, "before", NOW, at_once=True),),
     passed=(Passed(0, 0, NOW),),
     paused=BY,

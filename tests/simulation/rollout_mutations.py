@@ -11,7 +11,7 @@ from shared.pipeline import outbox
 from shared.pipeline.planner import planner, rollouts
 from shared.pipeline.planner.rollouts import Staged
 from shared.rollouts import decide, standing
-from shared.rollouts.rollout import Rollout
+from shared.rollouts.rollout import Rollout, State
 from simulation.actors.kinds import ROLLOUTS
 from tests.simulation.mutations import mutation
 
@@ -57,6 +57,35 @@ def an_approval_is_given_by_itself(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Rollout, "is_approved", lambda *_: True)
 
 
+def a_pause_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
+    original = decide.decide
+
+    def heedless(rollout: Rollout, *args: Any) -> Any:
+        decision = original(replace(rollout, paused=None), *args)
+        return replace(decision, rollout=replace(decision.rollout, paused=rollout.paused))
+
+    patch.setattr(rollouts, "decide", heedless)
+
+
+def an_abort_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
+    original = decide.decide
+
+    def heedless(rollout: Rollout, *args: Any) -> Any:
+        if rollout.state is not State.ABORTED:
+            return original(rollout, *args)
+        decision = original(replace(rollout, state=State.ACTIVE), *args)
+        return replace(decision, rollout=replace(decision.rollout, state=State.ABORTED))
+
+    patch.setattr(rollouts, "decide", heedless)
+
+
+def a_pause_holds_nothing_that_a_newer_commit_changes_again(patch: pytest.MonkeyPatch) -> None:
+    def everything(candidates: Any, *_: Any) -> frozenset[str]:
+        return frozenset(each.cluster for each in candidates)
+
+    patch.setattr(rollouts, "not_held", everything)
+
+
 def nobody_says_that_a_cluster_has_ended(patch: pytest.MonkeyPatch) -> None:
     def silent(*_: Any, **__: Any) -> None:
         return None
@@ -75,5 +104,8 @@ ROLLOUT_MUTATIONS = (
     ),
     mutation(a_soak_is_over_at_once, ROLLOUTS, "rollout soak"),
     mutation(an_approval_is_given_by_itself, ROLLOUTS, "rollout approval"),
+    mutation(a_pause_counts_for_nothing, ROLLOUTS, "rollout stopped"),
+    mutation(an_abort_counts_for_nothing, ROLLOUTS, "rollout stopped"),
+    mutation(a_pause_holds_nothing_that_a_newer_commit_changes_again, ROLLOUTS, "rollout stopped"),
     mutation(nobody_says_that_a_cluster_has_ended, ROLLOUTS, "lost work", "open status", "not in sync"),
 )
