@@ -35,7 +35,7 @@ def candidates_of(
         if record is None or wanted is None:
             continue
         one = _candidate(record, wanted, item.generation, now)
-        at_once = record.deleting or _is_own(item) or _is_suspended_by(record, wanted, now)
+        at_once = record.deleting or is_own(item) or _is_suspended_by(record, wanted, now)
         touched = _has_started(record, members.get(item.cluster)) or record.failed
         yield replace(one, at_once=at_once, touched=touched)
     for item in plan.items:
@@ -58,8 +58,8 @@ def not_held(
 ) -> frozenset[str]:
     """Return the clusters that get nothing of what a paused rollout holds back.
 
-    They have its change already, or it has none for them. What its plan could not carry out is held too, and
-    so is everything that nobody knows of, because that plan is not stored any more.
+    They have its change already, or it has none for them. What its plan could not carry out waits
+    too, and so does everything that nobody knows of, because that plan is not stored any more.
     """
     if earlier is None:
         return frozenset()
@@ -118,6 +118,6 @@ def _is_suspended_by(record: ClusterRecord, desired: Desired, now: datetime) -> 
     return before != after and _suspended_until(desired, now) is not None
 
 
-def _is_own(item: Item) -> bool:
+def is_own(item: Item) -> bool:
     """Return whether nothing of a change reaches Azure or the cluster."""
     return all(change.path.startswith(_ROADSTEADS_OWN) for change in item.changes)

@@ -108,7 +108,7 @@ class RolloutRules:
                 raise RuleViolated("rollout budget", what)
 
     def _not_held(self, cloud: MemoryCloud, rollout: Rollout, before: ClusterRecord, stage: Stage) -> None:
-        """Check that a pause still holds what it held when a newer commit came."""
+        """Check that a pause still holds back what it did when a newer commit came."""
         if rollout.paused is None or not rollout.inherited or stage.back:
             return
         if not stage.ahead:

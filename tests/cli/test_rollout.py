@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -103,3 +104,21 @@ def test_without_a_rollout_the_command_says_so(url: str, cloud: MemoryCloud) -> 
     nothing = roadstead("rollout", "pause", ROADSTEAD_URL=url)
     assert nothing.returncode == 1
     assert "no rollout is under way" in nothing.stderr
+
+
+def test_a_plan_of_the_files_shows_the_stages_and_where_approvals_are_asked(
+    cloud: MemoryCloud, url: str, tmp_path: Path
+) -> None:
+    for path, content in staged(APPROVED, tags("two")).items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(content)
+    shown = roadstead("plan", str(tmp_path), ROADSTEAD_URL=url).stdout
+    assert "  stage first\n    group 1 (3 at a time, failure budget 3): a1, a2, a3" in shown
+    assert (
+        "  stage second  waits for an approval\n    group 1 (4 at a time, failure budget 4): b1, b2" in shown
+    )
+    found = json.loads(roadstead("plan", str(tmp_path), "-o", "json", ROADSTEAD_URL=url).stdout)["rollout"]
+    assert [(each["stage"], each["approval"], each["clusters"]) for each in found["groups"]] == [
+        ("first", False, [*DEV]),
+        ("second", True, [*PROD]),
+    ]

@@ -10,7 +10,7 @@ import pytest
 from shared.pipeline import outbox
 from shared.pipeline.planner import planner, rollouts
 from shared.pipeline.planner.rollouts import Staged
-from shared.rollouts import decide, standing
+from shared.rollouts import decide, of_plan, standing
 from shared.rollouts.rollout import Rollout, State
 from simulation.actors.kinds import ROLLOUTS
 from tests.simulation.mutations import mutation
@@ -83,7 +83,7 @@ def a_pause_holds_nothing_that_a_newer_commit_changes_again(patch: pytest.Monkey
     def everything(candidates: Any, *_: Any) -> frozenset[str]:
         return frozenset(each.cluster for each in candidates)
 
-    patch.setattr(rollouts, "not_held", everything)
+    patch.setattr(of_plan, "not_held", everything)
 
 
 def nobody_says_that_a_cluster_has_ended(patch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shared.fleet.manifests import rollout as manifest
 from shared.fleet.planning.plan import Item, Plan
 from shared.jobs.failures.errors import Stale
 from shared.jobs.messages import PlanRequest, RolloutAct
@@ -23,11 +22,11 @@ from shared.jobs.reporting.summary import summary_of
 from shared.pipeline.outbox import request_report, request_rollout
 from shared.pipeline.repository.commit_reader import PlanInputs
 from shared.ports import FleetRecord, Ports
-from shared.rollouts.begin import begin, superseded
-from shared.rollouts.candidates import candidates_of, not_held, updates_of
+from shared.rollouts.begin import superseded
+from shared.rollouts.candidates import updates_of
 from shared.rollouts.decide import Decision, decide
+from shared.rollouts.of_plan import rollout_of_plan
 from shared.rollouts.rollout import ActKind, Decided, Rollout, State, act_on
-from shared.rollouts.strategy import strategy_of
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +61,16 @@ def stage(plan: Plan, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> S
     else:
         before = earlier or (known if current else None)
         _supersede(before, plan.commit, ports)
-        rollout = _begun(plan, written, inputs, before, known if current else None, ports)
+        rollout = rollout_of_plan(
+            plan,
+            inputs.desired,
+            written,
+            inputs.records,
+            ports.clock(),
+            before,
+            _plan_of(before, ports),
+            known if current else None,
+        )
         rollout = replace(rollout, etag=known.etag if known else "")
     decision = _decided(rollout, inputs.records, ports)
     after = decision.rollout
@@ -86,52 +94,9 @@ def _covers(rollout: Rollout, updates: Collection[Item]) -> bool:
     return same and rollout.state is not State.SUPERSEDED
 
 
-def _begun(
-    plan: Plan,
-    written: manifest.Rollout,
-    inputs: PlanInputs,
-    before: Rollout | None,
-    known: Rollout | None,
-    ports: Ports,
-) -> Rollout:
-    """Return the rollout of a plan; ``known`` is the one that it continues with more clusters, or None.
-
-    Where a pause or a failure of the rollout ``before`` would stop it, the clusters that this one does not
-    hold back have stages of their own.
-    """
-    now, records = ports.clock(), inputs.records
-    strategy = strategy_of(written, tuple(inputs.desired.environments))
-    candidates = list(candidates_of(plan, inputs.desired.clusters, records, before, now))
-
-    def begun(ahead: frozenset[str]) -> Rollout:
-        return _continued(begin(plan.commit, strategy, candidates, before, now, ahead=ahead), known)
-
-    rollout = begun(frozenset())
-    if before is None or _decided(rollout, records, ports).block is None:
-        return rollout
-    ahead = not_held(candidates, records, before, _plan_of(before, ports), plan.commit)
-    return begun(ahead) if ahead else rollout
-
-
-def _plan_of(rollout: Rollout, ports: Ports) -> Plan | None:
-    found = ports.state.plan(rollout.commit)
+def _plan_of(rollout: Rollout | None, ports: Ports) -> Plan | None:
+    found = ports.state.plan(rollout.commit) if rollout else None
     return found.plan if found else None
-
-
-def _continued(rollout: Rollout, known: Rollout | None) -> Rollout:
-    """Return a rollout that begins again for its commit, with what people have decided."""
-    if known is None:
-        return rollout
-    return replace(
-        rollout,
-        state=known.state if known.state is State.ABORTED else rollout.state,
-        paused=known.paused,
-        inherited=known.inherited,
-        resumed=known.resumed,
-        approved=known.approved,
-        skipped=known.skipped,
-        aborted=known.aborted,
-    )
 
 
 def _decided(rollout: Rollout, records: Mapping[str, ClusterRecord], ports: Ports) -> Decision:
