@@ -15,6 +15,7 @@ from shared.rollouts.candidates import Records, candidates_of, is_own, not_held,
 from shared.rollouts.decide import decide
 from shared.rollouts.rollout import Rollout, State
 from shared.rollouts.strategy import strategy_of
+from shared.rollouts.windows import with_windows
 
 
 def rollout_of_plan(
@@ -36,7 +37,8 @@ def rollout_of_plan(
     candidates = list(candidates_of(plan, desired.clusters, records, before, now))
 
     def begun(ahead: frozenset[str]) -> Rollout:
-        return _continued(begin(plan.commit, strategy, candidates, before, now, ahead=ahead), known)
+        rollout = begin(plan.commit, strategy, candidates, before, now, ahead=ahead)
+        return _continued(with_windows(rollout, candidates, written), known)
 
     rollout = begun(frozenset())
     names = (each.cluster for each in rollout.members)
@@ -51,8 +53,11 @@ def expected_rollout(plan: Plan, desired: DesiredFleet, now: datetime) -> Rollou
     """Return the rollout that files would have, as far as it is known without the records; None for none."""
     if desired.rollout is None or not updates_of(plan):
         return None
-    strategy = strategy_of(desired.rollout, tuple(desired.environments))
-    return begin(plan.commit, strategy, list(_from_files(plan, desired)), None, now)
+    strategy, candidates = (
+        strategy_of(desired.rollout, tuple(desired.environments)),
+        [*_from_files(plan, desired)],
+    )
+    return with_windows(begin(plan.commit, strategy, candidates, None, now), candidates, desired.rollout)
 
 
 def _from_files(plan: Plan, desired: DesiredFleet) -> Iterator[Candidate]:
@@ -77,4 +82,5 @@ def _continued(rollout: Rollout, known: Rollout | None) -> Rollout:
         approved=known.approved,
         skipped=known.skipped,
         aborted=known.aborted,
+        overridden=known.overridden,
     )

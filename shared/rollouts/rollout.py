@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from shared.rollouts.calendar import Freeze, Window
+
 
 class State(StrEnum):
     """Whether a rollout still starts clusters."""
@@ -60,7 +62,8 @@ class Member:
     """A cluster of a rollout, and the generation that this rollout gives it.
 
     ``before`` is the digest of the spec that it had. ``suspended_until`` is when a suspension ends that its
-    new spec has. ``at_once``: its change waits for nobody, because Azure does not see it.
+    new spec has. ``at_once``: its change waits for nobody, because Azure does not see it. ``windows`` and
+    ``freezes`` are the names of those that are for it.
     """
 
     cluster: str
@@ -71,6 +74,8 @@ class Member:
     before: str = ""
     suspended_until: datetime | None = None
     at_once: bool = False
+    windows: tuple[str, ...] = ()
+    freezes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -99,7 +104,8 @@ class Rollout:
     ``members`` are in the order in which they start. ``watched`` are the groups that have succeeded, and
     since when they are watched. ``paused`` is the pause of a person, None for none, ``inherited`` whether it
     was one of the rollout that this supersedes. ``resumed`` are the times of the pauses that were lifted.
-    ``failures`` are those of a completed rollout.
+    ``failures`` are those of a completed rollout. ``overridden`` is who lets it start clusters outside
+    their windows and in freezes, None for nobody.
     """
 
     commit: str
@@ -118,6 +124,9 @@ class Rollout:
     failures: tuple[str, ...] = ()
     ended: datetime | None = None
     superseded_by: str = ""
+    windows: tuple[Window, ...] = ()
+    freezes: tuple[Freeze, ...] = ()
+    overridden: Decided | None = None
     etag: str = field(default="", compare=False)
 
     def places(self) -> Iterator[tuple[int, int]]:
@@ -147,6 +156,7 @@ class ActKind(StrEnum):
     APPROVE = "approve"
     SKIP = "skip"
     ABORT = "abort"
+    OVERRIDE = "override"
 
 
 def act_on(rollout: Rollout, kind: ActKind, decided: Decided, lifts: datetime | None = None) -> Rollout:
@@ -173,5 +183,7 @@ def act_on(rollout: Rollout, kind: ActKind, decided: Decided, lifts: datetime | 
         case ActKind.SKIP:
             added = () if rollout.skips(decided.subject) else (decided,)
             return replace(rollout, skipped=(*rollout.skipped, *added))
+        case ActKind.OVERRIDE:
+            return rollout if rollout.overridden else replace(rollout, overridden=decided)
         case ActKind.ABORT:
             return replace(rollout, state=State.ABORTED, aborted=decided, ended=decided.at)

@@ -87,6 +87,7 @@ class RolloutRules:
             raise RuleViolated("rollout", f"{after.name} is in the stage {stage.name}")
         self._not_stopped(cloud, rollout, after, stage)
         self._not_held(cloud, rollout, before, stage)
+        self._not_shut(rollout, after, staging)
         self._after_the_others(cloud, rollout, member, staging)
         if not before.job.active:
             self._within(cloud, rollout, member, staging)
@@ -122,6 +123,33 @@ class RolloutRules:
                 what = f"{before.name} starts past the pause of {earlier.commit[:8]}, which holds it"
                 raise RuleViolated("rollout stopped", what)
 
+    def _not_shut(self, rollout: Rollout, after: ClusterRecord, staging: Staging) -> None:
+        """Check that a cluster starts inside its window, and in no freeze; clocks differ a little."""
+        actor, shut = self._context.loop.actor, stage_of(staging, after.name).shut
+        if shut is None or rollout.overridden or actor.jumped:
+            return
+        first, last = actor.since - CLOCKS, self._context.loop.clock() + CLOCKS
+        if shut.covers(first, last):
+            raise RuleViolated("rollout window", f"{after.name} starts between {first} and {last}: {shut}")
+
+    def _is_excused(self, cloud: MemoryCloud, rollout: Rollout, other: Member, staging: Staging) -> bool:
+        """Return whether a group may have passed without a cluster: it could not take part.
+
+        One outside its window, or in a freeze, is left behind only if another cluster of its group was not.
+        """
+        fleet = cloud.ports.config.fleet
+        if self._seen[fleet, other.cluster, other.uid].was_aside:
+            return True
+        if stage_of(staging, other.cluster).shut is None:
+            return False
+        for each in rollout.members:
+            seen = self._seen.get((fleet, each.cluster, each.uid))
+            if seen is None or (each.stage, each.group) != (other.stage, other.group):
+                continue
+            if seen.was_aside or any(generation >= each.generation for generation in seen.verified):
+                return True
+        return False
+
     def _after_the_others(
         self, cloud: MemoryCloud, rollout: Rollout, member: Member, staging: Staging
     ) -> None:
@@ -141,7 +169,7 @@ class RolloutRules:
                 continue
             seen = self._seen[cloud.ports.config.fleet, other.cluster, other.uid]
             times = [at for generation, at in seen.verified.items() if generation >= other.generation]
-            if not times and not seen.was_aside:
+            if not times and not self._is_excused(cloud, rollout, other, staging):
                 what = f"{member.cluster} starts before {other.cluster} is Ready at {other.generation}"
                 raise RuleViolated("rollout order", what)
             self._soaked(rollout, member, other, min(times, default=LONG_AGO), staging)

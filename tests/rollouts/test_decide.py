@@ -6,9 +6,9 @@ from dataclasses import replace
 from datetime import timedelta
 
 from shared.jobs.record import Phase
-from shared.rollouts.decide import Reason, Wait
 from shared.rollouts.rollout import ActKind, Decided, State, act_on
 from shared.rollouts.strategy import DEFAULT_GROUPS, GroupRule
+from shared.rollouts.waits import Reason, Wait
 from tests.support.rollout_fleets import NOW, Fleet, stage
 
 FIVE = {"a": "dev", "b": "dev", "c": "prod", "d": "prod", "e": "prod"}

@@ -10,7 +10,7 @@ import pytest
 from shared.pipeline import outbox
 from shared.pipeline.planner import planner, rollouts
 from shared.pipeline.planner.rollouts import Staged
-from shared.rollouts import decide, of_plan, standing
+from shared.rollouts import calendar, decide, of_plan, standing
 from shared.rollouts.rollout import Rollout, State
 from simulation.actors.kinds import ROLLOUTS
 from tests.simulation.mutations import mutation
@@ -86,6 +86,14 @@ def a_pause_holds_nothing_that_a_newer_commit_changes_again(patch: pytest.Monkey
     patch.setattr(of_plan, "not_held", everything)
 
 
+def a_freeze_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(calendar, "_active", lambda *_: None)
+
+
+def a_window_is_always_open(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(calendar, "_first", lambda _, __, now: (now, ""))
+
+
 def nobody_says_that_a_cluster_has_ended(patch: pytest.MonkeyPatch) -> None:
     def silent(*_: Any, **__: Any) -> None:
         return None
@@ -104,8 +112,10 @@ ROLLOUT_MUTATIONS = (
     ),
     mutation(a_soak_is_over_at_once, ROLLOUTS, "rollout soak"),
     mutation(an_approval_is_given_by_itself, ROLLOUTS, "rollout approval"),
-    mutation(a_pause_counts_for_nothing, ROLLOUTS, "rollout stopped"),
-    mutation(an_abort_counts_for_nothing, ROLLOUTS, "rollout stopped"),
-    mutation(a_pause_holds_nothing_that_a_newer_commit_changes_again, ROLLOUTS, "rollout stopped"),
+    mutation(a_pause_counts_for_nothing, ROLLOUTS, "rollout stopped", likely=6),
+    mutation(an_abort_counts_for_nothing, ROLLOUTS, "rollout stopped", likely=129),
+    mutation(a_pause_holds_nothing_that_a_newer_commit_changes_again, ROLLOUTS, "rollout stopped", likely=11),
+    mutation(a_freeze_counts_for_nothing, ROLLOUTS, "rollout window", likely=3),
+    mutation(a_window_is_always_open, ROLLOUTS, "rollout window", likely=5),
     mutation(nobody_says_that_a_cluster_has_ended, ROLLOUTS, "lost work", "open status", "not in sync"),
 )

@@ -1,4 +1,4 @@
-"""What operators do to a rollout: they pause, resume or abort it, approve a stage, or take a cluster out.
+"""What operators do to a rollout: they pause, resume, override or abort it, or approve a part, or skip one.
 
 Only the planner writes rollouts, so an act travels in a request, and the planner checks it again.
 """
@@ -17,6 +17,7 @@ from shared.rollouts.rollout import ActKind, Rollout, State
 
 WRONG_STAGE = 'the body must be {"stage": "name"}'
 WRONG_CLUSTER = 'the body must be {"cluster": "name"}'
+WITHOUT_REASON = "an override needs a reason: the body must have one"
 MAX_REASON = 500
 
 
@@ -27,6 +28,8 @@ def act_on_rollout(
     rollout = ports.state.rollout(commit)
     if rollout is None:
         return rejected(404, f"the commit {commit[:40]} has no rollout (give the full id)")
+    if kind is ActKind.OVERRIDE and not reason.strip():
+        return rejected(400, WITHOUT_REASON)
     problem = _why_not(rollout, kind, subject)
     if problem:
         return rejected(409, problem)
@@ -66,6 +69,8 @@ def _why_not(rollout: Rollout, kind: ActKind, subject: str) -> str:
         if subject not in waiting:
             known = ", ".join(waiting) or "no stage"
             return f"an approval is of a stage that waits for one, and {known} does"
+    if kind is ActKind.OVERRIDE and not (rollout.windows or rollout.freezes):
+        return "no change window and no freeze is in the strategy of the rollout"
     if kind is ActKind.SKIP and all(each.cluster != subject for each in rollout.members):
         return f"{subject[:63]} is not in the rollout of {rollout.commit[:8]}"
     return ""

@@ -8,12 +8,22 @@ from collections.abc import Iterator
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.parts import FIRST_PAGE, Page, iso
 from shared.ports import FleetRecord, Ports
-from shared.rollouts.decide import Decision, Reason, Wait, decide
+from shared.rollouts.decide import Decision, decide
 from shared.rollouts.report import describe, describe_wait, remedy, state_of
 from shared.rollouts.rollout import ActKind, Rollout
 from shared.rollouts.standing import Standing
+from shared.rollouts.waits import Reason, Wait
 
-_OF_A_GROUP = (Reason.STAGE, Reason.SOAK, Reason.CONCURRENCY, Reason.BUDGET, Reason.ASIDE, Reason.NEXT)
+_OF_A_GROUP = (
+    Reason.STAGE,
+    Reason.SOAK,
+    Reason.CONCURRENCY,
+    Reason.BUDGET,
+    Reason.ASIDE,
+    Reason.NEXT,
+    Reason.WINDOW,
+    Reason.FREEZE,
+)
 
 
 def rollouts_view(ports: Ports) -> schema.Rollouts:
@@ -114,6 +124,7 @@ def _decisions(rollout: Rollout) -> Iterator[schema.RolloutDecision]:
     decided += [(ActKind.SKIP, each) for each in rollout.skipped]
     decided += [(ActKind.PAUSE, rollout.paused)] if rollout.paused else []
     decided += [(ActKind.ABORT, rollout.aborted)] if rollout.aborted else []
+    decided += [(ActKind.OVERRIDE, rollout.overridden)] if rollout.overridden else []
     for act, each in sorted(decided, key=lambda pair: pair[1].at):
         yield {
             "act": act.value,
