@@ -70,7 +70,10 @@ def _add_act(
         request = Request(f"rollout-{kind}", target, clusters, reason)
 
         def effect() -> HttpResult:
-            return acts.act_on_rollout(commit, kind, subject, caller.name, ports, reason=reason)
+            addresses = caller.principal.addresses
+            return acts.act_on_rollout(
+                commit, kind, subject, caller.name, ports, reason=reason, addresses=addresses
+            )
 
         return reply(audited(request, caller, ports, effect))
 

@@ -35,12 +35,12 @@ class Shut:
 
 @dataclass(frozen=True)
 class StagedStage:
-    """A stage with the clusters of these names; ``approval``: somebody must let it begin."""
+    """A stage with the clusters of these names; ``approvers``: so many people must let it begin."""
 
     name: str
     clusters: tuple[str, ...]
     groups: tuple[StagedGroup, ...]
-    approval: bool = False
+    approvers: int = 0
     shut: Shut | None = None
 
 
@@ -62,7 +62,7 @@ def as_yaml(staging: Staging) -> str:
     for stage in staging:
         groups = ", ".join(map(_group, stage.groups))
         select = f"select: {{clusters: [{', '.join(stage.clusters)}]}}"
-        approval = ", approval: true" if stage.approval else ""
+        approval = f", approval: true, approvers: {stage.approvers}" if stage.approvers else ""
         text += f"      - {{name: {stage.name}, {select}{approval}, groups: [{groups}]}}\n"
     limits = [(each, each.shut) for each in staging if each.shut]
     windows = [_window(stage, shut) for stage, shut in limits if not shut.freeze]

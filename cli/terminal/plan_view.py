@@ -95,7 +95,7 @@ def _stages(rollout: Rollout | None) -> Iterator[RenderableType]:
     for group in groups_of(rollout):
         if group.number == 0:
             head = Text(f"stage {group.stage.name}")
-            head.append("  waits for an approval" if group.asks else "", style="yellow")
+            head.append(f"  {group.asking}" if group.asking else "", style="yellow")
             yield indented(head, 2)
         bounds = f"group {group.number + 1} ({describe_bounds(group)}): "
         yield indented(Text(f"{bounds}{few(group.clusters)}"), 4)
@@ -182,7 +182,7 @@ def _planned(rollout: Rollout) -> Iterator[Mapping[str, Any]]:
         yield {
             "stage": each.stage.name,
             "group": each.number + 1,
-            "approval": each.asks,
+            "approvals": each.asks,
             "clusters": list(each.clusters),
             "maxConcurrency": each.rule.concurrency,
             "failureBudget": each.rule.budget,

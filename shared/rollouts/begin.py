@@ -73,7 +73,7 @@ def begin(
                 members += _members(clusters, len(stages), number)
             name = f"{AHEAD if passing else ''}{rule.name}"
             bounds = tuple(group for group, _ in groups)
-            stages.append(Stage(name, bounds, rule.approval, ahead=passing))
+            stages.append(_stage(rule, name, bounds, ahead=passing))
     paused = earlier.paused if earlier and earlier.state is State.ACTIVE else None
     return Rollout(commit, now, tuple(stages), tuple(members), paused=paused, inherited=paused is not None)
 
@@ -90,6 +90,18 @@ def _staged(
         left = _without(left, own)
         if own:
             yield rule, own
+
+
+def _stage(rule: StageRule, name: str, bounds: tuple[Group, ...], *, ahead: bool) -> Stage:
+    return Stage(
+        name,
+        bounds,
+        rule.approval,
+        ahead=ahead,
+        approvers=rule.approvers,
+        by_others=rule.by_others,
+        expires=rule.expires,
+    )
 
 
 def superseded(rollout: Rollout, commit: str, now: datetime) -> Rollout:

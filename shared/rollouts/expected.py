@@ -18,9 +18,15 @@ class ExpectedGroup:
     clusters: tuple[str, ...]
 
     @property
-    def asks(self) -> bool:
-        """Whether somebody is asked to approve its stage before it begins."""
-        return self.stage.approval and self.number == 0
+    def asks(self) -> int:
+        """How many people are asked to approve its stage before it begins."""
+        return self.stage.approvers if self.stage.approval and self.number == 0 else 0
+
+    @property
+    def asking(self) -> str:
+        """That in words, "" for nobody."""
+        several = f"waits for {self.asks} approvals" if self.asks else ""
+        return "waits for an approval" if self.asks == 1 else several
 
 
 def groups_of(rollout: Rollout) -> Iterator[ExpectedGroup]:

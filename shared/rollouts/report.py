@@ -23,7 +23,8 @@ def describe_wait(wait: Wait, commit: str) -> str:
         case Reason.SOAK:
             return f"waits until {_time(wait.until)}, while {group} is watched"
         case Reason.APPROVAL:
-            return f"waits for an approval of stage {wait.stage}"
+            what = f"{wait.missing} more approvals" if wait.missing > 1 else "an approval"
+            return f"waits for {what} of stage {wait.stage}"
         case Reason.CONCURRENCY:
             return f"waits in {group}, in which as many clusters change as may: {_some(wait.clusters)}"
         case Reason.BUDGET:

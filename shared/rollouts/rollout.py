@@ -48,6 +48,8 @@ class Stage:
 
     ``back``: they go back to what they had before the rollout that was superseded. No pause and no failure of
     that one keeps them from it. ``ahead``: the paused rollout that was superseded does not hold them back.
+    ``approvers`` different people approve it, none of them an author if it is ``by_others``, and an approval
+    counts until it ``expires``.
     """
 
     name: str
@@ -55,6 +57,9 @@ class Stage:
     approval: bool = False
     back: bool = False
     ahead: bool = False
+    approvers: int = 1
+    by_others: bool = False
+    expires: timedelta | None = None
 
 
 @dataclass(frozen=True)
@@ -105,7 +110,7 @@ class Rollout:
     since when they are watched. ``paused`` is the pause of a person, None for none, ``inherited`` whether it
     was one of the rollout that this supersedes. ``resumed`` are the times of the pauses that were lifted.
     ``failures`` are those of a completed rollout. ``overridden`` is who lets it start clusters outside
-    their windows and in freezes, None for nobody.
+    their windows and in freezes, None for nobody. ``begun`` are the stages that have begun after an approval.
     """
 
     commit: str
@@ -127,6 +132,7 @@ class Rollout:
     windows: tuple[Window, ...] = ()
     freezes: tuple[Freeze, ...] = ()
     overridden: Decided | None = None
+    begun: tuple[int, ...] = ()
     etag: str = field(default="", compare=False)
 
     def places(self) -> Iterator[tuple[int, int]]:
@@ -138,10 +144,20 @@ class Rollout:
         """Return whether a group was found to have passed."""
         return any((each.stage, each.group) == (stage, group) for each in self.passed)
 
-    def is_approved(self, stage: int) -> bool:
-        """Return whether a stage waits for no approval."""
+    def missing_approvals(self, stage: int, now: datetime) -> int:
+        """Return how many more people must approve a stage; nobody once it has begun."""
         one = self.stages[stage]
-        return not one.approval or any(each.subject == one.name for each in self.approved)
+        if stage in self.begun or not one.approval:
+            return 0
+        return max(0, one.approvers - len(self._approvers(one, now)))
+
+    def approves(self, name: str, by: str, now: datetime) -> bool:
+        """Return whether an approval of a stage by somebody counts."""
+        return any(by in self._approvers(each, now) for each in self.stages if each.name == name)
+
+    def _approvers(self, stage: Stage, now: datetime) -> set[str]:
+        own = (each for each in self.approved if each.subject == stage.name)
+        return {each.by for each in own if stage.expires is None or now < each.at + stage.expires}
 
     def skips(self, cluster: str) -> bool:
         """Return whether somebody took a cluster out of the rollout."""
@@ -177,9 +193,7 @@ def act_on(rollout: Rollout, kind: ActKind, decided: Decided, lifts: datetime | 
             lifted = (*rollout.resumed, rollout.paused.at)
             return replace(rollout, paused=None, inherited=False, resumed=lifted)
         case ActKind.APPROVE:
-            known_names = {each.subject for each in rollout.approved}
-            added = () if decided.subject in known_names else (decided,)
-            return replace(rollout, approved=(*rollout.approved, *added))
+            return replace(rollout, approved=_with_approval(rollout.approved, decided))
         case ActKind.SKIP:
             added = () if rollout.skips(decided.subject) else (decided,)
             return replace(rollout, skipped=(*rollout.skipped, *added))
@@ -187,3 +201,11 @@ def act_on(rollout: Rollout, kind: ActKind, decided: Decided, lifts: datetime | 
             return rollout if rollout.overridden else replace(rollout, overridden=decided)
         case ActKind.ABORT:
             return replace(rollout, state=State.ABORTED, aborted=decided, ended=decided.at)
+
+
+def _with_approval(approved: tuple[Decided, ...], decided: Decided) -> tuple[Decided, ...]:
+    """Return the approvals with another one, over an older one of the same person and stage."""
+    same = [each for each in approved if (each.subject, each.by) == (decided.subject, decided.by)]
+    if any(each.at >= decided.at for each in same):
+        return approved
+    return (*(each for each in approved if each not in same), decided)

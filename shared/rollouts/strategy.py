@@ -63,6 +63,9 @@ class StageRule(Selection):
     name: str
     approval: bool = False
     groups: tuple[GroupRule, ...] = DEFAULT_GROUPS
+    approvers: int = 1
+    by_others: bool = False
+    expires: timedelta | None = None
 
 
 def strategy_of(written: manifest.Rollout, environments: Sequence[str]) -> tuple[StageRule, ...]:
@@ -87,7 +90,15 @@ def _selected(written: Selector) -> dict[str, Any]:
 
 def _stage(written: manifest.Stage) -> StageRule:
     groups = tuple(_group(each) for each in written.groups)
-    return StageRule(written.name, written.approval, groups or DEFAULT_GROUPS, **_selected(written.select))
+    return StageRule(
+        written.name,
+        written.approval,
+        groups or DEFAULT_GROUPS,
+        written.approvers,
+        written.approval_by_others,
+        span_of(written.approval_expires) if written.approval_expires else None,
+        **_selected(written.select),
+    )
 
 
 def _group(written: manifest.Group) -> GroupRule:

@@ -42,7 +42,7 @@ class Wait:
 
     ``clusters`` are those that it waits for, or that have failed; ``until`` is when a soak or a freeze ends,
     or a window opens, and ``by`` who paused or skipped, or answers for a freeze, whose name is its subject.
-    ``window`` is the name of one.
+    ``window`` is the name of one, and ``missing`` how many people have not approved yet.
     """
 
     reason: Reason
@@ -52,6 +52,7 @@ class Wait:
     until: datetime | None = None
     by: Decided | None = None
     window: str = ""
+    missing: int = 0
 
 
 def shut_members(rollout: Rollout, standings: Mapping[str, Standing], now: datetime) -> Mapping[str, Closed]:

@@ -21,6 +21,7 @@ from simulation.staging import Shut, StagedGroup, StagedStage, Staging
 
 ACTS = (4, 10)
 SOAKS = (0, 0, 20, 120)
+PEOPLE = ("somebody", "another one")
 
 
 class Rollouts:
@@ -44,8 +45,8 @@ class Rollouts:
             some, left = left[: (size := chance.randint(1, 2))], left[size:]
             groups = tuple(self._group(each) for each in ((0,), (1, 0))[chance.randint(0, 1)])
             if some:
-                approval = chance.random() < 0.2
-                stages.append(StagedStage(name, tuple(some), groups, approval=approval, shut=self._shut()))
+                approvers = chance.randint(1, 2) if chance.random() < 0.2 else 0
+                stages.append(StagedStage(name, tuple(some), groups, approvers, shut=self._shut()))
         return tuple(stages)
 
     def _shut(self) -> Shut | None:
@@ -92,13 +93,16 @@ class Rollouts:
         subject = ""
         if kind is ActKind.APPROVE:
             waiting = [
-                each.name for place, each in enumerate(rollout.stages) if not rollout.is_approved(place)
+                each.name
+                for place, each in enumerate(rollout.stages)
+                if rollout.missing_approvals(place, self._loop.clock())
             ]
             subject = waiting[0] if waiting else ""
         elif kind is ActKind.SKIP:
             subject = self._chance.choice(rollout.members).cluster
-        self._loop.log("%s: somebody: rollout %s %s", operators.fleet, kind, subject)
-        act = partial(act_on_rollout, rollout.commit, kind, subject, "somebody", reason="an emergency")
+        by = self._chance.choice(PEOPLE)
+        self._loop.log("%s: %s: rollout %s %s", operators.fleet, by, kind, subject)
+        act = partial(act_on_rollout, rollout.commit, kind, subject, by, reason="an emergency")
         self._loop.run_function(operators.cloud, act)
 
     def resolve(self) -> None:
@@ -115,7 +119,7 @@ class Rollouts:
             if rollout.paused:
                 self._on(operators, rollout, ActKind.RESUME)
             for place, _ in enumerate(rollout.stages):
-                if not rollout.is_approved(place):
+                if rollout.missing_approvals(place, self._loop.clock()):
                     self._on(operators, rollout, ActKind.APPROVE)
                     break
 

@@ -6,6 +6,7 @@ record of the rollout; where its clusters stand is known from their records, as 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -153,11 +154,11 @@ class RolloutRules:
     def _after_the_others(
         self, cloud: MemoryCloud, rollout: Rollout, member: Member, staging: Staging
     ) -> None:
-        approved = {each.subject for each in rollout.approved}
+        approved = Counter(name for name, _ in {(each.subject, each.by) for each in rollout.approved})
         own = {stage.name: stage for stage in (*staging, OTHERS)}
         for stage in rollout.stages[: member.stage + 1]:
             written = own.get(stage.name.removeprefix(FIX))
-            if written is not None and written.approval and stage.name not in approved:
+            if written is not None and approved[stage.name] < written.approvers:
                 raise RuleViolated(
                     "rollout approval", f"{member.cluster} starts before {stage.name} may begin"
                 )

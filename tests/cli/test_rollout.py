@@ -127,9 +127,9 @@ def test_a_plan_of_the_files_shows_the_stages_and_where_approvals_are_asked(
         "  stage second  waits for an approval\n    group 1 (4 at a time, failure budget 4): b1, b2" in shown
     )
     found = json.loads(roadstead("plan", str(tmp_path), "-o", "json", ROADSTEAD_URL=url).stdout)["rollout"]
-    assert [(each["stage"], each["approval"], each["clusters"]) for each in found["groups"]] == [
-        ("first", False, [*DEV]),
-        ("second", True, [*PROD]),
+    assert [(each["stage"], each["approvals"], each["clusters"]) for each in found["groups"]] == [
+        ("first", 0, [*DEV]),
+        ("second", 1, [*PROD]),
     ]
 
 

@@ -25,6 +25,9 @@ WHOLE = Rollout(
             approval=True,
             back=True,
             ahead=True,
+            approvers=2,
+            by_others=True,
+            expires=timedelta(hours=1),
         ),
     ),
     (Member("one", "u", 2, 0, 0, "before", NOW, at_once=True, windows=("w",), freezes=("f",)),),
@@ -42,6 +45,7 @@ WHOLE = Rollout(
     windows=(Window("w", "Europe/Berlin", "FREQ=DAILY", "22:00", timedelta(hours=4)),),
     freezes=(Freeze("f", NOW, NOW + timedelta(days=1), "owner", "reason"),),
     overridden=BY,
+    begun=(0,),
 )
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Self
 
-from pydantic import StrictBool, StrictStr, model_validator
+from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from shared.fleet.manifests.base import Manifest, ObjectName, rule
-from shared.fleet.manifests.change_windows import ChangeWindow, Freeze
+from shared.fleet.manifests.change_windows import ChangeWindow, Duration, Freeze
 from shared.fleet.manifests.selection import Selector
 
 Number = Annotated[
@@ -57,8 +57,23 @@ class Stage(Manifest):
     """The clusters of the stage; each cluster is in the first stage that selects it."""
     approval: StrictBool = False
     """Whether the stage waits for ``roadstead rollout approve``."""
+    approvers: Annotated[StrictInt, Field(ge=1, le=10)] = 1
+    """How many different people must approve."""
+    approval_by_others: StrictBool = False
+    """Whether an author of the commit may not approve it."""
+    approval_expires: Duration | None = None
+    """How long an approval counts if the stage has not begun; by default as long as the rollout."""
     groups: tuple[Group, ...] = ()
     """The groups of the stage, in order; by default one cluster, then all others."""
+
+    @model_validator(mode="after")
+    def _asks_before_it_says_whom(self) -> Self:
+        given = {"approvers": self.approvers != 1, "approvalByOthers": self.approval_by_others}
+        given["approvalExpires"] = self.approval_expires is not None
+        extra = " and ".join(name for name, written in given.items() if written)
+        if extra and not self.approval:
+            raise ValueError(f"{extra}: only a stage with approval: true has this")
+        return self
 
 
 class Rollout(Manifest):

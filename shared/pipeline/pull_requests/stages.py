@@ -17,7 +17,7 @@ def stages_of(rollout: Rollout | None) -> Iterator[str]:
     groups = list(groups_of(rollout)) if rollout else []
     lines = [
         (
-            code(each.stage.name) + (" (**waits for an approval**)" if each.asks else ""),
+            code(each.stage.name) + (f" (**{each.asking}**)" if each.asking else ""),
             str(each.number + 1),
             f"{len(each.clusters)}: {_named(each.clusters)}",
             describe_bounds(each),
