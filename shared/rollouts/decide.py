@@ -66,14 +66,14 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     after = replace(rollout, passed=tuple(passed), watched=tuple(watched))
     block = _block(rollout, groups)
     start, waits, opening = list[str](), dict[str, Wait](), list[datetime | None]()
-    begun = {*rollout.begun}
+    entered = {*rollout.entered}
     for part in groups:
         stops = _stop(rollout, part, groups, block)
         stops = stops or before[part.stage, part.number]
         free, held = _starts(part, stops, shut)
         start += free
         waits |= held
-        begun |= {part.stage} if free and stops is None and rollout.stages[part.stage].approval else set()
+        entered |= {part.stage} if free and stops is None and rollout.stages[part.stage].approval else set()
         opening += [shut[name].until for name in held if name in shut and stops is None]
     waits |= _skipped(rollout, seen)
     times = [
@@ -82,7 +82,7 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
         *(each.suspended_until for each in rollout.members if _aside(each, standings, now)),
     ]
     next_at = min((at for at in times if at is not None and at > now), default=None)
-    after = replace(after, begun=tuple(sorted(begun)))
+    after = replace(after, entered=tuple(sorted(entered)))
     after = after if start or waits else _ended(after, groups, now)
     return Decision(after, standings, tuple(start), waits, next_at, block)
 

@@ -24,7 +24,7 @@ class ExpectedGroup:
 
     @property
     def asking(self) -> str:
-        """That in words, "" for nobody."""
+        """That as text, "" for nobody."""
         several = f"waits for {self.asks} approvals" if self.asks else ""
         return "waits for an approval" if self.asks == 1 else several
 

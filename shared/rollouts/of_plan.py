@@ -36,17 +36,17 @@ def rollout_of_plan(
     strategy = strategy_of(written, tuple(desired.environments))
     candidates = list(candidates_of(plan, desired.clusters, records, before, now))
 
-    def begun(ahead: frozenset[str]) -> Rollout:
+    def with_stages(ahead: frozenset[str]) -> Rollout:
         rollout = begin(plan.commit, strategy, candidates, before, now, ahead=ahead)
         return _continued(with_windows(rollout, candidates, written), known)
 
-    rollout = begun(frozenset())
+    rollout = with_stages(frozenset())
     names = (each.cluster for each in rollout.members)
     seen = {name: summary_of(records[name]) for name in names if name in records}
     if before is None or decide(rollout, seen, now).block is None:
         return rollout
     ahead = not_held(candidates, records, before, before_plan, plan.commit)
-    return begun(ahead) if ahead else rollout
+    return with_stages(ahead) if ahead else rollout
 
 
 def expected_rollout(plan: Plan, desired: DesiredFleet, now: datetime) -> Rollout | None:

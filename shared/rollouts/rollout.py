@@ -110,7 +110,7 @@ class Rollout:
     since when they are watched. ``paused`` is the pause of a person, None for none, ``inherited`` whether it
     was one of the rollout that this supersedes. ``resumed`` are the times of the pauses that were lifted.
     ``failures`` are those of a completed rollout. ``overridden`` is who lets it start clusters outside
-    their windows and in freezes, None for nobody. ``begun`` are the stages that have begun after an approval.
+    their windows and in freezes, None for nobody. ``entered`` are the stages that started after an approval.
     """
 
     commit: str
@@ -132,7 +132,7 @@ class Rollout:
     windows: tuple[Window, ...] = ()
     freezes: tuple[Freeze, ...] = ()
     overridden: Decided | None = None
-    begun: tuple[int, ...] = ()
+    entered: tuple[int, ...] = ()
     etag: str = field(default="", compare=False)
 
     def places(self) -> Iterator[tuple[int, int]]:
@@ -145,9 +145,9 @@ class Rollout:
         return any((each.stage, each.group) == (stage, group) for each in self.passed)
 
     def missing_approvals(self, stage: int, now: datetime) -> int:
-        """Return how many more people must approve a stage; nobody once it has begun."""
+        """Return how many more people must approve a stage; nobody once it has entered."""
         one = self.stages[stage]
-        if stage in self.begun or not one.approval:
+        if stage in self.entered or not one.approval:
             return 0
         return max(0, one.approvers - len(self._approvers(one, now)))
 

@@ -45,7 +45,7 @@ WHOLE = Rollout(
     windows=(Window("w", "Europe/Berlin", "FREQ=DAILY", "22:00", timedelta(hours=4)),),
     freezes=(Freeze("f", NOW, NOW + timedelta(days=1), "owner", "reason"),),
     overridden=BY,
-    begun=(0,),
+    entered=(0,),
 )
 
 

@@ -62,7 +62,7 @@ class Stage(Manifest):
     approval_by_others: StrictBool = False
     """Whether an author of the commit may not approve it."""
     approval_expires: Duration | None = None
-    """How long an approval counts if the stage has not begun; by default as long as the rollout."""
+    """How long an approval counts until the stage starts; by default as long as the rollout."""
     groups: tuple[Group, ...] = ()
     """The groups of the stage, in order; by default one cluster, then all others."""
 
