@@ -117,9 +117,7 @@ pause = _on_all(
 resume = _on_all(
     lambda api, whole, reason: _act(api, whole, "resume", reason), "Continue a rollout that somebody paused."
 )
-override = _on_all(
-    _override, "Let a rollout start clusters outside their change windows and in freezes, in an emergency."
-)
+override = _on_all(_override, "Start clusters outside their windows and in freezes, in an emergency.")
 retry = _on_all(_retry, "Start the failed clusters of a rollout again, without a commit.", ended=True)
 approve = _on_one(
     lambda api, whole, reason, stage: _act(api, whole, "approve", reason, stage=stage),
