@@ -36,15 +36,17 @@ NEW: Sections = {
 }
 ROLLOUT: Sections = {
     "Commands": {
-        "list": Entry("cli.commands.act.rollout:rollouts", "List the newest rollouts."),
-        "show": Entry(
-            "cli.commands.act.rollout:rollout",
-            "Show the stages of a rollout.",
-        ),
+        "list": Entry("cli.commands.watch.rollouts:rollouts", "List the newest rollouts."),
+        "show": Entry("cli.commands.watch.rollouts:rollout", "Show the stages of a rollout."),
+        "watch": Entry("cli.commands.watch.rollouts:watch", "Follow a rollout until it has ended."),
         "pause": Entry("cli.commands.act.rollout:pause", "Let a rollout finish what runs."),
         "resume": Entry("cli.commands.act.rollout:resume", "Continue a rollout that somebody paused."),
         "approve": Entry("cli.commands.act.rollout:approve", "Let a stage begin that waits for an approval."),
         "skip": Entry("cli.commands.act.rollout:skip", "Take a cluster out of a rollout."),
+        "retry": Entry("cli.commands.act.rollout:retry", "Start the failed clusters of a rollout again."),
+        "override": Entry(
+            "cli.commands.act.rollout:override", "Start clusters outside their windows and in freezes."
+        ),
         "abort": Entry("cli.commands.act.rollout:abort", "End a rollout."),
     }
 }

@@ -22,7 +22,8 @@ from shared.rollouts.rollout import ActKind
 Paged = Callable[[func.HttpRequest, Callable[[Page], Mapping[str, Any] | None], str], func.HttpResponse]
 
 OF_ALL = (ActKind.PAUSE, ActKind.RESUME, ActKind.ABORT)
-"""What an Operator may do; an approval, and what frees a part of the failure budget, is an Approver's."""
+"""What an Operator may do; an approval, an override of windows and freezes, and what frees a part of
+the failure budget, is an Approver's."""
 
 
 def add_rollouts(
@@ -42,6 +43,7 @@ def add_rollouts(
 
     for kind in OF_ALL:
         _add_act(routes, ports, reason, kind, Role.OPERATOR)
+    _add_act(routes, ports, reason, ActKind.OVERRIDE, Role.APPROVER)
     _add_act(routes, ports, reason, ActKind.APPROVE, Role.APPROVER, "stage", acts.WRONG_STAGE)
     _add_act(routes, ports, reason, ActKind.SKIP, Role.APPROVER, "cluster", acts.WRONG_CLUSTER)
 
@@ -68,7 +70,10 @@ def _add_act(
         request = Request(f"rollout-{kind}", target, clusters, reason)
 
         def effect() -> HttpResult:
-            return acts.act_on_rollout(commit, kind, subject, caller.name, ports, reason=reason)
+            addresses = caller.principal.addresses
+            return acts.act_on_rollout(
+                commit, kind, subject, caller.name, ports, reason=reason, addresses=addresses
+            )
 
         return reply(audited(request, caller, ports, effect))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 
 @dataclass(frozen=True)
@@ -16,13 +17,31 @@ class StagedGroup:
 
 
 @dataclass(frozen=True)
+class Shut:
+    """A time in which no change of a stage starts: once, as a ``freeze``, or every day, outside a window."""
+
+    starts: datetime
+    ends: datetime
+    freeze: bool
+
+    def covers(self, first: datetime, last: datetime) -> bool:
+        """Return whether all of a short time is in it."""
+        if self.freeze:
+            return self.starts <= first and last < self.ends
+        day = timedelta(days=1)
+        days = (first - self.starts) // day
+        return last < self.ends + days * day
+
+
+@dataclass(frozen=True)
 class StagedStage:
-    """A stage with the clusters of these names; ``approval``: somebody must let it begin."""
+    """A stage with the clusters of these names; ``approvers``: so many people must let it begin."""
 
     name: str
     clusters: tuple[str, ...]
     groups: tuple[StagedGroup, ...]
-    approval: bool = False
+    approvers: int = 0
+    shut: Shut | None = None
 
 
 OTHERS = StagedStage("others", (), (StagedGroup(1, 1, 1), StagedGroup(0, 1, 1)))
@@ -43,9 +62,26 @@ def as_yaml(staging: Staging) -> str:
     for stage in staging:
         groups = ", ".join(map(_group, stage.groups))
         select = f"select: {{clusters: [{', '.join(stage.clusters)}]}}"
-        approval = ", approval: true" if stage.approval else ""
+        approval = f", approval: true, approvers: {stage.approvers}" if stage.approvers else ""
         text += f"      - {{name: {stage.name}, {select}{approval}, groups: [{groups}]}}\n"
-    return text
+    limits = [(each, each.shut) for each in staging if each.shut]
+    windows = [_window(stage, shut) for stage, shut in limits if not shut.freeze]
+    freezes = [_freeze(stage, shut) for stage, shut in limits if shut.freeze]
+    text += "".join(["    changeWindows:\n", *windows] if windows else [])
+    return text + "".join(["    freezes:\n", *freezes] if freezes else [])
+
+
+def _window(stage: StagedStage, shut: Shut) -> str:
+    """Return a daily window that opens when the stage is shut no more, until it is shut again."""
+    minutes = (timedelta(days=1) - (shut.ends - shut.starts)) // timedelta(minutes=1)
+    when = f'timeZone: UTC, recurrence: FREQ=DAILY, start: "{shut.ends:%H:%M}", duration: {minutes}m'
+    return f"      - {{name: {stage.name}, select: {{clusters: [{', '.join(stage.clusters)}]}}, {when}}}\n"
+
+
+def _freeze(stage: StagedStage, shut: Shut) -> str:
+    when = f'starts: "{shut.starts.isoformat()}", ends: "{shut.ends.isoformat()}"'
+    select = f"select: {{clusters: [{', '.join(stage.clusters)}]}}"
+    return f"      - {{name: {stage.name}, {select}, {when}, owner: somebody, reason: a holiday}}\n"
 
 
 def _group(group: StagedGroup) -> str:

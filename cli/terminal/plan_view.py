@@ -19,6 +19,8 @@ from shared.fleet.planning.plan import Action, Item, Plan
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.parts import plan_part
 from shared.pipeline.api.views.plans import plan_item
+from shared.rollouts.expected import at_once, describe_bounds, groups_of
+from shared.rollouts.rollout import Rollout
 
 _ORDER = (
     Action.REFUSED,
@@ -68,7 +70,9 @@ def _effects(item: Item) -> Set[str]:
     return set() if item.not_carried_out else {change.effect for change in item.changes}
 
 
-def table(plan: Plan, items: Sequence[Item], against: Against, *, wide: bool = False) -> RenderableType:
+def table(
+    plan: Plan, items: Sequence[Item], against: Against, rollout: Rollout | None = None, *, wide: bool = False
+) -> RenderableType:
     """Return the plan for people; clusters without a change are only counted, unless ``wide``."""
     counts = Counter(_action(item) for item in sorted(items, key=_rank))
     summary = ", ".join(f"{number} {name}" for name, number in counts.items()) or "no clusters"
@@ -80,7 +84,23 @@ def table(plan: Plan, items: Sequence[Item], against: Against, *, wide: bool = F
     shown = sorted((item for item in items if wide or item.action is not Action.UNCHANGED), key=_rank)
     for _, same in groupby(shown, key=lambda item: _rank(item)[:-1]):
         parts += [Text(""), *_group(list(same))]
-    return Group(*parts)
+    return Group(*parts, *_stages(rollout))
+
+
+def _stages(rollout: Rollout | None) -> Iterator[RenderableType]:
+    """Yield the stages in which the changes would reach the clusters, and where approvals are asked for."""
+    if rollout is None:
+        return
+    yield Text("\nRollout:", style="bold")
+    for group in groups_of(rollout):
+        if group.number == 0:
+            head = Text(f"stage {group.stage.name}")
+            head.append(f"  {group.asking}" if group.asking else "", style="yellow")
+            yield indented(head, 2)
+        bounds = f"group {group.number + 1} ({describe_bounds(group)}): "
+        yield indented(Text(f"{bounds}{few(group.clusters)}"), 4)
+    if at_once(rollout):
+        yield indented(Text(f"at once: {few(at_once(rollout))}"), 2)
 
 
 def _action(item: Item) -> str:
@@ -136,7 +156,9 @@ def _change(change: schema.Change) -> Text:
     return Text.assemble((field, "cyan"), f": {old} -> {new}\n", (f"  {effect}", style))
 
 
-def as_json(plan: Plan, items: Sequence[Item], fleet: str, against: Against) -> Mapping[str, Any]:
+def as_json(
+    plan: Plan, items: Sequence[Item], fleet: str, against: Against, rollout: Rollout | None
+) -> Mapping[str, Any]:
     """Return the plan for scripts; ``recorded`` is what the newest plan of the app needs or has approved."""
     deletes = against.deletes
     approval = {"by": deletes.by, "at": deletes.at, "clusters": list(deletes.approved)}
@@ -151,4 +173,18 @@ def as_json(plan: Plan, items: Sequence[Item], fleet: str, against: Against) -> 
         "problems": list(plan.problems),
         "needsApproval": sorted(plan.deletes_needing_approval),
         "items": [{**plan_item(item), "destructive": bool(destruction(item))} for item in items],
+        "rollout": {"atOnce": list(at_once(rollout)), "groups": [*_planned(rollout)]} if rollout else None,
     }
+
+
+def _planned(rollout: Rollout) -> Iterator[Mapping[str, Any]]:
+    for each in groups_of(rollout):
+        yield {
+            "stage": each.stage.name,
+            "group": each.number + 1,
+            "approvals": each.asks,
+            "clusters": list(each.clusters),
+            "maxConcurrency": each.rule.concurrency,
+            "failureBudget": each.rule.budget,
+            "soakSeconds": int(each.rule.soak.total_seconds()),
+        }

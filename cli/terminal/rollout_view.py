@@ -36,6 +36,7 @@ def rollout_view(view: schema.Rollout, now: datetime) -> RenderableType:
     parts: list[RenderableType] = [head]
     for stage in view["stages"]:
         approval = f"  approval {stage['approval']}" if stage["approval"] else ""
+        approval += f" ({stage['approvalsMissing']} missing)" if stage["approvalsMissing"] > 1 else ""
         parts.append(Text(f"stage {stage['name']}{approval}"))
         for number, group in enumerate(stage["groups"]):
             parts += [indented(line, 2) for line in _group(number, group)]

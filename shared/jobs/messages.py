@@ -67,7 +67,7 @@ class RolloutAct(_Wire):
     """
 
     commit: str
-    kind: Literal["pause", "resume", "approve", "skip", "abort"]
+    kind: Literal["pause", "resume", "approve", "skip", "abort", "override"]
     by: str
     at: datetime
     subject: str = ""

@@ -15,6 +15,8 @@ from shared.rollouts.strategy import OTHERS, GroupRule, StageRule, at_least, at_
 
 BACK = "back"
 """The first stage of a commit that takes a change back: the clusters that have it already."""
+AHEAD = "fix:"
+"""What the names of stages begin with whose clusters the paused rollout before does not hold back."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +48,13 @@ def begin(
     candidates: Sequence[Candidate],
     earlier: Rollout | None,
     now: datetime,
+    *,
+    ahead: Collection[str] = frozenset(),
 ) -> Rollout:
     """Return the rollout of a commit; ``earlier`` is the one that it supersedes, None for none.
 
-    Clusters that no stage selects are in a last one.
+    Clusters that no stage selects are in a last one. Those that are ``ahead`` of a pause have the same stages
+    before all others.
     """
     known = {each.cluster: each for each in earlier.members} if earlier else {}
     back = {each.cluster for each in candidates if _goes_back(each, known.get(each.cluster))}
@@ -60,18 +65,43 @@ def begin(
         stages.append(Stage(BACK, (Group(bound, bound, least=0),), back=True))
         members += _members(returning, 0, 0)
     left = [each for each in candidates if each.cluster not in back]
+    first = [each for each in left if each.cluster in ahead]
+    for some, passing in ((first, True), (_without(left, first), False)):
+        for rule, own in _staged(strategy, some):
+            groups = list(_grouped(rule.groups, own))
+            for number, (_, clusters) in enumerate(groups):
+                members += _members(clusters, len(stages), number)
+            name = f"{AHEAD if passing else ''}{rule.name}"
+            bounds = tuple(group for group, _ in groups)
+            stages.append(_stage(rule, name, bounds, ahead=passing))
+    paused = earlier.paused if earlier and earlier.state is State.ACTIVE else None
+    return Rollout(commit, now, tuple(stages), tuple(members), paused=paused, inherited=paused is not None)
+
+
+def _staged(
+    strategy: Sequence[StageRule], candidates: Sequence[Candidate]
+) -> Iterator[tuple[StageRule, Sequence[Candidate]]]:
+    """Yield the stages that have clusters."""
+    left = candidates
     for rule in (*strategy, StageRule(OTHERS)):
         own = [
             each for each in left if rule.selects(each.cluster, each.environment, each.location, each.labels)
         ]
         left = _without(left, own)
         if own:
-            groups = list(_grouped(rule.groups, own))
-            for number, (_, some) in enumerate(groups):
-                members += _members(some, len(stages), number)
-            stages.append(Stage(rule.name, tuple(group for group, _ in groups), rule.approval))
-    paused = earlier.paused if earlier and earlier.state is State.ACTIVE else None
-    return Rollout(commit, now, tuple(stages), tuple(members), paused=paused, inherited=paused is not None)
+            yield rule, own
+
+
+def _stage(rule: StageRule, name: str, bounds: tuple[Group, ...], *, ahead: bool) -> Stage:
+    return Stage(
+        name,
+        bounds,
+        rule.approval,
+        ahead=ahead,
+        approvers=rule.approvers,
+        by_others=rule.by_others,
+        expires=rule.expires,
+    )
 
 
 def superseded(rollout: Rollout, commit: str, now: datetime) -> Rollout:
@@ -88,7 +118,7 @@ def _goes_back(candidate: Candidate, earlier: Member | None) -> bool:
     return candidate.generation > earlier.generation and candidate.digest == earlier.before
 
 
-def _without(candidates: Sequence[Candidate], those: Collection[Candidate]) -> list[Candidate]:
+def _without(candidates: Sequence[Candidate], those: Sequence[Candidate]) -> Sequence[Candidate]:
     names = {each.cluster for each in those}
     return [each for each in candidates if each.cluster not in names]
 

@@ -11,47 +11,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from enum import StrEnum
 
-from shared.rollouts.rollout import Decided, Group, Member, Passed, Rollout, State
+from shared.rollouts.calendar import Closed
+from shared.rollouts.rollout import Group, Member, Passed, Rollout, State
 from shared.rollouts.standing import Seen, Standing, standing
-
-
-class Reason(StrEnum):
-    """Why a cluster waits."""
-
-    STAGE = "stage"
-    """An earlier group has clusters that have not ended, or not succeeded."""
-    SOAK = "soak"
-    """An earlier group has succeeded, and is watched for a time."""
-    APPROVAL = "approval"
-    CONCURRENCY = "concurrency"
-    """As many clusters of its group change as may at a time."""
-    BUDGET = "budget"
-    """So many clusters of a group have failed that the rollout is paused."""
-    PAUSED = "paused"
-    ABORTED = "aborted"
-    ASIDE = "aside"
-    """The cluster itself cannot take part: it is suspended, stopped, missing or contested."""
-    SKIPPED = "skipped"
-    NEXT = "next"
-    """Nothing holds it back: it starts with the next message of the planner."""
-
-
-@dataclass(frozen=True)
-class Wait:
-    """Why a cluster does not start: the reason, and the stage and group that it is about.
-
-    ``clusters`` are those that it waits for, or that have failed; ``until`` is when a soak ends, and ``by``
-    who paused or skipped.
-    """
-
-    reason: Reason
-    stage: str = ""
-    group: int = 0
-    clusters: tuple[str, ...] = ()
-    until: datetime | None = None
-    by: Decided | None = None
+from shared.rollouts.waits import Reason, Wait, shut_members, shut_wait
 
 
 @dataclass(frozen=True)
@@ -75,6 +39,8 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     standings = {each.cluster: standing(each, rollout, seen, now) for each in rollout.members}
     if rollout.state is not State.ACTIVE:
         return Decision(rollout, standings, waits=_inactive(rollout, standings))
+    shut = shut_members(rollout, standings, now)
+    standings |= {name: Standing.ASIDE for name, each in shut.items() if not each.staggered}
     groups = _groups(rollout, standings, seen)
     passed, watched, until = list(rollout.passed), list[Passed](), None
     since = {(each.stage, each.group): each.at for each in rollout.watched}
@@ -82,8 +48,9 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     before: dict[tuple[int, int], Wait | None] = {}
     for part in groups:
         place = (part.stage, part.number)
-        if opened is None and part.number == 0 and not rollout.is_approved(part.stage):
-            opened = Wait(Reason.APPROVAL, rollout.stages[part.stage].name)
+        missing = rollout.missing_approvals(part.stage, now) if part.number == 0 else 0
+        if opened is None and missing:
+            opened = Wait(Reason.APPROVAL, rollout.stages[part.stage].name, missing=missing)
         before[place] = opened
         if rollout.has_passed(*place):
             continue
@@ -98,15 +65,24 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
             until = min(filter(None, (until, pending.until)))
     after = replace(rollout, passed=tuple(passed), watched=tuple(watched))
     block = _block(rollout, groups)
-    start, waits = list[str](), dict[str, Wait]()
+    start, waits, opening = list[str](), dict[str, Wait](), list[datetime | None]()
+    entered = {*rollout.entered}
     for part in groups:
-        stops = None if _goes_on(rollout, part, block) else block
-        free, held = _starts(part, stops or before[part.stage, part.number])
+        stops = _stop(rollout, part, groups, block)
+        stops = stops or before[part.stage, part.number]
+        free, held = _starts(part, stops, shut)
         start += free
         waits |= held
+        entered |= {part.stage} if free and stops is None and rollout.stages[part.stage].approval else set()
+        opening += [shut[name].until for name in held if name in shut and stops is None]
     waits |= _skipped(rollout, seen)
-    times = [until, *(each.suspended_until for each in rollout.members if _aside(each, standings, now))]
+    times = [
+        until,
+        *opening,
+        *(each.suspended_until for each in rollout.members if _aside(each, standings, now)),
+    ]
     next_at = min((at for at in times if at is not None and at > now), default=None)
+    after = replace(after, entered=tuple(sorted(entered)))
     after = after if start or waits else _ended(after, groups, now)
     return Decision(after, standings, tuple(start), waits, next_at, block)
 
@@ -194,6 +170,11 @@ def _block(rollout: Rollout, groups: Iterable[_Part]) -> Wait | None:
     """Return what keeps the whole rollout from starting anything: a person, or a spent budget."""
     if rollout.paused is not None:
         return Wait(Reason.PAUSED, by=rollout.paused)
+    return _spent(groups)
+
+
+def _spent(groups: Iterable[_Part]) -> Wait | None:
+    """Return the first failure budget that is spent, None for none."""
     for part in groups:
         failed = part.named(Standing.FAILED)
         if len(failed) >= part.rule.budget:
@@ -201,16 +182,23 @@ def _block(rollout: Rollout, groups: Iterable[_Part]) -> Wait | None:
     return None
 
 
-def _goes_on(rollout: Rollout, part: _Part, block: Wait | None) -> bool:
-    """Return whether what blocks the rollout leaves a group alone: clusters that go back wait for no failure
-    of others, and for no pause of the rollout that was superseded.
+def _stop(rollout: Rollout, part: _Part, groups: Iterable[_Part], block: Wait | None) -> Wait | None:
+    """Return what of all that blocks the rollout stops a group.
+
+    A pause of the rollout that was superseded stops neither clusters that go back nor those that it does not
+    hold. The former wait for no failure of others, the latter for failures among themselves.
     """
-    if block is None or not rollout.stages[part.stage].back:
-        return False
-    return block.reason is not Reason.PAUSED or rollout.inherited
+    stage = rollout.stages[part.stage]
+    if block is None or not (stage.back or stage.ahead):
+        return block
+    if block.reason is Reason.PAUSED and not rollout.inherited:
+        return block
+    return None if stage.back else _spent(each for each in groups if rollout.stages[each.stage].ahead)
 
 
-def _starts(part: _Part, stop: Wait | None) -> tuple[Sequence[str], Mapping[str, Wait]]:
+def _starts(
+    part: _Part, stop: Wait | None, shut: Mapping[str, Closed]
+) -> tuple[Sequence[str], Mapping[str, Wait]]:
     """Return the clusters of a group that may start, and why its others wait; ``stop`` keeps all from it.
 
     A busy cluster takes no room that it does not have already.
@@ -222,13 +210,17 @@ def _starts(part: _Part, stop: Wait | None) -> tuple[Sequence[str], Mapping[str,
     for member in part.members:
         stands = part.standings[member.cluster]
         if stands is Standing.ASIDE:
-            waits[member.cluster] = Wait(Reason.ASIDE, part.name, part.number)
+            found = shut.get(member.cluster)
+            aside = Wait(Reason.ASIDE, part.name, part.number)
+            waits[member.cluster] = shut_wait(part.name, part.number, found) if found else aside
         elif stands not in (Standing.WAITING, Standing.BUSY):
             continue
         elif member.at_once:
             start.append(member.cluster)
         elif stop:
             waits[member.cluster] = stop
+        elif member.cluster in shut:
+            waits[member.cluster] = shut_wait(part.name, part.number, shut[member.cluster])
         elif stands is Standing.BUSY or room:
             room -= stands is not Standing.BUSY
             start.append(member.cluster)

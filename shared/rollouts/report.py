@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
-from shared.rollouts.decide import Decision, Reason, Wait
+from shared.rollouts.decide import Decision
 from shared.rollouts.rollout import Decided, Rollout, State
 from shared.rollouts.standing import Standing
+from shared.rollouts.waits import Reason, Wait
 
 NAMED = 3
 
@@ -22,7 +23,8 @@ def describe_wait(wait: Wait, commit: str) -> str:
         case Reason.SOAK:
             return f"waits until {_time(wait.until)}, while {group} is watched"
         case Reason.APPROVAL:
-            return f"waits for an approval of stage {wait.stage}"
+            what = f"{wait.missing} more approvals" if wait.missing > 1 else "an approval"
+            return f"waits for {what} of stage {wait.stage}"
         case Reason.CONCURRENCY:
             return f"waits in {group}, in which as many clusters change as may: {_some(wait.clusters)}"
         case Reason.BUDGET:
@@ -33,6 +35,11 @@ def describe_wait(wait: Wait, commit: str) -> str:
             return f"is left as it is, because {_who(wait.by)} aborted the rollout of {commit[:8]}"
         case Reason.ASIDE:
             return "is set aside, because it is suspended, stopped, missing or contested; it catches up later"
+        case Reason.WINDOW:
+            return f"waits until {_time(wait.until)}, when its change window {wait.window} lets it start"
+        case Reason.FREEZE:
+            name = wait.by.subject if wait.by else ""
+            return f"waits until {_time(wait.until)}, because of the freeze {name} of {_who(wait.by)}"
         case Reason.SKIPPED:
             return f"is left as it is, because {_who(wait.by)} took it out of the rollout of {commit[:8]}"
         case Reason.NEXT:
@@ -50,6 +57,8 @@ def remedy(wait: Wait) -> str:
             return f"Push a fix, or start a failed cluster again with {again}, or take it out with {out}."
         case Reason.PAUSED:
             return "`roadstead rollout resume` continues."
+        case Reason.WINDOW | Reason.FREEZE:
+            return "In an emergency, `roadstead rollout override --reason TEXT` lets it start."
         case Reason.ABORTED | Reason.SKIPPED:
             return "The next commit that is planned takes the cluster along."
         case _:
@@ -74,7 +83,12 @@ def state_of(rollout: Rollout, decision: Decision) -> str:
     if decision.start or any(each in flying for each in decision.standings.values()):
         return "Progressing"
     reasons = {each.reason for each in decision.waits.values()}
-    return "Waiting for approval" if Reason.APPROVAL in reasons else "Waiting"
+    texts = {
+        Reason.APPROVAL: "Waiting for approval",
+        Reason.FREEZE: "Waiting for a freeze to end",
+        Reason.WINDOW: "Waiting for a change window",
+    }
+    return next((text for reason, text in texts.items() if reason in reasons), "Waiting")
 
 
 def describe(rollout: Rollout, decision: Decision) -> str:
@@ -82,15 +96,28 @@ def describe(rollout: Rollout, decision: Decision) -> str:
     total = len(decision.standings) - sum(each is Standing.OUT for each in decision.standings.values())
     ready = sum(each is Standing.VERIFIED for each in decision.standings.values())
     text = f"rollout {state_of(rollout, decision).lower()}, {ready} of {total} clusters ready"
-    first = decision.block or next(iter(_by_number(decision)), None)
-    return f"{text}; {len(decision.waits)} {_plural(describe_wait(first, rollout.commit))}" if first else text
+    first, number = _main_wait(decision)
+    return f"{text}; {_with_number(number, describe_wait(first, rollout.commit))}" if first else text
 
 
-def _by_number(decision: Decision) -> Sequence[Wait]:
-    """Return the waits, first the one that most clusters have."""
+def _main_wait(decision: Decision) -> tuple[Wait | None, int]:
+    """Return the wait to name, and how many clusters have it.
+
+    It is what blocks the rollout; otherwise the one of most clusters, of which one for other clusters comes
+    last when none of these changes.
+    """
+    if decision.block or not decision.waits:
+        return decision.block, len(decision.waits)
     keys = {(each.reason, each.stage, each.group): each for each in decision.waits.values()}
     counts = Counter((each.reason, each.stage, each.group) for each in decision.waits.values())
-    return [keys[key] for key, _ in counts.most_common()]
+    moves = decision.start or Standing.IN_FLIGHT in decision.standings.values()
+    ranked = sorted(counts.items(), key=lambda each: (not moves and each[0][0] is Reason.STAGE, -each[1]))
+    key, number = ranked[0]
+    return keys[key], number
+
+
+def _with_number(number: int, predicate: str) -> str:
+    return f"{number} {predicate if number == 1 else _plural(predicate)}"
 
 
 def _plural(predicate: str) -> str:

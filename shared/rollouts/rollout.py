@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from shared.rollouts.calendar import Freeze, Window
+
 
 class State(StrEnum):
     """Whether a rollout still starts clusters."""
@@ -45,13 +47,19 @@ class Stage:
     """A stage that has clusters.
 
     ``back``: they go back to what they had before the rollout that was superseded. No pause and no failure of
-    that one keeps them from it.
+    that one keeps them from it. ``ahead``: the paused rollout that was superseded does not hold them back.
+    ``approvers`` different people approve it, none of them an author if it is ``by_others``, and an approval
+    counts until it ``expires``.
     """
 
     name: str
     groups: tuple[Group, ...]
     approval: bool = False
     back: bool = False
+    ahead: bool = False
+    approvers: int = 1
+    by_others: bool = False
+    expires: timedelta | None = None
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,8 @@ class Member:
     """A cluster of a rollout, and the generation that this rollout gives it.
 
     ``before`` is the digest of the spec that it had. ``suspended_until`` is when a suspension ends that its
-    new spec has. ``at_once``: its change waits for nobody, because Azure does not see it.
+    new spec has. ``at_once``: its change waits for nobody, because Azure does not see it. ``windows`` and
+    ``freezes`` are the names of those that are for it.
     """
 
     cluster: str
@@ -70,6 +79,8 @@ class Member:
     before: str = ""
     suspended_until: datetime | None = None
     at_once: bool = False
+    windows: tuple[str, ...] = ()
+    freezes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,7 +109,8 @@ class Rollout:
     ``members`` are in the order in which they start. ``watched`` are the groups that have succeeded, and
     since when they are watched. ``paused`` is the pause of a person, None for none, ``inherited`` whether it
     was one of the rollout that this supersedes. ``resumed`` are the times of the pauses that were lifted.
-    ``failures`` are those of a completed rollout.
+    ``failures`` are those of a completed rollout. ``overridden`` is who lets it start clusters outside
+    their windows and in freezes, None for nobody. ``entered`` are the stages that started after an approval.
     """
 
     commit: str
@@ -117,6 +129,10 @@ class Rollout:
     failures: tuple[str, ...] = ()
     ended: datetime | None = None
     superseded_by: str = ""
+    windows: tuple[Window, ...] = ()
+    freezes: tuple[Freeze, ...] = ()
+    overridden: Decided | None = None
+    entered: tuple[int, ...] = ()
     etag: str = field(default="", compare=False)
 
     def places(self) -> Iterator[tuple[int, int]]:
@@ -128,10 +144,20 @@ class Rollout:
         """Return whether a group was found to have passed."""
         return any((each.stage, each.group) == (stage, group) for each in self.passed)
 
-    def is_approved(self, stage: int) -> bool:
-        """Return whether a stage waits for no approval."""
+    def missing_approvals(self, stage: int, now: datetime) -> int:
+        """Return how many more people must approve a stage; nobody once it has entered."""
         one = self.stages[stage]
-        return not one.approval or any(each.subject == one.name for each in self.approved)
+        if stage in self.entered or not one.approval:
+            return 0
+        return max(0, one.approvers - len(self._approvers(one, now)))
+
+    def approves(self, name: str, by: str, now: datetime) -> bool:
+        """Return whether an approval of a stage by somebody counts."""
+        return any(by in self._approvers(each, now) for each in self.stages if each.name == name)
+
+    def _approvers(self, stage: Stage, now: datetime) -> set[str]:
+        own = (each for each in self.approved if each.subject == stage.name)
+        return {each.by for each in own if stage.expires is None or now < each.at + stage.expires}
 
     def skips(self, cluster: str) -> bool:
         """Return whether somebody took a cluster out of the rollout."""
@@ -146,6 +172,7 @@ class ActKind(StrEnum):
     APPROVE = "approve"
     SKIP = "skip"
     ABORT = "abort"
+    OVERRIDE = "override"
 
 
 def act_on(rollout: Rollout, kind: ActKind, decided: Decided, lifts: datetime | None = None) -> Rollout:
@@ -166,11 +193,19 @@ def act_on(rollout: Rollout, kind: ActKind, decided: Decided, lifts: datetime | 
             lifted = (*rollout.resumed, rollout.paused.at)
             return replace(rollout, paused=None, inherited=False, resumed=lifted)
         case ActKind.APPROVE:
-            known_names = {each.subject for each in rollout.approved}
-            added = () if decided.subject in known_names else (decided,)
-            return replace(rollout, approved=(*rollout.approved, *added))
+            return replace(rollout, approved=_with_approval(rollout.approved, decided))
         case ActKind.SKIP:
             added = () if rollout.skips(decided.subject) else (decided,)
             return replace(rollout, skipped=(*rollout.skipped, *added))
+        case ActKind.OVERRIDE:
+            return rollout if rollout.overridden else replace(rollout, overridden=decided)
         case ActKind.ABORT:
             return replace(rollout, state=State.ABORTED, aborted=decided, ended=decided.at)
+
+
+def _with_approval(approved: tuple[Decided, ...], decided: Decided) -> tuple[Decided, ...]:
+    """Return the approvals with another one, over an older one of the same person and stage."""
+    same = [each for each in approved if (each.subject, each.by) == (decided.subject, decided.by)]
+    if any(each.at >= decided.at for each in same):
+        return approved
+    return (*(each for each in approved if each not in same), decided)

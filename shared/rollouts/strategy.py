@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Any
 
 from shared.fleet.manifests import rollout as manifest
+from shared.fleet.manifests.change_windows import span_of
+from shared.fleet.manifests.selection import Selector
 
 CANARY, REST = "1", "20%"
 """The defaults: the size of the first group, and how much of the second one changes at a time."""
 OTHERS = "others"
 """The last stage: the clusters that no other one selects."""
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 @dataclass(frozen=True)
@@ -35,20 +37,17 @@ DEFAULT_GROUPS = (GroupRule(clusters=CANARY), GroupRule())
 """One cluster, then all others, a fifth of them at a time."""
 
 
-@dataclass(frozen=True)
-class StageRule:
-    """A stage as written; an empty selector matches every cluster."""
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Which clusters something is for; an empty one matches every cluster."""
 
-    name: str
     environments: tuple[str, ...] = ()
     locations: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     clusters: tuple[str, ...] = ()
-    approval: bool = False
-    groups: tuple[GroupRule, ...] = DEFAULT_GROUPS
 
     def selects(self, name: str, environment: str, location: str, labels: Mapping[str, str]) -> bool:
-        """Return whether the stage has a cluster."""
+        """Return whether it is for a cluster."""
         return (
             (not self.environments or environment in self.environments)
             and (not self.locations or location in self.locations)
@@ -57,23 +56,48 @@ class StageRule:
         )
 
 
+@dataclass(frozen=True)
+class StageRule(Selection):
+    """A stage as written."""
+
+    name: str
+    approval: bool = False
+    groups: tuple[GroupRule, ...] = DEFAULT_GROUPS
+    approvers: int = 1
+    by_others: bool = False
+    expires: timedelta | None = None
+
+
 def strategy_of(written: manifest.Rollout, environments: Sequence[str]) -> tuple[StageRule, ...]:
     """Return the stages of a fleet, in order: those of fleet.yaml, or one for each of its environments."""
     stages = tuple(_stage(each) for each in written.stages)
     return stages or tuple(StageRule(name, environments=(name,)) for name in environments)
 
 
+def selection_of(written: Selector) -> Selection:
+    """Return which clusters a selector of a file matches."""
+    return Selection(**_selected(written))
+
+
+def _selected(written: Selector) -> dict[str, Any]:
+    return {
+        "environments": written.environments,
+        "locations": written.locations,
+        "labels": dict(written.labels),
+        "clusters": written.clusters,
+    }
+
+
 def _stage(written: manifest.Stage) -> StageRule:
-    select = written.select
     groups = tuple(_group(each) for each in written.groups)
     return StageRule(
         written.name,
-        select.environments,
-        select.locations,
-        dict(select.labels),
-        select.clusters,
         written.approval,
         groups or DEFAULT_GROUPS,
+        written.approvers,
+        written.approval_by_others,
+        span_of(written.approval_expires) if written.approval_expires else None,
+        **_selected(written.select),
     )
 
 
@@ -81,7 +105,7 @@ def _group(written: manifest.Group) -> GroupRule:
     return GroupRule(
         written.clusters or "",
         written.max_concurrency or "",
-        timedelta(seconds=int(written.soak[:-1]) * _SECONDS[written.soak[-1]]),
+        span_of(written.soak),
         written.min_success or "",
         written.failure_budget or "",
     )

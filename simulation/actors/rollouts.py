@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 
 from shared.pipeline.api.acts.rollout import act_on_rollout
@@ -16,10 +17,11 @@ from simulation.actors.kinds import ROLLOUTS
 from simulation.desired_state import DesiredCluster, DesiredFleet
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
-from simulation.staging import StagedGroup, StagedStage, Staging
+from simulation.staging import Shut, StagedGroup, StagedStage, Staging
 
 ACTS = (4, 10)
 SOAKS = (0, 0, 20, 120)
+PEOPLE = ("somebody", "another one")
 
 
 class Rollouts:
@@ -43,8 +45,16 @@ class Rollouts:
             some, left = left[: (size := chance.randint(1, 2))], left[size:]
             groups = tuple(self._group(each) for each in ((0,), (1, 0))[chance.randint(0, 1)])
             if some:
-                stages.append(StagedStage(name, tuple(some), groups, approval=chance.random() < 0.2))
+                approvers = chance.randint(1, 2) if chance.random() < 0.2 else 0
+                stages.append(StagedStage(name, tuple(some), groups, approvers, shut=self._shut()))
         return tuple(stages)
+
+    def _shut(self) -> Shut | None:
+        """Return a freeze, or the part of a day in which no window is open, or None; in whole minutes."""
+        chance, now = self._chance, self._loop.clock().replace(second=0, microsecond=0)
+        starts = now + timedelta(minutes=chance.randint(-30, 90))
+        ends = starts + timedelta(minutes=chance.randint(5, 60))
+        return Shut(starts, ends, freeze=chance.random() < 0.5) if chance.random() < 0.4 else None
 
     def _group(self, size: int) -> StagedGroup:
         chance = self._chance
@@ -61,7 +71,12 @@ class Rollouts:
         if self._chance.random() < 0.6:
             self._change_all(operators)
         elif (rollout := under_way(operators)) is not None:
-            kinds = [*(ActKind.APPROVE, ActKind.PAUSE, ActKind.RESUME) * 3, ActKind.SKIP, ActKind.ABORT]
+            kinds = [
+                *(ActKind.APPROVE, ActKind.PAUSE, ActKind.RESUME) * 3,
+                ActKind.SKIP,
+                ActKind.ABORT,
+                ActKind.OVERRIDE,
+            ]
             self._on(operators, rollout, self._chance.choice(kinds))
 
     def _change_all(self, operators: Operators) -> None:
@@ -78,17 +93,20 @@ class Rollouts:
         subject = ""
         if kind is ActKind.APPROVE:
             waiting = [
-                each.name for place, each in enumerate(rollout.stages) if not rollout.is_approved(place)
+                each.name
+                for place, each in enumerate(rollout.stages)
+                if rollout.missing_approvals(place, self._loop.clock())
             ]
             subject = waiting[0] if waiting else ""
         elif kind is ActKind.SKIP:
             subject = self._chance.choice(rollout.members).cluster
-        self._loop.log("%s: somebody: rollout %s %s", operators.fleet, kind, subject)
-        act = partial(act_on_rollout, rollout.commit, kind, subject, "somebody")
+        by = self._chance.choice(PEOPLE)
+        self._loop.log("%s: %s: rollout %s %s", operators.fleet, by, kind, subject)
+        act = partial(act_on_rollout, rollout.commit, kind, subject, by, reason="an emergency")
         self._loop.run_function(operators.cloud, act)
 
     def resolve(self) -> None:
-        """Approve and resume everything; a commit takes along what was aborted or taken out."""
+        """Approve, override and resume everything; a commit takes along what was aborted or taken out."""
         for operators in self._everybody:
             rollout = under_way(operators)
             if rollout is None:
@@ -96,10 +114,12 @@ class Rollouts:
             if rollout.state is State.ABORTED or rollout.skipped:
                 operators.push(replace(operators.now, note=operators.now.note + 1))
                 continue
+            if (rollout.windows or rollout.freezes) and not rollout.overridden:
+                self._on(operators, rollout, ActKind.OVERRIDE)
             if rollout.paused:
                 self._on(operators, rollout, ActKind.RESUME)
             for place, _ in enumerate(rollout.stages):
-                if not rollout.is_approved(place):
+                if rollout.missing_approvals(place, self._loop.clock()):
                     self._on(operators, rollout, ActKind.APPROVE)
                     break
 

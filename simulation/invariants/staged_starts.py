@@ -6,6 +6,7 @@ record of the rollout; where its clusters stand is known from their records, as 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -13,7 +14,7 @@ from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import ClusterRecord, Phase
-from shared.rollouts.rollout import Member, Rollout, State
+from shared.rollouts.rollout import Member, Rollout, Stage, State
 from simulation.event_loop import MAX_SKEW
 from simulation.history import LONG_AGO
 from simulation.invariants.context import Context
@@ -21,6 +22,8 @@ from simulation.rule import RuleViolated
 from simulation.staging import OTHERS, StagedGroup, Staging, stage_of
 
 CLOCKS = timedelta(seconds=2 * MAX_SKEW + 1)
+FIX = "fix:"
+"""What the names of stages begin with whose clusters no pause holds."""
 _OWN = ("suspend", "deletionProtection", "drift")
 
 
@@ -81,34 +84,81 @@ class RolloutRules:
         if rollout is None or member is None:
             raise RuleViolated("rollout", f"{after.name} starts and is in no rollout of {after.commit[:8]}")
         stage = rollout.stages[member.stage]
-        if not stage.back and stage.name != stage_of(staging, after.name).name:
+        if not stage.back and stage.name.removeprefix(FIX) != stage_of(staging, after.name).name:
             raise RuleViolated("rollout", f"{after.name} is in the stage {stage.name}")
-        self._not_stopped(cloud, rollout, after, back=stage.back)
+        self._not_stopped(cloud, rollout, after, stage)
+        self._not_held(cloud, rollout, before, stage)
+        self._not_shut(rollout, after, staging)
         self._after_the_others(cloud, rollout, member, staging)
         if not before.job.active:
             self._within(cloud, rollout, member, staging)
 
-    def _not_stopped(self, cloud: MemoryCloud, rollout: Rollout, after: ClusterRecord, *, back: bool) -> None:
+    def _not_stopped(self, cloud: MemoryCloud, rollout: Rollout, after: ClusterRecord, stage: Stage) -> None:
         """Check that nobody stopped the rollout before the planner began that starts a cluster."""
         at = self._stopped.get((cloud.ports.config.fleet, rollout.commit))
         if at is not None and at < self._context.loop.actor.since:
             raise RuleViolated("rollout stopped", f"{after.name} starts after somebody stopped its rollout")
-        if back:
+        if stage.back:
             return
         for place in rollout.places():
+            if stage.ahead and not rollout.stages[place[0]].ahead:
+                continue
             own = [each for each in rollout.members if (each.stage, each.group) == place]
             failed = [each.cluster for each in own if self._has_failed(cloud, rollout, each, known=True)]
             if len(failed) >= rollout.stages[place[0]].groups[place[1]].budget:
                 what = f"{after.name} starts although the budget is spent: {', '.join(failed)}"
                 raise RuleViolated("rollout budget", what)
 
+    def _not_held(self, cloud: MemoryCloud, rollout: Rollout, before: ClusterRecord, stage: Stage) -> None:
+        """Check that a pause still holds back what it did when a newer commit came."""
+        if rollout.paused is None or not rollout.inherited or stage.back:
+            return
+        if not stage.ahead:
+            raise RuleViolated("rollout stopped", f"{before.name} starts although its pause was not lifted")
+        for earlier in cloud.state.rollouts():
+            member = next((each for each in earlier.members if each.cluster == before.name), None)
+            if earlier.superseded_by != rollout.commit or earlier.paused is None or member is None:
+                continue
+            place, waited = earlier.stages[member.stage], before.generation < member.generation
+            if waited and member.uid == before.uid and not (place.ahead or place.back or member.at_once):
+                what = f"{before.name} starts past the pause of {earlier.commit[:8]}, which holds it"
+                raise RuleViolated("rollout stopped", what)
+
+    def _not_shut(self, rollout: Rollout, after: ClusterRecord, staging: Staging) -> None:
+        """Check that a cluster starts inside its window, and in no freeze; clocks differ a little."""
+        actor, shut = self._context.loop.actor, stage_of(staging, after.name).shut
+        if shut is None or rollout.overridden or actor.jumped:
+            return
+        first, last = actor.since - CLOCKS, self._context.loop.clock() + CLOCKS
+        if shut.covers(first, last):
+            raise RuleViolated("rollout window", f"{after.name} starts between {first} and {last}: {shut}")
+
+    def _is_excused(self, cloud: MemoryCloud, rollout: Rollout, other: Member, staging: Staging) -> bool:
+        """Return whether a group may have passed without a cluster: it could not take part.
+
+        One outside its window, or in a freeze, is left behind only if another cluster of its group was not.
+        """
+        fleet = cloud.ports.config.fleet
+        if self._seen[fleet, other.cluster, other.uid].was_aside:
+            return True
+        if stage_of(staging, other.cluster).shut is None:
+            return False
+        for each in rollout.members:
+            seen = self._seen.get((fleet, each.cluster, each.uid))
+            if seen is None or (each.stage, each.group) != (other.stage, other.group):
+                continue
+            if seen.was_aside or any(generation >= each.generation for generation in seen.verified):
+                return True
+        return False
+
     def _after_the_others(
         self, cloud: MemoryCloud, rollout: Rollout, member: Member, staging: Staging
     ) -> None:
-        approved = {each.subject for each in rollout.approved}
+        approved = Counter(name for name, _ in {(each.subject, each.by) for each in rollout.approved})
         own = {stage.name: stage for stage in (*staging, OTHERS)}
         for stage in rollout.stages[: member.stage + 1]:
-            if stage.name in own and own[stage.name].approval and stage.name not in approved:
+            written = own.get(stage.name.removeprefix(FIX))
+            if written is not None and approved[stage.name] < written.approvers:
                 raise RuleViolated(
                     "rollout approval", f"{member.cluster} starts before {stage.name} may begin"
                 )
@@ -120,7 +170,7 @@ class RolloutRules:
                 continue
             seen = self._seen[cloud.ports.config.fleet, other.cluster, other.uid]
             times = [at for generation, at in seen.verified.items() if generation >= other.generation]
-            if not times and not seen.was_aside:
+            if not times and not self._is_excused(cloud, rollout, other, staging):
                 what = f"{member.cluster} starts before {other.cluster} is Ready at {other.generation}"
                 raise RuleViolated("rollout order", what)
             self._soaked(rollout, member, other, min(times, default=LONG_AGO), staging)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.record import Phase
 from shared.rollouts.rollout import State
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import phases, push
 from tests.support.roadstead_command import roadstead
 from tests.support.staged_fleets import DEV, PROD, changed, ready_fleet, rollout_of, staged, tags
 
@@ -17,6 +20,13 @@ APPROVED = """\
     stages:
       - {name: first, select: {environments: [development]}, groups: [{maxConcurrency: "100%"}]}
       - {name: second, approval: true, groups: [{maxConcurrency: "100%"}]}
+"""
+
+FREEZE = """\
+  rollout:
+    stages: [{{name: all, groups: [{{maxConcurrency: "100%"}}]}}]
+    freezes:
+      - {{name: holidays, starts: "{starts}", ends: "{ends}", owner: platform, reason: nobody is here}}
 """
 
 
@@ -103,3 +113,75 @@ def test_without_a_rollout_the_command_says_so(url: str, cloud: MemoryCloud) -> 
     nothing = roadstead("rollout", "pause", ROADSTEAD_URL=url)
     assert nothing.returncode == 1
     assert "no rollout is under way" in nothing.stderr
+
+
+def test_a_plan_of_the_files_shows_the_stages_and_where_approvals_are_asked(
+    cloud: MemoryCloud, url: str, tmp_path: Path
+) -> None:
+    for path, content in staged(APPROVED, tags("two")).items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(content)
+    shown = roadstead("plan", str(tmp_path), ROADSTEAD_URL=url).stdout
+    assert "  stage first\n    group 1 (3 at a time, failure budget 3): a1, a2, a3" in shown
+    assert (
+        "  stage second  waits for an approval\n    group 1 (4 at a time, failure budget 4): b1, b2" in shown
+    )
+    found = json.loads(roadstead("plan", str(tmp_path), "-o", "json", ROADSTEAD_URL=url).stdout)["rollout"]
+    assert [(each["stage"], each["approvals"], each["clusters"]) for each in found["groups"]] == [
+        ("first", 0, [*DEV]),
+        ("second", 1, [*PROD]),
+    ]
+
+
+def test_the_failed_clusters_of_a_rollout_start_again(url: str, cloud: MemoryCloud) -> None:
+    cloud.azure.interventions.fail_next("b1", "QuotaExceeded", "no vCPUs are left")
+    run(url, "approve", "second")
+    cloud.run(seconds=1800)
+    assert phases(cloud)["b1"] is Phase.FAILED
+    assert "b1: started again" in run(url, "retry", "--reason", "the quota is raised")
+    cloud.run()
+    assert phases(cloud)["b1"] is Phase.READY
+    assert cloud.state.acts(1)[0].action == "replay"
+
+
+def test_a_retry_without_a_failure_says_so(url: str, cloud: MemoryCloud) -> None:
+    assert "No cluster of the rollout" in run(url, "retry")
+
+
+def test_a_rollout_is_followed_until_it_has_ended(url: str, cloud: MemoryCloud) -> None:
+    waits = roadstead("rollout", "watch", "--timeout", "1s", ROADSTEAD_URL=url)
+    assert waits.returncode == 1
+    assert "rollout waiting for approval" in waits.stdout
+    assert "has not ended after 1s" in waits.stderr
+    run(url, "approve", "second")
+    cloud.run()
+    assert "rollout completed, 7 of 7 clusters ready" in run(url, "watch")
+
+
+def test_a_rollout_that_ended_with_failures_is_a_failure_of_the_command_that_follows_it(
+    url: str, cloud: MemoryCloud
+) -> None:
+    run(url, "abort", "--yes")
+    cloud.run()
+    ended = roadstead("rollout", "watch", ROADSTEAD_URL=url)
+    assert (ended.returncode, "ended: Aborted" in ended.stderr) == (1, True)
+
+
+def test_an_override_of_a_freeze_needs_a_reason_and_is_shown_and_recorded(
+    url: str, cloud: MemoryCloud
+) -> None:
+    now = cloud.clock()
+    freeze = FREEZE.format(starts=now.isoformat(), ends=(now + timedelta(days=9)).isoformat())
+    commit = push(cloud, staged(freeze, tags("two")))
+    cloud.run(seconds=60)
+    shown = run(url, "show")
+    assert "Waiting for a freeze to end" in shown
+    assert "because of the freeze holidays of platform (nobody is here)" in shown
+    assert "give a --reason" in roadstead("rollout", "override", ROADSTEAD_URL=url).stderr
+    run(url, "override", "--reason", "the certificate ends today")
+    cloud.run()
+    assert changed(cloud, "two") == {*DEV, *PROD}
+    assert rollout_of(cloud, commit).state is State.COMPLETED
+    act = cloud.state.acts(1)[0]
+    assert (act.action, act.reason) == ("rollout-override", "the certificate ends today")
+    assert "override" in run(url, "show", commit[:8])

@@ -10,6 +10,7 @@ import pytest
 from shared.jobs.failures.errors import Stale
 from shared.ports import State
 from shared.rollouts import rollout as rollouts
+from shared.rollouts.calendar import Freeze, Window
 from shared.rollouts.rollout import Decided, Group, Member, Passed, Rollout, Stage
 
 NOW = datetime(2027, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -17,8 +18,19 @@ BY = Decided("ops@example.com", NOW, "looks wrong", "dev")
 WHOLE = Rollout(
     "a" * 40,
     NOW,
-    (Stage("dev", (Group(1, 2, 3, all_able=False, soak=timedelta(minutes=5)),), approval=True, back=True),),
-    (Member("one", "u", 2, 0, 0, "before", NOW, at_once=True),),
+    (
+        Stage(
+            "dev",
+            (Group(1, 2, 3, all_able=False, soak=timedelta(minutes=5)),),
+            approval=True,
+            back=True,
+            ahead=True,
+            approvers=2,
+            by_others=True,
+            expires=timedelta(hours=1),
+        ),
+    ),
+    (Member("one", "u", 2, 0, 0, "before", NOW, at_once=True, windows=("w",), freezes=("f",)),),
     passed=(Passed(0, 0, NOW),),
     paused=BY,
     watched=(Passed(0, 0, NOW),),
@@ -30,6 +42,10 @@ WHOLE = Rollout(
     failures=("one",),
     ended=NOW,
     superseded_by="b" * 40,
+    windows=(Window("w", "Europe/Berlin", "FREQ=DAILY", "22:00", timedelta(hours=4)),),
+    freezes=(Freeze("f", NOW, NOW + timedelta(days=1), "owner", "reason"),),
+    overridden=BY,
+    entered=(0,),
 )
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
 from shared.jobs.record import Phase
-from shared.rollouts.decide import Reason, Wait
+from shared.rollouts.report import describe_wait
 from shared.rollouts.rollout import ActKind, Decided, State, act_on
-from shared.rollouts.strategy import DEFAULT_GROUPS, GroupRule
+from shared.rollouts.strategy import DEFAULT_GROUPS, GroupRule, StageRule
+from shared.rollouts.waits import Reason, Wait
 from tests.support.rollout_fleets import NOW, Fleet, stage
 
 FIVE = {"a": "dev", "b": "dev", "c": "prod", "d": "prod", "e": "prod"}
@@ -113,7 +115,7 @@ def test_a_stage_waits_for_its_approval_and_the_approval_of_another_one_is_none(
     fleet.start()
     for name in ("a", "b"):
         fleet.end(name)
-    assert fleet.decide().waits["c"] == Wait(Reason.APPROVAL, "prod")
+    assert fleet.decide().waits["c"] == Wait(Reason.APPROVAL, "prod", missing=1)
     fleet.rollout = act_on(fleet.rollout, ActKind.APPROVE, replace(BY, subject="dev"))
     assert fleet.decide().start == ()
     fleet.rollout = act_on(fleet.rollout, ActKind.APPROVE, replace(BY, subject="prod"))
@@ -175,3 +177,57 @@ def test_a_cluster_that_is_being_created_takes_no_more_room_when_its_change_star
     fleet = Fleet((stage("dev", GroupRule(max_concurrency="1")),), dict.fromkeys("ab", "dev"))
     fleet.seen["b"] = replace(fleet.seen["b"], phase=Phase.PROVISIONING)
     assert fleet.start() == ("b",)
+
+
+def approved(fleet: Fleet, by: str, at: datetime) -> None:
+    fleet.rollout = act_on(fleet.rollout, ActKind.APPROVE, Decided(by, at, "tested", "prod"))
+
+
+def asking(**rule: Any) -> Fleet:
+    """Return a fleet whose production waits for an approval, and what is before it has ended."""
+    production = StageRule("prod", environments=("prod",), approval=True, **rule)
+    fleet = Fleet((stage("dev", GroupRule(max_concurrency="2")), production), FIVE)
+    fleet.start()
+    for name in ("a", "b"):
+        fleet.end(name)
+    return fleet
+
+
+def test_a_stage_waits_until_as_many_different_people_have_approved_as_it_asks_for() -> None:
+    fleet = asking(approvers=2)
+    assert fleet.decide().waits["c"] == Wait(Reason.APPROVAL, "prod", missing=2)
+    approved(fleet, "one", NOW)
+    approved(fleet, "one", NOW + timedelta(seconds=1))
+    assert fleet.decide().waits["c"] == Wait(Reason.APPROVAL, "prod", missing=1)
+    assert describe_wait(fleet.decide().waits["c"], "c") == "waits for an approval of stage prod"
+    approved(fleet, "two", NOW)
+    assert fleet.start() == ("c",)
+
+
+def test_an_approval_that_has_expired_counts_no_more_until_it_is_given_again() -> None:
+    fleet = asking(expires=timedelta(hours=1))
+    approved(fleet, "one", NOW)
+    fleet.now = NOW + timedelta(hours=1)
+    assert fleet.decide().waits["c"].reason is Reason.APPROVAL
+    approved(fleet, "one", NOW)
+    assert fleet.start() == ()
+    approved(fleet, "one", fleet.now)
+    assert fleet.start() == ("c",)
+
+
+def test_an_approval_does_not_expire_once_its_stage_has_begun() -> None:
+    fleet = asking(expires=timedelta(hours=1))
+    approved(fleet, "one", NOW)
+    assert fleet.start() == ("c",)
+    fleet.wait(timedelta(hours=5))
+    fleet.end("c")
+    assert fleet.start() == ("d",)
+
+
+def test_the_same_approval_again_in_whatever_order_changes_nothing() -> None:
+    fleet = asking(approvers=2)
+    approved(fleet, "one", NOW + timedelta(seconds=5))
+    before = fleet.rollout
+    for at in (NOW, NOW + timedelta(seconds=5)):
+        approved(fleet, "one", at)
+        assert fleet.rollout == before

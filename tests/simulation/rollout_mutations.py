@@ -10,8 +10,8 @@ import pytest
 from shared.pipeline import outbox
 from shared.pipeline.planner import planner, rollouts
 from shared.pipeline.planner.rollouts import Staged
-from shared.rollouts import decide, standing
-from shared.rollouts.rollout import Rollout
+from shared.rollouts import calendar, decide, of_plan, standing
+from shared.rollouts.rollout import Rollout, State
 from simulation.actors.kinds import ROLLOUTS
 from tests.simulation.mutations import mutation
 
@@ -54,7 +54,54 @@ def a_soak_is_over_at_once(patch: pytest.MonkeyPatch) -> None:
 
 
 def an_approval_is_given_by_itself(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Rollout, "is_approved", lambda *_: True)
+    patch.setattr(Rollout, "missing_approvals", lambda *_: 0)
+
+
+def one_person_approves_for_all(patch: pytest.MonkeyPatch) -> None:
+    original = Rollout.missing_approvals
+
+    def missing(rollout: Rollout, stage: int, now: Any) -> int:
+        given = any(each.subject == rollout.stages[stage].name for each in rollout.approved)
+        return 0 if given else original(rollout, stage, now)
+
+    patch.setattr(Rollout, "missing_approvals", missing)
+
+
+def a_pause_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
+    original = decide.decide
+
+    def heedless(rollout: Rollout, *args: Any) -> Any:
+        decision = original(replace(rollout, paused=None), *args)
+        return replace(decision, rollout=replace(decision.rollout, paused=rollout.paused))
+
+    patch.setattr(rollouts, "decide", heedless)
+
+
+def an_abort_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
+    original = decide.decide
+
+    def heedless(rollout: Rollout, *args: Any) -> Any:
+        if rollout.state is not State.ABORTED:
+            return original(rollout, *args)
+        decision = original(replace(rollout, state=State.ACTIVE), *args)
+        return replace(decision, rollout=replace(decision.rollout, state=State.ABORTED))
+
+    patch.setattr(rollouts, "decide", heedless)
+
+
+def a_pause_holds_nothing_that_a_newer_commit_changes_again(patch: pytest.MonkeyPatch) -> None:
+    def everything(candidates: Any, *_: Any) -> frozenset[str]:
+        return frozenset(each.cluster for each in candidates)
+
+    patch.setattr(of_plan, "not_held", everything)
+
+
+def a_freeze_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(calendar, "_active", lambda *_: None)
+
+
+def a_window_is_always_open(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(calendar, "_first", lambda _, __, now: (now, ""))
 
 
 def nobody_says_that_a_cluster_has_ended(patch: pytest.MonkeyPatch) -> None:
@@ -75,5 +122,11 @@ ROLLOUT_MUTATIONS = (
     ),
     mutation(a_soak_is_over_at_once, ROLLOUTS, "rollout soak"),
     mutation(an_approval_is_given_by_itself, ROLLOUTS, "rollout approval"),
+    mutation(one_person_approves_for_all, ROLLOUTS, "rollout approval"),
+    mutation(a_pause_counts_for_nothing, ROLLOUTS, "rollout stopped"),
+    mutation(an_abort_counts_for_nothing, ROLLOUTS, "rollout stopped"),
+    mutation(a_pause_holds_nothing_that_a_newer_commit_changes_again, ROLLOUTS, "rollout stopped"),
+    mutation(a_freeze_counts_for_nothing, ROLLOUTS, "rollout window"),
+    mutation(a_window_is_always_open, ROLLOUTS, "rollout window"),
     mutation(nobody_says_that_a_cluster_has_ended, ROLLOUTS, "lost work", "open status", "not in sync"),
 )

@@ -1,13 +1,18 @@
-"""``roadstead rollout``: shows rollouts, and pauses, resumes, aborts, approves or lets a cluster out."""
+"""``roadstead rollout``: pauses, resumes, approves and ends rollouts, and lets clusters out or start again.
+
+All of them act on one rollout, with a reason; they differ in what they are about.
+"""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
-from cli.errors import CommandError
+from cli.errors import CommandError, NotFound, Refused, UsageError
+from cli.fleet_api.rollout_commit import commit_of
 from cli.options import (
     DEFAULT_TIMEOUT,
     DEFAULT_URL,
@@ -20,9 +25,8 @@ from cli.options import (
     commit_id,
     connect,
 )
-from cli.terminal.output import Output, OutputOption, confirmed, echo, show
-from cli.terminal.rollout_view import rollout_view, rollouts_view
-from shared.pipeline.api import schema
+from cli.terminal.output import confirmed, echo
+from cli.text import line
 
 if TYPE_CHECKING:
     from cli.fleet_api.client import Api
@@ -33,71 +37,98 @@ Commit = Annotated[
         "--commit", metavar="COMMIT", help="The rollout of this commit (default: the one under way)."
     ),
 ]
+Stage = Annotated[str, typer.Argument(metavar="STAGE", help="A stage that waits for an approval.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A cluster of the rollout.")]
 
 
-def rollouts(
-    *,
-    output: OutputOption = Output.TABLE,
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
-) -> None:
-    """List the newest rollouts."""
-    with connect(url, key_file, timeout) as api:
-        found = api.rollouts()
-    show(
-        found,
-        output,
-        table=lambda _: rollouts_view(found["rollouts"], datetime.now(UTC)),
-        names=lambda: (f"rollout/{each['commit']}" for each in found["rollouts"]),
-    )
+def _on_all(act: Callable[[Api, str, str], None], text: str, *, ended: bool = False) -> Callable[..., None]:
+    """Return a command that acts on a whole rollout, or also on one that has ended; ``text`` is its help."""
+
+    def command(
+        *,
+        commit: Commit = "",
+        reason: Reason = "",
+        url: Url = DEFAULT_URL,
+        key_file: KeyFile = None,
+        timeout: Timeout = DEFAULT_TIMEOUT,
+    ) -> None:
+        with connect(url, key_file, timeout) as api:
+            act(api, _whole(api, commit, ended=ended), reason)
+
+    command.__doc__ = text
+    return command
 
 
-def rollout(
-    commit: Annotated[
-        str, typer.Argument(metavar="COMMIT", help="A commit (default: the newest with a rollout).")
-    ] = "",
-    *,
-    output: OutputOption = Output.TABLE,
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
-) -> None:
-    """Show the stages of a rollout, and what its clusters wait for."""
-    with connect(url, key_file, timeout) as api:
-        found = api.rollout(_commit_of(api, commit, under_way=False))
-    show(
-        found,
-        output,
-        table=lambda _: rollout_view(found, datetime.now(UTC)),
-        names=lambda: (f"cluster/{each['cluster']}" for each in found["waiting"]),
-    )
+def _on_one(act: Callable[[Api, str, str, str], None], about: object, text: str) -> Callable[..., None]:
+    """Return a command that acts on one stage or cluster of a rollout, which is the argument ``about``."""
+
+    def command(
+        subject: str,
+        *,
+        commit: Commit = "",
+        reason: Reason = "",
+        url: Url = DEFAULT_URL,
+        key_file: KeyFile = None,
+        timeout: Timeout = DEFAULT_TIMEOUT,
+    ) -> None:
+        with connect(url, key_file, timeout) as api:
+            act(api, _whole(api, commit), reason, subject)
+
+    command.__doc__ = text
+    command.__annotations__["subject"] = about
+    return command
 
 
-def pause(
-    *,
-    commit: Commit = "",
-    reason: Reason = "",
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
-) -> None:
-    """Let a rollout finish what runs, and start nothing more until it is resumed."""
-    with connect(url, key_file, timeout) as api:
-        _act(api, commit, "pause", reason)
+def _act(api: Api, whole: str, kind: str, reason: str, **subject: str) -> None:
+    receipt = api.act_on_rollout(whole, kind, reason, **subject)
+    about = f" {receipt['subject']}" if receipt["subject"] else ""
+    echo(f"rollout of {whole[:8]}: {kind}{about} is queued")
 
 
-def resume(
-    *,
-    commit: Commit = "",
-    reason: Reason = "",
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
-) -> None:
-    """Continue a rollout that somebody paused."""
-    with connect(url, key_file, timeout) as api:
-        _act(api, commit, "resume", reason)
+def _whole(api: Api, commit: str, *, ended: bool = False) -> str:
+    start = commit_id("COMMIT", commit.removeprefix("rollout/")) if commit else ""
+    return commit_of(api, start, under_way=not ended)
+
+
+def _override(api: Api, whole: str, reason: str) -> None:
+    if not reason:
+        raise UsageError("give a --reason: the audit and the rollout show it")
+    _act(api, whole, "override", reason)
+
+
+def _retry(api: Api, whole: str, reason: str) -> None:
+    groups = (group for stage in api.rollout(whole)["stages"] for group in stage["groups"])
+    names = [name for group in groups for name in group["failed"]]
+    if not names:
+        echo(f"No cluster of the rollout of {whole[:8]} has failed.")
+    for name in names:
+        try:
+            api.replay(name, reason)
+        except (NotFound, Refused) as error:  # since then the job started or the cluster was deleted
+            echo(Text(line(str(error)), style="dim"))
+        else:
+            echo(f"{name}: started again")
+
+
+pause = _on_all(
+    lambda api, whole, reason: _act(api, whole, "pause", reason),
+    "Let a rollout finish what runs, and start nothing more until it is resumed.",
+)
+resume = _on_all(
+    lambda api, whole, reason: _act(api, whole, "resume", reason), "Continue a rollout that somebody paused."
+)
+override = _on_all(_override, "Start clusters outside their windows and in freezes, in an emergency.")
+retry = _on_all(_retry, "Start the failed clusters of a rollout again, without a commit.", ended=True)
+approve = _on_one(
+    lambda api, whole, reason, stage: _act(api, whole, "approve", reason, stage=stage),
+    Stage,
+    "Let a stage begin that waits for an approval.",
+)
+skip = _on_one(
+    lambda api, whole, reason, name: _act(api, whole, "skip", reason, cluster=cluster_name(name)),
+    Name,
+    "Take a cluster out of a rollout: it counts no more, as a failure or otherwise.",
+)
 
 
 def abort(
@@ -111,63 +142,7 @@ def abort(
 ) -> None:
     """End a rollout: the clusters that have not started stay as they are until a newer commit."""
     with connect(url, key_file, timeout) as api:
-        whole = _commit_of(api, commit, under_way=True)
+        whole = _whole(api, commit)
         if not yes and not confirmed(f"Abort the rollout of {whole[:8]}?"):
             raise CommandError("nothing was aborted")
         _act(api, whole, "abort", reason)
-
-
-def approve(
-    stage: Annotated[str, typer.Argument(metavar="STAGE", help="A stage that waits for an approval.")],
-    *,
-    commit: Commit = "",
-    reason: Reason = "",
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
-) -> None:
-    """Let a stage begin that waits for an approval."""
-    with connect(url, key_file, timeout) as api:
-        _act(api, commit, "approve", reason, stage=stage)
-
-
-def skip(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A cluster of the rollout.")],
-    *,
-    commit: Commit = "",
-    reason: Reason = "",
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
-) -> None:
-    """Take a cluster out of a rollout: it counts no more, as a failure or otherwise."""
-    with connect(url, key_file, timeout) as api:
-        _act(api, commit, "skip", reason, cluster=cluster_name(name))
-
-
-def _act(api: Api, commit: str, kind: str, reason: str, **subject: str) -> None:
-    whole = _commit_of(api, commit, under_way=True)
-    receipt = api.act_on_rollout(whole, kind, reason, **subject)
-    about = f" {receipt['subject']}" if receipt["subject"] else ""
-    echo(f"rollout of {whole[:8]}: {kind}{about} is queued")
-
-
-def _commit_of(api: Api, commit: str, *, under_way: bool) -> str:
-    """Return the full id of a commit with a rollout; without one, that under way or the newest one."""
-    found = api.rollouts()["rollouts"]
-    if commit:
-        start = commit_id("COMMIT", commit.removeprefix("rollout/"))
-        names = [each["commit"] for each in found if each["commit"].startswith(start)]
-        if len(names) != 1:
-            many = "no rollout" if not names else f"{len(names)} rollouts"
-            raise CommandError(f"{many} of a commit that begins with {start}; see roadstead rollout list")
-        return names[0]
-    return _newest(found, under_way=under_way)
-
-
-def _newest(found: list[schema.RolloutSummary], *, under_way: bool) -> str:
-    names = [each["commit"] for each in found if each["underWay"] or not under_way]
-    if not names:
-        raise CommandError("no rollout is under way" if under_way else "there is no rollout")
-    current = [each["commit"] for each in found if each["underWay"]]
-    return current[0] if current else names[0]

@@ -23,6 +23,7 @@ from shared.fleet.planning.make_plan import make_plan
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.problems import nearest
+from shared.rollouts.of_plan import expected_rollout
 
 if TYPE_CHECKING:
     from cli.fleet_api.client import Api
@@ -67,12 +68,13 @@ def plan(
     else:
         with connect(url, key_file, timeout) as api:
             against = recorded(tree, api)
-    planned = make_plan("", tree.resolve(), against.clusters or {}, now=datetime.now(UTC))
-    items = _chosen(planned, names)
+    desired, now = tree.resolve(), datetime.now(UTC)
+    planned = make_plan("", desired, against.clusters or {}, now=now)
+    items, rollout = _chosen(planned, names), expected_rollout(planned, desired, now)
     show(
-        plan_view.as_json(planned, items, tree.fleet, against),
+        plan_view.as_json(planned, items, tree.fleet, against, rollout),
         output,
-        table=lambda wide: plan_view.table(planned, items, against, wide=wide),
+        table=lambda wide: plan_view.table(planned, items, against, rollout, wide=wide),
         names=lambda: (f"cluster/{item.cluster}" for item in items if item.action is not Action.UNCHANGED),
     )
     raise typer.Exit(_status(planned, items, report_changes=exit_code))

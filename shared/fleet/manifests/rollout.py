@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Self
 
-from pydantic import Field, StrictBool, StrictStr, model_validator
+from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
-from shared.fleet.manifests.base import ClusterName, Labels, Location, Manifest, ObjectName, rule
+from shared.fleet.manifests.base import Manifest, ObjectName, rule
+from shared.fleet.manifests.change_windows import ChangeWindow, Duration, Freeze
+from shared.fleet.manifests.selection import Selector
 
 Number = Annotated[
     StrictStr,
@@ -26,19 +28,6 @@ Soak = Annotated[StrictStr, rule(r"[0-9]{1,5}[smhd]", 'a number with one unit, s
 
 RESERVED = ("others", "back")
 """The stages of a rollout that no file has: the clusters that no stage selects, and those that go back."""
-
-
-class Selector(Manifest):
-    """Which clusters a stage has: those that match every field that is set."""
-
-    environments: tuple[ObjectName, ...] = ()
-    """The environments of the clusters."""
-    locations: tuple[Location, ...] = ()
-    """The Azure regions of the clusters."""
-    labels: Labels = Field(default_factory=dict)
-    """The labels that a cluster must have in metadata.labels."""
-    clusters: tuple[ClusterName, ...] = ()
-    """The names of the clusters."""
 
 
 class Group(Manifest):
@@ -68,8 +57,23 @@ class Stage(Manifest):
     """The clusters of the stage; each cluster is in the first stage that selects it."""
     approval: StrictBool = False
     """Whether the stage waits for ``roadstead rollout approve``."""
+    approvers: Annotated[StrictInt, Field(ge=1, le=10)] = 1
+    """How many different people must approve."""
+    approval_by_others: StrictBool = False
+    """Whether an author of the commit may not approve it."""
+    approval_expires: Duration | None = None
+    """How long an approval counts until the stage starts; by default as long as the rollout."""
     groups: tuple[Group, ...] = ()
     """The groups of the stage, in order; by default one cluster, then all others."""
+
+    @model_validator(mode="after")
+    def _asks_before_it_says_whom(self) -> Self:
+        given = {"approvers": self.approvers != 1, "approvalByOthers": self.approval_by_others}
+        given["approvalExpires"] = self.approval_expires is not None
+        extra = " and ".join(name for name, written in given.items() if written)
+        if extra and not self.approval:
+            raise ValueError(f"{extra}: only a stage with approval: true has this")
+        return self
 
 
 class Rollout(Manifest):
@@ -78,6 +82,10 @@ class Rollout(Manifest):
     stages: tuple[Stage, ...] = ()
     """The stages, in order; by default one for each environment, in the order of ``environments``. Clusters
     that no stage selects are in a last one, ``others``."""
+    change_windows: tuple[ChangeWindow, ...] = ()
+    """When changes may start; a cluster without a window has no limit."""
+    freezes: tuple[Freeze, ...] = ()
+    """When no change starts."""
 
     @model_validator(mode="after")
     def _has_each_name_once(self) -> Self:
@@ -87,4 +95,11 @@ class Rollout(Manifest):
                 raise ValueError(f"{name} is the name of a stage of Roadstead's own; choose another one")
             if names.count(name) > 1:
                 raise ValueError(f"there are several stages {name}; an approval names one of them")
+        for names, what in (
+            ([each.name for each in self.change_windows], "change windows"),
+            ([each.name for each in self.freezes], "freezes"),
+        ):
+            twice = next((name for name in names if names.count(name) > 1), None)
+            if twice is not None:
+                raise ValueError(f"there are several {what} {twice}; a wait names one of them")
         return self

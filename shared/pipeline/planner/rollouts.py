@@ -10,29 +10,27 @@ for messages that were lost.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shared.fleet.desired import Desired
-from shared.fleet.planning.plan import Action, Item, Plan
+from shared.fleet.planning.plan import Item, Plan
 from shared.jobs.failures.errors import Stale
 from shared.jobs.messages import PlanRequest, RolloutAct
-from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.summary import summary_of
 from shared.pipeline.outbox import request_report, request_rollout
 from shared.pipeline.repository.commit_reader import PlanInputs
 from shared.ports import FleetRecord, Ports
-from shared.rollouts.begin import Candidate, begin, superseded
+from shared.rollouts.begin import superseded
+from shared.rollouts.candidates import updates_of
 from shared.rollouts.decide import Decision, decide
+from shared.rollouts.of_plan import rollout_of_plan
 from shared.rollouts.rollout import ActKind, Decided, Rollout, State, act_on
-from shared.rollouts.strategy import strategy_of
 
 log = logging.getLogger(__name__)
 
 _CURRENT = (State.ACTIVE, State.ABORTED)
-_ROADSTEADS_OWN = ("spec.suspend", "spec.deletionProtection", "spec.drift")
-"""The fields of which Azure sees nothing: a change of them alone waits for nobody."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ def stage(plan: Plan, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> S
     written = inputs.desired.rollout
     if inputs.desired.guards is None:  # fleet.yaml is invalid, so that no cluster changes
         return Staged(fleet.rollout)
-    updates = [item for item in plan.items if item.action is Action.UPDATE]
+    updates = updates_of(plan)
     known = ports.state.rollout(plan.commit) if written else None
     current = known is not None and known.state is not State.SUPERSEDED
     if written is None or not (updates or current):
@@ -63,10 +61,17 @@ def stage(plan: Plan, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> S
     else:
         before = earlier or (known if current else None)
         _supersede(before, plan.commit, ports)
-        strategy = strategy_of(written, tuple(inputs.desired.environments))
-        candidates = list(_candidates(updates, plan, before, inputs, ports.clock()))
-        rollout = begin(plan.commit, strategy, candidates, before, ports.clock())
-        rollout = _continued(rollout, known, current=current)
+        rollout = rollout_of_plan(
+            plan,
+            inputs.desired,
+            written,
+            inputs.records,
+            ports.clock(),
+            before,
+            _plan_of(before, ports),
+            known if current else None,
+        )
+        rollout = replace(rollout, etag=known.etag if known else "")
     decision = _decided(rollout, inputs.records, ports)
     after = decision.rollout
     if after != known:
@@ -89,88 +94,15 @@ def _covers(rollout: Rollout, updates: Collection[Item]) -> bool:
     return same and rollout.state is not State.SUPERSEDED
 
 
-def _continued(rollout: Rollout, known: Rollout | None, *, current: bool) -> Rollout:
-    """Return a rollout that begins again for its commit; if it is current, with what people have decided."""
-    if known is None:
-        return rollout
-    if not current:
-        return replace(rollout, etag=known.etag)
-    return replace(
-        rollout,
-        etag=known.etag,
-        state=known.state if known.state is State.ABORTED else rollout.state,
-        paused=known.paused,
-        inherited=known.inherited,
-        resumed=known.resumed,
-        approved=known.approved,
-        skipped=known.skipped,
-        aborted=known.aborted,
-    )
+def _plan_of(rollout: Rollout | None, ports: Ports) -> Plan | None:
+    found = ports.state.plan(rollout.commit) if rollout else None
+    return found.plan if found else None
 
 
 def _decided(rollout: Rollout, records: Mapping[str, ClusterRecord], ports: Ports) -> Decision:
     names = (each.cluster for each in rollout.members)
     seen = {name: summary_of(records[name]) for name in names if name in records}
     return decide(rollout, seen, ports.clock())
-
-
-def _candidates(
-    updates: Collection[Item], plan: Plan, earlier: Rollout | None, inputs: PlanInputs, now: datetime
-) -> Iterator[Candidate]:
-    """Yield the clusters that the plan changes, and those that the earlier rollout changed before it."""
-    members = {each.cluster: each for each in earlier.members} if earlier else {}
-    changed = {item.cluster for item in updates}
-    for item in updates:
-        record, desired = inputs.records.get(item.cluster), inputs.desired.clusters.get(item.cluster)
-        if record is None or desired is None:
-            continue
-        member = members.get(item.cluster)
-        touched = member is not None and record.generation >= member.generation
-        one = _candidate(record, desired, item.generation, now)
-        at_once = record.deleting or _is_own(item) or _is_suspended_by(record, desired, now)
-        yield replace(one, at_once=at_once, touched=touched or record.failed)
-    for item in plan.items:
-        member, record = members.get(item.cluster), inputs.records.get(item.cluster)
-        if member is None or record is None or item.cluster in changed:
-            continue
-        desired = inputs.desired.clusters.get(item.cluster)
-        started = record.uid == member.uid and record.generation >= member.generation
-        if desired is not None and started and not record.deleting:
-            one = _candidate(record, desired, record.generation, now)
-            yield replace(one, before=member.before, touched=True)
-
-
-def _candidate(record: ClusterRecord, desired: Desired, generation: int, now: datetime) -> Candidate:
-    suspension = record.phase is Phase.SUSPENDED and _suspended_until(desired, now)
-    return Candidate(
-        record.name,
-        record.uid,
-        generation,
-        desired.environment,
-        desired.document()["spec"]["location"],
-        desired.labels,
-        desired.digest,
-        record.digest,
-        suspended_until=_suspended_until(desired, now),
-        aside=bool(suspension) or record.contested or summary_of(record).found,
-    )
-
-
-def _suspended_until(desired: Desired, now: datetime) -> datetime | None:
-    suspension = desired.document()["spec"].get("suspend")
-    until = datetime.fromisoformat(suspension["until"]) if suspension else None
-    return until if until is not None and until > now else None
-
-
-def _is_suspended_by(record: ClusterRecord, desired: Desired, now: datetime) -> bool:
-    """Return whether the commit suspends a cluster, or changes its suspension: that takes effect at once."""
-    before, after = record.document["spec"].get("suspend"), desired.document()["spec"].get("suspend")
-    return before != after and _suspended_until(desired, now) is not None
-
-
-def _is_own(item: Item) -> bool:
-    """Return whether nothing of a change reaches Azure or the cluster."""
-    return all(change.path.startswith(_ROADSTEADS_OWN) for change in item.changes)
 
 
 def advance(request: PlanRequest, ports: Ports) -> bool:

@@ -21,9 +21,11 @@ from shared.fleet.planning.call_estimate import AzureCalls, azure_calls
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.fleet.resolve.problems import Problem, number_of
 from shared.pipeline.pull_requests.markdown import code, details, fence, fit, line, prose, table
+from shared.pipeline.pull_requests.stages import stages_of
 from shared.pipeline.pull_requests.warnings import warnings_of
 from shared.ports import Annotation, Check, CommitStatus
 from shared.ports.github import status_line
+from shared.rollouts.rollout import Rollout
 
 CONTEXT = "roadstead/plan"
 COMMENT_LIMIT = 65_000
@@ -54,7 +56,7 @@ class PullPlan:
 
     ``head`` would be merged into ``branch`` at commit ``base``; ``note`` is a remark for the reviewer.
     ``retirements`` and ``exemptions`` are warnings about the clusters that the plan changes; ``stale`` says
-    that the table of the former is old.
+    that the table of the former is old. ``rollout`` is the one that the commit would have, None for none.
     """
 
     fleet: str
@@ -70,6 +72,7 @@ class PullPlan:
     retirements: tuple[Problem, ...] = ()
     stale: str = ""
     exemptions: tuple[Problem, ...] = ()
+    rollout: Rollout | None = None
 
     @property
     def conclusion(self) -> str:
@@ -152,6 +155,7 @@ def _parts(view: PullPlan) -> Iterator[str]:
     if view.stale:
         yield f"> [!NOTE]\n> {prose(view.stale)}"
     yield from warnings_of("Exemptions from drift that end", view.exemptions)
+    yield from stages_of(view.rollout)
     yield from _items(view)
 
 

@@ -34,6 +34,9 @@ from shared.pipeline.pull_requests.comment import PullPlan
 from shared.pipeline.repository.branch_source import require_own
 from shared.pipeline.repository.commit_reader import desired_of, files_in, read_known
 from shared.ports import Ports, Pull
+from shared.rollouts.candidates import updates_of
+from shared.rollouts.of_plan import rollout_of_plan
+from shared.rollouts.rollout import Rollout
 
 log = logging.getLogger(__name__)
 
@@ -194,6 +197,26 @@ def _planned(
         retirements=tuple(retirement_warnings(desired, warned, today)),
         stale=stale(today) if changed else "",
         exemptions=tuple(exemption_warnings(desired, warned, today)),
+        rollout=_rollout(plan, desired, records, ports),
+    )
+
+
+def _rollout(
+    plan: Plan, desired: DesiredFleet, records: Mapping[str, ClusterRecord], ports: Ports
+) -> Rollout | None:
+    """Return the rollout that a merge would have now, after the one that is under way; None for none."""
+    if desired.rollout is None or not updates_of(plan):
+        return None
+    under_way = ports.state.fleet().rollout
+    before, its_plan = ports.state.rollout(under_way), ports.state.plan(under_way)
+    return rollout_of_plan(
+        plan,
+        desired,
+        desired.rollout,
+        records,
+        ports.clock(),
+        before,
+        its_plan.plan if its_plan else None,
     )
 
 

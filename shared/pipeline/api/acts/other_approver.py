@@ -36,17 +36,22 @@ def refused_by_authors(
     return None
 
 
+def why_not_author(commit: str, setting: str, addresses: frozenset[str], authors: frozenset[str]) -> str:
+    """Return why a person may not approve a commit, "" if the person may; ``setting`` asks for that."""
+    people = authors - {GITHUB}
+    if not addresses:
+        return f"{setting}: only a person with an address in Entra can approve"
+    if addresses & people:
+        return f"you are an author of {commit}; somebody else has to approve"
+    if not people or any(address.endswith(HIDDEN) for address in people):
+        return f"{commit} has no address of its author to compare with yours"
+    return ""
+
+
 def why_not(cluster: str, addresses: frozenset[str], authors: frozenset[str]) -> str:
     """Return why a person may not approve the delete of a cluster, "" if the person may.
 
     ``addresses`` are the person's according to Entra, ``authors`` those of the commit that removed the
     cluster. Who cannot be compared may not: an app or a key, and the approver of a hidden author.
     """
-    people = authors - {GITHUB}
-    if not addresses:
-        return "APPROVAL_BY_OTHERS: only a person with an address in Entra can approve"
-    if addresses & people:
-        return f"you are an author of the commit that removes {cluster}; somebody else has to approve"
-    if not people or any(address.endswith(HIDDEN) for address in people):
-        return f"the commit that removes {cluster} has no address of its author to compare with yours"
-    return ""
+    return why_not_author(f"the commit that removes {cluster}", "APPROVAL_BY_OTHERS", addresses, authors)

@@ -1,13 +1,17 @@
-"""What operators do to a rollout: they pause, resume or abort it, approve a stage, or take a cluster out.
+"""What operators do to a rollout: they pause, resume, override or abort it, or approve a part, or skip one.
 
 Only the planner writes rollouts, so an act travels in a request, and the planner checks it again.
 """
 
 from __future__ import annotations
 
+from datetime import datetime
+
+from shared.jobs.failures.errors import ReconcileError
 from shared.jobs.messages import RolloutAct
 from shared.pipeline.api import schema
 from shared.pipeline.api.acts.approval import operator
+from shared.pipeline.api.acts.other_approver import why_not_author
 from shared.pipeline.http_result import HttpResult, rejected
 from shared.pipeline.outbox import request_rollout_act
 from shared.ports import Ports
@@ -17,20 +21,36 @@ from shared.rollouts.rollout import ActKind, Rollout, State
 
 WRONG_STAGE = 'the body must be {"stage": "name"}'
 WRONG_CLUSTER = 'the body must be {"cluster": "name"}'
+WITHOUT_REASON = "an override needs a reason: the body must have one"
 MAX_REASON = 500
 
 
 def act_on_rollout(
-    commit: str, kind: ActKind, subject: str, actor: str, ports: Ports, *, reason: str = ""
+    commit: str,
+    kind: ActKind,
+    subject: str,
+    actor: str,
+    ports: Ports,
+    *,
+    reason: str = "",
+    addresses: frozenset[str] = frozenset(),
 ) -> HttpResult:
-    """Ask the planner to act on a rollout; ``subject`` is the stage or the cluster, "" for all of it."""
+    """Ask the planner to act on a rollout; ``subject`` is the stage or the cluster, "" for all of it.
+
+    ``addresses`` are those of the person who acts, for a stage that somebody else has to approve.
+    """
     rollout = ports.state.rollout(commit)
     if rollout is None:
         return rejected(404, f"the commit {commit[:40]} has no rollout (give the full id)")
-    problem = _why_not(rollout, kind, subject)
+    if kind is ActKind.OVERRIDE and not reason.strip():
+        return rejected(400, WITHOUT_REASON)
+    by, at = operator(actor), ports.clock()
+    problem = _why_not(rollout, kind, subject, by, at)
     if problem:
         return rejected(409, problem)
-    by, at = operator(actor), ports.clock()
+    refusal = _by_author(rollout, subject, addresses, ports) if kind is ActKind.APPROVE else None
+    if refusal is not None:
+        return refusal
     lifts = rollout.paused.at if kind is ActKind.RESUME and rollout.paused else None
     act = RolloutAct(
         commit=commit,
@@ -51,7 +71,20 @@ def act_on_rollout(
     return HttpResult(202, receipt)
 
 
-def _why_not(rollout: Rollout, kind: ActKind, subject: str) -> str:
+def _by_author(rollout: Rollout, stage: str, addresses: frozenset[str], ports: Ports) -> HttpResult | None:
+    """Return the refusal of an approval by an author of the commit, None for no refusal."""
+    if not any(each.by_others for each in rollout.stages if each.name == stage):
+        return None
+    try:
+        changes = ports.repository.changes(rollout.commit, "", 1)
+    except ReconcileError as error:
+        return rejected(502, f"the authors of {rollout.commit[:8]} could not be read: {error}")
+    people = changes[0].people if changes else frozenset[str]()
+    problem = why_not_author(f"the commit {rollout.commit[:8]}", "approvalByOthers", addresses, people)
+    return rejected(403, problem) if problem else None
+
+
+def _why_not(rollout: Rollout, kind: ActKind, subject: str, by: str, now: datetime) -> str:
     """Return why an act has no meaning for a rollout, "" when it has one."""
     if rollout.state is not State.ACTIVE:
         state = state_of(rollout, Decision(rollout)).lower()
@@ -62,10 +95,15 @@ def _why_not(rollout: Rollout, kind: ActKind, subject: str) -> str:
             "that is taken out"
         )
     if kind is ActKind.APPROVE:
-        waiting = [one.name for number, one in enumerate(rollout.stages) if not rollout.is_approved(number)]
+        stages = enumerate(rollout.stages)
+        waiting = [one.name for number, one in stages if rollout.missing_approvals(number, now)]
         if subject not in waiting:
             known = ", ".join(waiting) or "no stage"
             return f"an approval is of a stage that waits for one, and {known} does"
+        if rollout.approves(subject, by, now):
+            return f"you have approved stage {subject}, and it waits for somebody else"
+    if kind is ActKind.OVERRIDE and not (rollout.windows or rollout.freezes):
+        return "no change window and no freeze is in the strategy of the rollout"
     if kind is ActKind.SKIP and all(each.cluster != subject for each in rollout.members):
         return f"{subject[:63]} is not in the rollout of {rollout.commit[:8]}"
     return ""

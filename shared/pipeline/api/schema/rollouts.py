@@ -36,10 +36,14 @@ class RolloutGroup(TypedDict):
 
 
 class RolloutStage(TypedDict):
-    """A stage; ``approval`` is "needed", "given" or "" where it needs none."""
+    """A stage; ``approval`` is "needed", "given" or "" where it needs none.
+
+    ``approvalsMissing`` is how many more people must approve it.
+    """
 
     name: str
     approval: str
+    approvalsMissing: int
     groups: list[RolloutGroup]
 
 

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime
 
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.parts import FIRST_PAGE, Page, iso
 from shared.ports import FleetRecord, Ports
-from shared.rollouts.decide import Decision, Reason, Wait, decide
+from shared.rollouts.decide import Decision, decide
 from shared.rollouts.report import describe, describe_wait, remedy, state_of
 from shared.rollouts.rollout import ActKind, Rollout
 from shared.rollouts.standing import Standing
+from shared.rollouts.waits import Reason, Wait
 
-_OF_A_GROUP = (Reason.STAGE, Reason.SOAK, Reason.CONCURRENCY, Reason.BUDGET, Reason.ASIDE, Reason.NEXT)
+_OF_A_GROUP = (
+    Reason.STAGE,
+    Reason.SOAK,
+    Reason.CONCURRENCY,
+    Reason.BUDGET,
+    Reason.ASIDE,
+    Reason.NEXT,
+    Reason.WINDOW,
+    Reason.FREEZE,
+)
 
 
 def rollouts_view(ports: Ports) -> schema.Rollouts:
@@ -27,11 +38,11 @@ def rollout_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.R
     rollout = ports.state.rollout(commit)
     if rollout is None:
         return None
-    decision = _decided(rollout, ports)
+    decision, now = _decided(rollout, ports), ports.clock()
     names = [name for name in sorted(decision.waits) if name > page.after][: page.limit]
     return {
         **_summary(rollout, decision, ports.state.fleet().rollout),
-        "stages": [_stage(rollout, decision, number) for number in range(len(rollout.stages))],
+        "stages": [_stage(rollout, decision, number, now) for number in range(len(rollout.stages))],
         "decisions": list(_decisions(rollout)),
         "waiting": [waiting_cluster(name, decision.waits[name], commit) for name in names],
         "next": page.next(names),
@@ -81,11 +92,17 @@ def _summary(rollout: Rollout, decision: Decision, under_way: str) -> schema.Rol
     }
 
 
-def _stage(rollout: Rollout, decision: Decision, number: int) -> schema.RolloutStage:
+def _stage(rollout: Rollout, decision: Decision, number: int, now: datetime) -> schema.RolloutStage:
     stage = rollout.stages[number]
-    approval = ("given" if rollout.is_approved(number) else "needed") if stage.approval else ""
+    missing = decision.rollout.missing_approvals(number, now)
+    approval = ("needed" if missing else "given") if stage.approval else ""
     groups = [_group(rollout, decision, number, group) for group in range(len(stage.groups))]
-    return {"name": stage.name, "approval": approval, "groups": groups}
+    return {
+        "name": stage.name,
+        "approval": approval,
+        "approvalsMissing": missing,
+        "groups": groups,
+    }
 
 
 def _group(rollout: Rollout, decision: Decision, stage: int, number: int) -> schema.RolloutGroup:
@@ -114,6 +131,7 @@ def _decisions(rollout: Rollout) -> Iterator[schema.RolloutDecision]:
     decided += [(ActKind.SKIP, each) for each in rollout.skipped]
     decided += [(ActKind.PAUSE, rollout.paused)] if rollout.paused else []
     decided += [(ActKind.ABORT, rollout.aborted)] if rollout.aborted else []
+    decided += [(ActKind.OVERRIDE, rollout.overridden)] if rollout.overridden else []
     for act, each in sorted(decided, key=lambda pair: pair[1].at):
         yield {
             "act": act.value,

@@ -1,0 +1,139 @@
+"""A change of a whole fleet in stages: ``python -m bench.stages [CLUSTERS] [WORKERS]``.
+
+Virtual time on the local cloud in memory, under Azure's documented limits. Each stage has one cluster first,
+which is watched, and then all others, some at a time. The bound is what the strategy itself allows: the time
+of one cluster alone whose end is seen at once, as often as clusters follow each other, and the soaks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from dataclasses import dataclass, replace
+
+from bench.parallel import ParallelCloud
+from bench.rollout import CONFIG, LONGEST, OFTEN
+from localcloud.azure.world.arm_resources import Timings
+from shared.pipeline.intake.accept import accept
+from shared.pipeline.intake.webhook import Pushed
+from shared.ports import FleetConfig
+from shared.rollouts.rollout import State
+from shared.rollouts.strategy import at_most
+from tests.support import fleet_files
+
+OPERATION = 300.0
+"""Seconds that Azure takes for an operation."""
+SOAK = 600.0
+SHARE = "30%"
+EACH = 40
+"""How many clusters a subscription has at most."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is changed, and by whom."""
+
+    clusters: int
+    workers: int
+    stages: int = 5
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a change took: virtual seconds from the push to the last cluster, real ones for all, and 429s."""
+
+    seconds: float
+    real: float
+    ready: int
+    state: State | None
+    refused: int
+
+
+def change(work: Work, config: FleetConfig = CONFIG) -> Change:
+    """Create the clusters, change all of them, and measure the change."""
+    real = time.monotonic()
+    cloud = ParallelCloud(work.workers, throttle=True, config=config)
+    cloud.azure.engine.timings = Timings(create_cluster=OPERATION, update_cluster=OPERATION)
+    subscriptions = math.ceil(work.clusters / EACH)
+    cloud.azure.engine.subscriptions = tuple(map(_subscription, range(subscriptions)))
+    _push(cloud, _files(work, ""))
+    cloud.run(LONGEST)
+    begin, refused = cloud.clock(), len(cloud.azure.limits.refusals)
+    commit = _push(cloud, _files(work, "  tags: {change: all}\n"))
+    cloud.run(LONGEST)
+    records = list(cloud.state.clusters())
+    found = cloud.state.rollout(commit)
+    return Change(
+        (max(record.updated for record in records) - begin).total_seconds(),
+        time.monotonic() - real,
+        sum(record.observed_generation == 2 for record in records),
+        found.state if found else None,
+        len(cloud.azure.limits.refusals) - refused,
+    )
+
+
+def lower_bound(work: Work) -> float:
+    """Return the least seconds that the strategy allows."""
+    alone = change(Work(1, 1, 1), OFTEN).seconds
+    if work.clusters <= work.stages:
+        return work.stages * (alone + SOAK)
+    total = 0.0
+    for stage in range(work.stages):
+        others = len(range(stage, work.clusters, work.stages)) - 1
+        total += alone + SOAK + alone * math.ceil(others / at_most(SHARE, others))
+    return total
+
+
+def _files(work: Work, extra: str) -> dict[str, bytes]:
+    names = [f"stage-{number}" for number in range(work.stages)]
+    groups = f'[{{clusters: "1", soak: {SOAK:.0f}s}}, {{maxConcurrency: "{SHARE}"}}]'
+    stages = "".join(
+        f"      - {{name: {name}, select: {{environments: [{name}]}}, groups: {groups}}}\n" for name in names
+    )
+    files = fleet_files.fleet()
+    text = files["fleet.yaml"].decode()
+    start, end = text.index("  environments:"), text.index("  guards:")
+    strategy = f"  environments: [{', '.join(names)}]\n  rollout:\n    stages:\n{stages}"
+    environment = files.pop("environments/development.yaml")
+    del files["environments/production.yaml"]
+    files["fleet.yaml"] = (text[:start] + strategy + text[end:]).encode()
+    files |= {
+        f"environments/{name}.yaml": environment.replace(b"development", name.encode()) for name in names
+    }
+    for number in range(work.clusters):
+        name, environment_of = f"cluster-{number:05}", names[number % work.stages]
+        own = f"  subscriptionId: {_subscription(number // EACH)}\n  environment: {environment_of}\n"
+        files[f"clusters/{name}/cluster.yaml"] = fleet_files.cluster(name, extra=own + extra)
+    return files
+
+
+def _subscription(number: int) -> str:
+    return f"00000000-0000-0000-0000-{number + 1:012}"
+
+
+def _push(cloud: ParallelCloud, files: dict[str, bytes]) -> str:
+    commit = cloud.repository.push(files)
+    accept(Pushed(commit[:8], f"push-{commit}", commit), cloud.ports)
+    return commit
+
+
+def main() -> None:
+    """Change the fleet and print."""
+    parser = argparse.ArgumentParser(prog="python -m bench.stages")
+    parser.add_argument("clusters", type=int, nargs="?", default=1000)
+    parser.add_argument("workers", type=int, nargs="?", default=4)
+    parser.add_argument("--stages", type=int, default=5)
+    parser.add_argument("--poll", type=int, default=CONFIG.poll_seconds, help="seconds between two reads")
+    options = parser.parse_args()
+    work = Work(options.clusters, options.workers, options.stages)
+    whole, bound = change(work, replace(CONFIG, poll_seconds=options.poll)), lower_bound(work)
+    print(f"{whole.ready} of {work.clusters} clusters changed in {work.stages} stages: {whole.state}")
+    print(f"makespan     {whole.seconds:8.0f} s  {whole.seconds / bound:.3f} times the lower bound")
+    print(f"lower bound  {bound:8.0f} s")
+    print(f"429          {whole.refused:8}")
+    print(f"real time    {whole.real:8.1f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""``roadstead rollout list``, ``show`` and ``watch``: how far rollouts are."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from cli.errors import CommandError
+from cli.fleet_api.rollout_commit import commit_of
+from cli.options import (
+    DEFAULT_TIMEOUT,
+    DEFAULT_URL,
+    KeyFile,
+    Timeout,
+    Url,
+    commit_id,
+    connect,
+    seconds,
+)
+from cli.terminal.output import Output, OutputOption, echo, show
+from cli.terminal.rollout_view import rollout_view, rollouts_view
+from cli.text import line
+
+if TYPE_CHECKING:
+    from cli.fleet_api.client import Api
+
+REQUEST, EVERY_SECONDS = "30s", 2.0
+
+Commit = Annotated[
+    str, typer.Argument(metavar="COMMIT", help="A commit (default: the newest with a rollout).")
+]
+
+
+def rollouts(
+    *,
+    output: OutputOption = Output.TABLE,
+    url: Url = DEFAULT_URL,
+    key_file: KeyFile = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+) -> None:
+    """List the newest rollouts."""
+    with connect(url, key_file, timeout) as api:
+        found = api.rollouts()
+    show(
+        found,
+        output,
+        table=lambda _: rollouts_view(found["rollouts"], datetime.now(UTC)),
+        names=lambda: (f"rollout/{each['commit']}" for each in found["rollouts"]),
+    )
+
+
+def rollout(
+    commit: Commit = "",
+    *,
+    output: OutputOption = Output.TABLE,
+    url: Url = DEFAULT_URL,
+    key_file: KeyFile = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+) -> None:
+    """Show the stages of a rollout, and what its clusters wait for."""
+    with connect(url, key_file, timeout) as api:
+        found = api.rollout(_whole(api, commit))
+    show(
+        found,
+        output,
+        table=lambda _: rollout_view(found, datetime.now(UTC)),
+        names=lambda: (f"cluster/{each['cluster']}" for each in found["waiting"]),
+    )
+
+
+def watch(
+    commit: Commit = "",
+    *,
+    timeout: Annotated[
+        str, typer.Option("--timeout", metavar="DURATION", help="When to give up, such as 90s, 30m or 2h.")
+    ] = "24h",
+    url: Url = DEFAULT_URL,
+    key_file: KeyFile = None,
+) -> None:
+    """Follow a rollout until it has ended: a line whenever it gets further.
+
+    Ends with 0 if it has completed without a failure, with 1 otherwise, or when the time is up.
+    """
+    until, last = time.monotonic() + seconds(timeout), ""
+    with connect(url, key_file, REQUEST) as api:
+        whole = _whole(api, commit)
+        while True:
+            found = api.rollout(whole)
+            if found["progress"] != last:
+                last = found["progress"]
+                echo(Text(line(f"{datetime.now(UTC):%H:%M:%S}  {last}")))
+            if found["endedAt"] is not None:
+                break
+            if time.monotonic() >= until:
+                raise CommandError(f"the rollout of {whole[:8]} has not ended after {timeout}")
+            time.sleep(EVERY_SECONDS)
+    if found["state"] != "Completed":
+        raise CommandError(f"the rollout of {whole[:8]} ended: {found['state']}")
+
+
+def _whole(api: Api, commit: str) -> str:
+    start = commit_id("COMMIT", commit.removeprefix("rollout/")) if commit else ""
+    return commit_of(api, start, under_way=False)

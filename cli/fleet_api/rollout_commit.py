@@ -1,0 +1,35 @@
+"""The commit of the rollout that a command is about."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cli.errors import CommandError
+from shared.pipeline.api import schema
+
+if TYPE_CHECKING:
+    from cli.fleet_api.client import Api
+
+
+def commit_of(api: Api, start: str, *, under_way: bool) -> str:
+    """Return the full id of a commit with a rollout.
+
+    Without its ``start``, that of the rollout that is under way, or of the newest one. Raise CommandError
+    when there is none, or several.
+    """
+    found = api.rollouts()["rollouts"]
+    if not start:
+        return _newest(found, under_way=under_way)
+    names = [each["commit"] for each in found if each["commit"].startswith(start)]
+    if len(names) != 1:
+        many = "no rollout" if not names else f"{len(names)} rollouts"
+        raise CommandError(f"{many} of a commit that begins with {start}; see roadstead rollout list")
+    return names[0]
+
+
+def _newest(found: list[schema.RolloutSummary], *, under_way: bool) -> str:
+    current = [each["commit"] for each in found if each["underWay"]]
+    names = current or [each["commit"] for each in found if not under_way]
+    if not names:
+        raise CommandError("no rollout is under way" if under_way else "there is no rollout")
+    return names[0]

@@ -1,0 +1,37 @@
+"""The stages in which a merge would reach the clusters, as a comment shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from shared.pipeline.pull_requests.markdown import code, table
+from shared.rollouts.expected import at_once, describe_bounds, groups_of
+from shared.rollouts.rollout import Rollout
+
+GROUPS_SHOWN = 50
+NAMED = 10
+
+
+def stages_of(rollout: Rollout | None) -> Iterator[str]:
+    """Yield the stages with their clusters and where approvals are asked for; nothing for no rollout."""
+    groups = list(groups_of(rollout)) if rollout else []
+    lines = [
+        (
+            code(each.stage.name) + (f" (**{each.asking}**)" if each.asking else ""),
+            str(each.number + 1),
+            f"{len(each.clusters)}: {_named(each.clusters)}",
+            describe_bounds(each),
+        )
+        for each in groups[:GROUPS_SHOWN]
+    ]
+    if lines:
+        yield "#### Rollout\n\n" + table(("stage", "group", "clusters", "how"), lines)
+    if len(groups) > len(lines):
+        yield f"{len(groups) - len(lines)} more groups are not shown."
+    if lines and rollout and (first := at_once(rollout)):
+        yield f"At once: {_named(first)}."
+
+
+def _named(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(map(code, names[:NAMED])) + more

@@ -1,0 +1,135 @@
+"""When a change may start: windows that recur in a time zone, and freezes, which count more than windows.
+
+A window opens by the clock of its time zone: an hour that the clock skips counts as the one after it, and of
+an hour that comes twice the first one counts. It is open for its whole duration, whatever the clock does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+from dateutil.rrule import rrulestr
+
+SPREAD = timedelta(minutes=10)
+"""Over how much time the starts at the opening of a window are spread, or over a tenth of the window."""
+_HORIZONS = (timedelta(days=8), timedelta(days=70), timedelta(days=366 * 9))
+"""How far ahead the next opening is looked for; only one on a leap day is further away than the second."""
+_DAY = timedelta(days=1)
+_STEPS = 100
+"""So many freezes and openings may follow each other before the next start."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window as written: ``start`` is a time of day in its time zone."""
+
+    name: str
+    time_zone: str
+    recurrence: str
+    start: str
+    duration: timedelta
+
+
+@dataclass(frozen=True)
+class Freeze:
+    """A freeze as written."""
+
+    name: str
+    starts: datetime
+    ends: datetime
+    owner: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Closed:
+    """Why a change may not start at a moment, and when it may: None for never.
+
+    ``window`` is the one that opens then. ``staggered``: it is open, and others start first.
+    """
+
+    until: datetime | None
+    window: str = ""
+    freeze: Freeze | None = None
+    staggered: bool = False
+
+
+def closed(windows: Sequence[Window], freezes: Sequence[Freeze], uid: str, now: datetime) -> Closed | None:
+    """Return why a cluster with these windows and freezes may not start now, None if it may."""
+    at: datetime | None = now
+    name, frozen = "", _active(freezes, now)
+    for _ in range(_STEPS):
+        freeze = _active(freezes, at) if at else None
+        if freeze is not None:
+            at = freeze.ends
+            continue
+        found = _first(windows, uid, at) if at and windows else None
+        if found is None:
+            at = at if not windows else None
+            break
+        if found[0] == at:
+            break
+        at, name = found
+    if at == now:
+        return None
+    staggered = frozen is None and any(opened(each, now) for each in windows)
+    return Closed(at, name, frozen, staggered)
+
+
+def opened(window: Window, now: datetime) -> datetime | None:
+    """Return since when a window is open, None for one that is not."""
+    found = [at for at in _openings(window, now - window.duration, now) if now < at + window.duration]
+    return min(found, default=None)
+
+
+def _active(freezes: Sequence[Freeze], now: datetime) -> Freeze | None:
+    """Return the freeze that is in force, the one that ends last of several."""
+    found = (each for each in freezes if each.starts <= now < each.ends)
+    return max(found, key=lambda each: each.ends, default=None)
+
+
+def _first(windows: Sequence[Window], uid: str, now: datetime) -> tuple[datetime, str] | None:
+    """Return when the first of the windows lets a cluster start, and its name; None for never."""
+    return min(_moments(windows, uid, now), default=None)
+
+
+def _moments(windows: Sequence[Window], uid: str, now: datetime) -> Iterator[tuple[datetime, str]]:
+    for each in windows:
+        since = opened(each, now)
+        opens = since or _next(each, now)
+        if opens is not None:
+            yield max(now, opens + _offset(each, uid)), each.name
+
+
+def _offset(window: Window, uid: str) -> timedelta:
+    """Return how long after the opening a cluster may start: another time for each, and always the same."""
+    share = int.from_bytes(hashlib.sha256(uid.encode()).digest()[:4], "big") / 2**32
+    seconds = min(SPREAD, window.duration / 10).total_seconds() * share
+    return timedelta(seconds=int(seconds))
+
+
+@lru_cache(maxsize=256)
+def _next(window: Window, now: datetime) -> datetime | None:
+    for horizon in _HORIZONS:
+        found = [at for at in _openings(window, now, now + horizon) if at > now]
+        if found:
+            return min(found)
+    return None
+
+
+@lru_cache(maxsize=256)
+def _openings(window: Window, first: datetime, last: datetime) -> tuple[datetime, ...]:
+    """Return the openings from one time to another, in UTC."""
+    zone = ZoneInfo(window.time_zone)
+    hour, minute = map(int, window.start.split(":"))
+    low = first.astimezone(zone).replace(tzinfo=None) - _DAY
+    begin = low.replace(hour=hour, minute=minute, second=0, microsecond=0)
+    end = last.astimezone(zone).replace(tzinfo=None) + _DAY
+    found = rrulestr(window.recurrence, dtstart=begin).between(begin, end, inc=True)
+    times = (at.replace(tzinfo=zone).astimezone(UTC) for at in found)
+    return tuple(at for at in times if first <= at <= last)

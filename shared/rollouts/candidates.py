@@ -1,0 +1,123 @@
+"""Which clusters of a plan a rollout may have, and which of them no paused rollout holds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from shared.fleet.desired import Desired
+from shared.fleet.planning.plan import Action, Item, Plan
+from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.reporting.summary import summary_of
+from shared.rollouts.begin import Candidate
+from shared.rollouts.rollout import Member, Rollout
+
+_ROADSTEADS_OWN = ("spec.suspend", "spec.deletionProtection", "spec.drift")
+"""The fields of which Azure sees nothing: a change of them alone waits for nobody."""
+Records = Mapping[str, ClusterRecord]
+
+
+def updates_of(plan: Plan) -> list[Item]:
+    """Return the items of a plan that go through stages."""
+    return [item for item in plan.items if item.action is Action.UPDATE]
+
+
+def candidates_of(
+    plan: Plan, desired: Mapping[str, Desired], records: Records, earlier: Rollout | None, now: datetime
+) -> Iterator[Candidate]:
+    """Yield the clusters that the plan changes, and those that the earlier rollout changed before it."""
+    members = {each.cluster: each for each in earlier.members} if earlier else {}
+    changed = set[str]()
+    for item in updates_of(plan):
+        changed.add(item.cluster)
+        record, wanted = records.get(item.cluster), desired.get(item.cluster)
+        if record is None or wanted is None:
+            continue
+        one = _candidate(record, wanted, item.generation, now)
+        at_once = record.deleting or is_own(item) or _is_suspended_by(record, wanted, now)
+        touched = _has_started(record, members.get(item.cluster)) or record.failed
+        yield replace(one, at_once=at_once, touched=touched)
+    for item in plan.items:
+        member, record = members.get(item.cluster), records.get(item.cluster)
+        if member is None or record is None or item.cluster in changed:
+            continue
+        wanted = desired.get(item.cluster)
+        started = record.uid == member.uid and record.generation >= member.generation
+        if wanted is not None and started and not record.deleting:
+            one = _candidate(record, wanted, record.generation, now)
+            yield replace(one, before=member.before, touched=True)
+
+
+def not_held(
+    candidates: Collection[Candidate],
+    records: Records,
+    earlier: Rollout | None,
+    earlier_plan: Plan | None,
+    commit: str,
+) -> frozenset[str]:
+    """Return the clusters that get nothing of what a paused rollout holds back.
+
+    They have its change already, or it has none for them. What its plan could not carry out waits
+    too, and so does everything that nobody knows of, because that plan is not stored any more.
+    """
+    if earlier is None:
+        return frozenset()
+    members = {each.cluster: each for each in earlier.members}
+    known = {item.cluster: item for item in earlier_plan.items} if earlier_plan else {}
+
+    def passes(each: Candidate) -> bool:
+        member, record = members.get(each.cluster), records[each.cluster]
+        ahead = member is not None and _passed(earlier, member)
+        if each.generation == record.generation:  # the newer commit leaves it as it is
+            return ahead
+        if member is not None:
+            return ahead or _has_started(record, member)
+        item = known.get(each.cluster)
+        carried_out = item is not None and not (item.not_carried_out or item.retained)
+        return carried_out and earlier.commit != commit
+
+    return frozenset(each.cluster for each in candidates if passes(each))
+
+
+def _passed(earlier: Rollout, member: Member) -> bool:
+    """Return whether a member was let past a pause already."""
+    stage = earlier.stages[member.stage]
+    return stage.back or stage.ahead
+
+
+def _has_started(record: ClusterRecord, member: Member | None) -> bool:
+    return member is not None and record.uid == member.uid and record.generation >= member.generation
+
+
+def _candidate(record: ClusterRecord, desired: Desired, generation: int, now: datetime) -> Candidate:
+    suspension = record.phase is Phase.SUSPENDED and _suspended_until(desired, now)
+    return Candidate(
+        record.name,
+        record.uid,
+        generation,
+        desired.environment,
+        desired.document()["spec"]["location"],
+        desired.labels,
+        desired.digest,
+        record.digest,
+        suspended_until=_suspended_until(desired, now),
+        aside=bool(suspension) or record.contested or summary_of(record).found,
+    )
+
+
+def _suspended_until(desired: Desired, now: datetime) -> datetime | None:
+    suspension = desired.document()["spec"].get("suspend")
+    until = datetime.fromisoformat(suspension["until"]) if suspension else None
+    return until if until is not None and until > now else None
+
+
+def _is_suspended_by(record: ClusterRecord, desired: Desired, now: datetime) -> bool:
+    """Return whether the commit suspends a cluster, or changes its suspension: that takes effect at once."""
+    before, after = record.document["spec"].get("suspend"), desired.document()["spec"].get("suspend")
+    return before != after and _suspended_until(desired, now) is not None
+
+
+def is_own(item: Item) -> bool:
+    """Return whether nothing of a change reaches Azure or the cluster."""
+    return all(change.path.startswith(_ROADSTEADS_OWN) for change in item.changes)

@@ -1,0 +1,60 @@
+"""The stages of a rollout before it begins, as a plan shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from shared.rollouts.rollout import Group, Rollout, Stage
+
+
+@dataclass(frozen=True)
+class ExpectedGroup:
+    """A group with its clusters, in the order in which they start."""
+
+    stage: Stage
+    number: int
+    rule: Group
+    clusters: tuple[str, ...]
+
+    @property
+    def asks(self) -> int:
+        """How many people are asked to approve its stage before it begins."""
+        return self.stage.approvers if self.stage.approval and self.number == 0 else 0
+
+    @property
+    def asking(self) -> str:
+        """That as text, "" for nobody."""
+        several = f"waits for {self.asks} approvals" if self.asks else ""
+        return "waits for an approval" if self.asks == 1 else several
+
+
+def groups_of(rollout: Rollout) -> Iterator[ExpectedGroup]:
+    """Yield the groups in order, without clusters that wait for no stage."""
+    for stage, group in rollout.places():
+        own = (each for each in rollout.members if (each.stage, each.group) == (stage, group))
+        names = tuple(each.cluster for each in own if not each.at_once)
+        one = rollout.stages[stage]
+        if names:
+            yield ExpectedGroup(one, group, one.groups[group], names)
+
+
+def at_once(rollout: Rollout) -> tuple[str, ...]:
+    """Return the clusters whose change waits for no stage."""
+    return tuple(each.cluster for each in rollout.members if each.at_once)
+
+
+def describe_bounds(group: ExpectedGroup) -> str:
+    """Return how many clusters of a group change at a time, and what the next group waits for."""
+    rule = group.rule
+    text = f"{rule.concurrency} at a time, failure budget {rule.budget}"
+    if rule.soak:
+        text += f", then watched for {_duration(int(rule.soak.total_seconds()))}"
+    return text
+
+
+def _duration(seconds: int) -> str:
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds % size == 0:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"

@@ -1,0 +1,86 @@
+"""The rollout of a plan: which clusters are in which stage, for the planner and for who asks before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+
+from shared.fleet.manifests.rollout import Rollout as Written
+from shared.fleet.planning.plan import Plan
+from shared.fleet.resolve.desired_fleet import DesiredFleet
+from shared.jobs.reporting.summary import summary_of
+from shared.rollouts.begin import Candidate, begin
+from shared.rollouts.candidates import Records, candidates_of, is_own, not_held, updates_of
+from shared.rollouts.decide import decide
+from shared.rollouts.rollout import Rollout, State
+from shared.rollouts.strategy import strategy_of
+from shared.rollouts.windows import with_windows
+
+
+def rollout_of_plan(
+    plan: Plan,
+    desired: DesiredFleet,
+    written: Written,
+    records: Records,
+    now: datetime,
+    before: Rollout | None = None,
+    before_plan: Plan | None = None,
+    known: Rollout | None = None,
+) -> Rollout:
+    """Return the rollout of a plan; ``known`` is the one that it continues with more clusters, or None.
+
+    Where a pause or a failure of the rollout ``before`` would stop it, the clusters that this one does not
+    hold back have stages of their own.
+    """
+    strategy = strategy_of(written, tuple(desired.environments))
+    candidates = list(candidates_of(plan, desired.clusters, records, before, now))
+
+    def with_stages(ahead: frozenset[str]) -> Rollout:
+        rollout = begin(plan.commit, strategy, candidates, before, now, ahead=ahead)
+        return _continued(with_windows(rollout, candidates, written), known)
+
+    rollout = with_stages(frozenset())
+    names = (each.cluster for each in rollout.members)
+    seen = {name: summary_of(records[name]) for name in names if name in records}
+    if before is None or decide(rollout, seen, now).block is None:
+        return rollout
+    ahead = not_held(candidates, records, before, before_plan, plan.commit)
+    return with_stages(ahead) if ahead else rollout
+
+
+def expected_rollout(plan: Plan, desired: DesiredFleet, now: datetime) -> Rollout | None:
+    """Return the rollout that files would have, as far as it is known without the records; None for none."""
+    if desired.rollout is None or not updates_of(plan):
+        return None
+    strategy, candidates = (
+        strategy_of(desired.rollout, tuple(desired.environments)),
+        [*_from_files(plan, desired)],
+    )
+    return with_windows(begin(plan.commit, strategy, candidates, None, now), candidates, desired.rollout)
+
+
+def _from_files(plan: Plan, desired: DesiredFleet) -> Iterator[Candidate]:
+    for item in updates_of(plan):
+        wanted = desired.clusters.get(item.cluster)
+        if wanted is None:
+            continue
+        place = wanted.environment, wanted.document()["spec"]["location"], wanted.labels
+        yield Candidate(item.cluster, item.uid, item.generation, *place, at_once=is_own(item))
+
+
+def _continued(rollout: Rollout, known: Rollout | None) -> Rollout:
+    """Return a rollout that begins again for its commit, with what people have decided."""
+    if known is None:
+        return rollout
+    return replace(
+        rollout,
+        state=known.state if known.state is State.ABORTED else rollout.state,
+        paused=known.paused,
+        inherited=known.inherited,
+        resumed=known.resumed,
+        approved=known.approved,
+        skipped=known.skipped,
+        aborted=known.aborted,
+        overridden=known.overridden,
+    )

@@ -1,0 +1,80 @@
+"""Why a cluster waits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from shared.rollouts.calendar import Closed, closed
+from shared.rollouts.rollout import Decided, Rollout
+from shared.rollouts.standing import Standing
+
+
+class Reason(StrEnum):
+    """Why a cluster waits."""
+
+    STAGE = "stage"
+    """An earlier group has clusters that have not ended, or not succeeded."""
+    SOAK = "soak"
+    """An earlier group has succeeded, and is watched for a time."""
+    APPROVAL = "approval"
+    CONCURRENCY = "concurrency"
+    """As many clusters of its group change as may at a time."""
+    BUDGET = "budget"
+    """So many clusters of a group have failed that the rollout is paused."""
+    PAUSED = "paused"
+    ABORTED = "aborted"
+    ASIDE = "aside"
+    """The cluster itself cannot take part: it is suspended, stopped, missing or contested."""
+    WINDOW = "window"
+    """None of its change windows is open, or one is and others start first."""
+    FREEZE = "freeze"
+    SKIPPED = "skipped"
+    NEXT = "next"
+    """Nothing holds it back: it starts with the next message of the planner."""
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Why a cluster does not start: the reason, and the stage and group that it is about.
+
+    ``clusters`` are those that it waits for, or that have failed; ``until`` is when a soak or a freeze ends,
+    or a window opens, and ``by`` who paused or skipped, or answers for a freeze, whose name is its subject.
+    ``window`` is the name of one, and ``missing`` how many people have not approved yet.
+    """
+
+    reason: Reason
+    stage: str = ""
+    group: int = 0
+    clusters: tuple[str, ...] = ()
+    until: datetime | None = None
+    by: Decided | None = None
+    window: str = ""
+    missing: int = 0
+
+
+def shut_members(rollout: Rollout, standings: Mapping[str, Standing], now: datetime) -> Mapping[str, Closed]:
+    """Return the clusters that could start, if it were not for a window or a freeze."""
+    windows = {each.name: each for each in rollout.windows}
+    freezes = {each.name: each for each in rollout.freezes}
+    found = dict[str, Closed]()
+    for each in rollout.members:
+        waits = standings[each.cluster] in (Standing.WAITING, Standing.BUSY) and not each.at_once
+        if rollout.overridden or not waits or not (each.windows or each.freezes):
+            continue
+        own = [windows[name] for name in each.windows]
+        reason = closed(own, [freezes[name] for name in each.freezes], each.uid, now)
+        if reason is not None:
+            found[each.cluster] = reason
+    return found
+
+
+def shut_wait(stage: str, group: int, shut: Closed) -> Wait:
+    """Return the wait of a cluster for a window or the end of a freeze."""
+    freeze = shut.freeze
+    if freeze is None:
+        return Wait(Reason.WINDOW, stage, group, until=shut.until, window=shut.window)
+    by = Decided(freeze.owner, freeze.starts, freeze.reason, freeze.name)
+    return Wait(Reason.FREEZE, stage, group, until=shut.until, by=by)

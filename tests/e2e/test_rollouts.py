@@ -1,0 +1,99 @@
+"""A version upgrade in stages, over the wire: a canary, a soak, a failure, its fix, and an approval."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import httpx
+
+from localcloud.runtime.options import Options
+from tests.support import fleet_files
+from tests.support.arm_client import arm, path
+from tests.support.fleet_operator import Operator
+from tests.support.local_cloud_start import Start
+from tests.support.roadstead_command import roadstead
+
+SOAK_SECONDS = 5
+STAGES = f"""\
+  environments: [development, test, production]
+  rollout:
+    stages:
+      - name: development
+        select: {{environments: [development]}}
+        groups: [{{clusters: "1", soak: {SOAK_SECONDS}s}}, {{maxConcurrency: "100%"}}]
+      - {{name: test, select: {{environments: [test]}}}}
+      - {{name: production, select: {{environments: [production]}}, approval: true}}
+"""
+CLUSTERS = {"d1": "development", "d2": "development", "t1": "test", "p1": "production", "p2": "production"}
+QUICK = Options(create_seconds=1, lock_seconds=5, extra={"POLL_SECONDS": "0.5"})
+OLD, NEW = "1.35", "1.36"
+
+
+def fleet(version: str, **extra: str) -> dict[str, bytes]:
+    """Return a fleet of three environments with a version; ``extra`` is YAML in the spec of a cluster."""
+    files = fleet_files.fleet()
+    text = (
+        files["fleet.yaml"].decode().replace('kubernetesVersion: "1.36"', f'kubernetesVersion: "{version}"')
+    )
+    start, end = text.index("  environments:"), text.index("  guards:")
+    files["fleet.yaml"] = (text[:start] + STAGES + text[end:]).encode()
+    files["environments/test.yaml"] = files["environments/development.yaml"].replace(b"development", b"test")
+    for name, environment in CLUSTERS.items():
+        own = f"  environment: {environment}\n{extra.get(name, '')}"
+        files[f"clusters/{name}/cluster.yaml"] = fleet_files.cluster(name, extra=own)
+    return files
+
+
+def versions(azure: httpx.Client) -> dict[str, str]:
+    """Return the minor version of each control plane."""
+    found = {name: azure.get(path(name)).json()["properties"] for name in CLUSTERS}
+    return {name: each["currentKubernetesVersion"].rpartition(".")[0] for name, each in found.items()}
+
+
+def newest(operator: Operator) -> str:
+    """Return the state of the newest rollout, "" while there is none."""
+    return next((each["state"] for each in operator.api.rollouts()["rollouts"]), "")
+
+
+def act(operator: Operator, *arguments: str) -> str:
+    key = operator.cloud.settings["API_KEY_ADMIN"]
+    done = roadstead("rollout", *arguments, ROADSTEAD_URL=operator.cloud.urls.functions, ROADSTEAD_KEY=key)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_an_upgrade_stops_at_a_failure_and_its_fix_goes_through_all_environments(start: Start) -> None:
+    operator = start(QUICK)
+    operator.wait_for_status(operator.push(fleet(OLD)), "success", seconds=120)
+    refused = {"error": {"code": "QuotaExceeded", "message": "no vCPUs are left"}}
+    rule = {"match": r"^PUT .*/managedClusters/t1($|\?)", "status": 400, "times": 1, "body": refused}
+    operator.faults(operator.cloud.urls.arm, [rule])
+    upgrade = operator.push(fleet(NEW))
+    operator.wait(lambda: newest(operator) == "Paused: failure budget spent", "t1 stops it", seconds=120)
+    assert "t1" in operator.wait_for_status(upgrade, "failure")
+    with arm(operator) as azure:
+        assert versions(azure) == {"d1": NEW, "d2": NEW, "t1": OLD, "p1": OLD, "p2": OLD}
+        fix = operator.push(fleet(NEW, t1="  tags: {fixed: again}\n"))
+        operator.wait(lambda: newest(operator) == "Waiting for approval", "production waits", seconds=120)
+        assert versions(azure) == {"d1": NEW, "d2": NEW, "t1": NEW, "p1": OLD, "p2": OLD}
+        assert "stage production" in act(operator, "show")
+        act(operator, "approve", "production", "--reason", "tested")
+        operator.wait_for_status(fix, "success", seconds=120)
+        assert set(versions(azure).values()) == {NEW}
+    assert newest(operator) == "Completed"
+    _in_order(operator)
+
+
+def _in_order(operator: Operator) -> None:
+    """Check that the canary was watched before the other one, and that production was changed in turn."""
+    assert _time(operator, "d2", "Accepted") - _time(operator, "d1", "Ready") >= timedelta(
+        seconds=SOAK_SECONDS
+    )
+    assert _time(operator, "p2", "Accepted") >= _time(operator, "p1", "Ready")
+
+
+def _time(operator: Operator, name: str, reason: str) -> datetime:
+    """Return when something first happened to a cluster at the generation of the upgrade."""
+    events = operator.api.events(name, limit=200)["events"]
+    times = [each["at"] for each in events if (each["generation"], each["reason"]) == (2, reason)]
+    return datetime.fromisoformat(str(times[-1]))

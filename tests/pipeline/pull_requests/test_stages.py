@@ -1,0 +1,41 @@
+"""The comment on a pull request shows in which stages a merge would reach the clusters."""
+
+from __future__ import annotations
+
+from tests.support.proposals import Repo
+from tests.support.staged_fleets import DEV, ready_fleet, staged, tags
+
+WITH_APPROVAL = """\
+  rollout:
+    stages:
+      - name: development
+        select: {environments: [development]}
+        groups: [{clusters: "1", soak: 90m}, {maxConcurrency: "2"}]
+      - {name: production, select: {environments: [production]}, approval: true}
+"""
+
+
+def test_a_comment_has_the_stages_their_clusters_and_where_approvals_are_asked() -> None:
+    repo = Repo(ready_fleet(WITH_APPROVAL))
+    (body,) = repo.comments(repo.propose(staged(WITH_APPROVAL, tags("one"))))
+    bounds = "1 at a time, failure budget 1"
+    assert f"| `development` | 1 | 1: `a1` | {bounds}, then watched for 90m |" in body
+    assert "| `development` | 2 | 2: `a2`, `a3` | 2 at a time, failure budget 2 |" in body
+    assert f"| `production` (**waits for an approval**) | 1 | 1: `b1` | {bounds} |" in body
+    assert f"| `production` | 2 | 3: `b2`, `b3`, `b4` | {bounds} |" in body
+
+
+def test_a_comment_shows_what_passes_the_pause_of_a_rollout_that_is_under_way() -> None:
+    repo = Repo(ready_fleet())
+    repo.cloud.azure.interventions.fail_next("a1", "QuotaExceeded", "no vCPUs are left")
+    repo.push(staged(extra=tags("one"), only=DEV))
+    files = staged(extra=tags("one"), only=(*DEV, "b2"))
+    (body,) = repo.comments(repo.propose(files))
+    first, then = body.index("| `fix:production` | 1 | 1: `b2` |"), body.index("| `development` | 1 |")
+    assert first < then
+
+
+def test_a_fleet_without_stages_has_no_table_of_them() -> None:
+    repo = Repo(ready_fleet(""))
+    (body,) = repo.comments(repo.propose(staged("", tags("one"))))
+    assert "Rollout" not in body
