@@ -34,6 +34,7 @@ ROUTES = {
     "events": ("GET", "clusters/{name}/events", "Reader"),
     "why": ("GET", "clusters/{name}/why", "Reader"),
     "tree": ("GET", "clusters/{name}/tree", "Reader"),
+    "output": ("GET", "clusters/{name}/output", "Reader"),
     "drift": ("GET", "drift", "Reader"),
     "replay": ("POST", "clusters/{name}/replay", "Operator"),
     "approve_correction": ("POST", "clusters/{name}/approve", "Approver"),

@@ -15,6 +15,7 @@ from shared.fleet.desired import Desired
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux_objects import (
     CREDENTIALS,
+    FACTS,
     KUSTOMIZATION,
     NAMESPACE,
     SECRET,
@@ -27,8 +28,6 @@ from shared.fleet.kubernetes.lockdown import PLATFORM_ACCOUNT, is_locked_down
 from shared.fleet.manifests.cluster.flux import GIT, MAIN, OCI, Flux, FluxSource, Kustomization
 from shared.fleet.resource_ids import ObjectRef
 
-FACTS = ObjectRef("v1", "ConfigMap", "cluster-facts", NAMESPACE)
-"""The ConfigMap with the facts of the cluster, from which Kustomizations can take variables."""
 SOURCE_API, KUSTOMIZE_API = SOURCE.api_version, KUSTOMIZATION.api_version
 SOURCE_KINDS = ("GitRepository", "OCIRepository", "Bucket")
 _SOURCE_FIELDS = ("url", "ref", "endpoint", "bucketName", "prefix", "path", "sourceRef")
@@ -54,7 +53,7 @@ def sync_objects(
     if with_secret and credentials is not None:
         objects.append(_secret(credentials))
     if facts is not None:
-        objects.append(_facts(facts))
+        objects.append(facts_object(facts))
     objects.append(_object(SOURCE, _first_source(flux, with_secret=with_secret), request))
     objects += [_object(source_ref(one), _source(one), request) for one in flux.sources]
     kinds = {source.name: source.kind for source in flux.sources}
@@ -163,7 +162,8 @@ def _object(ref: ObjectRef, spec: Json, request: str) -> dict[str, Any]:
     return stamped({"apiVersion": ref.api_version, "kind": ref.kind, "metadata": metadata, "spec": spec})
 
 
-def _facts(facts: Mapping[str, str]) -> dict[str, Any]:
+def facts_object(facts: Mapping[str, str]) -> dict[str, Any]:
+    """Return the ConfigMap with the facts of a cluster."""
     metadata = {"name": FACTS.name, "namespace": FACTS.namespace}
     return stamped({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(facts)})
 

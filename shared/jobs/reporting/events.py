@@ -82,9 +82,9 @@ def correction_event(record: ClusterRecord, what: str) -> Event:
     return _event(record, "Correcting", f"the policy asks for it{approved}: {what}")
 
 
-def secrets_renewed_event(record: ClusterRecord, what: str) -> Event:
-    """Return the event of bootstrap secrets of which a check has applied a new version."""
-    return _event(record, "SecretsRenewed", what)
+def renewed_event(record: ClusterRecord, reason: str, what: str) -> Event:
+    """Return the event of what a check has applied: new versions of bootstrap secrets, or newer facts."""
+    return _event(record, reason, what)
 
 
 def correction_approved_event(record: ClusterRecord, by: str) -> Event:

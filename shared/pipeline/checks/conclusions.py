@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -17,7 +17,7 @@ from shared.jobs.flux_correction import applies_again
 from shared.jobs.health import HEALTHY, Finding, HealthCondition, checked, outcome_of
 from shared.jobs.messages import CheckMessage, SweepPart
 from shared.jobs.record import ClusterRecord
-from shared.jobs.reporting.events import events_between, secrets_renewed_event
+from shared.jobs.reporting.events import events_between, renewed_event
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.pipeline.checks.commits_behind import commits_behind
 from shared.pipeline.checks.reading import Reading
@@ -77,13 +77,13 @@ def conclude(
     inside: Inside | None = None,
     windows: tuple[Difference, ...] | None = None,
     *,
-    renewed: str = "",
+    renewed: Mapping[str, str] | None = None,
 ) -> None:
     """Save what a check found; a record that somebody else writes meanwhile is left to the next check.
 
     ``inside`` is what it read, None when it could not read: what the one before read remains, with its time.
     ``windows`` are the differences of the maintenance windows, None in the same way. ``renewed`` is what it
-    has applied, "" for nothing.
+    has applied, by the reason of its event.
 
     What follows is requested first, so that a crash cannot lose it. Only a correction of what Roadstead
     applied of Flux is requested last: whoever starts it reads in the record that it is to be corrected, and
@@ -95,7 +95,7 @@ def conclude(
     outcome, events = outcome_of(after, now, patience), list[Event]()
     if renewed:
         after = replace(after, job=replace(after.job, sequence=after.job.sequence + 1), updated=now)
-        events.append(secrets_renewed_event(after, renewed))
+        events += [renewed_event(after, reason, what) for reason, what in renewed.items()]
     if outcome is not None:
         concluded = apply_outcome(after, outcome, now=now, jitter=0)
         events += events_between(after, concluded, outcome)

@@ -24,7 +24,8 @@ from shared.ports import KubernetesApi
 class Reading:
     """What is wrong in a cluster, likely causes first, and what it has.
 
-    ``nodes`` and ``objects`` of Flux were read.
+    ``nodes`` and ``objects`` of Flux were read. ``facts`` is the ConfigMap with the facts of the cluster, as
+    Roadstead applied it; None where there is none.
     """
 
     flux: Sequence[Fault]
@@ -32,6 +33,7 @@ class Reading:
     objects: int
     nodes: int
     inside: Inside
+    facts: Json | None = None
 
 
 def read(context: StepContext) -> Reading:
@@ -49,12 +51,16 @@ def read(context: StepContext) -> Reading:
     of_app = has_app_credentials(context.desired.spec.flux)
     with_secret = of_app and health.uses_credentials(by_ref.get(flux_objects.SOURCE))
     of_secret = list(health.credential_faults(api.get(flux_objects.SECRET))) if with_secret else []
-    faults += of_secret
+    has_facts = context.record.facts is not None
+    facts = api.get(flux_objects.FACTS) if has_facts else None
+    of_facts = list(health.facts_faults(facts)) if has_facts else []
+    faults += [*of_secret, *of_facts]
     nodes = api.list("v1", "Node")
     node_faults = list(health.node_faults(nodes, now))
 
     count, applied = Count(now, context.record.inside), {flux_objects.ref_of(one) for one in components}
-    parts = [count.components(len(components) + with_secret, [*in_components, *of_secret])]
+    own = [*in_components, *of_secret, *of_facts]
+    parts = [count.components(len(components) + with_secret + has_facts, own)]
     parts += [count.flux(kind, listed, faults) for kind, listed in of_flux.items()]
     renamed = context.record.running.renamed if context.record.running else {}
     parts += count.pools(nodes, POOL_LABEL, renamed, node_faults)
@@ -62,7 +68,8 @@ def read(context: StepContext) -> Reading:
         others = [one for one in listed if flux_objects.ref_of(one) not in applied]
         parts.append(count.workloads(kind, others, list(workload_faults(others, now))))
     inside = Inside(now, tuple(parts), tuple(api.certificates()))
-    return Reading(health.in_order(faults), node_faults, len(objects), len(nodes), inside)
+    known = None if of_facts else facts
+    return Reading(health.in_order(faults), node_faults, len(objects), len(nodes), inside, known)
 
 
 def _all(api: KubernetesApi, api_version: str, kind: str) -> Sequence[Json]:
