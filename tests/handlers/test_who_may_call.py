@@ -64,6 +64,7 @@ ROUTES = {
     "health": ("GET", "health", "Reader"),
     "ready": ("GET", "ready", "anybody"),
     "github": ("POST", "github", "signature"),
+    "flux": ("POST", "flux/{cluster}", "signature"),
 }
 """Every HTTP function: its method, its route, and who may call it."""
 NOT_CALLABLE = {
@@ -157,7 +158,7 @@ def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
-API_ROUTES = sorted(ROUTES.keys() - {"github", "ready"})
+API_ROUTES = sorted(ROUTES.keys() - {"github", "flux", "ready"})
 
 
 @pytest.mark.parametrize("function", API_ROUTES)

@@ -13,6 +13,7 @@ from typing import Any
 
 from shared.fleet.desired import Desired
 from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.event_objects import ALERT, PROVIDER
 from shared.fleet.kubernetes.flux_objects import (
     CREDENTIALS,
     FACTS,
@@ -69,7 +70,7 @@ def sync_objects(
 
 def is_sync_object(ref: ObjectRef) -> bool:
     """Return whether an object may be a sync object of a cluster, and so is no component of Flux."""
-    return ref in (SECRET, FACTS) or ref.kind in (KUSTOMIZATION.kind, *SOURCE_KINDS)
+    return ref in (SECRET, FACTS, PROVIDER, ALERT) or ref.kind in (KUSTOMIZATION.kind, *SOURCE_KINDS)
 
 
 def has_app_credentials(flux: Flux) -> bool:

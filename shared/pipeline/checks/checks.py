@@ -148,5 +148,5 @@ def _check(
         return True
     server, windows = access.server_after(Done()), read_windows(record, limiter.over(ports))
     found = findings(reading, secrets.finding if secrets else None, record, ports)
-    conclude(record, found, server, message, ports, reading.inside, windows, renewed=renewed)
+    conclude(record, found, server, message, ports, reading, windows, renewed=renewed)
     return True
