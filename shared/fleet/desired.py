@@ -174,8 +174,9 @@ class Stored(Desired):
     @property
     def azure_names(self) -> AzureNames:
         """The names in Azure that no other cluster can have."""
-        place = self._spec["subscriptionId"], self._spec["resourceGroup"]
-        return AzureNames(*place, self._spec.get("dnsPrefix"), self._spec.get("nodeResourceGroup"))
+        spec = self._spec
+        place = spec["subscriptionId"], spec["resourceGroup"]
+        return AzureNames(*place, spec.get("dnsPrefix"), spec.get("nodeResourceGroup"))
 
     @property
     def components_path(self) -> str:

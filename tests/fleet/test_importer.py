@@ -16,6 +16,7 @@ from shared.fleet.importing.importer import Imported, NotImportable, document, i
 from shared.fleet.importing.minimal_manifest import minimal_spec
 from shared.fleet.manifests.kinds import Cluster
 from shared.fleet.resolve.removals import LayersBelow, unmatched_removals
+from shared.fleet.resolve.rules.cross_field_rules import findings
 from shared.fleet.resource_ids import ClusterId
 from shared.fleet.yaml_tree.merging import merge, without_nulls
 from shared.fleet.yaml_tree.nodes import Node
@@ -39,9 +40,12 @@ def unowned(live: dict[str, Any]) -> dict[str, Any]:
 
 
 def existing(spec: dict[str, Any]) -> dict[str, Any]:
-    """Return a cluster without an owner, created from a spec; reject specs that Azure refuses."""
+    """Return a cluster without an owner, created from a spec; reject specs that a plan or Azure refuses."""
+    cluster = desired(**spec)
+    if any(findings(cluster.spec)):
+        reject()
     try:
-        return unowned(created(desired(**spec)))
+        return unowned(created(cluster))
     except InvalidManifest:
         reject()
 

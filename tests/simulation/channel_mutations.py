@@ -64,7 +64,7 @@ CHANNEL_MUTATIONS = (
     mutation(a_message_that_is_sent_again_has_what_came_since, CHANNELS, "repeated fact"),
     mutation(a_problem_that_becomes_another_one_does_not_end, f"{CHANNELS} {SWEEPS}", "missing end"),
     mutation(a_problem_is_never_compared_with_the_record, CHANNELS, "missing end"),
-    mutation(a_plan_is_not_compared_when_another_one_was, CHANNELS, "missing end", "lost fact", likely=22),
+    mutation(a_plan_is_not_compared_when_another_one_was, CHANNELS, "missing end", "lost fact"),
     mutation(drift_is_no_fact, f"{CHANNELS} {SWEEPS}", "lost fact"),
     mutation(the_pause_after_a_digest_does_not_grow, CHANNELS, "many messages"),
 )

@@ -50,16 +50,15 @@ def links_of_statuses_have_no_scheme(patch: pytest.MonkeyPatch) -> None:
 
 
 FAULT_MUTATIONS = (
-    mutation(times_of_a_wrong_clock_are_believed, "clock-jump", "lost work", "orphan", likely=35),
+    mutation(times_of_a_wrong_clock_are_believed, "clock-jump", "lost work", "orphan"),
     mutation(a_refusal_empties_no_bucket, "limit-used-up", "rate limit"),
     mutation(the_version_before_did_not_know_what_it_created, "version-before", "orphan"),
-    mutation(links_of_statuses_have_no_scheme, "other-settings", "open status", likely=17),
+    mutation(links_of_statuses_have_no_scheme, "other-settings", "open status"),
     mutation(
         two_planners_may_plan_at_once,
         "list-in-pages",
         *("unrequested delete", "unrequested change", "untrue", "lost record", "lost work", "open status"),
         often="add remove",
-        likely=22,
     ),
     mutation(
         a_repository_that_may_not_be_read_counts_as_empty,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +26,9 @@ from shared.pipeline.worker import worker
 from shared.pipeline.worker.steps import cluster, registry
 from shared.ports import FleetRecord
 from simulation.simulation import simulate
+
+SEEDS_FILE = Path(__file__).with_name("likely_seeds.json")
+LIKELY_SEEDS: Mapping[str, int] = json.loads(SEEDS_FILE.read_text())
 
 
 def records_are_saved_over_any_version(patch: pytest.MonkeyPatch) -> None:
@@ -174,19 +179,24 @@ class Mutation:
     """A removed safety rule, and the invariants that may fail then.
 
     ``faults`` and ``often``, words, are the faults and the actions of operators that reveal it soon.
-    ``likely`` is a seed that found it, and is tried first: it saves the time of those before it, for as long
-    as it means the same.
+    The seed of ``likely_seeds.json`` that found it is tried first. That saves the time of those before it,
+    for as long as it means the same: ``python -m tests.simulation.likely_seeds`` writes the file again.
     """
 
     remove: Callable[[pytest.MonkeyPatch], None]
     faults: str
     rules: frozenset[str]
     often: str = ""
-    likely: int = 0
+
+    @property
+    def name(self) -> str:
+        """What it removes and which faults find it: no two have the same name."""
+        return f"{self.remove.__name__} {self.faults}".strip()
 
     def seeds(self, number: int) -> Iterable[int]:
         """Return so many seeds, the likely one first."""
-        return (self.likely, *(seed for seed in range(number) if seed != self.likely))
+        likely = LIKELY_SEEDS.get(self.name, 0)
+        return (likely, *(seed for seed in range(number) if seed != likely))
 
     def violated(self, seed: int, *, without: str = "") -> str:
         """Return the rule that does not hold in a seed, perhaps without one of the faults, or ""."""
@@ -196,34 +206,32 @@ class Mutation:
 
 
 def mutation(
-    remove: Callable[[pytest.MonkeyPatch], None], faults: str, *rules: str, often: str = "", likely: int = 0
+    remove: Callable[[pytest.MonkeyPatch], None], faults: str, *rules: str, often: str = ""
 ) -> Mutation:
     """Return a mutation that the faults and actions reveal; one of the rules does not hold then."""
-    return Mutation(remove, faults, frozenset(rules), often, likely)
+    return Mutation(remove, faults, frozenset(rules), often)
 
 
 MUTATIONS = (
     mutation(records_are_saved_over_any_version, "freeze-before freeze-after", "lost record", "tombstone"),
-    mutation(overdue_messages_are_not_sent_again, "", "lost work", "open status", likely=10),
+    mutation(overdue_messages_are_not_sent_again, "", "lost work", "open status"),
     mutation(no_message_is_sent_again, "crash-after", "lost work"),
     mutation(
         a_cluster_that_is_being_deleted_takes_a_new_spec,
         "refused",
         *("unrequested change", "tombstone", "lost work"),
         often="remove add",
-        likely=12,
     ),
     mutation(
         a_newer_spec_continues_at_the_step_of_the_older_one,
         "refused",
         "false ready",
         often="add-pool remove-pool",
-        likely=16,
     ),
-    mutation(every_cluster_counts_as_owned, "refused", "foreign write", likely=57),
+    mutation(every_cluster_counts_as_owned, "refused", "foreign write"),
     mutation(writes_have_no_lease_guard, "freeze-after", "single writer", "tombstone"),
     mutation(azure_accepts_a_write_over_any_version, "created-by-hand", "foreign write"),
-    mutation(every_message_has_its_own_id, "twice crash-after answer-lost", "duplicate message", likely=12),
+    mutation(every_message_has_its_own_id, "twice crash-after answer-lost", "duplicate message"),
     mutation(
         two_planners_may_plan_at_once,
         "freeze-before freeze-after",
@@ -232,7 +240,7 @@ MUTATIONS = (
         "untrue",
     ),
     mutation(a_planner_does_not_name_what_it_saves, "refused", "hand-over"),
-    mutation(a_hand_over_has_no_end_of_its_time, "refused", "hand-over", likely=123),
+    mutation(a_hand_over_has_no_end_of_its_time, "refused", "hand-over"),
     mutation(small_changes_wait_with_the_large_ones, "", "small change"),
     mutation(every_change_is_a_small_one, "", "small change"),
     mutation(leases_are_ignored, "freeze-before", "single writer"),
@@ -241,13 +249,10 @@ MUTATIONS = (
         "stale-head",
         *("unrequested delete", "unrequested change", "gaps"),
         often="add remove",
-        likely=34,
     ),
     mutation(an_old_read_of_the_branch_serves_every_request, "", "lost work"),
-    mutation(
-        deletes_need_no_approval, "refused", "unrequested delete", often="add remove-several", likely=38
-    ),
+    mutation(deletes_need_no_approval, "refused", "unrequested delete", often="add remove-several"),
     mutation(every_app_runs_every_recipe, "misplaced", "identity"),
-    mutation(a_suspension_is_ignored, "refused", "suspended", often="suspend scale", likely=46),
-    mutation(a_cluster_is_adopted_with_differences, "refused", "foreign write", often="adopt", likely=15),
+    mutation(a_suspension_is_ignored, "refused", "suspended", often="suspend scale"),
+    mutation(a_cluster_is_adopted_with_differences, "refused", "foreign write", often="adopt"),
 )

@@ -212,12 +212,12 @@ def a_proposal_keeps_the_values_with_which_it_was_opened(patch: pytest.MonkeyPat
     patch.setattr(WorldProposing, "advance_branch", lambda *_: None)
 
 
-def _drift(remove: Callable[[pytest.MonkeyPatch], None], often: str = "", likely: int = 0) -> Mutation:
-    return mutation(remove, SWEEPS, "drift", "untrue", often=often, likely=likely)
+def _drift(remove: Callable[[pytest.MonkeyPatch], None], often: str = "") -> Mutation:
+    return mutation(remove, SWEEPS, "drift", "untrue", often=often)
 
 
-def _proposal(remove: Callable[[pytest.MonkeyPatch], None], likely: int = 0) -> Mutation:
-    return mutation(remove, SWEEPS, "proposal", likely=likely)
+def _proposal(remove: Callable[[pytest.MonkeyPatch], None]) -> Mutation:
+    return mutation(remove, SWEEPS, "proposal")
 
 
 def _mutation(remove: Callable[[pytest.MonkeyPatch], None]) -> Mutation:
@@ -243,7 +243,7 @@ SWEEP_MUTATIONS = (
     _drift(a_correction_is_repeated_indefinitely),
     _drift(a_cluster_that_differs_says_that_it_is_in_sync),
     mutation(a_deleted_node_pool_is_no_difference, SWEEPS, "drift", "untrue", RULE, often="add-pool"),
-    _drift(a_missing_cluster_is_never_created_again, likely=45),
+    _drift(a_missing_cluster_is_never_created_again),
     mutation(
         a_missing_cluster_is_created_again_whatever_its_policy_says,
         SWEEPS,
@@ -251,13 +251,13 @@ SWEEP_MUTATIONS = (
         "untrue",
         "unasked creation",
     ),
-    mutation(a_difference_that_lasts_leaves_the_commit_a_success, SWEEPS, STATUS, likely=10),
+    mutation(a_difference_that_lasts_leaves_the_commit_a_success, SWEEPS, STATUS),
     mutation(a_commit_creates_a_missing_cluster_again, SWEEPS, "unasked creation"),
     _approval(what_needs_an_approval_is_corrected_without_one),
     _approval(an_approval_counts_for_any_correction),
     _approval(an_approved_correction_is_not_started),
     _proposal(drift_is_never_proposed),
-    _proposal(a_proposal_is_never_closed, likely=21),
+    _proposal(a_proposal_is_never_closed),
     _proposal(a_proposal_keeps_the_values_with_which_it_was_opened),
     mutation(a_sweep_reports_no_orphan, SWEEPS, "orphan"),
     mutation(an_orphan_that_is_gone_is_still_reported, SWEEPS, "orphan"),

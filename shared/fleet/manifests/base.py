@@ -31,6 +31,7 @@ class Manifest(BaseModel):
         frozen=True,
         alias_generator=to_camel,
         validate_by_name=False,
+        defer_build=True,  # at first use, under a lock of pydantic: processes start sooner
     )
 
 

@@ -40,10 +40,10 @@ def retained_systems(
 
 
 def _lost(desired: DesiredFleet, recorded: Mapping[str, Recorded]) -> Iterator[tuple[str, Sequence[Loss]]]:
-    for name, cluster in desired.clusters.items():
-        record = recorded.get(name)
-        before = systems_in(record.document) if record is not None and not record.deleting else ()
-        found = losses(before, cluster.systems) if before else ()
+    for name, record in recorded.items():
+        before = systems_in(record.document)
+        cluster = desired.clusters.get(name) if before and not record.deleting else None
+        found = losses(before, cluster.systems) if cluster is not None else ()
         if found:
             yield name, found
 

@@ -27,19 +27,22 @@ class Known:
 
 
 def fingerprint_of(inputs: str, digest: str) -> str:
-    """Return the fingerprint of a document that was resolved from these inputs, "" for unknown inputs."""
-    return _hashed(inputs, digest) if inputs else ""
+    """Return the fingerprint of a document that was resolved from these inputs, "" for unknown inputs.
+
+    A push computes one for each cluster of the fleet.
+    """
+    return hashlib.sha256(f"{inputs}\n{digest}".encode()).hexdigest()[:16] if inputs else ""
 
 
 class Inputs:
-    """Hashes of what the clusters of a commit are resolved from; ``code_version`` names this code."""
+    """What the clusters of a commit are resolved from; ``code_version`` names this code."""
 
     def __init__(self, layers: Layers, files: Files, code_version: str) -> None:
         self._layers, self._files, self._code_version = layers, files, code_version
         self._bases: dict[tuple[str, str], str] = {}
 
     def of(self, cluster: Desired) -> str:
-        """Return the hash for a cluster, "" when one of its inputs is missing.
+        """Return the name, blob ids and hash of layers of a cluster, "" when one of its inputs is missing.
 
         The cluster's own file, which names its class and environment, is among the inputs.
         """
@@ -48,7 +51,7 @@ class Inputs:
         base = self._base(cluster.cluster_class, cluster.environment)
         if not (own and pinned and base) or cluster.name in self._files.misplaced:
             return ""
-        return _hashed(cluster.name, own, pinned, base)
+        return f"{cluster.name}\n{own}\n{pinned}\n{base}"
 
     def _base(self, cluster_class: str, environment: str) -> str:
         key = (cluster_class, environment)
@@ -64,20 +67,15 @@ class Inputs:
         return digest_of([base.node.plain(), base.production is not None, self._code_version])
 
 
-def _hashed(*lines: str) -> str:
-    """Return the hash of texts of one line. A push computes two for each cluster of the fleet."""
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
-
-
 def unchanged(known: Mapping[str, Known], inputs: Inputs, files: Files) -> dict[str, tuple[Stored, str]]:
-    """Return the clusters of a commit that equal their record, by name, each with the hash of its inputs."""
+    """Return the clusters of a commit that equal their record, by name, each with its inputs."""
     same: dict[str, tuple[Stored, str]] = {}
     for name in files.folders:
         recorded = known.get(name)
         if recorded is None or not recorded.fingerprint:
             continue
         cluster = Stored(recorded.document, recorded.digest)
-        hashed = inputs.of(cluster)
-        if fingerprint_of(hashed, recorded.digest) == recorded.fingerprint:
-            same[name] = (cluster, hashed)
+        resolved_from = inputs.of(cluster)
+        if fingerprint_of(resolved_from, recorded.digest) == recorded.fingerprint:
+            same[name] = (cluster, resolved_from)
     return same

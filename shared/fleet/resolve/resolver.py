@@ -46,7 +46,7 @@ from shared.fleet.yaml_tree.nodes import Mark
 class SharedStage:
     """The shared files are resolved; ``needed`` are the manifests to resolve the clusters from.
 
-    ``systems`` are those that are recorded, by cluster.
+    ``systems`` are those that are recorded, by cluster; no cluster without one is in it.
     """
 
     files: Files
@@ -112,7 +112,7 @@ def resolve_shared(
     inputs = Inputs(layers, files, code_version) if code_version else None
     same = unchanged(known, inputs, files) if inputs else {}
     changed = [name for name in files.folders if name in known and name not in same]
-    systems = {name: systems_in(one.document) for name, one in known.items()}
+    systems = {name: found for name, one in known.items() if (found := systems_in(one.document))}
     return SharedStage(files, layers, contents, inputs, same, cluster_paths(files, changed), systems)
 
 

@@ -67,22 +67,26 @@ def with_systems(
     tenants: Mapping[str, Tenant],
     recorded: Mapping[str, Systems],
 ) -> dict[str, Desired]:
-    """Return the clusters with their systems; those of invalid manifests stay as they are ``recorded``."""
+    """Return the clusters with their systems; those of invalid manifests stay as they are ``recorded``.
+
+    A cluster that has none, and had none, costs nothing.
+    """
     paths, wrong = files.of(SYSTEMS)
     unread = {*paths, *wrong} - tenants.keys()
     invalid = None if "" in wrong or files.unreadable else unread
-    wanted: dict[str, list[Json]] = {name: [] for name in clusters}
+    wanted: dict[str, list[Json]] = {}
     for name, tenant in sorted(tenants.items()):
         forms: dict[str, Json] = {}
         for cluster in tenant.clusters:
             environment = clusters[cluster].environment
             if environment not in forms:
                 forms[environment] = stored_system(name, tenant.spec, environment)
-            wanted[cluster].append(forms[environment])
-    return {
-        name: cluster.with_systems(without_invalid(wanted[name], recorded.get(name, ()), invalid))
-        for name, cluster in clusters.items()
-    }
+            wanted.setdefault(cluster, []).append(forms[environment])
+    changed = dict(clusters)
+    for name in clusters.keys() & (wanted.keys() | recorded.keys()):
+        systems = without_invalid(wanted.get(name, ()), recorded.get(name, ()), invalid)
+        changed[name] = clusters[name].with_systems(systems)
+    return changed
 
 
 def _selected(system: System, clusters: Mapping[str, Desired]) -> Iterator[str]:
