@@ -44,6 +44,7 @@ LOCAL_ONLY = {
     "FORK_SECONDS": "the default is for Azure; moreSettings",
     "APPROVAL_BY_OTHERS": "the default is for Azure; moreSettings",
     "APPROVAL_TEAMS": "off unless set; moreSettings",
+    "REACHES_PRIVATE_CLUSTERS": "off unless set; moreSettings",
     "OTEL_EXPORTER_OTLP_ENDPOINT": "for a collector; moreSettings",
     "OTEL_EXPORTER_OTLP_HEADERS": "for a collector; moreSettings",
     "ACTS_DAYS": "the default is for Azure; moreSettings",
