@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.kubernetes.flux_objects import FACTS
 from shared.jobs.health import HealthCondition
@@ -138,3 +140,14 @@ def test_a_program_reads_the_outputs_in_the_body_of_a_webhook() -> None:
     assert (group["kind"], group["title"]) == ("outputs", "1 cluster with new outputs in eastus")
     assert group["facts"][0]["clusters"] == ["one"]
     assert group["facts"][0]["outputs"] == outputs(cloud)
+
+
+def test_a_record_without_facts_gets_none_from_a_sweep_so_no_check_misses_them_on_the_cluster() -> None:
+    cloud = ready()
+    cloud.state.save(replace(record(cloud), facts=None))
+    api(cloud).delete(live(cloud, FACTS))
+    enable_addon(cloud)
+    sweep(cloud)
+    check(cloud)
+    assert record(cloud).facts is None
+    assert condition(record(cloud), HealthCondition.FLUX).status is True

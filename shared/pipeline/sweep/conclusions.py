@@ -275,7 +275,10 @@ def _compared(
     if after.running is None:
         return after
     running = running_of(existing, owner, after.running.flux_revision, after.running)
-    return replace(after, running=running, facts=facts_of(record.desired, existing))
+    facts = (
+        None if after.facts is None else facts_of(record.desired, existing)
+    )  # a job applies the first ones
+    return replace(after, running=running, facts=facts)
 
 
 def _attributed(
