@@ -12,7 +12,7 @@ import random
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -23,7 +23,7 @@ from handlers.sign_in import SignIn
 from shared import logs
 from shared.fleet.resource_ids import ClusterId
 from shared.masking import Masker, platform_secrets
-from shared.ports import Azure, Ports, Telemetry
+from shared.ports import Azure, Ports, Probe, Telemetry
 from shared.ports.azure import GetKubeconfig
 from shared.ports.masked import masked
 from shared.ports.telemetry import NoTelemetry
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from shared.adapters.kubernetes import KubernetesConnections
     from shared.adapters.servicebus import ServiceBusQueue
     from shared.adapters.tables import TablesState
-    from shared.adapters.vault import KeyVaults
+    from shared.adapters.vault import KeyVaults, VaultProbe
 
 log = logging.getLogger(__name__)
 Port = TypeVar("Port")
@@ -145,6 +145,10 @@ class Adapters:
 
         return KeyVaults(vault_addresses(self._settings.key_vaults), self._credential())
 
+    def vault_probe(self, name: str) -> VaultProbe:
+        """Return what asks one of the vaults whether it answers."""
+        return self.vaults().probe_of(name)
+
     def channels(self) -> AppChannels:
         """Return the channels of notifications, with the addresses of the settings."""
         from shared.adapters.channels import AppChannels
@@ -178,6 +182,9 @@ def build_ports(settings: Settings) -> Ports:
     adapters = Adapters(settings)
     repository, azure = on_first_use(adapters.repository), on_first_use(adapters.azure)
     plans = on_first_use(lambda: adapters.queue("plans"))
+    probes: dict[str, Probe] = {"Service Bus": plans, "Azure credential": azure}
+    for name in vault_addresses(settings.key_vaults):
+        probes[f"Key Vault {name}"] = on_first_use(partial(adapters.vault_probe, name))
     return Ports(
         config=settings.fleet_config,
         state=on_first_use(adapters.state),
@@ -197,7 +204,7 @@ def build_ports(settings: Settings) -> Ports:
         clock=_now,
         random=random.random,
         unique=lambda: uuid.uuid4().hex[:8],
-        probes={"Service Bus": plans, "Azure credential": azure},
+        probes=probes,
         telemetry=on_first_use(adapters.telemetry) if settings.has_telemetry else NoTelemetry(),
     )
 

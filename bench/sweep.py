@@ -20,7 +20,9 @@ from bench.counting import Call, Counted, Watched
 from localcloud.azure.world.arm_resources import Cluster
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.desired import Desired
 from shared.fleet.drift.live_digest import live_digest
+from shared.fleet.kubernetes.cluster_facts import facts_of
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.drift import Verified
 from shared.pipeline.outbox import request_whole_sweep
@@ -64,8 +66,10 @@ def fleet_of(clusters: int, subscriptions: int) -> MemoryCloud:
         shown: dict[str, Any] = {**live.document, "id": cluster.resource, "name": name, "tags": tags}
         shown["properties"] = dict(live.properties)
         engine.clusters[key_of(cluster)] = Cluster(cluster, shown, live.pools)
-        verified = Verified(live_digest(cloud.azure.get_cluster(cluster)))
-        cloud.state.save(replace(template, name=name, document=document, verified=verified, etag=""))
+        found = cloud.azure.get_cluster(cluster)
+        verified, facts = Verified(live_digest(found)), facts_of(Desired.from_document(document), found)
+        copied = replace(template, name=name, document=document, verified=verified, facts=facts, etag="")
+        cloud.state.save(copied)
     return cloud
 
 

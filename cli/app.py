@@ -73,6 +73,9 @@ COMMANDS: Sections = {
         "tree": Entry(
             "cli.commands.watch.tree:tree", "Show what a cluster consists of, and what is unhealthy."
         ),
+        "output": Entry(
+            "cli.commands.watch.outputs:output", "Show the outputs of a cluster, or one of them."
+        ),
         "drift": Entry("cli.commands.watch.drift:drift", "Show what differs between git and Azure."),
         "events": Entry("cli.commands.watch.events:events", "List the events of a cluster."),
         "plans": Entry("cli.commands.watch.plans:plans", "List the newest plans."),

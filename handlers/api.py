@@ -25,7 +25,7 @@ from shared.pipeline.api import dead_letters
 from shared.pipeline.api.access import Caller, Role
 from shared.pipeline.api.acts import refresh, replay, sync, takeover
 from shared.pipeline.api.audit import MAX_TEXT, Request, audit_view, audited
-from shared.pipeline.api.views import clusters, drift, plans, tree, why
+from shared.pipeline.api.views import clusters, drift, outputs, plans, tree, why
 from shared.pipeline.api.views.cluster_list import Selection, Sort
 from shared.pipeline.api.views.parts import PAGE, Page
 from shared.pipeline.api.views.plan_page import message_page, plan_page
@@ -93,6 +93,11 @@ def _add_clusters(routes: Routes, ports: Ports) -> None:
     def as_tree(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         name = req.route_params["name"]
         return _of_cluster(name, tree.tree_view(name, ports), ports)
+
+    @routes.add("output", "clusters/{name}/output", Role.READER)
+    def output(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        name = req.route_params["name"]
+        return _of_cluster(name, outputs.outputs_view(name, ports), ports)
 
     @routes.add("drift", "drift", Role.READER)
     def drifted(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:

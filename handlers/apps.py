@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import azure.functions as func
 
-from handlers import api, dead_letters, github, health, queues, timers
+from handlers import api, dead_letters, flux_events, github, health, queues, timers
 from handlers.sign_in import SignIn
 from shared.ports import Ports
 from shared.settings import CHECK_SCHEDULE, SWEEP_SCHEDULE, App
@@ -29,6 +29,7 @@ def blueprints(
     return {
         App.CONTROL: (
             github.blueprint(ports, secrets=webhook_secrets),
+            flux_events.blueprint(ports),
             queues.planner(ports),
             queues.previewer(ports),
             dead_letters.blueprint(ports, "plans"),

@@ -1,9 +1,9 @@
-// The worker reads the secrets of one vault of yours, whose values become Secrets of clusters. No other app does.
+// An app reads the secrets of one vault of yours: the worker, whose values become Secrets of clusters, or the control app, which verifies with them what Flux reports.
 @description('The name of the vault, which exists and uses Azure RBAC.')
 param name string
 
-@description('The identity of the app that creates and changes clusters.')
-param workerPrincipalId string
+@description('The identity of the app.')
+param principalId string
 
 var keyVaultSecretsUser = '4633458b-17de-408a-b874-0445c86b69e6'
 
@@ -13,9 +13,9 @@ resource vault 'Microsoft.KeyVault/vaults@2023-07-01' existing = {
 
 resource reader 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   scope: vault
-  name: guid(vault.id, workerPrincipalId, keyVaultSecretsUser)
+  name: guid(vault.id, principalId, keyVaultSecretsUser)
   properties: {
-    principalId: workerPrincipalId
+    principalId: principalId
     principalType: 'ServicePrincipal'
     roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', keyVaultSecretsUser)
   }

@@ -70,6 +70,9 @@ param fluxGitPassword string = ''
 @description('The vaults with the values of bootstrap secrets: name, resourceGroup and subscriptionId of each, which must exist and use Azure RBAC. Manifests can name no other vault.')
 param bootstrapVaults array = []
 
+@description('Those of bootstrapVaults that have nothing but the keys with which the Flux of each cluster signs what it reports: the app with the webhook reads them too. With one, requests without a token reach that app, which then asks for a key or a signature.')
+param fluxEventVaults array = []
+
 @description('The client id of the app registration with which people and scripts sign in; without it, keys alone open the API.')
 param entraClientId string = ''
 
@@ -368,6 +371,7 @@ module worker 'function.bicep' = {
       FLUX_GIT_HOST: fluxGitHost
       FLUX_GIT_PASSWORD: empty(fluxGitPassword) ? '' : '${secret}flux-git-password)'
       KEY_VAULTS: vaultAddresses
+      PUBLIC_URL: 'https://${control.outputs.hostName}'
     })
   }
 }
@@ -397,7 +401,7 @@ module signIn 'sign_in.bicep' = if (!empty(entraClientId)) {
   params: {
     appName: control.outputs.name
     clientId: entraClientId
-    keysToo: !empty('${apiKeyReader}${apiKeyOperator}${apiKeyApprover}${apiKeyAdmin}')
+    othersToo: !empty('${apiKeyReader}${apiKeyOperator}${apiKeyApprover}${apiKeyAdmin}') || !empty(fluxEventVaults)
   }
 }
 
@@ -434,7 +438,18 @@ module bootstrapAccess 'bootstrap_vault.bicep' = [
     name: 'roadstead-${target.name}-${unique}'
     params: {
       name: target.name
-      workerPrincipalId: workerIdentity.outputs.principalId
+      principalId: workerIdentity.outputs.principalId
+    }
+  }
+]
+
+module fluxEventAccess 'bootstrap_vault.bicep' = [
+  for target in fluxEventVaults: {
+    scope: resourceGroup(target.subscriptionId, target.resourceGroup)
+    name: 'roadstead-events-${target.name}-${unique}'
+    params: {
+      name: target.name
+      principalId: controlIdentity.outputs.principalId
     }
   }
 ]

@@ -5,8 +5,8 @@ param appName string
 @description('The client id of the app registration of the API.')
 param clientId string
 
-@description('Let requests without a token through to the app, which then asks for a key.')
-param keysToo bool
+@description('Let requests without a token through to the app, which then asks for a key, or for a signature of Flux.')
+param othersToo bool
 
 resource app 'Microsoft.Web/sites@2024-04-01' existing = {
   name: appName
@@ -18,8 +18,8 @@ resource auth 'Microsoft.Web/sites/config@2024-04-01' = {
   properties: {
     platform: { enabled: true }
     globalValidation: {
-      requireAuthentication: !keysToo
-      unauthenticatedClientAction: keysToo ? 'AllowAnonymous' : 'RedirectToLoginPage'
+      requireAuthentication: !othersToo
+      unauthenticatedClientAction: othersToo ? 'AllowAnonymous' : 'RedirectToLoginPage'
       redirectToProvider: 'azureactivedirectory'
       // GitHub signs its webhooks. A probe has no identity, and learns only whether the app is ready.
       excludedPaths: ['/api/github', '/api/ready']

@@ -106,6 +106,9 @@ class Settings(BaseModel):
     key_vaults: Annotated[str, AfterValidator(_vaults)] = ""
     """The vaults that manifests may name, by their addresses: no manifest says where a vault is."""
 
+    reaches_private_clusters: bool = False
+    """Whether the app is in a network that reaches private API servers."""
+
     sign_in: Literal["entra", "keys"] = "keys"
     api_key_reader: ApiKey | None = None
     api_key_operator: ApiKey | None = None
@@ -198,6 +201,7 @@ class Settings(BaseModel):
             poll_seconds=self.poll_seconds,
             lag_seconds=self.lag_seconds,
             vaults=frozenset(vault_addresses(self.key_vaults)),
+            reaches_private=self.reaches_private_clusters,
             plan_work=self.plan_work,
             pull_seconds=self.pull_seconds,
             fork_seconds=self.fork_seconds,

@@ -69,6 +69,10 @@ class Api:
         """Return a cluster as a tree; raise NotFound."""
         return self._typed(schema.Tree, self.get(f"clusters/{name}/tree"))
 
+    def outputs(self, name: str) -> schema.Outputs:
+        """Return the outputs of a cluster; raise NotFound."""
+        return self._typed(schema.Outputs, self.get(f"clusters/{name}/output"))
+
     def events(self, name: str, *, limit: int, before: str = "") -> schema.Events:
         """Return the newest events of a cluster, before a time; raise NotFound."""
         older = f"&before={quote(before, safe='')}" if before else ""

@@ -1,4 +1,5 @@
-"""The local Flux: it fetches the GitRepository objects and applies the Kustomization objects of a cluster.
+"""The local Flux: it fetches the GitRepository objects of a cluster, applies its Kustomization objects, and
+posts what it did to the Providers of ``generic-hmac``.
 
 An object is reconciled when it, a request or its source changed, and after its interval. A controller runs
 only while its Deployment (``source-controller``, ``kustomize-controller``) is available in the
@@ -12,6 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from localcloud.flux.kustomize_controller import KustomizeController
+from localcloud.flux.notification_controller import NotificationController, Post, nowhere
 from localcloud.flux.source_controller import ReadSource, Source, SourceController
 from localcloud.kubernetes.world.kinds import DEPLOYMENT
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
@@ -26,11 +28,17 @@ class Flux:
     """The Flux controllers of one cluster; ``read_source`` reads the git repository."""
 
     def __init__(
-        self, world: KubernetesWorld, read_source: ReadSource, clock: Callable[[], datetime]
+        self,
+        world: KubernetesWorld,
+        read_source: ReadSource,
+        clock: Callable[[], datetime],
+        post: Post = nowhere,
     ) -> None:
         self._world = world
-        self._sources = SourceController(world, read_source, clock)
-        self._kustomizations = KustomizeController(world, self._sources.artifact, clock)
+        self._notifications = NotificationController(world, post, clock)
+        tell = self._notifications.take
+        self._sources = SourceController(world, read_source, clock, tell)
+        self._kustomizations = KustomizeController(world, self._sources.artifact, clock, tell)
 
     def reconcile(self) -> None:
         """Reconcile every GitRepository and Kustomization that is due."""
@@ -42,6 +50,7 @@ class Flux:
                 controller.reconcile()
             else:
                 controller.schedule.restart()
+        self._notifications.reconcile(runs=self._runs("notification-controller"))
 
     def due(self) -> datetime | None:
         """Return when the next object is due, None when nothing is."""
@@ -56,14 +65,14 @@ class Flux:
 class FluxExtension:
     """Flux in every cluster: it reads a branch once a round, and the files of a commit once."""
 
-    def __init__(self, read_source: ReadSource, clock: Callable[[], datetime]) -> None:
-        self._read, self._clock = read_source, clock
+    def __init__(self, read_source: ReadSource, clock: Callable[[], datetime], post: Post = nowhere) -> None:
+        self._read, self._clock, self._post = read_source, clock, post
         self._round: dict[tuple[str, str], Source | None] = {}
         self._files: dict[tuple[str, str], tuple[str, Mapping[str, bytes]]] = {}
 
     def install(self, world: KubernetesWorld) -> Flux:
         """Return the controllers of a cluster."""
-        return Flux(world, self.source, self._clock)
+        return Flux(world, self.source, self._clock, self._post)
 
     def refresh(self) -> None:
         """Begin a round, in which every branch is read again."""

@@ -57,20 +57,23 @@ class Client(Protocol):
         ...
 
 
-def apply_all(client: Client, objects: Sequence[Mapping[str, Any]]) -> list[At]:
+def apply_all(
+    client: Client, objects: Sequence[Mapping[str, Any]], changes: list[str] | None = None
+) -> list[At]:
     """Apply the objects in two stages, definitions first; raise NotReady when the API refuses one.
 
     All objects of a stage are dry-run before the first of them is applied, so a stage is applied whole or not
-    at all.
+    at all. ``changes`` takes a line for each object that is another one afterwards.
     """
+    changes = [] if changes is None else changes
     ordered = sorted(objects, key=_order)
     first = [value for value in ordered if value["kind"] in _DEFINITIONS]
     rest = [value for value in ordered if value["kind"] not in _DEFINITIONS]
-    done = _stage(client, first)
+    done = _stage(client, first, changes)
     waiting = unhealthy(client, done)
     if waiting:
         raise NotReady("Progressing", f"waiting for {', '.join(waiting[:5])}", status="Unknown", retry=1)
-    return done + _stage(client, rest)
+    return done + _stage(client, rest, changes)
 
 
 def _order(value: Mapping[str, Any]) -> tuple[int, str, str, str]:
@@ -79,15 +82,23 @@ def _order(value: Mapping[str, Any]) -> tuple[int, str, str, str]:
     return (place, kind, str(metadata.get("namespace", "")), metadata["name"])
 
 
-def _stage(client: Client, objects: Sequence[Mapping[str, Any]]) -> list[At]:
+def _stage(client: Client, objects: Sequence[Mapping[str, Any]], changes: list[str]) -> list[At]:
     places = [_dry_run(client, value) for value in objects]
     for at, value in zip(places, objects, strict=True):
         try:
-            client.apply(at, value, _WRITE)
+            before = client.find(at)
+            after = client.apply(at, value, _WRITE)
+            if before is None or _version(before) != _version(after):
+                done = "created" if before is None else "configured"
+                changes.append(f"{_subject(value)} {done}")
         except ApiError as error:
             text = f"{_subject(value)} apply failed: {error.message}\n"
             raise NotReady("ReconciliationFailed", text) from error
     return places
+
+
+def _version(value: Object) -> str:
+    return str(value["metadata"]["resourceVersion"])
 
 
 def _dry_run(client: Client, value: Mapping[str, Any]) -> At:

@@ -24,6 +24,7 @@ from localcloud.flux.flux_conditions import (
 )
 from localcloud.flux.inventory import Client, apply_all, entry, owner_labels, prune, unhealthy
 from localcloud.flux.kustomize_build import substituted
+from localcloud.flux.notification_controller import FluxEvent
 from localcloud.flux.schedule import Schedule, go_duration, seconds_of
 from localcloud.flux.source_controller import API as SOURCE_API
 from localcloud.flux.source_controller import Source
@@ -34,7 +35,8 @@ from localcloud.kubernetes.world.object_store import At, Object, Write
 from localcloud.kubernetes.world.rbac import Impersonated, ServiceAccount
 from localcloud.kubernetes.world.writes.patches import MERGE
 
-API = "kustomize.toolkit.fluxcd.io/v1"
+_GROUP = "kustomize.toolkit.fluxcd.io"
+API = f"{_GROUP}/v1"
 FINALIZER = "finalizers.fluxcd.io"
 _MANAGER, _NAMESPACE = "kustomize-controller", "flux-system"
 _DEPENDENCY_SECONDS = 30.0
@@ -55,8 +57,9 @@ class KustomizeController:
         world: KubernetesWorld,
         artifact: Callable[[Object], Source | None],
         clock: Callable[[], datetime],
+        tell: Callable[[FluxEvent], None] = lambda _: None,
     ) -> None:
-        self._world, self._artifact, self._clock = world, artifact, clock
+        self._world, self._artifact, self._clock, self._tell = world, artifact, clock, tell
         self._waiting_since: dict[str, tuple[object, datetime]] = {}
         self.schedule = Schedule(clock)
 
@@ -102,10 +105,16 @@ class KustomizeController:
             self.schedule.ran(value, interval, revision)
         except NotReady as problem:
             found = _failed(value, problem, progress)
+            if problem.status == "False" and problem.retry is None:
+                self._report(value, "error", problem.reason, problem.message, revision)
             usual = seconds_of(spec, "retryInterval", interval)
             self.schedule.ran(value, usual if problem.retry is None else problem.retry, revision)
         whole = with_conditions(value, status, found, self._clock())
         self._world.set_status(at, whole, manager=_MANAGER)
+
+    def _report(self, value: Object, severity: str, reason: str, message: str, revision: str) -> None:
+        about = {f"{_GROUP}/revision": revision} if revision else {}
+        self._tell(FluxEvent(value, severity, reason, message, _MANAGER, about))
 
     def _patch(self, at: At, patch: Mapping[str, Any]) -> Object:
         return self._world.patch(at, patch, MERGE, Write(manager=_MANAGER))
@@ -123,7 +132,10 @@ class KustomizeController:
         progress.append(f"Detecting drift {limit}")
         before = (status.get("inventory") or {}).get("entries") or []
         client = self._client(at, value["spec"])
-        refs = apply_all(client, [_marked(item, at, value["spec"]) for item in objects])
+        changes = list[str]()
+        refs = apply_all(client, [_marked(item, at, value["spec"]) for item in objects], changes)
+        if changes:
+            self._report(value, "info", "Progressing", "\n".join(changes), revision)
         status["inventory"] = {"entries": [entry(ref) for ref in refs]}
         if value["spec"].get("prune"):
             owner = owner_labels(at.name, at.namespace)
@@ -133,6 +145,8 @@ class KustomizeController:
         if checked:
             progress.append(f"Running health checks {limit}")
             self._check_health(value, revision, checked)
+            if condition(value, "Healthy").get("status") != "True":
+                self._report(value, "info", "Succeeded", "Health check passed in 0s", revision)
         status["lastAppliedRevision"] = revision
 
     def _built(

@@ -24,6 +24,7 @@ from localcloud.flux.flux_conditions import (
     stamp,
     with_conditions,
 )
+from localcloud.flux.notification_controller import FluxEvent
 from localcloud.flux.schedule import Schedule, seconds_of
 from localcloud.kubernetes.world.api_errors import ApiError
 from localcloud.kubernetes.world.kinds import BUILT_IN
@@ -31,7 +32,8 @@ from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, Object, Write
 from localcloud.kubernetes.world.writes.patches import MERGE
 
-API = "source.toolkit.fluxcd.io/v1"
+_GROUP = "source.toolkit.fluxcd.io"
+API = f"{_GROUP}/v1"
 FINALIZER = "finalizers.fluxcd.io"
 _SECRET = next(kind for kind in BUILT_IN if kind.kind == "Secret")
 _MANAGER = "source-controller"
@@ -59,9 +61,13 @@ class SourceController:
     """Fetches the GitRepository objects of one cluster."""
 
     def __init__(
-        self, world: KubernetesWorld, read_source: ReadSource, clock: Callable[[], datetime]
+        self,
+        world: KubernetesWorld,
+        read_source: ReadSource,
+        clock: Callable[[], datetime],
+        tell: Callable[[FluxEvent], None] = lambda _: None,
     ) -> None:
-        self._world, self._read, self._clock = world, read_source, clock
+        self._world, self._read, self._clock, self._tell = world, read_source, clock, tell
         self._artifacts: dict[str, Source] = {}
         self.schedule = Schedule(clock)
 
@@ -105,6 +111,7 @@ class SourceController:
         except NotReady as problem:
             self.schedule.failed(repository)
             found = self._failed(repository, problem)
+            self._tell(FluxEvent(repository, "error", problem.reason, problem.message, _MANAGER))
         whole = with_conditions(repository, status, found, self._clock())
         self._world.set_status(at, whole, manager=_MANAGER)
 
@@ -126,6 +133,11 @@ class SourceController:
                 "size": sum(len(content) for content in source.files().values()),
                 "url": f"{_STORAGE}/{path}",
             }
+            stored, about = (
+                f"stored artifact for commit '{source.revision}'",
+                {f"{_GROUP}/revision": revision},
+            )
+            self._tell(FluxEvent(repository, "info", "NewArtifact", stored, _MANAGER, about))
         message = f"stored artifact for revision '{revision}'"
         return [
             Condition("Ready", "True", "Succeeded", message),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,6 +17,7 @@ from localcloud.azure.world.azure_ports import WorldAzure
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.clock import ManualClock
 from localcloud.flux.flux_controllers import FluxExtension, Source
+from localcloud.flux.notification_controller import Post
 from localcloud.github.world.issues import WorldIssues
 from localcloud.github.world.memory_repository import MemoryRepository
 from localcloud.github.world.people import OPERATOR
@@ -35,10 +37,14 @@ from localcloud.servicebus.world.broker_values import (
     SessionLockLost,
 )
 from localcloud.tables.memory_state import MemoryState
+from shared.fleet.kubernetes.event_objects import PATH
 from shared.jobs.failures.errors import Dependency, ReconcileError
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import CheckMessage, PlanRequest, message_of_worker
 from shared.pipeline.checks import checks
+from shared.pipeline.http_result import HttpResult
+from shared.pipeline.intake.event_keys import EventKeys
+from shared.pipeline.intake.reported import receive
 from shared.pipeline.notifier import notifier
 from shared.pipeline.planner import planner
 from shared.pipeline.proposals import proposals
@@ -90,7 +96,11 @@ class MemoryCloud:
         self.kubernetes: KubernetesClusters = (
             peer.kubernetes
             if peer
-            else KubernetesClusters(self.clock, FluxExtension(self._source, self.clock), delays=delays)
+            else KubernetesClusters(
+                self.clock,
+                FluxExtension(self._source, self.clock, self._post),
+                delays=delays,
+            )
         )
         self.azure: AzureWorld = (
             peer.azure if peer else AzureWorld(self.clock, plane=self.kubernetes, throttle=throttle)
@@ -127,6 +137,9 @@ class MemoryCloud:
             unique=lambda: f"{chance.getrandbits(32):08x}",
         )
 
+        self.event_keys = EventKeys(self.ports)
+        self.posts: Post = self._to_app
+
     def connections(self) -> Connections:
         """Return the Kubernetes port of a process that has no connection yet."""
         azure = WorldAzure(self.azure)
@@ -141,6 +154,21 @@ class MemoryCloud:
         except Dependency:
             return Source("", dict)
         return Source(commit, lambda: repository.files(commit))
+
+    def _post(self, url: str, headers: Mapping[str, str], body: bytes) -> None:
+        self.posts(url, headers, body)
+
+    def _to_app(self, url: str, headers: Mapping[str, str], body: bytes) -> None:
+        """Hand what Flux reports to the app at an address; what the app does not take is lost."""
+        for cloud in self._fleets:
+            app = f"{cloud.ports.config.public_url}{PATH}"
+            if cloud.ports.config.public_url and url.startswith(app):
+                with suppress(Crash, ReconcileError):
+                    cloud.reported(url.removeprefix(app), headers, body)
+
+    def reported(self, cluster: str, headers: Mapping[str, str], body: bytes) -> HttpResult:
+        """Have the app take what the Flux of a cluster reports."""
+        return receive(cluster, headers, body, self.event_keys, self.ports)
 
     def with_ports(self, change: Callable[[Ports], Ports]) -> None:
         """Replace ports, as by ones that fail."""

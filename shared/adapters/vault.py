@@ -15,6 +15,7 @@ from azure.core.exceptions import (
     ResourceNotFoundError,
 )
 from azure.core.pipeline.policies import RetryPolicy
+from azure.core.rest import HttpRequest
 
 from shared.adapters.transport import pooled_transport
 from shared.jobs.failures.errors import (
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from azure.keyvault.secrets import SecretClient
 
 _CONNECT_SECONDS, _READ_SECONDS = 5, 10
+_PROBE_VERSION = "7.4"
 _DISABLED = "SecretDisabled"
 _NETWORK = ("ForbiddenByFirewall", "ForbiddenByConnection")
 """Inner codes of a 403 that is no missing role.
@@ -75,6 +77,10 @@ class KeyVaults:
             raise SecretMissing(f"{what} has no value")
         return VaultSecret(str(found.properties.version), found.value)
 
+    def probe_of(self, vault: str) -> VaultProbe:
+        """Return what asks a vault whether it answers."""
+        return VaultProbe(vault, self._urls[vault.lower()])
+
     def close(self) -> None:
         """Close the connections."""
         with self._lock:
@@ -95,6 +101,37 @@ class KeyVaults:
                     url, self._credential, transport=transport, retry_policy=RetryPolicy.no_retries()
                 )
             return self._clients[url]
+
+
+class VaultProbe:
+    """Asks a vault whether it answers, without a credential: it answers with the challenge of a vault.
+
+    Whoever probes may have no role on the vault, as the app with the API, and is then let in by no firewall
+    either: that it is refused shows that the vault answers.
+    """
+
+    def __init__(self, vault: str, url: str) -> None:
+        self._vault, self._url = vault, url
+        self._transport = pooled_transport(url, connect_seconds=_CONNECT_SECONDS, read_seconds=_READ_SECONDS)
+
+    def probe(self) -> None:
+        """Ask the vault; raise VaultUnavailable for no answer, and for that of something else."""
+        request = HttpRequest("GET", f"{self._url.rstrip('/')}/secrets?api-version={_PROBE_VERSION}")
+        try:
+            response = self._transport.send(request)
+        except AzureError as error:
+            raise VaultUnavailable(
+                f"the vault {self._vault} did not answer: {type(error).__name__}"
+            ) from None
+        challenge = str(response.headers.get("WWW-Authenticate") or "")
+        refused = response.status_code == 401 and challenge.startswith("Bearer ")
+        if not refused and response.status_code != 403:
+            status = response.status_code
+            raise VaultUnavailable(f"the vault {self._vault} answered with {status}, and with no challenge")
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._transport.close()
 
 
 def _from_response(error: HttpResponseError, what: str, vault: str) -> ReconcileError:

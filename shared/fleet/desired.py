@@ -73,6 +73,12 @@ class Desired:
         return tuple((one.name, one.vault) for one in self.spec.bootstrap_secrets)
 
     @property
+    def is_private(self) -> bool:
+        """Whether its API server has a private address only."""
+        access = self.spec.api_server_access_profile
+        return bool(access and access.enable_private_cluster)
+
+    @property
     def problem(self) -> str:
         """What the current rules refuse in the spec, "" for nothing."""
         return ""
@@ -181,6 +187,11 @@ class Stored(Desired):
     def vaults(self) -> tuple[tuple[str, str], ...]:
         """The vault of each bootstrap secret, by the name of its entry."""
         return tuple((one["name"], one["vault"]) for one in self._spec.get("bootstrapSecrets") or ())
+
+    @property
+    def is_private(self) -> bool:
+        """Whether its API server has a private address only."""
+        return bool((self._spec.get("apiServerAccessProfile") or {}).get("enablePrivateCluster"))
 
     @property
     def _spec(self) -> Mapping[str, Any]:

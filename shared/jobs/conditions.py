@@ -12,6 +12,8 @@ STALLED = "Stalled"
 """With ``READY``, a condition of the whole cluster."""
 IN_SYNC = "InSync"
 """The condition of the comparison with git. ``Ready`` is another one: a cluster that differs still works."""
+FLUX_REPORTS = "FluxReports"
+"""The condition of a cluster whose Flux reports what it does: whether that arrives. ``Ready`` is another."""
 MESSAGE_LIMIT = 1000
 _NOT_COMPARED = (
     "Azure was changing the cluster, or somebody was, when its job ended; the next sweep compares it"
@@ -30,6 +32,13 @@ def with_condition(record: ClusterRecord, new: Condition) -> ClusterRecord:
         new = replace(new, since=min(before.since, new.since))
     conditions = (new if condition.type == new.type else condition for condition in record.conditions)
     return replace(record, conditions=tuple(conditions))
+
+
+def without_condition(record: ClusterRecord, kind: str) -> ClusterRecord:
+    """Return the record without a condition; the same one where it has none."""
+    if record.condition(kind) is None:
+        return record
+    return replace(record, conditions=tuple(each for each in record.conditions if each.type != kind))
 
 
 def with_summary(record: ClusterRecord, now: datetime) -> ClusterRecord:

@@ -210,7 +210,9 @@ def without_unused(known: Announced) -> Announced:
 
 def smaller(known: Announced) -> Announced:
     """Return what an entity can hold, of an outage of thousands of clusters: no reason, and fewer facts."""
-    facts = {key: replace(fact, detail="", action="", diff="") for key, fact in known.facts.items()}
+    facts = {
+        key: replace(fact, detail="", action="", diff="", outputs={}) for key, fact in known.facts.items()
+    }
     routes = {}
     for name, state in known.routes.items():
         excess = max(0, len(state.pending) - FEW_PENDING)

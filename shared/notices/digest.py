@@ -284,6 +284,7 @@ def _fact(fact: Notice, links: Links, with_diff: Sequence[Notice]) -> Mapping[st
         "why": fact.detail,
         "next": fact.action,
         "diff": fact.diff if fact in with_diff else "",
+        "outputs": dict(fact.outputs),
         "commit": fact.commit,
         "links": dict(links.of(fact.commit)),
     }

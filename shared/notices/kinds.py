@@ -39,6 +39,7 @@ class Kind(StrEnum):
     DEAD_LETTER = "dead-letter"
     CHANNEL = "channel"
     APPROVED = "approved"
+    OUTPUTS = "outputs"
     READY = "ready"
     DELETED = "deleted"
 
@@ -137,6 +138,9 @@ KINDS: Mapping[Kind, About] = {
         Severity.INFO,
         *("approval", "approvals", "given", ""),
         "Somebody approved deletes, or a correction of drift.",
+    ),
+    Kind.OUTPUTS: About(
+        Severity.INFO, _C, _CS, "with new outputs", "", "The outputs of a cluster are known, or have changed."
     ),
     Kind.READY: About(Severity.INFO, _C, _CS, "ready", "", "A cluster was verified Ready after a job."),
     Kind.DELETED: About(Severity.INFO, _C, _CS, "deleted", "", "A cluster was deleted, as git asked."),

@@ -26,7 +26,7 @@ NAMED = 20
 """How many clusters a fact of the fleet names."""
 EXEMPT = "exempt"
 """What a problem became that an exemption ignores from now on."""
-_CLUSTER, _DRIFT, _CERTIFICATE = "cluster:", "drift:", "certificate:"
+_CLUSTER, _DRIFT, _CERTIFICATE, _OUTPUTS = "cluster:", "drift:", "certificate:", "outputs:"
 SEE_DRIFT = (
     "`roadstead drift` shows each field; `roadstead replay` writes git's values, a commit keeps Azure's."
 )
@@ -46,7 +46,8 @@ class Notice:
     error, ``detail`` a sentence, ``action`` what comes next, ``diff`` a unified diff, each "" for none.
     ``sequence`` orders the facts of a cluster that have the same time. ``names`` are the clusters that a
     fact of the fleet is about. ``since`` is when a problem that is ``over`` began, ``became`` the kind of the
-    problem that took its place, or ``EXEMPT``, "" for none.
+    problem that took its place, or ``EXEMPT``, "" for none. ``outputs`` are those of the cluster, where they
+    have changed.
     """
 
     id: str
@@ -67,6 +68,7 @@ class Notice:
     since: datetime | None = None
     over: bool = False
     became: str = ""
+    outputs: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def severity(self) -> Severity:
@@ -81,7 +83,7 @@ class Notice:
     @property
     def of_cluster(self) -> bool:
         """Whether it is about one cluster; its environment and labels are known only then."""
-        return self.key.startswith((_CLUSTER, _DRIFT, _CERTIFICATE))
+        return self.key.startswith((_CLUSTER, _DRIFT, _CERTIFICATE, _OUTPUTS))
 
     @property
     def group(self) -> tuple[str, str, str]:
@@ -159,6 +161,18 @@ def certificate_between(before: ClusterRecord, after: ClusterRecord) -> Notice |
     if earlier and earlier[0] == first[0]:
         return None
     return replace(_of_certificate(first[0], after), detail=first[1][:DETAIL_LIMIT])
+
+
+def outputs_between(before: ClusterRecord, after: ClusterRecord) -> Notice | None:
+    """Return the fact that the outputs of a cluster are known, or are others; None for no change."""
+    known, now = before.facts, after.facts
+    if now is None or now == known:
+        return None
+    fact = replace(_fact(Kind.OUTPUTS, after), key=f"{_OUTPUTS}{after.name}", outputs=dict(now))
+    if known is None:
+        return replace(fact, detail="its outputs are known")
+    changed = sorted({name for name, _ in known.items() ^ now.items()})
+    return replace(fact, detail=f"changed: {', '.join(changed)}"[:DETAIL_LIMIT])
 
 
 def ending_of(record: ClusterRecord) -> Sequence[tuple[Certificate, str]]:

@@ -14,6 +14,7 @@ from shared.notices.notice import (
     deleted,
     drift_between,
     notice_between,
+    outputs_between,
 )
 from shared.ports import DeadLetter, PlanRecord, Ports
 
@@ -23,7 +24,7 @@ LETTERS = "`roadstead dead-letters` shows them, and dismisses what was handled."
 def store_fact(before: ClusterRecord, after: ClusterRecord, ports: Ports) -> None:
     """Store what the change of a record is to whoever is notified; most changes are nothing."""
     facts = [notice_between(before, after, retries=ports.config.retries), drift_between(before, after)]
-    for notice in (*facts, certificate_between(before, after)):
+    for notice in (*facts, certificate_between(before, after), outputs_between(before, after)):
         if notice is not None:
             ports.state.add_notice(notice)
 

@@ -132,6 +132,8 @@ class FleetConfig:
     """What Flux needs to read the repository; None for a public one."""
     vaults: frozenset[str] | None = None
     """The vaults that manifests may name, in lower case; None where nobody says, as without an app."""
+    reaches_private: bool | None = None
+    """Whether the app is in a network that reaches private API servers; None where nobody says."""
     plan_work: int = PLAN_WORK
     """How many units of work a plan may take; a pull request half of it, and one from a fork a twentieth."""
     pull_seconds: float = 120

@@ -30,6 +30,7 @@ LISTS = {
     "roadstead status": [],
     "roadstead why": ["one"],
     "roadstead tree": ["one"],
+    "roadstead output": ["one"],
     "roadstead drift": [],
     "roadstead events": ["one"],
     "roadstead plans": [],
@@ -137,7 +138,17 @@ def test_the_formats_are_those_of_kubectl(tmp_path: Path, url: str, name: str) -
     }
     assert {done.returncode for done in shown.values()} == {0}, shown
     assert yaml.safe_load(shown[Output.YAML].stdout) == json.loads(shown[Output.JSON].stdout)
-    kinds = {"cluster/", "event/", "plan/", "dead-letter/", "act/", "context/", "route/", "rollout/"}
+    kinds = {
+        "cluster/",
+        "event/",
+        "plan/",
+        "dead-letter/",
+        "act/",
+        "context/",
+        "route/",
+        "rollout/",
+        "output/",
+    }
     for line in shown[Output.NAME].stdout.splitlines():
         assert any(line.startswith(kind) for kind in kinds), line
     for text in (shown[Output.TABLE].stdout, shown[Output.WIDE].stdout):

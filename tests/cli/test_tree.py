@@ -40,7 +40,7 @@ def test_the_tree_fits_the_terminal_and_names_what_is_unhealthy(
     assert "├── node pools, read " in text
     assert "│   ├── system: 1.36 (runs 1.36.3), 1 of 1 node ready" in text
     assert "│   └── apps: 1.36 (runs 1.36.3), 2 of 2 nodes ready" in text
-    assert "│   ├── what Roadstead applied: 11 of 11 objects ready" in text
+    assert "│   ├── what Roadstead applied: 12 of 12 objects ready" in text
     assert "│   └── Kustomization: 0 of 1 object ready, 1 failed" in text
     assert "Kustomization flux-system/flux-system: BuildFailed for " in text
     assert "    ├── Deployment: no objects" in text

@@ -190,3 +190,26 @@ def test_a_request_without_a_version_of_the_api_is_refused(served: VaultSetting)
     for query in ("", "?api-version=1.0"):
         answer = requests.get(f"{served.server.url}/secrets/age{query}", timeout=5)
         assert (answer.status_code, answer.json()["error"]["code"]) == (400, "BadParameter")
+
+
+def test_a_probe_without_a_credential_shows_that_a_vault_answers(served: VaultSetting) -> None:
+    adapter = served.port
+    assert isinstance(adapter, KeyVaults)
+    probe = adapter.probe_of(VAULT)
+    probe.probe()
+    assert served.server is not None
+    served.server.close()
+    with pytest.raises(VaultUnavailable) as raised:
+        probe.probe()
+    assert "did not answer" in str(raised.value)
+    probe.close()
+
+
+def test_a_probe_of_what_is_no_vault_fails(trusted: Authority) -> None:
+    with over_the_wire(VaultWorld(VAULT, ManualClock()), trusted) as setting:
+        assert setting.server is not None
+        other = KeyVaults({VAULT: f"{setting.server.url}/_local"}, StaticCredential()).probe_of(VAULT)
+        with pytest.raises(VaultUnavailable) as raised:
+            other.probe()
+        assert "with no challenge" in str(raised.value)
+        other.close()

@@ -34,6 +34,7 @@ ROUTES = {
     "events": ("GET", "clusters/{name}/events", "Reader"),
     "why": ("GET", "clusters/{name}/why", "Reader"),
     "tree": ("GET", "clusters/{name}/tree", "Reader"),
+    "output": ("GET", "clusters/{name}/output", "Reader"),
     "drift": ("GET", "drift", "Reader"),
     "replay": ("POST", "clusters/{name}/replay", "Operator"),
     "approve_correction": ("POST", "clusters/{name}/approve", "Approver"),
@@ -64,6 +65,7 @@ ROUTES = {
     "health": ("GET", "health", "Reader"),
     "ready": ("GET", "ready", "anybody"),
     "github": ("POST", "github", "signature"),
+    "flux": ("POST", "flux/{cluster}", "signature"),
 }
 """Every HTTP function: its method, its route, and who may call it."""
 NOT_CALLABLE = {
@@ -157,7 +159,7 @@ def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
-API_ROUTES = sorted(ROUTES.keys() - {"github", "ready"})
+API_ROUTES = sorted(ROUTES.keys() - {"github", "flux", "ready"})
 
 
 @pytest.mark.parametrize("function", API_ROUTES)

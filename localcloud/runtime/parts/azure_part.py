@@ -26,6 +26,7 @@ from localcloud.common.certificates import Authority
 from localcloud.common.clock import system_clock
 from localcloud.common.control_plane import ControlPlane
 from localcloud.flux.flux_controllers import FluxExtension, Source
+from localcloud.flux.http_posts import HttpPosts
 from localcloud.github.world.git_repository import GitRepository
 from localcloud.keyvault.vault_server import SECRETS_USER, VaultServer
 from localcloud.keyvault.vault_world import EXAMPLE_NAME, EXAMPLE_VAULT, VaultWorld
@@ -100,10 +101,11 @@ def small_clusters(config: Config, authority: Authority, identity: IdentityServe
     source = Repositories(repositories(state), url=config.urls["github"], token=settings["GITHUB_TOKEN"])
     with (
         closing(source),
+        closing(HttpPosts()) as posts,
         KubernetesPlane(
             authority,
             accepts_token=lambda token: identity.accepts(token, SERVER_APPLICATION),
-            extension=FluxExtension(source, system_clock),
+            extension=FluxExtension(source, system_clock, posts),
             log_dir=request_log(state, "kubernetes").parent,
             kubeconfig_dir=kubeconfigs(state),
         ) as plane,

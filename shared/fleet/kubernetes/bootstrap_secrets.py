@@ -34,7 +34,7 @@ def secret_ref(secret: BootstrapSecret) -> ObjectRef:
 def secret_object(
     secret: BootstrapSecret, values: Mapping[str, str], versions: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the Secret with a value, and the version that it is of, for each key."""
+    """Return the Secret with a value, and the version that it is of, for each key; a binary one is base64."""
     sources = {key: f"{secret.vault.lower()}/{name}/{versions[key]}" for key, name in secret.keys.items()}
     annotations = {VERSIONS: json.dumps(sources, sort_keys=True)}
     metadata: dict[str, Any] = {"name": secret.called, "namespace": secret.namespace}
@@ -42,9 +42,24 @@ def secret_object(
         metadata["labels"] = dict(secret.labels)
     metadata["annotations"] = annotations
     shape = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": secret.type}
-    annotations = {**annotations, DIGEST: digest_of(shape)}
-    data = {key: base64.b64encode(values[key].encode()).decode() for key in secret.keys}
+    binary = {"binary": sorted(secret.binary)} if secret.binary else {}
+    annotations = {**annotations, DIGEST: digest_of({**shape, **binary})}
+    data = {key: _encoded(values[key], binary=key in secret.binary) for key in secret.keys}
     return {**shape, "metadata": {**metadata, "annotations": annotations}, "data": data}
+
+
+def is_base64(value: str) -> bool:
+    """Return whether a value is base64; line ends, as ``base64`` writes them, do not count."""
+    try:
+        base64.b64decode("".join(value.split()), validate=True)
+    except ValueError:
+        return False
+    return bool(value.strip())
+
+
+def _encoded(value: str, *, binary: bool) -> str:
+    """Return a value as a Secret has it: base64 of the text, or of bytes that the vault has so already."""
+    return "".join(value.split()) if binary else base64.b64encode(value.encode()).decode()
 
 
 def namespace_object(name: str) -> Json:

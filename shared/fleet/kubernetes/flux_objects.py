@@ -24,6 +24,8 @@ SOURCE = ObjectRef("source.toolkit.fluxcd.io/v1", "GitRepository", NAMESPACE, NA
 SECRET = ObjectRef("v1", "Secret", NAMESPACE, NAMESPACE)
 CREDENTIALS = ("username", "password")
 """The keys of the Secret."""
+FACTS = ObjectRef("v1", "ConfigMap", "cluster-facts", NAMESPACE)
+"""The ConfigMap with the facts of the cluster, from which Kustomizations can take variables."""
 KUSTOMIZATION = ObjectRef("kustomize.toolkit.fluxcd.io/v1", "Kustomization", NAMESPACE, NAMESPACE)
 
 

@@ -13,7 +13,15 @@ from datetime import UTC, datetime, timedelta
 
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.field_ownership import changed_by_others, our_entry
-from shared.fleet.kubernetes.flux_objects import CREDENTIALS, KUSTOMIZATION, SECRET, SOURCE, ref_of
+from shared.fleet.kubernetes.flux_objects import (
+    CREDENTIALS,
+    FACTS,
+    KUSTOMIZATION,
+    SECRET,
+    SOURCE,
+    is_ours,
+    ref_of,
+)
 from shared.fleet.kubernetes.flux_readiness import message_of, ready_condition
 from shared.fleet.kubernetes.rollout import unfinished
 from shared.fleet.resource_ids import ObjectRef
@@ -101,6 +109,16 @@ def credential_faults(secret: Json | None) -> Iterator[Fault]:
     fields = changed_by_others(secret, "f:data", CREDENTIALS)
     if fields:
         yield changed(SECRET, ", ".join(f"data.{name}" for name in sorted(fields)))
+
+
+def facts_faults(live: Json | None) -> Iterator[Fault]:
+    """Yield what is wrong with the ConfigMap of the facts: it is missing, or somebody changed a field."""
+    if live is None:
+        yield missing(FACTS)
+        return
+    fields = changed_by_others(live, "f:data", (live.get("data") or {}).keys())
+    if fields or not is_ours(live):
+        yield changed(FACTS, ", ".join(f"data.{name}" for name in sorted(fields)))
 
 
 def deployment_faults(deployments: Sequence[Json], now: datetime) -> Iterator[Fault]:

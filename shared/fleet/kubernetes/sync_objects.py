@@ -13,8 +13,10 @@ from typing import Any
 
 from shared.fleet.desired import Desired
 from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.event_objects import ALERT, PROVIDER
 from shared.fleet.kubernetes.flux_objects import (
     CREDENTIALS,
+    FACTS,
     KUSTOMIZATION,
     NAMESPACE,
     SECRET,
@@ -27,8 +29,6 @@ from shared.fleet.kubernetes.lockdown import PLATFORM_ACCOUNT, is_locked_down
 from shared.fleet.manifests.cluster.flux import GIT, MAIN, OCI, Flux, FluxSource, Kustomization
 from shared.fleet.resource_ids import ObjectRef
 
-FACTS = ObjectRef("v1", "ConfigMap", "cluster-facts", NAMESPACE)
-"""The ConfigMap with the facts of the cluster, from which Kustomizations can take variables."""
 SOURCE_API, KUSTOMIZE_API = SOURCE.api_version, KUSTOMIZATION.api_version
 SOURCE_KINDS = ("GitRepository", "OCIRepository", "Bucket")
 _SOURCE_FIELDS = ("url", "ref", "endpoint", "bucketName", "prefix", "path", "sourceRef")
@@ -54,7 +54,7 @@ def sync_objects(
     if with_secret and credentials is not None:
         objects.append(_secret(credentials))
     if facts is not None:
-        objects.append(_facts(facts))
+        objects.append(facts_object(facts))
     objects.append(_object(SOURCE, _first_source(flux, with_secret=with_secret), request))
     objects += [_object(source_ref(one), _source(one), request) for one in flux.sources]
     kinds = {source.name: source.kind for source in flux.sources}
@@ -70,7 +70,7 @@ def sync_objects(
 
 def is_sync_object(ref: ObjectRef) -> bool:
     """Return whether an object may be a sync object of a cluster, and so is no component of Flux."""
-    return ref in (SECRET, FACTS) or ref.kind in (KUSTOMIZATION.kind, *SOURCE_KINDS)
+    return ref in (SECRET, FACTS, PROVIDER, ALERT) or ref.kind in (KUSTOMIZATION.kind, *SOURCE_KINDS)
 
 
 def has_app_credentials(flux: Flux) -> bool:
@@ -163,7 +163,8 @@ def _object(ref: ObjectRef, spec: Json, request: str) -> dict[str, Any]:
     return stamped({"apiVersion": ref.api_version, "kind": ref.kind, "metadata": metadata, "spec": spec})
 
 
-def _facts(facts: Mapping[str, str]) -> dict[str, Any]:
+def facts_object(facts: Mapping[str, str]) -> dict[str, Any]:
+    """Return the ConfigMap with the facts of a cluster."""
     metadata = {"name": FACTS.name, "namespace": FACTS.namespace}
     return stamped({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(facts)})
 

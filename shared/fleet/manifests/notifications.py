@@ -33,6 +33,7 @@ EventName = Literal[
     "dead-letter",
     "channel",
     "approved",
+    "outputs",
     "ready",
     "deleted",
 ]

@@ -33,6 +33,7 @@ from shared.fleet.resolve.repository_layout import (
     shared_paths,
 )
 from shared.fleet.resolve.rules.cross_field_rules import Finding, duplicates
+from shared.fleet.resolve.rules.reachability import unreachable
 from shared.fleet.resolve.rules.secret_rules import foreign_vaults
 from shared.fleet.resolve.shared_files import read_layers
 from shared.fleet.resolve.systems import read_systems, with_systems
@@ -117,11 +118,16 @@ def resolve_shared(
 
 @no_garbage_collection()
 def resolve_clusters(
-    shared: SharedStage, contents: Contents, *, vaults: Collection[str] | None = None
+    shared: SharedStage,
+    contents: Contents,
+    *,
+    vaults: Collection[str] | None = None,
+    reaches_private: bool | None = None,
 ) -> ClusterStage:
     """Resolve the clusters; ``contents`` has the files that the stage before needed.
 
-    ``vaults`` are those that manifests may name, None where that is not known.
+    ``vaults`` are those that manifests may name, and ``reaches_private`` is whether the app can enter private
+    clusters; None where that is not known.
     """
     contents = {**shared.contents, **contents}
     resolver = ClusterResolver(shared.layers, shared.files, contents)
@@ -139,6 +145,8 @@ def resolve_clusters(
     clashes = dict(duplicates({name: cluster.azure_names for name, cluster in clusters.items()}))
     for name, refused in foreign_vaults(clusters, vaults).items():
         clashes[name] = [*clashes.get(name, ()), *refused]
+    for name, problem in unreachable(clusters, reaches_private):
+        clashes[name] = [*clashes.get(name, ()), problem]
     unread = (name for name in clashes if name in shared.unchanged)
     return ClusterStage(shared, contents, clusters, invalid, clashes, cluster_paths(shared.files, unread))
 

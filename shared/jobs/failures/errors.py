@@ -9,7 +9,8 @@
     │   │   ├── Stale            our own record changed since we read it; read it again
     │   │   └── NamespaceTerminating   a namespace is being deleted; nothing can be created in it
     │   ├── Unavailable          the service did not answer, or answered 5xx
-    │   │   └── VaultUnavailable a vault did not answer, or answered 5xx
+    │   │   ├── VaultUnavailable a vault did not answer, or answered 5xx
+    │   │   └── PrivateUnreachable  no answer from the API server of a private cluster
     │   ├── Dependency           a resource that this step needs does not exist yet
     │   │   └── SecretMissing    a secret of Azure Key Vault does not exist, is deleted or is disabled
     │   ├── NotYetVisible        Azure does not show a resource that may exist; read once more
@@ -90,6 +91,10 @@ class Unavailable(Retryable):
 
 class VaultUnavailable(Unavailable):
     """A vault did not answer, or answered 5xx."""
+
+
+class PrivateUnreachable(Unavailable):
+    """The API server of a private cluster did not answer: maybe no way leads to it from the app."""
 
 
 class Dependency(Retryable):

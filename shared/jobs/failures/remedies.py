@@ -74,6 +74,14 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "Check the address of the vault in `KEY_VAULTS`, its firewall and private endpoint, and Azure's"
         " health page.",
     ),
+    errors.PrivateUnreachable: Remedy(
+        "The API server of a private cluster did not answer: it has no public address, so an app outside its"
+        " network has no way to it.",
+        "Give the app a network that reaches the API server and resolves its name (VNet integration), or"
+        " leave the cluster to the Flux extension of AKS, which needs no way and which Roadstead does not"
+        " install."
+        f" {REPLAY}",
+    ),
     errors.Dependency: Remedy(
         "A resource that the step needs does not exist yet (404, or a kind that the cluster does not have).",
         "Check that the resource in the message exists.",

@@ -13,6 +13,9 @@ from shared.jobs.job import Contest
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.jobs.record import ClusterRecord, Phase
 
+FLUX_REPORTED = "FluxReported"
+"""The reason of the event of what Flux reported."""
+
 
 def accepted_event(record: ClusterRecord, approved: str = "", *, restored: bool = False) -> Event:
     """Return the event of a spec, or a removal, that was just accepted; ``approved``: by whom, and why.
@@ -82,9 +85,15 @@ def correction_event(record: ClusterRecord, what: str) -> Event:
     return _event(record, "Correcting", f"the policy asks for it{approved}: {what}")
 
 
-def secrets_renewed_event(record: ClusterRecord, what: str) -> Event:
-    """Return the event of bootstrap secrets of which a check has applied a new version."""
-    return _event(record, "SecretsRenewed", what)
+def renewed_event(record: ClusterRecord, reason: str, what: str) -> Event:
+    """Return the event of what a check has applied: new versions of bootstrap secrets, or newer facts."""
+    return _event(record, reason, what)
+
+
+def reported_event(record: ClusterRecord, what: str, at: datetime, number: int, *, warning: bool) -> Event:
+    """Return the event of what Flux reported; its number makes it the same one whenever it is received."""
+    event = _event(record, FLUX_REPORTED, what, warning=warning)
+    return replace(event, sequence=number, at=at)
 
 
 def correction_approved_event(record: ClusterRecord, by: str) -> Event:

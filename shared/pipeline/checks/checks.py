@@ -21,6 +21,7 @@ from shared.jobs.record import ClusterRecord, of_health
 from shared.jobs.reporting.measurements import of_read, of_reservation
 from shared.logs import about_record
 from shared.pipeline.checks.conclusions import conclude, findings, unknown
+from shared.pipeline.checks.current_facts import renewed_facts
 from shared.pipeline.checks.reading import read
 from shared.pipeline.checks.secrets import check_secrets
 from shared.pipeline.checks.windows import has_windows, read_windows
@@ -132,6 +133,7 @@ def _check(
     try:
         context = StepContext.of(record, access.over(limiter.over(ports)))
         reading, secrets = read(context), check_secrets(context, reads)
+        renewed = renewed_facts(context, reading) | (secrets.events if secrets else {})
     except RateLimited as limited:
         log.info("%s cannot be read yet: %s", record.name, limited)
         ports.telemetry.record(of_reservation("check"))
@@ -146,6 +148,5 @@ def _check(
         return True
     server, windows = access.server_after(Done()), read_windows(record, limiter.over(ports))
     found = findings(reading, secrets.finding if secrets else None, record, ports)
-    renewed = secrets.note if secrets else ""
-    conclude(record, found, server, message, ports, reading.inside, windows, renewed=renewed)
+    conclude(record, found, server, message, ports, reading, windows, renewed=renewed)
     return True

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
 from shared.fleet.drift.differences import Difference
 from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.kubernetes.health import Fault
-from shared.fleet.kubernetes.inside import Inside
 from shared.fleet.systems.cluster_systems import system_with, systems_in
 from shared.jobs.event import Event
 from shared.jobs.failures.errors import Stale
@@ -17,11 +16,12 @@ from shared.jobs.flux_correction import applies_again
 from shared.jobs.health import HEALTHY, Finding, HealthCondition, checked, outcome_of
 from shared.jobs.messages import CheckMessage, SweepPart
 from shared.jobs.record import ClusterRecord
-from shared.jobs.reporting.events import events_between, secrets_renewed_event
+from shared.jobs.reporting.events import events_between, renewed_event
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.pipeline.checks.commits_behind import commits_behind
 from shared.pipeline.checks.reading import Reading
 from shared.pipeline.checks.secrets import has_secrets
+from shared.pipeline.checks.silence import with_reports
 from shared.pipeline.checks.windows import with_windows
 from shared.pipeline.facts import store_fact
 from shared.pipeline.outbox import request_next_check, request_status_again, request_sweep
@@ -74,28 +74,30 @@ def conclude(
     server: ApiServer | None,
     message: CheckMessage,
     ports: Ports,
-    inside: Inside | None = None,
+    reading: Reading | None = None,
     windows: tuple[Difference, ...] | None = None,
     *,
-    renewed: str = "",
+    renewed: Mapping[str, str] | None = None,
 ) -> None:
     """Save what a check found; a record that somebody else writes meanwhile is left to the next check.
 
-    ``inside`` is what it read, None when it could not read: what the one before read remains, with its time.
+    ``reading`` is None when it could not read: what the one before read remains, with its time.
     ``windows`` are the differences of the maintenance windows, None in the same way. ``renewed`` is what it
-    has applied, "" for nothing.
+    has applied, by the reason of its event.
 
     What follows is requested first, so that a crash cannot lose it. Only a correction of what Roadstead
     applied of Flux is requested last: whoever starts it reads in the record that it is to be corrected, and
     the next check, minutes later, requests it again.
     """
     now, patience = ports.clock(), timedelta(seconds=ports.config.unhealthy_seconds)
-    after = checked(replace(record, api_server=server, inside=inside or record.inside), found, now)
+    inside = reading.inside if reading else record.inside
+    after = checked(replace(record, api_server=server, inside=inside), found, now)
+    after = with_reports(after, reading, ports)
     after = with_windows(after, windows, ports)
     outcome, events = outcome_of(after, now, patience), list[Event]()
     if renewed:
         after = replace(after, job=replace(after.job, sequence=after.job.sequence + 1), updated=now)
-        events.append(secrets_renewed_event(after, renewed))
+        events += [renewed_event(after, reason, what) for reason, what in renewed.items()]
     if outcome is not None:
         concluded = apply_outcome(after, outcome, now=now, jitter=0)
         events += events_between(after, concluded, outcome)
@@ -113,4 +115,4 @@ def conclude(
     except Stale:
         current = written_beside(record, ports)
         if current is not None:
-            conclude(current, found, server, message, ports, inside, windows, renewed=renewed)
+            conclude(current, found, server, message, ports, reading, windows, renewed=renewed)

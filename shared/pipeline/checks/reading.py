@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from shared.fleet.aks.upgrades import POOL_LABEL
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes import flux_objects, health
+from shared.fleet.kubernetes.event_objects import ALERT, event_objects
 from shared.fleet.kubernetes.health import Fault
 from shared.fleet.kubernetes.inside import Count, Inside
 from shared.fleet.kubernetes.sync_objects import has_app_credentials, sync_objects
@@ -21,10 +23,19 @@ from shared.ports import KubernetesApi
 
 
 @dataclass(frozen=True)
+class Reporting:
+    """Since when Flux is to report what it does, and when a source had something new last, None for never."""
+
+    since: datetime
+    newest: datetime | None
+
+
+@dataclass(frozen=True)
 class Reading:
     """What is wrong in a cluster, likely causes first, and what it has.
 
-    ``nodes`` and ``objects`` of Flux were read.
+    ``nodes`` and ``objects`` of Flux were read. ``facts`` is the ConfigMap with the facts of the cluster, as
+    Roadstead applied it; None where there is none. ``reporting`` is None where Flux reports nothing.
     """
 
     flux: Sequence[Fault]
@@ -32,6 +43,8 @@ class Reading:
     objects: int
     nodes: int
     inside: Inside
+    facts: Json | None = None
+    reporting: Reporting | None = None
 
 
 def read(context: StepContext) -> Reading:
@@ -49,12 +62,20 @@ def read(context: StepContext) -> Reading:
     of_app = has_app_credentials(context.desired.spec.flux)
     with_secret = of_app and health.uses_credentials(by_ref.get(flux_objects.SOURCE))
     of_secret = list(health.credential_faults(api.get(flux_objects.SECRET))) if with_secret else []
-    faults += of_secret
+    has_facts = context.record.facts is not None
+    facts = api.get(flux_objects.FACTS) if has_facts else None
+    of_facts = list(health.facts_faults(facts)) if has_facts else []
+    faults += [*of_secret, *of_facts]
     nodes = api.list("v1", "Node")
     node_faults = list(health.node_faults(nodes, now))
 
     count, applied = Count(now, context.record.inside), {flux_objects.ref_of(one) for one in components}
-    parts = [count.components(len(components) + with_secret, [*in_components, *of_secret])]
+    reports = [flux_objects.ref_of(one) for one in event_objects(context.desired, "")]
+    reporting = {ref: api.get(ref) for ref in reports}
+    of_reports = [health.missing(ref) for ref, one in reporting.items() if one is None]
+    faults += of_reports
+    own = [*in_components, *of_secret, *of_facts, *of_reports]
+    parts = [count.components(len(components) + with_secret + has_facts + len(reports), own)]
     parts += [count.flux(kind, listed, faults) for kind, listed in of_flux.items()]
     renamed = context.record.running.renamed if context.record.running else {}
     parts += count.pools(nodes, POOL_LABEL, renamed, node_faults)
@@ -62,7 +83,23 @@ def read(context: StepContext) -> Reading:
         others = [one for one in listed if flux_objects.ref_of(one) not in applied]
         parts.append(count.workloads(kind, others, list(workload_faults(others, now))))
     inside = Inside(now, tuple(parts), tuple(api.certificates()))
-    return Reading(health.in_order(faults), node_faults, len(objects), len(nodes), inside)
+    known = None if of_facts else facts
+    told = _reporting(reporting.get(ALERT), objects)
+    return Reading(health.in_order(faults), node_faults, len(objects), len(nodes), inside, known, told)
+
+
+def _reporting(alert: Json | None, objects: Sequence[Json]) -> Reporting | None:
+    """Return what says whether a cluster has gone silent, None without its Alert.
+
+    A source reports everything new that it stores, and says when that was; a Kustomization that applies the
+    same as before reports nothing.
+    """
+    if alert is None:
+        return None
+    ours = [one for one in objects if one["metadata"].get("namespace") == flux_objects.NAMESPACE]
+    stored = [((one.get("status") or {}).get("artifact") or {}).get("lastUpdateTime") for one in ours]
+    newest = max((health.time_of(at) for at in stored if at), default=None)
+    return Reporting(health.time_of(alert["metadata"].get("creationTimestamp")), newest)
 
 
 def _all(api: KubernetesApi, api_version: str, kind: str) -> Sequence[Json]:

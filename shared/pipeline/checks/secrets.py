@@ -24,6 +24,9 @@ from shared.ports import KubernetesApi, Ports
 
 log = logging.getLogger(__name__)
 
+RENEWED = "SecretsRenewed"
+"""The reason of the event."""
+
 
 @dataclass
 class SecretsFound:
@@ -35,9 +38,9 @@ class SecretsFound:
     renewed: list[str] = field(default_factory=list)
 
     @property
-    def note(self) -> str:
-        """What a check has applied, "" for nothing."""
-        return f"applied the new version of {', '.join(self.renewed)}" if self.renewed else ""
+    def events(self) -> dict[str, str]:
+        """What a check has applied, by the reason of its event."""
+        return {RENEWED: f"applied the new version of {', '.join(self.renewed)}"} if self.renewed else {}
 
     @property
     def finding(self) -> Finding:
@@ -72,7 +75,7 @@ def check_secrets(context: StepContext, reads: VaultReads) -> SecretsFound | Non
     for secret in secrets:
         _check(secret, api.get(secret_ref(secret)), context, reads, found)
     if found.renewed:
-        log.info("%s: %s", context.record.name, found.note)
+        log.info("%s: %s", context.record.name, found.events[RENEWED])
     return found
 
 
@@ -100,7 +103,7 @@ def _check(
     if versions_in(secret, manifest) == versions:
         if not is_as_applied(live, manifest, api):
             found.faults.append(health.changed(ref))
-    elif _is_still(context.record, context.ports):
+    elif is_still(context.record, context.ports):
         _renew(manifest, live, secret, api, found)
 
 
@@ -112,7 +115,7 @@ def _renew(
     found.renewed.append(f"the Secret {secret.place}")
 
 
-def _is_still(record: ClusterRecord, ports: Ports) -> bool:
+def is_still(record: ClusterRecord, ports: Ports) -> bool:
     """Return whether the record is the one that is checked: the job of a new commit applies everything."""
     current = ports.state.cluster(record.name)
     return current is not None and (current.uid, current.etag) == (record.uid, record.etag)

@@ -78,7 +78,12 @@ def desired_of(
     shared = resolve_shared(
         ports.config.fleet, files, first, known=known, code_version=code_version(), work=work
     )
-    clusters = resolve_clusters(shared, read(shared.needed), vaults=ports.config.vaults)
+    clusters = resolve_clusters(
+        shared,
+        read(shared.needed),
+        vaults=ports.config.vaults,
+        reaches_private=ports.config.reaches_private,
+    )
     return finish(clusters, read(clusters.needed))
 
 

@@ -8,10 +8,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.fleet.aks.ownership import Owner
+from shared.fleet.desired import digest_of
 from shared.fleet.drift.differences import Difference, drift_of, unmanaged_names
 from shared.fleet.drift.live_digest import live_digest
 from shared.fleet.drift.policy import Decided, decide, is_version, only_reported, uncorrected
 from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.cluster_facts import facts_of
 from shared.fleet.manifests.cluster.drift import DriftAction
 from shared.jobs.at_rest import found_of, is_at_rest, is_unfinished, own_failure
 from shared.jobs.conditions import IN_SYNC
@@ -37,6 +39,7 @@ from shared.logs import about_record
 from shared.pipeline.facts import store_fact
 from shared.pipeline.outbox import (
     MAX_SKEW,
+    request_checks,
     request_next_check,
     request_proposals,
     request_rollout,
@@ -56,6 +59,8 @@ MISSING_CLUSTER = Difference(MISSING, "exists", None)
 """A whole cluster that differs, as it is counted among the corrections."""
 STOPPED = "the power of the cluster"
 STOPPED_CLUSTER = Difference(STOPPED, "Running", "Stopped")
+CHECK_AFTER_SECONDS = 10.0
+"""How long after its facts have changed a cluster is checked, which applies them: by then they are saved."""
 SETTLED = timedelta(minutes=2)
 """How long before a list a record must have been written: Azure may list a cluster as it was a moment ago."""
 
@@ -139,6 +144,9 @@ def _conclude(
     ports.state.append(events)
     store_fact(record, concluded, ports)
     store_fact(concluded, after, ports)
+    if after.idle and after.facts != record.facts:
+        facts = digest_of(after.facts)
+        request_checks([after.name], f"facts:{after.uid}:{facts}", ports, after=CHECK_AFTER_SECONDS)
     if turned:
         request_next_check(after, ports)
         if after.rollout:
@@ -294,7 +302,10 @@ def _compared(
     if after.running is None:
         return after
     running = running_of(existing, owner, after.running.flux_revision, after.running)
-    return replace(after, running=running)
+    facts = (
+        None if after.facts is None else facts_of(record.desired, existing)
+    )  # a job applies the first ones
+    return replace(after, running=running, facts=facts)
 
 
 def _attributed(

@@ -179,10 +179,10 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
     following = keep_lease(before, after, now=ports.clock(), seconds=seconds)
     changed = _reported(after) != _reported(before)
     quiet = isinstance(outcome, Done) and not (changed or before.deleting)
+    store_fact(before, after, ports)
     if following is not None and quiet:
         leased.advance(following, events)
         return True
-    store_fact(before, after, ports)
     if not after.job.active and needs_check(after):  # what a check found before may be over
         moment = f"{after.uid}:{after.job.sequence}"
         outbox.request_checks([after.name], moment, ports, after=CHECK_AFTER_SECONDS)

@@ -1,8 +1,4 @@
-"""The objects of a system, against the schemas of the API server and of Flux's definitions.
-
-The definitions of Provider and Alert are cut down to the fields that a system has: those of
-``notification.toolkit.fluxcd.io/v1beta3`` in notification-controller v1.6.
-"""
+"""The objects of a system, against the schemas of the API server and of Flux's definitions."""
 
 from __future__ import annotations
 
@@ -20,6 +16,7 @@ from shared.fleet.kubernetes.applied_fields import is_held
 from shared.fleet.kubernetes.system_objects import KINDS, SYSTEM, TENANT, system_objects
 from shared.fleet.manifests.system import SystemSpec
 from shared.fleet.systems.cluster_systems import read_system, stored_system
+from tests.support.reporting_flux import notification
 from tests.support.small_flux import COMPONENTS
 
 GROUP = "AAAAAAAA-0000-0000-0000-000000000021"
@@ -42,48 +39,6 @@ WHOLE: dict[str, Any] = {
     "podSecurity": "restricted",
     "alerts": {"type": "slack", "secretRef": {"name": "channel"}, "channel": "#shop"},
 }
-REFERENCE = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
-EVENT_SOURCE = {
-    "type": "object",
-    "properties": {
-        "kind": {"type": "string", "enum": ["GitRepository", "Kustomization", "HelmRelease"]},
-        "name": {"type": "string", "minLength": 1},
-    },
-    "required": ["kind", "name"],
-}
-SPECS = {
-    "Provider": {
-        "properties": {
-            "type": {"type": "string", "enum": ["slack", "msteams", "discord", "generic"]},
-            "channel": {"type": "string", "maxLength": 2048},
-            "secretRef": REFERENCE,
-        },
-        "required": ["type"],
-    },
-    "Alert": {
-        "properties": {
-            "eventSeverity": {"type": "string", "enum": ["info", "error"]},
-            "eventSources": {"type": "array", "items": EVENT_SOURCE},
-            "providerRef": REFERENCE,
-        },
-        "required": ["eventSources", "providerRef"],
-    },
-}
-
-
-def definition(kind: str) -> dict[str, Any]:
-    plural = f"{kind.lower()}s"
-    schema = {"type": "object", "properties": {"spec": {"type": "object", **SPECS[kind]}}}
-    version = {"name": "v1beta3", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    names = {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"}
-    group = "notification.toolkit.fluxcd.io"
-    spec = {"group": group, "names": names, "scope": "Namespaced", "versions": [version]}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
-        "spec": spec,
-    }
 
 
 def world() -> KubernetesWorld:
@@ -91,7 +46,7 @@ def world() -> KubernetesWorld:
     clock = ManualClock()
     found = KubernetesWorld(clock)
     of_flux = [one for one in yaml.safe_load_all(COMPONENTS.read_text()) if one["kind"].startswith("Custom")]
-    for manifest in (*of_flux, definition("Provider"), definition("Alert")):
+    for manifest in (*of_flux, notification("Provider"), notification("Alert")):
         apply(found, manifest)
     clock.advance(10)
     found.tick()

@@ -53,7 +53,8 @@ def test_a_route_for_everything_hears_of_ready_and_deleted_clusters_and_of_appro
     cloud = MemoryCloud()
     push(cloud, notified_fleet("one", "two", routes=(ALL,)))
     cloud.run()
-    assert sorted(kinds(cloud, "all")) == [(Kind.READY, "one", False), (Kind.READY, "two", False)]
+    expected = [(kind, name, False) for kind in (Kind.OUTPUTS, Kind.READY) for name in ("one", "two")]
+    assert sorted(kinds(cloud, "all")) == expected
     push(cloud, notified_fleet("two", routes=(ALL,)))
     cloud.run()
     assert (Kind.DELETED, "one", False) in kinds(cloud, "all")
@@ -196,7 +197,7 @@ def test_a_fleet_without_routes_is_told_nothing_and_forgets_its_facts() -> None:
     push(cloud, notified_fleet("one", routes=()))
     cloud.run()
     assert cloud.channels.tried == 0
-    assert [notice.kind for notice in cloud.state.notices(10)] == [Kind.READY]
+    assert [notice.kind for notice in cloud.state.notices(10)] == [Kind.OUTPUTS, Kind.READY]
     cloud.clock.advance(timedelta(days=8).total_seconds())
     cloud.state.prune_notices(cloud.clock() - timedelta(days=7))
     assert cloud.state.notices(10) == []

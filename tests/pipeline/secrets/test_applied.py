@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from dataclasses import replace
 
@@ -281,3 +282,48 @@ def test_a_vault_that_the_settings_lose_later_keeps_the_cluster_as_it_is() -> No
     cloud.run(seconds=300)
     assert phases(cloud) == {"one": Phase.READY}
     assert value_of(cloud) == VALUE
+
+
+BINARY = """\
+  bootstrapSecrets:
+    - {name: store, vault: platform, keys: {store.p12: store, password: word}, binary: [store.p12]}
+"""
+STORE = ObjectRef("v1", "Secret", "store", "flux-system")
+
+
+def test_a_binary_value_is_the_bytes_whose_base64_the_vault_has() -> None:
+    cloud, content = MemoryCloud(throttle=False), bytes(range(256))
+    cloud.vault.set("store", base64.encodebytes(content).decode())
+    cloud.vault.set("word", "a-word-of-the-store")
+    push(cloud, files(BINARY))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    data = live(cloud, STORE)["data"]
+    assert base64.b64decode(data["store.p12"]) == content
+    assert base64.b64decode(data["password"]) == b"a-word-of-the-store"
+
+
+def test_a_key_that_becomes_binary_is_written_again() -> None:
+    cloud, content = MemoryCloud(throttle=False), b"\x00\xff"
+    cloud.vault.set("store", base64.b64encode(content).decode())
+    cloud.vault.set("word", "a-word-of-the-store")
+    push(cloud, files(BINARY.replace(", binary: [store.p12]", "")))
+    cloud.run()
+    push(cloud, files(BINARY))
+    cloud.run()
+    assert base64.b64decode(live(cloud, STORE)["data"]["store.p12"]) == content
+
+
+def test_a_binary_value_that_is_no_base64_waits_and_is_not_shown() -> None:
+    cloud = MemoryCloud(throttle=False)
+    cloud.vault.set("store", "no-base64-at-all!")
+    cloud.vault.set("word", "a-word-of-the-store")
+    push(cloud, files(BINARY))
+    cloud.run(seconds=900, until=lambda: False)
+    assert record(cloud).job.reason.startswith(
+        "SecretMissing: the secret store of the vault platform is no base64"
+    )
+    assert "no-base64-at-all" not in record(cloud).job.reason
+    cloud.vault.set("store", "AAEC")
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}

@@ -85,8 +85,9 @@ def test_a_missing_cluster_is_announced_also_where_a_job_creates_it_again() -> N
     delete_by_hand(cloud, ONE)
     sweep(cloud)
     cloud.run()
-    lost, again = facts
+    lost, known, again = facts
     assert (lost.kind, lost.reason, lost.over) == (Kind.LOST, "ClusterMissing", False)
+    assert (known.kind, known.outputs) == (Kind.OUTPUTS, record(cloud).facts)
     assert (again.kind, again.key) == (Kind.READY, lost.key)
 
 

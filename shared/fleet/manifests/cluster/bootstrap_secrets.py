@@ -92,6 +92,9 @@ class BootstrapSecret(Manifest):
     keys: Annotated[dict[SecretKey, VaultSecretName], Field(min_length=1, max_length=20)]
     """The keys of the Secret, each with the name of the secret of the vault that has its value."""
 
+    binary: Annotated[tuple[SecretKey, ...], Field(max_length=20)] = ()
+    """The keys whose values the vault has as base64, because they are no text: the Secret gets the bytes."""
+
     @property
     def called(self) -> str:
         """The name of the Secret in the cluster."""
@@ -106,6 +109,9 @@ class BootstrapSecret(Manifest):
     def _keys_fit_the_type(self) -> Self:
         if self.type == _MADE_BY_KUBERNETES:
             raise ValueError(f"type: Kubernetes itself makes the Secrets of {self.type}; choose another type")
+        unknown = [key for key in self.binary if key not in self.keys]
+        if unknown:
+            raise ValueError(f"binary: there is no key {unknown[0]}; there are {', '.join(self.keys)}")
         missing = [key for key in TYPES.get(self.type, ()) if key not in self.keys]
         if missing:
             raise ValueError(f"keys: a Secret of {self.type} needs {' and '.join(missing)}; add it")

@@ -16,6 +16,8 @@ from shared.fleet.manifests.base import GitUrl, Manifest, RepositoryPath, rule, 
 
 MAIN = "flux-system"
 """The name of the first source and of the first Kustomization, as ``flux bootstrap`` names them."""
+EVENT_KEY = "token"
+"""The key of a Secret with which a Provider of the type generic-hmac signs."""
 GIT, OCI, BUCKET = "GitRepository", "OCIRepository", "Bucket"
 
 FluxName = Annotated[
@@ -282,6 +284,14 @@ class Kustomization(Manifest):
         return self
 
 
+class FluxEvents(Manifest):
+    """How Flux reports what it does: its notification-controller posts signed events to the app."""
+
+    secret_ref: SecretReference
+    """The Secret in flux-system whose key ``token`` signs the events, for this cluster alone: an entry of
+    bootstrapSecrets, so that the app reads the same key in the vault."""
+
+
 class Flux(Manifest):
     """What Flux pulls, and the Flux to install: ``components`` is a file of this repository."""
 
@@ -310,6 +320,8 @@ class Flux(Manifest):
     """More folders that Flux applies, by name."""
     lockdown: StrictBool = True
     """Whether Flux is locked down for several tenants on a cluster that has systems."""
+    events: FluxEvents | None = None
+    """Whether Flux reports to Roadstead what it does; by default Roadstead only reads it."""
 
     @property
     def first(self) -> Kustomization:

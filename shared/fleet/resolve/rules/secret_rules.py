@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from shared.fleet.desired import Desired
 from shared.fleet.manifests.cluster.bootstrap_secrets import BootstrapSecret
-from shared.fleet.manifests.cluster.flux import GIT, MAIN, OCI, Flux, SecretReference
+from shared.fleet.manifests.cluster.flux import EVENT_KEY, GIT, MAIN, OCI, Flux, SecretReference
 from shared.fleet.manifests.cluster.spec import ClusterSpec
 from shared.fleet.resolve.problems import Path
 
@@ -24,7 +24,7 @@ _DOCKER = "kubernetes.io/dockerconfigjson"
 def broken_references(spec: ClusterSpec) -> Iterator[tuple[Path, str]]:
     """Yield the references of Flux to bootstrap secrets that it could not use."""
     secrets = spec.bootstrap_secrets
-    if not secrets:
+    if not secrets and spec.flux.events is None:
         return
     here = {one.called: one for one in secrets if one.namespace == MAIN}
     elsewhere = {one.called: one for one in secrets if one.namespace != MAIN}
@@ -39,6 +39,7 @@ def broken_references(spec: ClusterSpec) -> Iterator[tuple[Path, str]]:
             yield path, f"Flux reads Secrets of {MAIN} only, and {_FIELD} has {other}; set its namespace"
     yield from _of_registries(spec.flux, here)
     yield from _of_decryption(spec.flux, here)
+    yield from _of_events(spec.flux, here)
     own = here.get(MAIN)
     first = spec.flux.secret_ref
     if own is not None and spec.flux.provider is None and (first is None or first.name != MAIN):
@@ -81,6 +82,17 @@ def _of_decryption(flux: Flux, here: Mapping[str, BootstrapSecret]) -> Iterator[
         if found is not None and not any(key.endswith((_AGE, _PGP)) or key == _VAULT for key in found.keys):
             message = f"Flux decrypts with a key that ends with {_AGE} or {_PGP}; {found.name} has none"
             yield ("flux", "kustomizations", one.name, "decryption", "secretRef", "name"), message
+
+
+def _of_events(flux: Flux, here: Mapping[str, BootstrapSecret]) -> Iterator[tuple[Path, str]]:
+    """Yield why the events of Flux could not be verified: the app reads the key in the vault."""
+    if flux.events is None:
+        return
+    name = flux.events.secret_ref.name
+    found = here.get(name)
+    if found is None or EVENT_KEY not in found.keys:
+        needed = f"an entry of {_FIELD} for the Secret {name} in {MAIN}, with the key {EVENT_KEY}"
+        yield ("flux", "events", "secretRef", "name"), f"the app verifies the events with {needed}; add it"
 
 
 def foreign_vaults(

@@ -51,6 +51,7 @@ from shared.pipeline.api.schema.fleet import (
 from shared.pipeline.api.schema.health import CredentialHealth, Health, Readiness, ServiceHealth, TimerHealth
 from shared.pipeline.api.schema.live import LIVE_CLUSTERS, Live, LiveCluster
 from shared.pipeline.api.schema.notifications import Route, RouteReceipt, Routes
+from shared.pipeline.api.schema.outputs import Outputs
 from shared.pipeline.api.schema.plans import (
     Approval,
     Change,
@@ -113,6 +114,7 @@ __all__ = [
     "NodePool",
     "ObjectGroup",
     "Orphan",
+    "Outputs",
     "Plan",
     "PlanItem",
     "PlanPart",

@@ -8,7 +8,7 @@ from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.inside import NODE, Part, UnhealthyObject
 from shared.fleet.kubernetes.workloads import WORKLOADS
 from shared.fleet.systems.cluster_systems import systems_in
-from shared.jobs.conditions import IN_SYNC, STALLED
+from shared.jobs.conditions import FLUX_REPORTS, IN_SYNC, STALLED
 from shared.jobs.health import HealthCondition
 from shared.jobs.record import READY, ClusterRecord
 from shared.pipeline.api import schema
@@ -16,7 +16,7 @@ from shared.pipeline.api.views.clusters import cluster_view
 from shared.pipeline.api.views.parts import iso
 from shared.ports import Ports
 
-SHOWN = (READY, IN_SYNC, *HealthCondition, STALLED)
+SHOWN = (READY, IN_SYNC, *HealthCondition, FLUX_REPORTS, STALLED)
 """The conditions of the whole cluster; those of the steps are in its status."""
 
 

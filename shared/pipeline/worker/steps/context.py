@@ -10,6 +10,7 @@ from shared.fleet.desired import Desired
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.job import Job
 from shared.jobs.record import ClusterRecord
+from shared.pipeline.worker.private_api import private_api
 from shared.ports import KubernetesApi, Ports
 from shared.ports.azure import AzureCall
 
@@ -68,4 +69,5 @@ class StepContext:
 
     def kubernetes(self) -> KubernetesApi:
         """Return the Kubernetes API of the cluster."""
-        return self.ports.kubernetes.connect(self.cluster)
+        api = self.ports.kubernetes.connect(self.cluster)
+        return private_api(api) if self.desired.is_private else api

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.event_objects import ALERT, PROVIDER, event_objects
 from shared.fleet.kubernetes.field_ownership import MANAGER, appliers
 from shared.fleet.kubernetes.flux_objects import (
     KUSTOMIZATION,
@@ -32,8 +33,9 @@ from shared.pipeline.worker.steps.flux.live_objects import LiveObjects
 from shared.ports import KubernetesApi
 
 SHOWN = 5
-_BASE = {"GitRepository", "Kustomization"}
-"""The kinds that every cluster needs."""
+_REPORTING = {PROVIDER.kind, ALERT.kind}
+_OPTIONAL = {*SOURCE_KINDS, *_REPORTING} - {"GitRepository"}
+"""The kinds that not every cluster needs, and that its components may lack."""
 
 
 def ensure_sync(context: StepContext) -> Outcome:
@@ -47,9 +49,11 @@ def ensure_sync(context: StepContext) -> Outcome:
     wanted = sync_objects(
         context.desired, credentials, facts=context.record.facts, request=request_of(context)
     )
-    undefined = _undefined(context, wanted)
-    if undefined:
-        return undefined
+    reports = event_objects(context.desired, context.ports.config.public_url)
+    wanted = (*wanted, *reports)
+    refused = _undefined(context, wanted) or _without_address(context)
+    if refused:
+        return refused
     api = context.kubernetes()
     live = LiveObjects([ref_of(manifest) for manifest in wanted], api)
     resumes = corrects_flux(context.record)
@@ -58,7 +62,8 @@ def ensure_sync(context: StepContext) -> Outcome:
     without = ""
     if credentials is not None and has_app_credentials(flux) and not credentials.serve(flux.repository):
         without = f"{flux.repository} is read without credentials: FLUX_GIT_HOST is {credentials.host}"
-    return Done("; ".join(filter(None, (applied, removed, without))))
+    silent = "" if reports else _remove_reports(api)
+    return Done("; ".join(filter(None, (applied, removed, silent, without))))
 
 
 def request_of(context: StepContext) -> str:
@@ -78,7 +83,7 @@ def other_source(context: StepContext) -> list[str]:
 
 def _undefined(context: StepContext, wanted: Sequence[Json]) -> Fail | None:
     """Return the failure for a source of a kind that the components do not define."""
-    needed = {manifest["kind"] for manifest in wanted} & set(SOURCE_KINDS) - _BASE
+    needed = {manifest["kind"] for manifest in wanted} & _OPTIONAL
     if not needed:
         return None
     path = context.desired.spec.flux.components
@@ -90,8 +95,31 @@ def _undefined(context: StepContext, wanted: Sequence[Json]) -> Fail | None:
     lacking = ", ".join(sorted(needed - defined))
     if not lacking:
         return None
-    remedy = "write the file again with flux install --export and its source-controller"
-    return Fail(InvalidManifest(f"spec.flux.sources needs {lacking}, which {path} does not define; {remedy}"))
+    events = not (needed - defined).isdisjoint(_REPORTING)
+    field, controller = ("events", "notification") if events else ("sources", "source")
+    remedy = f"write the file again with flux install --export and its {controller}-controller"
+    return Fail(InvalidManifest(f"spec.flux.{field} needs {lacking}, which {path} does not define; {remedy}"))
+
+
+def _without_address(context: StepContext) -> Fail | None:
+    """Return the failure where Flux is to report, and nobody has said where the app receives that."""
+    if context.desired.spec.flux.events is None or context.ports.config.public_url:
+        return None
+    remedy = "set PUBLIC_URL, a setting of the app, or remove the field"
+    return Fail(InvalidManifest(f"spec.flux.events needs the address of the app; {remedy}"))
+
+
+def _remove_reports(api: KubernetesApi) -> str:
+    """Delete the Alert and the Provider of an earlier manifest, if Roadstead alone applied them."""
+    removed = []
+    for ref in (ALERT, PROVIDER):
+        live = api.get(ref)
+        if live is None:
+            return ""  # the Alert goes first: without it there is nothing
+        if is_ours(live) and appliers(live) == {MANAGER} and "deletionTimestamp" not in live["metadata"]:
+            api.delete(live)
+            removed.append(str(ref))
+    return f"removed {', '.join(removed)}" if removed else ""
 
 
 def _remove_former(wanted: set[ObjectRef], api: KubernetesApi) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from shared.fleet.kubernetes.bootstrap_secrets import secret_object
+from shared.fleet.kubernetes.bootstrap_secrets import is_base64, secret_object
 from shared.fleet.manifests.cluster.bootstrap_secrets import BootstrapSecret
 from shared.jobs.failures.errors import (
     ReconcileError,
+    SecretMissing,
     Throttled,
     Unauthenticated,
     VaultForbidden,
@@ -18,6 +19,7 @@ from shared.ports import Vaults, VaultSecret
 
 _OF_THE_VAULT = (Throttled, VaultUnavailable, Unauthenticated)
 """Errors that every secret of a vault has in common."""
+NOT_BASE64 = "SecretNotBase64"
 _FIREWALL = "ForbiddenByFirewall"
 
 
@@ -48,6 +50,10 @@ class VaultReads:
         """Return the Secret of an entry with the newest versions; raise what a vault says."""
         read = {key: self.secret(secret.vault, name) for key, name in secret.keys.items()}
         values = {key: one.value for key, one in read.items()}
+        for key in secret.binary:
+            if not is_base64(values[key]):
+                what = f"the secret {secret.keys[key]} of the vault {secret.vault}"
+                raise SecretMissing(f"{what} is no base64, as binary of {secret.name} says", code=NOT_BASE64)
         return secret_object(secret, values, {key: one.version for key, one in read.items()})
 
     def _get(self, vault: str, name: str) -> VaultSecret | ReconcileError:

@@ -1,0 +1,27 @@
+"""``POST /api/flux/NAME``: what the Flux of a cluster reports."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import azure.functions as func
+
+from handlers.reply import reply
+from handlers.routes import SIGNATURE, answered, callable_by
+from shared.pipeline.intake.event_keys import EventKeys
+from shared.pipeline.intake.reported import receive
+from shared.ports import Ports
+
+
+def blueprint(ports: Ports) -> func.Blueprint:
+    """Return the function. It refuses an event that is not signed with the key of its cluster."""
+    bp, keys = func.Blueprint(), EventKeys(ports)
+
+    @bp.function_name("flux")
+    @bp.route("flux/{cluster}", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
+    @partial(callable_by, SIGNATURE)
+    def flux(req: func.HttpRequest) -> func.HttpResponse:
+        cluster = req.route_params["cluster"]
+        return answered("flux", lambda: reply(receive(cluster, req.headers, req.get_body(), keys, ports)))
+
+    return bp
