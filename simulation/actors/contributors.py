@@ -43,7 +43,7 @@ class Contributors:
         self._chance = random.Random(f"{seed} {PULL_REQUESTS}")  # noqa: S311
         self._operators, self._loop, self._cloud = operators, operators.loop, operators.cloud
         self._github = self._cloud.repository.pulls
-        self._undelivered: set[int] = set()
+        self._undelivered: dict[int, str] = {}
         self.proposals: dict[str, Proposal] = {}
         self.acts = 0
         app = self._chance.random() < 0.5
@@ -150,20 +150,21 @@ class Contributors:
             self._deliver(pull, action)
         else:
             self._loop.log("    the event is lost")
-            self._undelivered.add(pull.number)
+            self._undelivered[pull.number] = pull.sha
 
     def _deliver(self, pull: PullRecord, action: str) -> None:
         """Deliver an event; GitHub shows one that was not accepted.
 
-        An instance with a wrong clock may take it for one of an earlier moment, or answer it in days.
+        An instance with a wrong clock may take it for one of an earlier moment, or answer it in days. When a
+        frozen one accepts it, the event of a later commit may have been lost meanwhile.
         """
         event = PullChanged("p1", f"pull-{self._chance.getrandbits(64)}", pull.number, pull.sha, action)
-        self._undelivered.add(pull.number)
+        self._undelivered[pull.number] = pull.sha
 
         def accepted(ports: Ports) -> None:
             accept(event, ports)
-            if not self._loop.actor.jumped:
-                self._undelivered.discard(pull.number)
+            if not self._loop.actor.jumped and self._undelivered.get(pull.number) == pull.sha:
+                del self._undelivered[pull.number]
 
         self._loop.run_function(self._cloud, accepted)
 
