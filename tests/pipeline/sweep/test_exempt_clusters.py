@@ -14,6 +14,7 @@ from shared.jobs.reporting.measurements import CLUSTERS, of_fleet
 from shared.pipeline.api.views.cluster_list import Selection, names_of_page
 from shared.pipeline.api.views.clusters import cluster_detail
 from shared.pipeline.api.views.drift import drift_of_cluster, drift_view
+from shared.pipeline.api.views.outputs import outputs_view
 from shared.pipeline.api.views.parts import FIRST_PAGE
 from shared.pipeline.api.views.why import why_view
 from shared.pipeline.recovery.missed_work import wake_notifier
@@ -100,6 +101,9 @@ def test_an_exempt_cluster_is_shown_as_it_is_and_no_alarm_until_the_exemption_en
     counted = {each.attributes["phase"]: each.value for each in measured(cloud)}
     assert (counted["Failed"], counted["Exempt"]) == (0, 1)
     assert named_in(cloud, Phase.EXEMPT) == ["one"]
+    outputs = outputs_view("one", cloud.ports)
+    assert outputs is not None
+    assert outputs["phase"] == "Exempt"
     assert named_in(cloud, Phase.FAILED) == []
     why = why_view("one", cloud.ports)
     assert why is not None

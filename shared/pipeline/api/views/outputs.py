@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shared.jobs.at_rest import shown_phase
 from shared.pipeline.api import schema
 from shared.ports import Ports
 
@@ -13,7 +14,7 @@ def outputs_view(name: str, ports: Ports) -> schema.Outputs | None:
         return None
     return {
         "name": record.name,
-        "phase": record.phase.value,
+        "phase": shown_phase(record).value,
         "generation": record.generation,
         "observedGeneration": record.observed_generation,
         "known": record.facts is not None,
