@@ -63,14 +63,18 @@ class Systems(Upkeep):
         self._operators.push(replace(now, systems=(*others, *changed)))
 
     def check(self) -> None:
-        """Check that each cluster has the systems that the head asks for."""
+        """Check that each cluster has the systems that the head asks for.
+
+        One whose manifest is invalid, or too large, stays as it was, and so do its systems.
+        """
         if len(self._everybody) > 1:
             return
         self._look()
         desired = self._operators.now
+        valid = {name for name, one in desired.clusters.items() if not (one.invalid or one.large)}
         for cluster, world in self._worlds():
             for system in desired.systems:
-                wanted = cluster in system.on(desired.clusters) and not system.invalid
+                wanted = cluster in system.on(valid) and not system.invalid
                 if wanted and self._ready(cluster) and world.find(At(NAMESPACE, system.name)) is None:
                     raise RuleViolated("systems", f"{cluster} lacks the namespace of {system.name}")
 
