@@ -65,13 +65,14 @@ class Systems(Upkeep):
     def check(self) -> None:
         """Check that each cluster has the systems that the head asks for.
 
-        One whose manifest is invalid, or too large, stays as it was, and so do its systems.
+        One whose manifest, or fleet.yaml, is invalid or too large stays as it was, and so do its systems.
         """
         if len(self._everybody) > 1:
             return
         self._look()
         desired = self._operators.now
-        valid = {name for name, one in desired.clusters.items() if not (one.invalid or one.large)}
+        clusters = {} if desired.invalid else desired.clusters
+        valid = {name for name, one in clusters.items() if not (one.invalid or one.large)}
         for cluster, world in self._worlds():
             for system in desired.systems:
                 wanted = cluster in system.on(valid) and not system.invalid

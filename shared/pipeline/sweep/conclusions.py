@@ -144,7 +144,7 @@ def _conclude(
     ports.state.append(events)
     store_fact(record, concluded, ports)
     store_fact(concluded, after, ports)
-    if after.idle and after.facts != record.facts:
+    if after.idle and after.facts is not None and after.facts != record.facts:
         facts = digest_of(after.facts)
         request_checks([after.name], f"facts:{after.uid}:{facts}", ports, after=CHECK_AFTER_SECONDS)
     if turned:
