@@ -75,7 +75,7 @@ class Count:
     before: Inside | None = None
 
     def components(self, total: int, faults: Sequence[Fault]) -> Part:
-        """Return what Roadstead applied of Flux; the faults are in it."""
+        """Return what Roadstead applied of Flux and of systems; the faults are in it."""
         return self._with(Part(COMPONENT, total, total - len(faults)), faults)
 
     def flux(self, kind: str, objects: Sequence[Json], faults: Iterable[Fault]) -> Part:

@@ -15,6 +15,7 @@ from shared.fleet.kubernetes.inside import Count, Inside
 from shared.fleet.kubernetes.sync_objects import has_app_credentials, sync_objects
 from shared.fleet.kubernetes.workloads import API_VERSION, DEPLOYMENT, WORKLOADS, workload_faults
 from shared.jobs.failures.errors import Dependency
+from shared.pipeline.checks.systems import read_systems
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.applied import is_as_applied
 from shared.pipeline.worker.steps.flux.live_objects import LiveObjects
@@ -73,9 +74,11 @@ def read(context: StepContext) -> Reading:
     reports = [flux_objects.ref_of(one) for one in event_objects(context.desired, "")]
     reporting = {ref: api.get(ref) for ref in reports}
     of_reports = [health.missing(ref) for ref, one in reporting.items() if one is None]
-    faults += of_reports
-    own = [*in_components, *of_secret, *of_facts, *of_reports]
-    parts = [count.components(len(components) + with_secret + has_facts + len(reports), own)]
+    systems = read_systems(context)
+    faults += [*of_reports, *systems.faults]
+    own = [*in_components, *of_secret, *of_facts, *of_reports, *systems.faults]
+    total = len(components) + with_secret + has_facts + len(reports) + systems.count
+    parts = [count.components(total, own)]
     parts += [count.flux(kind, listed, faults) for kind, listed in of_flux.items()]
     renamed = context.record.running.renamed if context.record.running else {}
     parts += count.pools(nodes, POOL_LABEL, renamed, node_faults)

@@ -122,8 +122,8 @@ class DriftPolicy(Manifest):
     """Whether a cluster that somebody stopped in Azure is started again; it is reported by default. A rule
     with the field stoppedCluster ignores that for a time."""
     flux_objects: Literal["report", "correct"] = "report"
-    """Whether what Roadstead applied of Flux is applied again, or resumed, where somebody changed, removed or
-    suspended it in the cluster; it is reported by default."""
+    """Whether what Roadstead applied of Flux and of systems is applied again, or resumed, where somebody
+    changed, removed or suspended it in the cluster; it is reported by default."""
     azure_policy: Annotated[tuple[FieldPattern, ...], Field(max_length=50)] = ()
     """Fields that Azure Policy sets, with everything below them: never drift, whatever the rules say."""
     rules: tuple[DriftRule, ...] = ()

@@ -1,0 +1,95 @@
+"""Objects of a system that somebody changed or deleted: a check finds them, a policy applies them again."""
+
+from __future__ import annotations
+
+import pytest
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.resource_ids import ObjectRef
+from shared.jobs.record import ClusterRecord, Phase
+from tests.support.checks import check, condition
+from tests.support.pipeline_runs import phases, push
+from tests.support.sweeps import sweep
+from tests.support.team_systems import GROUP, cluster_id, fleet, system
+
+SHOP = f"""\
+  groups: [{{id: {GROUP}, role: edit}}]
+  quota: {{cpu: "4", memory: 8Gi, pods: 20}}
+  limits: {{defaultRequest: {{cpu: 100m}}}}
+"""
+CORRECT = "  drift: {fluxObjects: correct}\n"
+QUOTA = ObjectRef("v1", "ResourceQuota", "roadstead", "shop")
+BINDING = ObjectRef("rbac.authorization.k8s.io/v1", "RoleBinding", "shop-groups-edit", "shop")
+POLICY = ObjectRef("networking.k8s.io/v1", "NetworkPolicy", "roadstead-isolated", "shop")
+
+
+def hydrated(extra: str = "") -> MemoryCloud:
+    """Return a cloud whose cluster is Ready with a system; ``extra`` is more of the cluster's spec."""
+    cloud = MemoryCloud(throttle=False)
+    files = fleet("one", systems={"shop": system("shop", "one", extra=SHOP)})
+    files["clusters/one/cluster.yaml"] += extra.encode()
+    push(cloud, files)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    return cloud
+
+
+def record(cloud: MemoryCloud) -> ClusterRecord:
+    found = cloud.state.cluster("one")
+    assert found is not None
+    return found
+
+
+def delete(cloud: MemoryCloud, ref: ObjectRef) -> None:
+    api = cloud.kubernetes.connect(cluster_id("one"))
+    live = api.get(ref)
+    assert live is not None
+    api.delete(live)
+
+
+def widen(cloud: MemoryCloud, _: ObjectRef) -> None:
+    api = cloud.kubernetes.connect(cluster_id("one"))
+    live = api.get(QUOTA)
+    assert live is not None
+    api.replace({**live, "spec": {"hard": {**live["spec"]["hard"], "pods": "1000"}}})
+
+
+def test_a_check_of_a_system_as_it_was_applied_finds_nothing() -> None:
+    cloud = hydrated()
+    check(cloud)
+    found = condition(record(cloud))
+    assert (found.status, found.reason) == (True, "Healthy")
+
+
+@pytest.mark.parametrize(
+    ("act", "ref", "what"),
+    [
+        (delete, QUOTA, "no longer exists"),
+        (delete, BINDING, "no longer exists"),
+        (delete, POLICY, "no longer exists"),
+        (widen, QUOTA, "somebody changed what Roadstead applied"),
+    ],
+    ids=["quota", "binding", "network policy", "a wider quota"],
+)
+def test_what_confines_a_team_and_is_gone_or_changed_is_found_and_applied_by_a_policy_only(
+    act: object, ref: ObjectRef, what: str
+) -> None:
+    assert callable(act)
+    cloud = hydrated()
+    act(cloud, ref)
+    check(cloud)
+    cloud.run()
+    found = condition(record(cloud))
+    assert found.status is False
+    assert str(ref) in found.message
+    assert what in found.message
+    assert "shop" in found.message
+    cloud = hydrated(CORRECT)
+    act(cloud, ref)
+    check(cloud)
+    sweep(cloud)
+    cloud.run()
+    live = cloud.kubernetes.connect(cluster_id("one")).get(ref)
+    assert live is not None
+    check(cloud)
+    assert condition(record(cloud)).status is True
