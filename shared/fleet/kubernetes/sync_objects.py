@@ -26,7 +26,9 @@ from shared.fleet.kubernetes.flux_objects import (
 )
 from shared.fleet.kubernetes.flux_readiness import REQUESTED_AT
 from shared.fleet.kubernetes.lockdown import PLATFORM_ACCOUNT, is_locked_down
-from shared.fleet.manifests.cluster.flux import GIT, MAIN, OCI, Flux, FluxSource, Kustomization
+from shared.fleet.manifests.cluster.flux import Flux
+from shared.fleet.manifests.cluster.flux_kustomization import Kustomization
+from shared.fleet.manifests.cluster.flux_source import GIT, MAIN, OCI, FluxSource
 from shared.fleet.resource_ids import ObjectRef
 
 SOURCE_API, KUSTOMIZE_API = SOURCE.api_version, KUSTOMIZATION.api_version

@@ -7,7 +7,8 @@ from collections.abc import Collection
 from shared.fleet.kubernetes.bootstrap_secrets import SECRETS_INVENTORY, VERSIONS, is_from_us, secret_ref
 from shared.fleet.kubernetes.field_ownership import MANAGER, appliers, our_entry
 from shared.fleet.kubernetes.inventory import listed_in
-from shared.fleet.manifests.cluster.flux import MAIN, Flux
+from shared.fleet.manifests.cluster.flux import Flux
+from shared.fleet.manifests.cluster.flux_source import MAIN
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.failures.errors import Conflict
 from shared.pipeline.worker.steps.context import StepContext

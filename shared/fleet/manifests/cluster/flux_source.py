@@ -1,0 +1,149 @@
+"""The sources that Flux pulls on a cluster: the names and rules of ``source.toolkit.fluxcd.io/v1``.
+
+See fluxcd.io/flux/components/source.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, StrictStr, model_validator
+
+from shared.fleet.manifests.base import Manifest, rule, shown, stated_rule
+
+MAIN = "flux-system"
+"""The name of the first source and of the first Kustomization, as ``flux bootstrap`` names them."""
+GIT, OCI, BUCKET = "GitRepository", "OCIRepository", "Bucket"
+
+FluxName = Annotated[
+    StrictStr,
+    rule(
+        r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?",
+        "1 to 63 lowercase letters, digits and hyphens, with a letter or digit at both ends",
+    ),
+]
+Duration = Annotated[
+    StrictStr, rule(r"([0-9]+(\.[0-9]+)?(ms|s|m|h))+", 'a duration such as "30s", "10m" or "1h30m"')
+]
+Text = Annotated[StrictStr, Field(min_length=1, max_length=1000)]
+Ref = Annotated[StrictStr, rule(r"[^\s~^:?*\[\\]{1,250}", "the name of a branch or a tag")]
+Commit = Annotated[StrictStr, rule(r"[0-9a-f]{40}|[0-9a-f]{64}", "a whole commit: 40 hexadecimal digits")]
+
+
+def _source_url(url: str) -> str:
+    if url.startswith(("https://", "ssh://")) and "@" in url.removeprefix("ssh://git@"):
+        raise ValueError(f"must have no user and no token in it, got {shown(url)}; secretRef names a Secret")
+    if not re.fullmatch(r"(https|ssh|oci)://[^\s/?#]+(/[^\s?#]*)?", url):
+        what = "an address such as https://github.com/OWNER/NAME, ssh://git@HOST/PATH or oci://HOST/NAME"
+        raise ValueError(f"must be {what}, got {shown(url)}")
+    return url
+
+
+SourceUrl = Annotated[
+    StrictStr,
+    AfterValidator(_source_url),
+    stated_rule("an https:// or ssh:// address of a git repository, or an oci:// address of an artifact"),
+]
+
+
+class SecretReference(Manifest):
+    """A Secret in the namespace flux-system of the cluster."""
+
+    name: FluxName
+    """The name of the Secret."""
+
+
+class FluxSource(Manifest):
+    """A source that Flux pulls besides the first one."""
+
+    name: FluxName
+    """The name of the source; sources of the layers are merged by it."""
+    kind: Literal["GitRepository", "OCIRepository", "Bucket"] = "GitRepository"
+    """A branch, tag or commit of a git repository, an artifact in a registry, or a container of a storage
+    account."""
+    url: SourceUrl | None = None
+    """The address of a GitRepository (https:// or ssh://) or of an OCIRepository (oci://)."""
+    branch: Ref | None = None
+    """The branch of a GitRepository; main by default."""
+    tag: Ref | None = None
+    """The tag of a GitRepository or an OCIRepository."""
+    semver: Text | None = None
+    """The range of versions of which the newest tag counts, such as "1.x"."""
+    commit: Commit | None = None
+    """The commit of a GitRepository; with branch, one of that branch."""
+    digest: (
+        Annotated[StrictStr, rule(r"sha256:[0-9a-f]{64}", "a digest: sha256: and 64 hexadecimal digits")]
+        | None
+    ) = None
+    """The digest of an OCIRepository."""
+    endpoint: (
+        Annotated[StrictStr, rule(r"(https://)?[A-Za-z0-9.-]+(:[0-9]{1,5})?/?", "the address of a server")]
+        | None
+    ) = None
+    """The blob endpoint of a Bucket's storage account, such as https://ACCOUNT.blob.core.windows.net."""
+    bucket_name: Text | None = None
+    """The container of a Bucket."""
+    prefix: Text | None = None
+    """The beginning of the names of the blobs of a Bucket that count."""
+    provider: Literal["generic", "azure", "github"] | None = None
+    """Who signs Flux in: azure is workload identity, for Azure DevOps, Azure Container Registry and Azure
+    Blob Storage; github is a GitHub App, whose key is in the Secret of secretRef."""
+    secret_ref: SecretReference | None = None
+    service_account_name: FluxName | None = None
+    """The ServiceAccount in flux-system whose workload identity signs Flux in, with provider: azure."""
+    interval: Duration = "1m0s"
+    """How often Flux looks for something new."""
+    ignore: Text | None = None
+    """The files that are not pulled, as in .gitignore."""
+
+    @model_validator(mode="after")
+    def _fields_fit_the_kind(self) -> Self:
+        given = {name for name in _FIELDS_OF if getattr(self, _PYTHON.get(name, name)) is not None}
+        for name in sorted(given):
+            kinds = _FIELDS_OF[name]
+            if self.kind not in kinds:
+                raise ValueError(f"{name}: only {' and '.join(kinds)} has this; remove it")
+        missing = [name for name in _REQUIRED[self.kind] if name not in given]
+        if missing:
+            raise ValueError(f"kind: {self.kind} needs {' and '.join(missing)}; add it")
+        schemes = _SCHEMES[self.kind]
+        if self.url is not None and not self.url.startswith(schemes):
+            raise ValueError(f"url: of kind: {self.kind} it begins with {' or '.join(schemes)}")
+        only_one(self, ("tag", "semver", "commit", "digest"))
+        signs_in(self.provider, self.secret_ref, self.service_account_name)
+        if self.url is not None and self.url.startswith("ssh://") and self.secret_ref is None:
+            raise ValueError("url: ssh:// needs secretRef: the Secret with the keys identity and known_hosts")
+        return self
+
+
+def only_one(model: Manifest, names: Sequence[str]) -> None:
+    """Raise ValueError where a model has more than one of these fields."""
+    both = [name for name in names if getattr(model, name, None) is not None]
+    if len(both) > 1:
+        raise ValueError(f"{' and '.join(both)} exclude each other; keep one")
+
+
+def signs_in(provider: str | None, secret: SecretReference | None, account: str | None) -> None:
+    """Raise ValueError where a provider does not go with what signs Flux in."""
+    if account and provider != "azure":
+        raise ValueError("serviceAccountName goes with provider: azure; add that, or remove it")
+    if provider == "github" and secret is None:
+        raise ValueError("provider: github needs secretRef: the Secret with the key of the GitHub App")
+
+
+_PYTHON = {"bucketName": "bucket_name"}
+_FIELDS_OF: Mapping[str, Sequence[str]] = {
+    "url": (GIT, OCI),
+    "branch": (GIT,),
+    "tag": (GIT, OCI),
+    "semver": (GIT, OCI),
+    "commit": (GIT,),
+    "digest": (OCI,),
+    "endpoint": (BUCKET,),
+    "bucketName": (BUCKET,),
+    "prefix": (BUCKET,),
+}
+_REQUIRED: Mapping[str, Sequence[str]] = {GIT: ("url",), OCI: ("url",), BUCKET: ("endpoint", "bucketName")}
+_SCHEMES: Mapping[str, tuple[str, ...]] = {GIT: ("https://", "ssh://"), OCI: ("oci://",), BUCKET: ()}
