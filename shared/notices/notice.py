@@ -9,10 +9,10 @@ from datetime import datetime
 from shared.fleet.drift.yaml_diff import Sides, yaml_diff
 from shared.fleet.kubernetes.api_server import Certificate, ending
 from shared.jobs.acts import by_whom
-from shared.jobs.at_rest import found_of, is_exempt
 from shared.jobs.drift import DriftedField, is_news
 from shared.jobs.failures.retry import DEFAULTS, Policies
-from shared.jobs.losses import exempt_text
+from shared.jobs.findings.at_rest import found_of, is_exempt
+from shared.jobs.findings.losses import exempt_text
 from shared.jobs.messages import Approval
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.reporting.diagnosis import diagnose

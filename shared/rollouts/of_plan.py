@@ -53,10 +53,8 @@ def expected_rollout(plan: Plan, desired: DesiredFleet, now: datetime) -> Rollou
     """Return the rollout that files would have, as far as it is known without the records; None for none."""
     if desired.rollout is None or not updates_of(plan):
         return None
-    strategy, candidates = (
-        strategy_of(desired.rollout, tuple(desired.environments)),
-        [*_from_files(plan, desired)],
-    )
+    strategy = strategy_of(desired.rollout, tuple(desired.environments))
+    candidates = list(_from_files(plan, desired))
     return with_windows(begin(plan.commit, strategy, candidates, None, now), candidates, desired.rollout)
 
 

@@ -13,7 +13,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId, ObjectRef
 from shared.jobs.failures.errors import FluxUnhealthy
-from shared.jobs.flux_correction import FLUX
+from shared.jobs.findings.flux_correction import FLUX
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.checks.changed_paths import check_changed_paths

@@ -14,8 +14,8 @@ from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.aks.writes import is_stopped
-from shared.jobs.at_rest import is_at_rest
 from shared.jobs.failures.errors import ClusterMissing, ClusterStopped
+from shared.jobs.findings.at_rest import is_at_rest
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.outbox import request_whole_sweep
 from simulation.actors.approved_corrections import ApprovedCorrections

@@ -11,9 +11,9 @@ import pytest
 from shared.adapters.tables import TablesState, table_service
 from shared.fleet.drift.differences import Difference
 from shared.fleet.manifests.cluster.drift import DriftAction
-from shared.jobs.conditions import with_in_sync
 from shared.jobs.drift import Drift, DriftedField
 from shared.jobs.failures.errors import ClusterMissing, ReconcileError, Stale, Unavailable
+from shared.jobs.findings.conditions import with_in_sync
 from shared.jobs.job import Contest, ContestKind, start_step
 from shared.jobs.outcomes import Fail, Wait
 from shared.jobs.recipes import Step

@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.jobs.conditions import STALLED, with_condition
 from shared.jobs.failures.errors import ClusterStopped, QuotaExceeded, Throttled, Unavailable
+from shared.jobs.findings.conditions import STALLED, with_condition
 from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry, Wait
 from shared.jobs.recipes import Step, deadline
 from shared.jobs.record import READY, ClusterRecord, Condition, Phase, from_json, to_json

@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import timedelta
 
 from shared.fleet.manifests.cluster.drift import DriftAction
-from shared.jobs.conditions import with_condition, with_in_sync
 from shared.jobs.drift import Drift, DriftedField
 from shared.jobs.failures.errors import QuotaExceeded, Throttled
+from shared.jobs.findings.conditions import with_condition, with_in_sync
 from shared.jobs.gaps import Gaps
 from shared.jobs.job import Delay, JobQueue, NextRun
 from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry, Wait

@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.jobs.failures.errors import ClusterStopped, FluxUnhealthy
-from shared.jobs.health import SLOT_SECONDS, Finding, HealthCondition, checked, needs_check, next_check
+from shared.jobs.findings.health import (
+    SLOT_SECONDS,
+    Finding,
+    HealthCondition,
+    checked,
+    needs_check,
+    next_check,
+)
 from shared.jobs.outcomes import Done, Fail
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.kubernetes.flux_objects import FACTS
-from shared.jobs.health import HealthCondition
+from shared.jobs.findings.health import HealthCondition
 from shared.jobs.record import Phase
 from shared.notices.digest import body_of
 from shared.notices.kinds import Kind

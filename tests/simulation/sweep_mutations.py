@@ -16,7 +16,7 @@ from shared.fleet.drift.differences import drift_of
 from shared.fleet.manifests.cluster.drift import DriftAction
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs import drift
-from shared.jobs.conditions import with_in_sync
+from shared.jobs.findings.conditions import with_in_sync
 from shared.jobs.record import ClusterRecord
 from shared.jobs.transitions import apply_comparison
 from shared.jobs.transitions.acceptance import accept_retry

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId
-from shared.jobs.health import HealthCondition
+from shared.jobs.findings.health import HealthCondition
 from shared.jobs.rate_limits import AKS_OTHER
 from shared.jobs.record import ClusterRecord, Condition
 from shared.pipeline.outbox import request_whole_check

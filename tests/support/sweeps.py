@@ -6,7 +6,7 @@ from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId
-from shared.jobs.conditions import IN_SYNC
+from shared.jobs.findings.conditions import IN_SYNC
 from shared.jobs.messages import PlanRequest, SweepPart
 from shared.jobs.rate_limits import ARM_READ, Bucket, correct
 from shared.jobs.record import ClusterRecord, Phase

@@ -13,9 +13,9 @@ from shared.jobs.failures.errors import ClusterMissing, Throttled
 from shared.jobs.failures.fleet_problem import FleetProblem
 from shared.jobs.failures.remedies import NO_ACTION, suggested_action
 from shared.jobs.failures.retry import DEFAULTS, Policies
-from shared.jobs.health import error_of, faults_of, unread_of
+from shared.jobs.findings.health import error_of, faults_of, unread_of
+from shared.jobs.findings.losses import exempt_text
 from shared.jobs.job import Delay, Failure
-from shared.jobs.losses import exempt_text
 from shared.jobs.recipes import STEPS, Step, deadline
 from shared.jobs.record import ClusterRecord, Condition, Phase, of_health
 from shared.jobs.review_check import ReviewCheck

@@ -9,9 +9,9 @@ from datetime import datetime
 from enum import StrEnum
 
 from shared.fleet.manifests.cluster.drift import DriftAction
-from shared.jobs.conditions import IN_SYNC, STALLED
+from shared.jobs.findings.conditions import IN_SYNC, STALLED
+from shared.jobs.findings.health import HealthCondition
 from shared.jobs.gaps import Gaps
-from shared.jobs.health import HealthCondition
 from shared.jobs.job import JobQueue
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Retry
 from shared.jobs.record import READY, ClusterRecord, Phase

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from shared.jobs.at_rest import found_of, is_exempt
-from shared.jobs.conditions import IN_SYNC
 from shared.jobs.drift import Drift, digest_of_proposal
-from shared.jobs.losses import unnamed_since
+from shared.jobs.findings.at_rest import found_of, is_exempt
+from shared.jobs.findings.conditions import IN_SYNC
+from shared.jobs.findings.losses import unnamed_since
 from shared.jobs.recipes import STEPS, Recipe, Step
 from shared.jobs.record import READY, ClusterRecord, Phase
 

@@ -9,8 +9,8 @@ from shared.fleet.aks.removed_keys import keys_to_remove
 from shared.fleet.desired import Desired
 from shared.fleet.planning.system_removals import to_remove
 from shared.fleet.systems.cluster_systems import systems_in
-from shared.jobs.conditions import with_summary
 from shared.jobs.failures.errors import ClusterMissing
+from shared.jobs.findings.conditions import with_summary
 from shared.jobs.job import Contest, ContestKind, Job, new_job
 from shared.jobs.recipes import CONDITIONS, STEPS, Recipe
 from shared.jobs.record import ClusterRecord, Phase, working_phase

@@ -8,11 +8,11 @@ from datetime import datetime
 
 from shared.fleet.drift.policy import Decided, released
 from shared.fleet.manifests.cluster.drift import DriftAction
-from shared.jobs.conditions import IN_SYNC, MESSAGE_LIMIT, with_condition, with_in_sync
 from shared.jobs.drift import CorrectionApproval, Drift, Verified, corrected, drift_from, is_news
 from shared.jobs.failures.errors import ClusterMissing, ClusterStopped, NoLongerReady, Unhealthy, classes
-from shared.jobs.health import HealthCondition
-from shared.jobs.losses import loss_of
+from shared.jobs.findings.conditions import IN_SYNC, MESSAGE_LIMIT, with_condition, with_in_sync
+from shared.jobs.findings.health import HealthCondition
+from shared.jobs.findings.losses import loss_of
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.jobs.record import ClusterRecord, Condition
 from shared.jobs.transitions.acceptance import accept_retry

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from shared.jobs.conditions import MESSAGE_LIMIT, with_condition, with_in_sync, with_summary
 from shared.jobs.drift import remaining_after
 from shared.jobs.failures.errors import (
     Aborted,
@@ -18,8 +17,9 @@ from shared.jobs.failures.errors import (
     ReconcileError,
 )
 from shared.jobs.failures.retry import DEFAULTS, Policies, policy_for, wait_before_retry
+from shared.jobs.findings.conditions import MESSAGE_LIMIT, with_condition, with_in_sync, with_summary
+from shared.jobs.findings.losses import reassessed
 from shared.jobs.job import AcceptedWrite, ContestKind, Delay, Failure, NextRun, StepState, start_step
-from shared.jobs.losses import reassessed
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.jobs.recipes import CONDITIONS, STEPS, Step, deadline, next_step
 from shared.jobs.record import (

@@ -12,8 +12,8 @@ from shared.fleet.kubernetes.health import Fault
 from shared.fleet.systems.cluster_systems import system_with, systems_in
 from shared.jobs.event import Event
 from shared.jobs.failures.errors import Stale
-from shared.jobs.flux_correction import applies_again
-from shared.jobs.health import HEALTHY, Finding, HealthCondition, checked, outcome_of
+from shared.jobs.findings.flux_correction import applies_again
+from shared.jobs.findings.health import HEALTHY, Finding, HealthCondition, checked, outcome_of
 from shared.jobs.messages import CheckMessage, SweepPart
 from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.events import events_between, renewed_event

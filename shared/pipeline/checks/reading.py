@@ -9,13 +9,12 @@ from datetime import datetime
 from shared.fleet.aks.upgrades import POOL_LABEL
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes import flux_objects, health
-from shared.fleet.kubernetes.event_objects import ALERT, event_objects
 from shared.fleet.kubernetes.health import Fault
 from shared.fleet.kubernetes.inside import Count, Inside
 from shared.fleet.kubernetes.sync_objects import has_app_credentials, sync_objects
 from shared.fleet.kubernetes.workloads import API_VERSION, DEPLOYMENT, WORKLOADS, workload_faults
 from shared.jobs.failures.errors import Dependency
-from shared.pipeline.checks.systems import read_systems
+from shared.pipeline.checks.applied_objects import read_applied
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.applied import is_as_applied
 from shared.pipeline.worker.steps.flux.live_objects import LiveObjects
@@ -71,13 +70,10 @@ def read(context: StepContext) -> Reading:
     node_faults = list(health.node_faults(nodes, now))
 
     count, applied = Count(now, context.record.inside), {flux_objects.ref_of(one) for one in components}
-    reports = [flux_objects.ref_of(one) for one in event_objects(context.desired, "")]
-    reporting = {ref: api.get(ref) for ref in reports}
-    of_reports = [health.missing(ref) for ref, one in reporting.items() if one is None]
-    systems = read_systems(context)
-    faults += [*of_reports, *systems.faults]
-    own = [*in_components, *of_secret, *of_facts, *of_reports, *systems.faults]
-    total = len(components) + with_secret + has_facts + len(reports) + systems.count
+    others_of_ours = read_applied(context)
+    faults += others_of_ours.faults
+    own = [*in_components, *of_secret, *of_facts, *others_of_ours.faults]
+    total = len(components) + with_secret + has_facts + others_of_ours.count
     parts = [count.components(total, own)]
     parts += [count.flux(kind, listed, faults) for kind, listed in of_flux.items()]
     renamed = context.record.running.renamed if context.record.running else {}
@@ -87,7 +83,7 @@ def read(context: StepContext) -> Reading:
         parts.append(count.workloads(kind, others, list(workload_faults(others, now))))
     inside = Inside(now, tuple(parts), tuple(api.certificates()))
     known = None if of_facts else facts
-    told = _reporting(reporting.get(ALERT), objects)
+    told = _reporting(others_of_ours.alert, objects)
     return Reading(health.in_order(faults), node_faults, len(objects), len(nodes), inside, known, told)
 
 

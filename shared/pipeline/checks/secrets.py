@@ -15,7 +15,7 @@ from shared.fleet.kubernetes.bootstrap_secrets import fields_of_others, is_from_
 from shared.fleet.kubernetes.health import Fault
 from shared.fleet.manifests.cluster.bootstrap_secrets import BootstrapSecret
 from shared.jobs.failures.errors import ReconcileError, SecretMissing
-from shared.jobs.health import HEALTHY, Finding, HealthCondition
+from shared.jobs.findings.health import HEALTHY, Finding, HealthCondition
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.applied import apply_over, is_as_applied

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from shared.jobs.conditions import FLUX_REPORTS, with_condition, without_condition
+from shared.jobs.findings.conditions import FLUX_REPORTS, with_condition, without_condition
 from shared.jobs.record import ClusterRecord, Condition
 from shared.jobs.reporting.events import FLUX_REPORTED
 from shared.pipeline.checks.reading import Reading

@@ -12,9 +12,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.fleet.manifests.base import shown
-from shared.jobs.conditions import FLUX_REPORTS
 from shared.jobs.failures.errors import ReconcileError, Stale
-from shared.jobs.health import HealthCondition
+from shared.jobs.findings.conditions import FLUX_REPORTS
+from shared.jobs.findings.health import HealthCondition
 from shared.jobs.job import Delay
 from shared.jobs.recipes import IN_THE_CLUSTER
 from shared.jobs.record import ClusterRecord

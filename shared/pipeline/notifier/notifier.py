@@ -13,9 +13,9 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from shared.jobs.at_rest import is_exempt
 from shared.jobs.failures.errors import ReconcileError, Retryable, TooLarge
 from shared.jobs.failures.retry import wait_before_retry
+from shared.jobs.findings.at_rest import is_exempt
 from shared.jobs.messages import PlanRequest
 from shared.jobs.record import ClusterRecord, Phase
 from shared.logs import about

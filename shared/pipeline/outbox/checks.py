@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from shared.fleet.desired import digest_of
-from shared.jobs.health import needs_check, next_check
+from shared.jobs.findings.health import needs_check, next_check
 from shared.jobs.messages import CLOCKS_DIFFER, CheckMessage
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.outbox.times import later, whole

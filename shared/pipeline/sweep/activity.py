@@ -17,7 +17,7 @@ from shared.jobs.failures.errors import (
     ReconcileError,
     Unauthorized,
 )
-from shared.jobs.losses import act_known, with_act
+from shared.jobs.findings.losses import act_known, with_act
 from shared.jobs.record import ClusterRecord, finding_of_sweep
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.ports import Ports

@@ -6,9 +6,9 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shared.jobs.at_rest import is_at_rest
 from shared.jobs.failures.errors import ClusterMissing, ReconcileError, Retryable
 from shared.jobs.failures.retry import wait_before_retry
+from shared.jobs.findings.at_rest import is_at_rest
 from shared.jobs.messages import SweepPart
 from shared.jobs.reporting.measurements import of_read, of_reservation
 from shared.logs import about_record

@@ -15,14 +15,14 @@ from shared.fleet.drift.policy import Decided, decide, is_version, only_reported
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.cluster_facts import facts_of
 from shared.fleet.manifests.cluster.drift import DriftAction
-from shared.jobs.at_rest import found_of, is_at_rest, is_unfinished, own_failure
-from shared.jobs.conditions import IN_SYNC
 from shared.jobs.drift import Verified, attributed, digest_of_proposal, exhausted
 from shared.jobs.event import Event
 from shared.jobs.failures.errors import ClusterMissing, ReconcileError, Stale, Unexpected, classes
-from shared.jobs.flux_correction import CORRECTED, FLUX, applies_again
+from shared.jobs.findings.at_rest import found_of, is_at_rest, is_unfinished, own_failure
+from shared.jobs.findings.conditions import IN_SYNC
+from shared.jobs.findings.flux_correction import CORRECTED, FLUX, applies_again
+from shared.jobs.findings.losses import loss_of
 from shared.jobs.job import ContestKind, Failure
-from shared.jobs.losses import loss_of
 from shared.jobs.outcomes import Done, Fail, Outcome
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase, finding_of_sweep

@@ -22,7 +22,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 
 from shared.jobs.failures.errors import ReconcileError, Retryable, Stale, Unexpected
-from shared.jobs.health import needs_check
+from shared.jobs.findings.health import needs_check
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import JobMessage, job_message
 from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry

@@ -8,7 +8,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import Unavailable
-from shared.jobs.health import HealthCondition
+from shared.jobs.findings.health import HealthCondition
 from shared.pipeline.checks import changed_paths
 from shared.pipeline.checks.changed_paths import SETTLED, check_changed_paths
 from tests.support import fleet_files

@@ -13,7 +13,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import Unavailable
-from shared.jobs.health import HealthCondition
+from shared.jobs.findings.health import HealthCondition
 from shared.jobs.messages import CheckMessage, PlanRequest, SweepPart
 from shared.jobs.rate_limits import AKS_OTHER, Bucket, Limit
 from shared.jobs.record import ClusterRecord, Phase

@@ -12,10 +12,10 @@ from localcloud.flux.notification_controller import nowhere
 from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.kubernetes.event_objects import ALERT, PROVIDER
-from shared.jobs.conditions import FLUX_REPORTS
 from shared.jobs.event import Event
 from shared.jobs.failures.errors import VaultUnavailable
-from shared.jobs.health import HealthCondition
+from shared.jobs.findings.conditions import FLUX_REPORTS
+from shared.jobs.findings.health import HealthCondition
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
 from shared.jobs.reporting.events import FLUX_REPORTED
@@ -347,6 +347,16 @@ def test_an_alert_that_somebody_deletes_is_reported() -> None:
     found = condition(record(cloud), HealthCondition.FLUX)
     assert (found.status, found.reason) == (False, "ObjectMissing")
     assert "the Alert roadstead" in found.message
+
+
+def test_a_provider_that_somebody_points_elsewhere_is_reported() -> None:
+    cloud = reporting()
+    provider = live(cloud, PROVIDER)
+    api(cloud).replace({**provider, "spec": {**provider["spec"], "address": "https://example.com/"}})
+    check(cloud)
+    found = condition(record(cloud), HealthCondition.FLUX)
+    assert (found.status, found.reason) == (False, "ObjectChanged")
+    assert "the Provider roadstead" in found.message
 
 
 def test_a_key_that_the_app_cannot_read_is_refused_in_the_plan() -> None:

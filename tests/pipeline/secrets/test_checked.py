@@ -9,7 +9,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.kubernetes.bootstrap_secrets import VERSIONS
 from shared.jobs.failures.errors import Throttled, Unauthenticated, VaultForbidden, VaultUnavailable
-from shared.jobs.health import HealthCondition
+from shared.jobs.findings.health import HealthCondition
 from shared.jobs.record import Condition, Phase
 from shared.pipeline.api.acts.replay import replay
 from shared.pipeline.api.views.why import why_view

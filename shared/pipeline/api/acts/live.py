@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shared.jobs.at_rest import shown_phase
 from shared.jobs.failures.errors import ReconcileError
+from shared.jobs.findings.at_rest import shown_phase
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.parts import iso

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shared.jobs.at_rest import is_at_rest
+from shared.jobs.findings.at_rest import is_at_rest
 from shared.jobs.messages import SweepPart
 from shared.jobs.reporting.diagnosis import diagnose
 from shared.pipeline.api import schema

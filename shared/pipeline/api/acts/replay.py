@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from shared.fleet.drift.policy import is_version
 from shared.jobs.failures.errors import Stale
-from shared.jobs.health import problem_of
+from shared.jobs.findings.health import problem_of
 from shared.jobs.reporting.diagnosis import diagnose
 from shared.jobs.reporting.events import replayed_event
 from shared.jobs.transitions.acceptance import accept_replay

@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.fleet.planning.plan import Item
-from shared.jobs.at_rest import is_at_rest, shown_phase
-from shared.jobs.conditions import IN_SYNC
+from shared.jobs.findings.at_rest import is_at_rest, shown_phase
+from shared.jobs.findings.conditions import IN_SYNC
+from shared.jobs.findings.health import problem_of
+from shared.jobs.findings.losses import exempt_text
 from shared.jobs.gaps import Gaps
-from shared.jobs.health import problem_of
-from shared.jobs.losses import exempt_text
 from shared.jobs.recipes import STEPS
 from shared.jobs.record import READY, ClusterRecord, Condition, Running, of_health
 from shared.jobs.reporting.diagnosis import NewestPlan

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from shared.fleet.manifests.cluster.drift import DriftAction
-from shared.jobs.at_rest import found_of, is_exempt
 from shared.jobs.drift import CorrectionApproval, DriftedField
+from shared.jobs.findings.at_rest import found_of, is_exempt
 from shared.jobs.record import ClusterRecord, finding_of_sweep
 from shared.jobs.reporting.summary import ClusterSummary
 from shared.pipeline.api import schema

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.jobs.at_rest import shown_phase
+from shared.jobs.findings.at_rest import shown_phase
 from shared.pipeline.api import schema
 from shared.ports import Ports
 

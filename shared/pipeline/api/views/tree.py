@@ -8,8 +8,8 @@ from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.inside import NODE, Part, UnhealthyObject
 from shared.fleet.kubernetes.workloads import WORKLOADS
 from shared.fleet.systems.cluster_systems import systems_in
-from shared.jobs.conditions import FLUX_REPORTS, IN_SYNC, STALLED
-from shared.jobs.health import HealthCondition
+from shared.jobs.findings.conditions import FLUX_REPORTS, IN_SYNC, STALLED
+from shared.jobs.findings.health import HealthCondition
 from shared.jobs.record import READY, ClusterRecord
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.clusters import cluster_view

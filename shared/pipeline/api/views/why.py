@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shared.fleet.retirements.retiring import stale
-from shared.jobs.at_rest import shown_phase
+from shared.jobs.findings.at_rest import shown_phase
 from shared.jobs.reporting.diagnosis import Diagnosis, NewestPlan, diagnose, diagnose_absent, diagnose_deleted
 from shared.pipeline.api import schema
 from shared.pipeline.api.audit import acts_on

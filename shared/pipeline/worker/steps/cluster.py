@@ -26,8 +26,8 @@ from shared.fleet.kubernetes.cluster_facts import facts_of
 from shared.fleet.kubernetes_versions import POOL_LAG
 from shared.fleet.resource_ids import RegionId
 from shared.jobs.failures.errors import ClusterMissing, Immutable, InvalidManifest
+from shared.jobs.findings.losses import act_known, exemption_of, with_act
 from shared.jobs.job import AcceptedWrite, WriteKind
-from shared.jobs.losses import act_known, exemption_of, with_act
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.pipeline.worker.steps.azure_state import (

@@ -8,8 +8,8 @@ from __future__ import annotations
 from shared.fleet.aks.writes import is_stopped
 from shared.fleet.json_tree import Json
 from shared.jobs.failures.errors import ClusterStopped
+from shared.jobs.findings.losses import described, exemption_of
 from shared.jobs.job import AcceptedWrite, WriteKind
-from shared.jobs.losses import described, exemption_of
 from shared.jobs.outcomes import Outcome, Wait
 from shared.pipeline.worker.steps.azure_state import FAILED_STATES, OBSERVE_SECONDS, busy, failure, state_of
 from shared.pipeline.worker.steps.context import StepContext

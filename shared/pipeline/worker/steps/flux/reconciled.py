@@ -21,7 +21,7 @@ from shared.fleet.kubernetes.flux_readiness import (
 )
 from shared.fleet.kubernetes.sync_objects import sync_objects
 from shared.fleet.resource_ids import ObjectRef
-from shared.jobs.flux_correction import corrects_flux
+from shared.jobs.findings.flux_correction import corrects_flux
 from shared.jobs.outcomes import Outcome, Restart, Wait
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS

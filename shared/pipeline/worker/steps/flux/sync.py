@@ -25,7 +25,7 @@ from shared.fleet.kubernetes.sync_objects import (
 )
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.failures.errors import InvalidManifest
-from shared.jobs.flux_correction import corrects_flux
+from shared.jobs.findings.flux_correction import corrects_flux
 from shared.jobs.outcomes import Done, Fail, Outcome
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.applied import apply_differing
@@ -41,16 +41,15 @@ _OPTIONAL = {*SOURCE_KINDS, *_REPORTING} - {"GitRepository"}
 def ensure_sync(context: StepContext) -> Outcome:
     """Apply the sync objects where they differ, with the request that Flux reconciles them now.
 
-    Sources and Kustomizations that the manifest had earlier are deleted; Flux then deletes what it applied
-    from these Kustomizations, as far as their ``prune`` and ``deletionPolicy`` say so. One that somebody
-    suspended stays suspended, unless the policy corrects what Roadstead applied of Flux.
+    What the manifest had earlier is deleted; Flux then deletes what it applied from Kustomizations among
+    that, as far as their ``prune`` and ``deletionPolicy`` say so. One that somebody suspended stays
+    suspended, unless the policy corrects what Roadstead applied of Flux.
     """
     credentials, flux = context.ports.config.git_credentials, context.desired.spec.flux
     wanted = sync_objects(
         context.desired, credentials, facts=context.record.facts, request=request_of(context)
     )
-    reports = event_objects(context.desired, context.ports.config.public_url)
-    wanted = (*wanted, *reports)
+    wanted = (*wanted, *event_objects(context.desired, context.ports.config.public_url))
     refused = _undefined(context, wanted) or _without_address(context)
     if refused:
         return refused
@@ -62,8 +61,7 @@ def ensure_sync(context: StepContext) -> Outcome:
     without = ""
     if credentials is not None and has_app_credentials(flux) and not credentials.serve(flux.repository):
         without = f"{flux.repository} is read without credentials: FLUX_GIT_HOST is {credentials.host}"
-    silent = "" if reports else _remove_reports(api)
-    return Done("; ".join(filter(None, (applied, removed, silent, without))))
+    return Done("; ".join(filter(None, (applied, removed, without))))
 
 
 def request_of(context: StepContext) -> str:
@@ -109,23 +107,11 @@ def _without_address(context: StepContext) -> Fail | None:
     return Fail(InvalidManifest(f"spec.flux.events needs the address of the app; {remedy}"))
 
 
-def _remove_reports(api: KubernetesApi) -> str:
-    """Delete the Alert and the Provider of an earlier manifest, if Roadstead alone applied them."""
-    removed = []
-    for ref in (ALERT, PROVIDER):
-        live = api.get(ref)
-        if live is None:
-            return ""  # the Alert goes first: without it there is nothing
-        if is_ours(live) and appliers(live) == {MANAGER} and "deletionTimestamp" not in live["metadata"]:
-            api.delete(live)
-            removed.append(str(ref))
-    return f"removed {', '.join(removed)}" if removed else ""
-
-
 def _remove_former(wanted: set[ObjectRef], api: KubernetesApi) -> str:
-    """Delete the sources and Kustomizations that we applied and no longer want; return what was deleted.
+    """Delete the sync objects that we applied and no longer want; return what was deleted.
 
-    Only what Roadstead alone applies is deleted. A Kustomization goes before the source that it uses.
+    Only what Roadstead alone applies is deleted. An Alert goes before its Provider, and a Kustomization
+    before the source that it uses.
     """
     former = [one for one in _sync_objects_of(api) if ref_of(one) not in wanted]
     if not former:
@@ -148,10 +134,9 @@ def _remove_former(wanted: set[ObjectRef], api: KubernetesApi) -> str:
 
 
 def _sync_objects_of(api: KubernetesApi) -> Iterator[Json]:
-    """Yield the Kustomizations and sources in the namespace of Flux that Roadstead has applied."""
-    kinds = [(KUSTOMIZATION.api_version, KUSTOMIZATION.kind), *((SOURCE_API, kind) for kind in SOURCE_KINDS)]
-    for api_version, kind in kinds:
-        place = ObjectRef(api_version, kind, "", NAMESPACE)
+    """Yield the sync objects in the namespace of Flux that Roadstead has applied, in this order."""
+    sources = (ObjectRef(SOURCE_API, kind, "", NAMESPACE) for kind in SOURCE_KINDS)
+    for place in (ALERT, PROVIDER, KUSTOMIZATION, *sources):
         for live in LiveObjects([], api).kin(place):
             if is_ours(live) and MANAGER in appliers(live) and "deletionTimestamp" not in live["metadata"]:
                 yield live

@@ -38,7 +38,12 @@ class Labelled:
         return (api_version, kind) not in self._unknown
 
     def get(self, ref: ObjectRef) -> Json | None:
-        """Return an object; one without the label is read by itself."""
+        """Return an object, None also of a kind that the cluster does not serve.
+
+        One without the label is read by itself.
+        """
+        if not self.knows(ref.api_version, ref.kind):
+            return None
         found = self._found[(ref.api_version, ref.kind)].get(ref)
         return found if found is not None else self._api.get(ref)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shared.jobs.conditions import IN_SYNC
 from shared.jobs.failures.errors import NoLongerReady, classes
+from shared.jobs.findings.conditions import IN_SYNC
 from shared.jobs.job import Failure
 from shared.jobs.record import ClusterRecord, Phase, finding_of_sweep
 

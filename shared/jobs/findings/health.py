@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from shared.jobs.conditions import with_condition
 from shared.jobs.failures.errors import FluxUnhealthy, PlatformUnhealthy, SecretsUnhealthy, Unhealthy
+from shared.jobs.findings.conditions import with_condition
 from shared.jobs.messages import CLOCKS_DIFFER
 from shared.jobs.outcomes import Done, Fail, Outcome
 from shared.jobs.record import READY, ClusterRecord, Condition, of_health

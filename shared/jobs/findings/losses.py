@@ -8,9 +8,9 @@ from datetime import datetime
 
 from shared.fleet.drift.activity import Change
 from shared.fleet.manifests.cluster.drift import DriftRule
-from shared.jobs.at_rest import found_of, is_exempt
 from shared.jobs.drift import moment
 from shared.jobs.failures.errors import ClusterMissing, ClusterStopped, NoLongerReady
+from shared.jobs.findings.at_rest import found_of, is_exempt
 from shared.jobs.record import ClusterRecord, Loss
 
 _EXEMPTED_AS: Mapping[str, str] = {
