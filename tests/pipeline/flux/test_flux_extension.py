@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,59 +11,24 @@ import pytest
 from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux_objects import GitCredentials
-from shared.fleet.resource_ids import ClusterId
 from shared.jobs.record import Phase
-from shared.ports import KubernetesApi
 from shared.ports.azure import AzureCall
+from tests.support.extension_clusters import (
+    APPS,
+    BASE,
+    FLUX,
+    FOLDERS,
+    MAP,
+    PRIVATE,
+    change,
+    configuration,
+    hydrated,
+    without_a_way,
+    written,
+)
 from tests.support.one_cluster import ONE, advice, files, pool, record
-from tests.support.pipeline_runs import accepted, phases, push
+from tests.support.pipeline_runs import phases, push
 from tests.support.sweeps import tag_by_hand
-
-PRIVATE = "  apiServerAccessProfile: {enablePrivateCluster: true}\n"
-FLUX = "  flux: {install: extension}\n"
-APPS = """\
-  flux:
-    install: extension
-    kustomizations:
-      - {name: base, path: ./base}
-      - name: apps
-        path: ./apps
-        dependsOn: [{name: base}]
-        postBuild:
-          substitute: {tier: gold}
-          substituteFrom: [{kind: ConfigMap, name: cluster-facts}]
-"""
-BASE = {"base/base.yaml": b"{apiVersion: v1, kind: Namespace, metadata: {name: base}}"}
-MAP = b"""\
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: where, namespace: base}
-data: {cluster: "${cluster_name}", region: "${cluster_location}", tier: "${tier}"}
-"""
-
-
-class NoWay:
-    """The Kubernetes port of an app that has no way to any API server."""
-
-    def connect(self, cluster: ClusterId, **_: Any) -> KubernetesApi:
-        raise AssertionError(f"nobody enters {cluster.name}")
-
-
-def without_a_way(**config: Any) -> MemoryCloud:
-    """Return a cloud whose app reaches no API server."""
-    cloud = MemoryCloud(throttle=False)
-    changed = replace(cloud.ports.config, **{"reaches_private": False, **config})
-    cloud.with_ports(lambda ports: replace(ports, config=changed, kubernetes=NoWay()))
-    return cloud
-
-
-def hydrated(extra: str = APPS, more: Mapping[str, bytes] = BASE | {"apps/apps.yaml": MAP}) -> MemoryCloud:
-    """Return a cloud whose private cluster is Ready."""
-    cloud = without_a_way()
-    push(cloud, files(PRIVATE + extra) | dict(more))
-    cloud.run()
-    assert phases(cloud) == {"one": Phase.READY}
-    return cloud
 
 
 def where(cloud: MemoryCloud) -> Json:
@@ -75,18 +39,6 @@ def where(cloud: MemoryCloud) -> Json:
     assert kind is not None
     data: Json = found.list(kind, "base")[0][0]["data"]
     return data
-
-
-def configuration(cloud: MemoryCloud, name: str = "flux-system") -> Json:
-    return cloud.azure.get_flux_configuration(ONE, name)["properties"]
-
-
-def written(cloud: MemoryCloud) -> dict[tuple[str, str], int]:
-    return {
-        key: count
-        for key, count in accepted(cloud).items()
-        if key[0].endswith(("extension", "configuration"))
-    }
 
 
 def test_a_private_cluster_without_any_way_to_it_is_hydrated_in_order_with_its_facts() -> None:
@@ -104,7 +56,7 @@ def test_a_private_cluster_without_any_way_to_it_is_hydrated_in_order_with_its_f
 def test_a_later_job_writes_nothing_to_the_extension_that_is_as_it_was() -> None:
     cloud = hydrated()
     before = written(cloud)
-    push(cloud, files(PRIVATE + APPS + "  tags: {a: b}\n") | BASE | {"apps/apps.yaml": MAP})
+    push(cloud, files(PRIVATE + APPS + "  tags: {a: b}\n") | FOLDERS)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert written(cloud) == before
@@ -112,7 +64,7 @@ def test_a_later_job_writes_nothing_to_the_extension_that_is_as_it_was() -> None
 
 def test_a_commit_changes_only_the_configuration_that_differs() -> None:
     cloud = hydrated()
-    push(cloud, files(PRIVATE + APPS.replace("gold", "silver")) | BASE | {"apps/apps.yaml": MAP})
+    push(cloud, files(PRIVATE + APPS.replace("gold", "silver")) | FOLDERS)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert written(cloud)["put-configuration", "flux-system"] == 2
@@ -191,18 +143,9 @@ def test_an_extension_that_azure_cannot_install_says_why_and_is_installed_again(
     assert cloud.azure.get_extension(ONE, "flux")["properties"]["currentVersion"] == "1.20.1"
 
 
-def suspend(cloud: MemoryCloud) -> None:
-    """Suspend the configuration, as the portal does."""
-    given = configuration(cloud)
-    shown = ("scope", "namespace", "sourceKind", "gitRepository", "kustomizations")
-    body = {key: given[key] for key in shown} | {"suspend": True}
-    cloud.azure.put_flux_configuration(ONE, "flux-system", {"properties": body})
-    cloud.sleep(60)
-
-
 def test_a_configuration_that_somebody_suspended_stays_so_unless_the_policy_resumes_it() -> None:
     cloud = hydrated(FLUX, {})
-    suspend(cloud)
+    change(cloud, suspend=True)
     push(cloud, files(PRIVATE + FLUX + "  tags: {a: b}\n"))
     cloud.run(seconds=600, until=lambda: False)
     assert configuration(cloud)["suspend"] is True
