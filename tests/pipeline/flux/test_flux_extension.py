@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import logging
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux_objects import GitCredentials
-from shared.jobs.record import Phase
+from shared.jobs.record import Phase, to_json
 from shared.ports.azure import AzureCall
 from tests.support.extension_clusters import (
     APPS,
@@ -159,7 +160,10 @@ def test_a_configuration_that_somebody_suspended_stays_so_unless_the_policy_resu
 CREDENTIALS = GitCredentials("roadstead", "a-secret-token", "github.com")
 
 
-def test_the_git_credentials_of_the_app_reach_the_cluster_and_azure_shows_no_secret() -> None:
+def test_the_git_credentials_of_the_app_reach_the_cluster_and_nothing_shows_the_secret(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
     cloud = without_a_way(git_credentials=CREDENTIALS)
     push(cloud, files(PRIVATE + FLUX))
     cloud.run()
@@ -167,6 +171,10 @@ def test_the_git_credentials_of_the_app_reach_the_cluster_and_azure_shows_no_sec
     shown = configuration(cloud)
     assert shown["gitRepository"]["httpsUser"] == "roadstead"
     assert shown["configurationProtectedSettings"] == {}
+    assert password(cloud) == CREDENTIALS.password
+    told = [to_json(record(cloud)), caplog.text, *map(str, cloud.state.events("one", limit=100))]
+    secrets = CREDENTIALS.password, base64.b64encode(CREDENTIALS.password.encode()).decode()
+    assert [secret for secret in secrets if any(secret in text for text in told)] == []
     newer = replace(cloud.ports.config, git_credentials=replace(CREDENTIALS, password="another-token"))
     cloud.with_ports(lambda ports: replace(ports, config=newer))
     push(cloud, files(PRIVATE + FLUX + "  tags: {a: b}\n"))
