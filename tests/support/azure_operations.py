@@ -26,7 +26,7 @@ def example(kind: type[AzureCall[Any]]) -> AzureCall[Any]:
         **{"RegionId": RegionId(SUBSCRIPTION, "eastus"), "SubscriptionId": SubscriptionId(SUBSCRIPTION)},
     }
     tags = {"tags": {"team": "shop"}}
-    applied = {"scope": "cluster", "namespace": "flux-system", "sourceKind": "GitRepository"}
+    applied: dict[str, Any] = {"scope": "cluster", "namespace": "flux-system", "sourceKind": "GitRepository"}
     applied |= {"gitRepository": {"url": "https://github.com/example/fleet"}}
     below = {
         "put_extension": {"properties": {"extensionType": "microsoft.flux"}},

@@ -76,7 +76,7 @@ def bodies(facts: dict[str, str] | None = None, **flux: Any) -> dict[str, dict[s
 
 def as_shown(body: Json) -> dict[str, Any]:
     """Return a body as Azure shows it: with null for what it leaves out, and its enums in another case."""
-    shown: dict[str, Any] = copied(body)
+    shown: dict[str, Any] = copied(dict(body))
     nothing = {"bucket": None, "azureBlob": None, "waitForReconciliation": None}
     shown["properties"] = nothing | shown["properties"] | {"scope": "Cluster"}
     for name, one in shown["properties"]["kustomizations"].items():

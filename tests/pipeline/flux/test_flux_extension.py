@@ -54,6 +54,19 @@ def test_a_private_cluster_without_any_way_to_it_is_hydrated_in_order_with_its_f
     assert cloud.state.plan(cloud.repository.head("main")).plan.problems == ()  # type: ignore[union-attr]
 
 
+def test_a_cluster_of_aks_automatic_becomes_ready_with_the_extension() -> None:
+    cloud = without_a_way()
+    manifest = files("  sku: {name: Automatic, tier: Standard}\n" + FLUX)["clusters/one/cluster.yaml"]
+    own = manifest.replace(b"nodePools:\n    - name: system\n      count: 1\n", b"nodePools: null\n")
+    push(cloud, files() | {"clusters/one/cluster.yaml": own})
+    cloud.run()
+    plan = cloud.state.plan(cloud.repository.head("main"))
+    assert plan is not None
+    assert plan.plan.problems == ()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert cloud.azure.get_cluster(ONE)["sku"]["name"] == "Automatic"
+
+
 def test_a_later_job_writes_nothing_to_the_extension_that_is_as_it_was() -> None:
     cloud = hydrated()
     before = written(cloud)
@@ -97,7 +110,7 @@ TWO = """\
 
 def test_a_source_that_git_no_longer_has_goes_with_what_it_applied_and_no_other_configuration() -> None:
     cloud = hydrated(TWO, BASE)
-    theirs = {"scope": "cluster", "namespace": "theirs", "sourceKind": "GitRepository"}
+    theirs: dict[str, Any] = {"scope": "cluster", "namespace": "theirs", "sourceKind": "GitRepository"}
     theirs |= {
         "gitRepository": {"url": "https://github.com/example/theirs", "repositoryRef": {"branch": "main"}}
     }

@@ -52,7 +52,8 @@ def verify(context: StepContext) -> Outcome:
 def verified_in_azure(context: StepContext, applied: str) -> Outcome:
     """Return the end of the job where Azure shows the cluster as it is to be; ``applied`` is Flux's revision.
 
-    The versions that nodes run are read in the cluster, where the app has a way to it.
+    The versions that nodes run are read in the cluster, where the app has a way to it. A cluster with the
+    Flux extension and no pools of ours is not entered at all.
     """
     existing = context.azure(GetCluster(context.cluster))
     if existing is None:
@@ -61,7 +62,8 @@ def verified_in_azure(context: StepContext, applied: str) -> Outcome:
         return Restart(f"somebody deletes the cluster {context.record.name} in Azure")
     running = running_of(existing, context.owner, applied)
     verified, in_sync = _compared(context, existing)
-    behind = drain.behind(context, existing) if context.enters else None
+    needed = bool(context.desired.spec.node_pools) or not context.desired.has_extension
+    behind = drain.behind(context, existing) if needed and context.enters else None
     return behind or Done(f"Flux applied {applied}", running=running, verified=verified, in_sync=in_sync)
 
 
