@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux_objects import GitCredentials
+from shared.jobs.recipes import Step
 from shared.jobs.record import Phase, to_json
 from shared.ports.azure import AzureCall
 from tests.support.extension_clusters import (
@@ -206,13 +208,75 @@ def password(cloud: MemoryCloud) -> str:
     return base64.b64decode(secret["data"]["password"]).decode()
 
 
-def test_a_cluster_that_somebody_took_gets_no_write_below_it() -> None:
-    cloud = hydrated(FLUX, {})
-    before = written(cloud)
+def test_a_cluster_that_somebody_takes_meanwhile_gets_no_write_below_it() -> None:
+    cloud = without_a_way()
+    push(cloud, files(PRIVATE + FLUX))
+    cloud.run(
+        until=lambda: bool(cloud.state.clusters()) and record(cloud).job.step.name is Step.FLUX_COMPONENTS
+    )
     tag_by_hand(cloud, ONE, **{"roadstead-fleet": "another"})
-    push(cloud, files(PRIVATE + "  flux: {install: extension, path: ./base}\n") | BASE)
     cloud.run(seconds=900, until=lambda: False)
-    assert written(cloud) == before
+    assert written(cloud) == {("put-extension", "flux"): 1}
+    assert "it is not this fleet's" in record(cloud).job.reason
+
+
+class Shown:
+    """Azure, which shows the configurations otherwise than they are."""
+
+    def __init__(self, inner: Any, change: Callable[[dict[str, Any]], None]) -> None:
+        self._inner, self._change = inner, change
+
+    def call(self, operation: AzureCall[Any]) -> Any:
+        result = self._inner.call(operation)
+        if operation.name == "list_flux_configurations":
+            self._change(result)
+        return result
+
+
+def reported_long_ago(found: dict[str, Any]) -> None:
+    for each in found.values():
+        each["properties"]["statusUpdatedAt"] = "2020-01-01T00:00:00Z"
+
+
+def applied_another_commit(found: dict[str, Any]) -> None:
+    for each in found.values():
+        for one in each["properties"]["statuses"]:
+            for condition in one["statusConditions"] if one["kind"] == "Kustomization" else ():
+                condition["message"] = f"Applied revision: main@sha1:{'0' * 40}"
+
+
+@pytest.mark.parametrize(
+    ("change_of", "reason"),
+    [
+        (reported_long_ago, "the agents of the extension have not reported it yet"),
+        (applied_another_commit, f"it applied main@sha1:{'0' * 40}, the source is at main@sha1:"),
+    ],
+)
+def test_what_azure_shows_of_an_earlier_time_or_commit_ends_no_job(
+    change_of: Callable[[dict[str, Any]], None], reason: str
+) -> None:
+    cloud = without_a_way()
+    cloud.with_ports(lambda ports: replace(ports, azure=Shown(ports.azure, change_of)))
+    push(cloud, files(PRIVATE + FLUX))
+    cloud.run(seconds=600, until=lambda: False)
+    assert phases(cloud) == {"one": Phase.PROVISIONING}
+    assert reason in record(cloud).job.reason
+
+
+def test_a_configuration_that_is_changed_back_while_others_are_written_is_written_once() -> None:
+    def changed_back(found: dict[str, Any]) -> None:
+        if "team" in found:
+            found["flux-system"]["properties"]["gitRepository"]["url"] = "https://github.com/example/else"
+
+    cloud = without_a_way()
+    cloud.with_ports(lambda ports: replace(ports, azure=Shown(ports.azure, changed_back)))
+    push(cloud, files(PRIVATE + TWO) | BASE)
+    cloud.run(seconds=600, until=lambda: False)
+    assert written(cloud) == {
+        ("put-extension", "flux"): 1,
+        ("put-configuration", "flux-system"): 1,
+        ("put-configuration", "team"): 1,
+    }
 
 
 class Dying:
