@@ -16,7 +16,7 @@ from localcloud.azure.world.azure_ports import WorldAzure
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.clock import ManualClock
 from localcloud.common.control_plane import NullPlane
-from shared.adapters.arm import Monitor
+from shared.adapters.arm import Access, Monitor
 from shared.jobs.failures.errors import ReconcileError
 from shared.jobs.rate_limits import AKS_OTHER, ARM_DELETE, ARM_READ, ARM_WRITE
 from shared.ports.azure import AzureCall, Conditional
@@ -25,7 +25,7 @@ from tests.support.azure_ports import SUBSCRIPTION, Azure, StaticCredential
 
 CLIENTS: dict[str, Any] = {
     **{"containerservice": ContainerServiceClient, "resource": ResourceManagementClient},
-    "monitor": Monitor,
+    **{"monitor": Monitor, "access": Access},
 }
 BUCKETS = {"read": ARM_READ, "write": ARM_WRITE, "delete": ARM_DELETE, "AllOtherHandlers": AKS_OTHER}
 """What the local Azure calls the buckets that all clusters of a subscription share."""
@@ -34,10 +34,11 @@ BUCKETS = {"read": ARM_READ, "write": ARM_WRITE, "delete": ARM_DELETE, "AllOther
 @pytest.mark.parametrize("kind", OPERATIONS)
 def test_each_operation_calls_an_existing_method_of_the_library(kind: type[AzureCall[Any]]) -> None:
     operation = example(kind)
-    policies: dict[str, Any] = {"policies": []} if kind.service == "monitor" else {}
+    policies: dict[str, Any] = {"policies": []} if kind.service in ("monitor", "access") else {}
     client: Any = CLIENTS[kind.service](StaticCredential(), SUBSCRIPTION, **policies)
     signature = inspect.signature(attrgetter(kind.sdk)(client))
     options = {"etag": "a", "match_condition": None} if isinstance(operation, Conditional) else {}
+    options |= {"cls": None} if kind.service == "access" and kind.writes else {}
     assert signature.bind(*astuple(operation.target)[1:], *operation.arguments, **options)
     assert set(options) <= set(signature.parameters)
 

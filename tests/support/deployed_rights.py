@@ -18,7 +18,7 @@ from azure.mgmt.resource.resources import ResourceManagementClient
 from localcloud.azure.wire.authorization import action_of, allows
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from localcloud.servicebus.world.broker_values import SessionLock
-from shared.adapters.arm import Monitor
+from shared.adapters.arm import Access, Monitor
 from shared.jobs.failures.errors import Unauthorized
 from shared.ports import Azure, Message, Ports, Queue
 from shared.ports.azure import AzureCall
@@ -32,7 +32,7 @@ T = TypeVar("T")
 INFRA = Path(__file__).parent.parent.parent / "infra"
 CLIENTS: dict[str, Any] = {
     **{"containerservice": ContainerServiceClient, "resource": ResourceManagementClient},
-    "monitor": Monitor,
+    **{"monitor": Monitor, "access": Access},
 }
 
 
@@ -73,10 +73,11 @@ def _queue(queue: str) -> dict[str, Any]:
 def permission_of(kind: type[AzureCall[Any]]) -> str:
     """Return the permission for an operation, from the request that the client library makes of it."""
     operation, recorder = example(kind), _Recorder()
-    policies: dict[str, Any] = {"policies": []} if kind.service == "monitor" else {}
+    policies: dict[str, Any] = {"policies": []} if kind.service in ("monitor", "access") else {}
     client: Any = CLIENTS[kind.service](StaticCredential(), SUBSCRIPTION, transport=recorder, **policies)
     with suppress(_Sent):
-        answer = attrgetter(kind.sdk)(client)(*astuple(operation.target)[1:], *operation.arguments)
+        options = {"cls": None} if kind.service == "access" and kind.writes else {}
+        answer = attrgetter(kind.sdk)(client)(*astuple(operation.target)[1:], *operation.arguments, **options)
         list(answer)  # a list sends its request when it is read
     return action_of(*recorder.request)
 

@@ -6,6 +6,7 @@ that refuse unknown fields are here (Azure/AKS#4060).
 Source of the others: the answer of Resource Manager in Azure/bicep#17091 for 2019-10-01 to 2024-11-01
 without previews, and specification/resources for the last two.
 Source of that of the activity log: specification/monitor, activityLogs_API.json.
+Source of those of identities and roles: specification/msi and specification/authorization, without previews.
 Source of the text of the refusals: Azure/azure-cli#28038 and #28368.
 """
 
@@ -31,6 +32,11 @@ _RESOURCES = (
 _OPERATIONS = ("2016-03-30", *_AKS)
 """The links of a long-running operation of AKS have the version 2016-03-30 (recordings of azure-cli)."""
 _MONITOR = ("2015-04-01",)
+_OF_PROVIDERS = {
+    "microsoft.managedidentity": ("2018-11-30", "2023-01-31", "2024-11-30"),
+    "microsoft.authorization": ("2015-07-01", "2022-04-01"),
+}
+"""Versions of other providers: the last one that a path names counts."""
 _ACTIVITY = re.compile(r"/providers/microsoft\.insights/eventtypes/", re.IGNORECASE)
 _TYPE = re.compile(r"/providers/microsoft\.containerservice/(?P<rest>.*)", re.IGNORECASE)
 
@@ -40,6 +46,11 @@ def check_version(path: str, version: str, location: str) -> None:
     if not version:
         message = "The api-version query parameter (?api-version=) is required for all requests."
         raise ArmError(400, "MissingApiVersionParameter", message)
+    provider = path.lower().rpartition("/providers/")[2].split("/")[0]
+    if provider in _OF_PROVIDERS:
+        if version not in _OF_PROVIDERS[provider]:
+            raise ArmError(400, "InvalidApiVersionParameter", _invalid(version, _OF_PROVIDERS[provider]))
+        return
     match = _TYPE.search(path)
     if _ACTIVITY.search(path):
         if version not in _MONITOR:

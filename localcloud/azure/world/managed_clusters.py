@@ -151,7 +151,10 @@ def _identity(resource: str, given: Json | None) -> dict[str, Any]:
     if given.get("type") == "SystemAssigned":
         return {**given, "principalId": principal, "tenantId": TENANT}
     users = {
-        name: {"clientId": str(uuid5(NAMESPACE_URL, name + "#client")), "principalId": principal}
+        name: {
+            "clientId": str(uuid5(NAMESPACE_URL, f"{name.lower()}#client")),
+            "principalId": str(uuid5(NAMESPACE_URL, name.lower())),
+        }
         for name in given.get("userAssignedIdentities") or {}
     }
     return {**given, "userAssignedIdentities": users} if users else dict(given)

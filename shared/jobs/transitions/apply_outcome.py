@@ -163,7 +163,8 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
             record = with_in_sync(record, remaining, now, compared=outcome.in_sync)
         running = outcome.running or record.running
         record = replace(record, observed_generation=record.generation, running=running)
-        record = replace(record, removed_keys={}, removed_systems={}, recreating=False, loss=None)
+        record = replace(record, removed_keys={}, removed_systems={}, former_grants=())
+        record = replace(record, recreating=False, loss=None)
         return _ended(_advanced(record, step, NextRun(now, Delay.NONE), Phase.READY, now))
     record = replace(record, creation_requested=record.creation_requested or following is Step.CLUSTER)
     phase = working_phase(record) if record.phase in (Phase.STALLED, Phase.SUSPENDED) else record.phase

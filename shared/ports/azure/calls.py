@@ -8,7 +8,7 @@ from dataclasses import astuple, dataclass, field, fields
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ClusterId, GroupId, RegionId, SubscriptionId
+from shared.fleet.resource_ids import ClusterId, GroupId, ManagedIdentityId, RegionId, SubscriptionId
 from shared.jobs.rate_limits import Limit
 
 T = TypeVar("T")
@@ -37,10 +37,10 @@ class AzureCall(Generic[T]):
     sdk: ClassVar[str]
     limits: ClassVar[Sequence[Limit]]
     name: ClassVar[str]
-    service: ClassVar[Literal["containerservice", "resource", "monitor"]] = "containerservice"
+    service: ClassVar[Literal["containerservice", "resource", "monitor", "access"]] = "containerservice"
     writes: ClassVar[bool] = False
     absent_is_fine: ClassVar[bool] = False
-    target: GroupId | ClusterId | RegionId | SubscriptionId
+    target: GroupId | ClusterId | RegionId | SubscriptionId | ManagedIdentityId
 
     def __init_subclass__(cls) -> None:
         """Name the operation after its class: "put_pool"."""
