@@ -35,20 +35,36 @@ CLIENTS: dict[str, Any] = {
     **{"monitor": Monitor, "access": Access},
 }
 
+OPTIONS = {
+    App.CONTROL: ("activityReader",),
+    App.WORKER: ("roleAssigner", "federator"),
+    App.DELETER: ("roleRemover", "federationRemover"),
+}
+"""The roles of each app that are options, off by default."""
+AT_AN_IDENTITY = ("federator", "federationRemover")
+"""Those that an app has at single identities, and not in the subscription."""
+
 
 @cache
 def actions(app: App) -> frozenset[str]:
-    """Return the actions of an app's roles in a target subscription, with the one that is an option."""
-    optional = _actions("activityReader", app) if app is App.CONTROL else frozenset()
-    return _actions(app, app) | optional
+    """Return the actions of an app's roles in a target subscription, with those that are options."""
+    return frozenset[str].union(_actions(app, app), *(_actions(role, app) for role in OPTIONS[app]))
 
 
 def _actions(role: str, app: App) -> frozenset[str]:
-    template = Template(INFRA / "access.bicep")
-    (permissions,) = template.of("resource")[role].value["properties"]["permissions"]
+    resources = Template(INFRA / "access.bicep").of("resource")
+    (permissions,) = resources[role].value["properties"]["permissions"]
     assert set(permissions) == {"actions"}
-    assignment = template.of("resource")[f"{role}Assignment"].value["properties"]
-    assert (assignment["principalId"], assignment["roleDefinitionId"]) == (f"{app}PrincipalId", f"{role}.id")
+    at_identity, expected = role in AT_AN_IDENTITY, f"{role}.id"
+    if at_identity:
+        identity = Template(INFRA / "federated_identity.bicep")
+        assert identity.of("var")[role].value == resources[role].value["name"]
+        resources = identity.of("resource")
+        expected = f"subscriptionResourceId('Microsoft.Authorization/roleDefinitions', {role})"
+    assignment = resources[f"{role}Assignment"].value
+    assert assignment.get("scope") == ("identity" if at_identity else None)
+    assert assignment["properties"]["principalId"] == f"{app}PrincipalId"
+    assert assignment["properties"]["roleDefinitionId"] == expected
     return frozenset(permissions["actions"])
 
 

@@ -21,6 +21,9 @@ ROLE = f"""\
   roleAssignments:
     - {{name: pull, role: AcrPull, scope: {REGISTRY}, identity: kubelet}}
 """
+SECOND_CREDENTIAL = CREDENTIAL.splitlines()[1].replace("shop,", "more,", 1).replace("api", "more") + "\n"
+SECOND_ROLE = ROLE.splitlines()[1].replace("pull", "read").replace("AcrPull", "Reader") + "\n"
+"""One more entry of each, to follow the first one."""
 ACCESS = ISSUER + CREDENTIAL + ROLE
 """YAML of one federated credential and one role assignment, for ``files``."""
 

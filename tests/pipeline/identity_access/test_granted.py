@@ -19,6 +19,8 @@ from tests.support.identity_access import (
     ISSUER,
     REGISTRY,
     ROLE,
+    SECOND_CREDENTIAL,
+    SECOND_ROLE,
     SHOP,
     access_writes,
     assignments,
@@ -29,8 +31,6 @@ from tests.support.one_cluster import ONE, advice, cluster, files, pool, record
 from tests.support.pipeline_runs import phases, push
 
 NAME = credential_name(ONE, "shop")
-SECOND_CREDENTIAL = CREDENTIAL.splitlines()[1].replace("shop,", "more,", 1).replace("api", "more") + "\n"
-SECOND_ROLE = ROLE.splitlines()[1].replace("pull", "read").replace("AcrPull", "Reader") + "\n"
 PLACE = SHOP.subscription, SHOP.resource_group, SHOP.name
 
 
