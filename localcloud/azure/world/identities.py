@@ -60,6 +60,11 @@ class Identities:
         for document in self.inside(subscription, group):
             del self._identities[document["id"].lower()]
 
+    def peek_credentials(self, subscription: str, group: str, name: str) -> dict[str, Json]:
+        """Return the federated credentials of an identity by name; counts as no request."""
+        with self._engine.lock:
+            return dict(self._of(subscription, group, name).credentials)
+
     def get_identity(self, subscription: str, group: str, name: str) -> Json:
         """Return an identity."""
         with self._engine.request(subscription, limits.ARM_READ):

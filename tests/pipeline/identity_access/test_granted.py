@@ -77,6 +77,12 @@ def test_a_service_account_may_act_as_the_identity_and_the_kubelets_have_their_r
     assert condition.message == "wrote the federated credential shop; assigned the role AcrPull, as pull asks"
 
 
+def test_a_cluster_that_gets_an_issuer_later_gets_its_credential_too() -> None:
+    cloud = granted("")
+    after(cloud, ACCESS)
+    assert list(credentials(cloud)) == [NAME]
+
+
 def test_a_second_job_writes_nothing_of_it() -> None:
     cloud = granted()
     before = access_writes(cloud)
