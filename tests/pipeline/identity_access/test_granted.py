@@ -28,7 +28,7 @@ from tests.support.identity_access import (
     with_identity,
 )
 from tests.support.one_cluster import ONE, advice, cluster, files, pool, record
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import phases, push, status
 
 NAME = credential_name(ONE, "shop")
 PLACE = SHOP.subscription, SHOP.resource_group, SHOP.name
@@ -133,7 +133,7 @@ def test_entries_that_git_no_longer_has_are_removed_and_nothing_else() -> None:
     assert record(cloud).former_grants == ()
     condition = record(cloud).condition("IdentityAccessSet")
     assert condition is not None
-    assert condition.message == "removed 1 federated credentials; removed 1 role assignments"
+    assert condition.message == "removed 1 federated credential; removed 1 role assignment"
 
 
 def test_an_entry_with_another_name_for_the_same_service_account_takes_its_place() -> None:
@@ -227,6 +227,44 @@ def test_an_identity_that_others_have_filled_is_waited_for_and_says_who() -> Non
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert NAME in credentials(cloud)
+
+
+def test_the_one_too_many_is_refused_in_the_plan_before_any_write_and_what_exists_stays() -> None:
+    cloud = with_identity()
+    line = CREDENTIAL.splitlines(keepends=True)[1]
+    entries = "".join(line.replace("shop,", f"s{n},", 1).replace("api", f"a{n}") for n in range(20))
+    full = files(ISSUER + "  federatedCredentials:\n" + entries)
+    push(cloud, full)
+    cloud.run()
+    before = credentials(cloud)
+    assert len(before) == 20
+    two = fleet_files.cluster("two", extra=ACCESS)
+    commit = push(cloud, full | {"clusters/two/cluster.yaml": two})
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert credentials(cloud) == before
+    state, description = status(cloud, commit)
+    assert state == "failure"
+    assert "clusters/two/cluster.yaml" in description
+    plan = cloud.state.plan(commit)
+    assert plan is not None
+    (problem,) = plan.plan.problems
+    assert problem.endswith("and git has 21: of one (20), two (1); name another identity")
+
+
+def test_two_clusters_share_an_identity_and_each_removes_its_own() -> None:
+    cloud = with_identity()
+    both = {
+        f"clusters/{name}/cluster.yaml": fleet_files.cluster(name, extra=ACCESS) for name in ("one", "two")
+    }
+    push(cloud, fleet_files.fleet() | both)
+    cloud.run()
+    assert len(credentials(cloud)) == len(assignments(cloud)) == 2
+    push(cloud, fleet_files.fleet() | {"clusters/one/cluster.yaml": both["clusters/one/cluster.yaml"]})
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert list(credentials(cloud)) == [NAME]
+    assert len(assignments(cloud)) == 1
 
 
 def test_a_role_that_does_not_exist_fails_the_job_and_an_identity_is_waited_for() -> None:

@@ -44,8 +44,8 @@ def _removed(context: StepContext, grants: Iterable[str]) -> str:
     for resource in grants:
         gone = _remove_credential if is_credential(resource) else _remove_assignment
         count[is_credential(resource)] += gone(context, resource)
-    done = [f"{count[True]} federated credentials"] * bool(count[True])
-    done += [f"{count[False]} role assignments"] * bool(count[False])
+    named = {True: "federated credential", False: "role assignment"}
+    done = [f"{number} {named[kind]}{'s' * (number > 1)}" for kind, number in count.items() if number]
     return f"removed {' and '.join(done)}" if done else ""
 
 
