@@ -60,7 +60,7 @@ class Grants(Upkeep):
             return
         self._look()
         desired, state = self._operators.now, self._operators.cloud.state
-        live = {one for one in granted_in(self._loop.azure) if one not in OF_PERSONS}
+        live = self._live() - OF_PERSONS
         lost = self._replaced.get(self._operators.fleet, 0)
         for name in self._operators.names:
             record, cluster = state.cluster(name), desired.clusters.get(name)
@@ -79,13 +79,20 @@ class Grants(Upkeep):
 
     def _look(self) -> None:
         """Check that nothing has been removed that no commit took back."""
-        live = granted_in(self._loop.azure)
+        live = self._live()
         if not live >= OF_PERSONS:
             raise RuleViolated("unasked removal", f"what a person created is removed: {sorted(live)}")
         for one in self._seen - live:
             if not self._taken_back(*one[1:]):
                 raise RuleViolated("unasked removal", f"{one} is removed, and git has it")
         self._seen = live
+
+    def _live(self) -> set[Granted]:
+        """Return what exists, and check that nothing exists twice."""
+        found = granted_in(self._loop.azure)
+        if len(found) > len(set(found)):
+            raise RuleViolated("granted twice", f"{sorted(found)}")
+        return set(found)
 
     def _taken_back(self, cluster: str, entry: str) -> bool:
         """Return whether a commit that was the head took back what an earlier one granted."""
