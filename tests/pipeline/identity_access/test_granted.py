@@ -142,6 +142,27 @@ def test_an_entry_with_another_name_for_the_same_service_account_takes_its_place
     assert list(credentials(cloud)) == [credential_name(ONE, "renamed")]
 
 
+def test_two_entries_that_exchange_their_service_accounts_get_them() -> None:
+    cloud = granted(ISSUER + CREDENTIAL + SECOND_CREDENTIAL)
+    exchanged = CREDENTIAL.replace("api", "more") + SECOND_CREDENTIAL.replace(
+        "serviceAccount: more", "serviceAccount: api"
+    )
+    after(cloud, ISSUER + exchanged)
+    subjects = {name: one["subject"].rpartition(":")[2] for name, one in credentials(cloud).items()}
+    assert subjects == {NAME: "more", credential_name(ONE, "more"): "api"}
+
+
+def test_a_credential_that_somebody_created_for_the_same_counts_and_stays() -> None:
+    cloud = granted()
+    shown = credentials(cloud)[NAME]
+    cloud.azure.delete_federated_credential(*PLACE, NAME)
+    cloud.azure.put_federated_credential(*PLACE, "of-a-person", {"properties": shown})
+    after(cloud, pool() + ACCESS)
+    assert list(credentials(cloud)) == ["of-a-person"]
+    after(cloud, ISSUER)
+    assert list(credentials(cloud)) == ["of-a-person"]
+
+
 def test_another_role_is_assigned_before_the_former_one_is_removed() -> None:
     cloud = granted()
     after(cloud, ACCESS.replace("role: AcrPull", "role: Reader"))

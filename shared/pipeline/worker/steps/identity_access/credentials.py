@@ -72,15 +72,38 @@ def ensure_credentials(context: StepContext, existing: Json, read: Sequence[OfId
     if read and not issuer:
         raise Dependency(f"Azure shows no issuer of the tokens of {context.record.name} yet")
     for each in read:
-        for name in sorted(set(each.live) - set(each.wanted)):
-            if _is_ours(context, name):
-                context.azure(DeleteFederatedCredential(each.identity, name))
-                yield f"removed the federated credential {name} of {each.identity.name}"
+        bodies = {name: credential_body(entry, issuer) for name, entry in each.wanted.items()}
+        obsolete = {
+            name for name in each.live if _is_ours(context, name) and _is_obsolete(each, bodies, name)
+        }
+        for name in sorted(obsolete):
+            context.azure(DeleteFederatedCredential(each.identity, name))
+            yield f"removed the federated credential {name} of {each.identity.name}"
+        live = {name: one for name, one in each.live.items() if name not in obsolete}
         for name, entry in each.wanted.items():
-            body = credential_body(entry, issuer)
-            if name not in each.live or not same_credential(each.live[name], body):
-                context.azure(PutFederatedCredential(each.identity, name, body))
-                yield f"wrote the federated credential {entry.name}"
+            yield _ensured(context, each.identity, (name, entry.name, bodies[name]), live)
+
+
+def _is_obsolete(each: OfIdentity, bodies: Mapping[str, Json], name: str) -> bool:
+    """Return whether git lacks a federated credential, or gives its service account to another one."""
+    subject = (each.live[name].get("properties") or {}).get("subject")
+    others = (body for other, body in bodies.items() if other != name)
+    return name not in bodies or any(body["properties"]["subject"] == subject for body in others)
+
+
+def _ensured(
+    context: StepContext, identity: ManagedIdentityId, wanted: tuple[str, str, Json], live: Mapping[str, Json]
+) -> str:
+    """Write a federated credential that differs; return what was done, "" where it is as wanted."""
+    name, entry, body = wanted
+    if name in live and same_credential(live[name], body):
+        return ""
+    if any(same_credential(other, body) for other in live.values()):
+        return (
+            f"left the federated credential that {entry} asks for: it exists, under a name that is not ours"
+        )
+    context.azure(PutFederatedCredential(identity, name, body))
+    return f"wrote the federated credential {entry}"
 
 
 def _is_ours(context: StepContext, name: str) -> bool:
