@@ -34,7 +34,7 @@ Scope = Annotated[
     StrictStr,
     rule(
         rf"(?i:/subscriptions/{_GUID}(/resourceGroups{_SEGMENT}(/providers{_SEGMENT}({_SEGMENT}{_SEGMENT})+)?)?)",
-        "the resource id of a subscription, a resource group or a resource",
+        "the id of a subscription, of a resource group or of a resource, as Azure writes it",
     ),
 ]
 ClusterIdentity = Annotated[
