@@ -22,6 +22,19 @@ var kubernetesRbacClusterAdmin = 'b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b'
 @description('Also let a sweep read the activity log, which says who changed a cluster by hand.')
 param readActivityLog bool = false
 
+@description('The roles, by the ids of their definitions, that manifests may give to identities; with none, no app may assign a role.')
+param assignableRoles array = []
+
+@description('Also create the roles with which the apps write the federated credentials of identities.')
+param federates bool = false
+
+// Whoever may assign roles could give itself every right: a condition leaves the roles of the list, and no people.
+var ofRoles = 'ForAnyOfAnyValues:GuidEquals {${join(assignableRoles, ', ')}}'
+var roleAttribute = 'Microsoft.Authorization/roleAssignments:RoleDefinitionId'
+var mayDelete = '((!(ActionMatches{\'Microsoft.Authorization/roleAssignments/delete\'})) OR (@Resource[${roleAttribute}] ${ofRoles}))'
+var toServices = '@Request[Microsoft.Authorization/roleAssignments:PrincipalType] ForAnyOfAnyValues:StringEqualsIgnoreCase {\'ServicePrincipal\'}'
+var mayWrite = '((!(ActionMatches{\'Microsoft.Authorization/roleAssignments/write\'})) OR (@Request[${roleAttribute}] ${ofRoles} AND ${toServices}))'
+
 // The API reads a cluster to import it, and a sweep lists those of the subscription. Nothing in this app changes anything in Azure.
 resource control 'Microsoft.Authorization/roleDefinitions@2022-04-01' = {
   name: guid(subscription().id, 'roadstead-control')
@@ -164,5 +177,100 @@ resource administrator 'Microsoft.Authorization/roleAssignments@2022-04-01' = if
       'Microsoft.Authorization/roleDefinitions',
       kubernetesRbacClusterAdmin
     )
+  }
+}
+
+// Narrower than the built-in Role Based Access Control Administrator, which may open support tickets too.
+resource roleAssigner 'Microsoft.Authorization/roleDefinitions@2022-04-01' = if (!empty(assignableRoles)) {
+  name: guid(subscription().id, 'roadstead-role-assigner')
+  properties: {
+    roleName: 'Roadstead role-assigner (${subscription().subscriptionId})'
+    description: 'Assign and remove the roles that manifests name.'
+    type: 'CustomRole'
+    assignableScopes: [subscription().id]
+    permissions: [
+      {
+        actions: [
+          'Microsoft.Authorization/roleAssignments/write'
+          'Microsoft.Authorization/roleAssignments/delete'
+        ]
+      }
+    ]
+  }
+}
+
+resource roleAssignerAssignment 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (!empty(assignableRoles)) {
+  name: guid(subscription().id, workerPrincipalId, roleAssigner.id)
+  properties: {
+    principalId: workerPrincipalId
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: roleAssigner.id
+    condition: '${mayWrite} AND ${mayDelete}'
+    conditionVersion: '2.0'
+  }
+}
+
+resource roleRemover 'Microsoft.Authorization/roleDefinitions@2022-04-01' = if (!empty(assignableRoles)) {
+  name: guid(subscription().id, 'roadstead-role-remover')
+  properties: {
+    roleName: 'Roadstead role-remover (${subscription().subscriptionId})'
+    description: 'Remove the roles that manifests named, with their clusters.'
+    type: 'CustomRole'
+    assignableScopes: [subscription().id]
+    permissions: [
+      {
+        actions: [
+          'Microsoft.Authorization/roleAssignments/delete'
+        ]
+      }
+    ]
+  }
+}
+
+resource roleRemoverAssignment 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (!empty(assignableRoles)) {
+  name: guid(subscription().id, deleterPrincipalId, roleRemover.id)
+  properties: {
+    principalId: deleterPrincipalId
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: roleRemover.id
+    condition: mayDelete
+    conditionVersion: '2.0'
+  }
+}
+
+// Narrower than the built-in Managed Identity Federated Identity Credential Contributor, which may deploy templates.
+// federated_identity.bicep assigns both, at each identity that manifests may name.
+resource federator 'Microsoft.Authorization/roleDefinitions@2022-04-01' = if (federates) {
+  name: guid(subscription().id, 'roadstead-federator')
+  properties: {
+    roleName: 'Roadstead federator (${subscription().subscriptionId})'
+    description: 'Write federated credentials of an identity.'
+    type: 'CustomRole'
+    assignableScopes: [subscription().id]
+    permissions: [
+      {
+        actions: [
+          'Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials/write'
+          'Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials/delete'
+        ]
+      }
+    ]
+  }
+}
+
+resource federationRemover 'Microsoft.Authorization/roleDefinitions@2022-04-01' = if (federates) {
+  name: guid(subscription().id, 'roadstead-federation-remover')
+  properties: {
+    roleName: 'Roadstead federation-remover (${subscription().subscriptionId})'
+    description: 'Remove federated credentials of an identity.'
+    type: 'CustomRole'
+    assignableScopes: [subscription().id]
+    permissions: [
+      {
+        actions: [
+          'Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials/delete'
+        ]
+      }
+    ]
   }
 }

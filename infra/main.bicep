@@ -22,6 +22,12 @@ param grantKubernetesAdmin bool = false
 @description('Also let sweeps read the activity log of the target subscriptions, so that drift has who changed it.')
 param readActivityLog bool = false
 
+@description('The roles, by the ids of their definitions, that manifests may give to identities (spec.roleAssignments). With none, no app may assign a role.')
+param assignableRoles array = []
+
+@description('The identities that pods of clusters may act as (spec.federatedCredentials): name, resourceGroup and subscriptionId of each, which must exist, in a target subscription. With none, no app may write a federated credential.')
+param federatedIdentities array = []
+
 @description('The fleet repository, as owner/name.')
 param githubRepository string
 
@@ -428,7 +434,22 @@ module access 'access.bicep' = [
       deleterPrincipalId: deleterIdentity.outputs.principalId
       grantKubernetesAdmin: grantKubernetesAdmin
       readActivityLog: readActivityLog
+      assignableRoles: assignableRoles
+      federates: !empty(federatedIdentities)
     }
+  }
+]
+
+module federatedIdentity 'federated_identity.bicep' = [
+  for target in federatedIdentities: {
+    scope: resourceGroup(target.subscriptionId, target.resourceGroup)
+    name: 'roadstead-${target.name}-${unique}'
+    params: {
+      name: target.name
+      workerPrincipalId: workerIdentity.outputs.principalId
+      deleterPrincipalId: deleterIdentity.outputs.principalId
+    }
+    dependsOn: [access]
   }
 ]
 

@@ -10,6 +10,7 @@ from simulation.actors import kinds as named
 from simulation.actors.channels import Channels
 from simulation.actors.checks import Checks
 from simulation.actors.contributors import Contributors
+from simulation.actors.grants import Grants
 from simulation.actors.large_records import ENTITY_BYTES, LargeRecords
 from simulation.actors.lost_webhooks import LostWebhooks
 from simulation.actors.reviewers import Reviewers
@@ -57,6 +58,8 @@ class Cast:
             self.upkeep[named.CHECKS] = Checks(seed, everybody, loop, history)
         if named.SYSTEMS in kinds:
             self.upkeep[named.SYSTEMS] = Systems(seed, everybody, loop)
+        if named.IDENTITY_ACCESS in kinds:
+            self.upkeep[named.IDENTITY_ACCESS] = Grants(seed, everybody, loop, replaced)
         if named.LOST_WEBHOOKS in kinds:
             self.upkeep[named.LOST_WEBHOOKS] = LostWebhooks(seed, everybody, loop)
         histories = {each.cloud: each.history for each in everybody}

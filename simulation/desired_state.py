@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
+from simulation.granted import SUBSCRIPTION, as_grants
 from simulation.staging import Staging, as_yaml
 from simulation.team_systems import COMPONENTS as OF_TENANTS
 from simulation.team_systems import DesiredSystem
 
-SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 GROUPS = {"d": "rg-c"}
 """The cluster that shares the resource group of another one."""
 WINDOW = "aksManagedAutoUpgradeSchedule"
@@ -56,6 +56,7 @@ class DesiredCluster:
 
     ``large``: its manifest is valid, and its record would be larger than an entity; see ``large_records``.
     ``window`` is the day of its maintenance window, ``newest_image`` whether no older node image is accepted.
+    ``grants`` are the names of its federated credentials, and of its role assignments.
     """
 
     name: str
@@ -69,6 +70,7 @@ class DesiredCluster:
     window: str = ""
     newest_image: bool = False
     large: bool = False
+    grants: tuple[str, ...] = ()
 
     def with_pool(self, pool: Pool) -> DesiredCluster:
         """Return the cluster with a pool that replaces the one of its name, or is added."""
@@ -104,7 +106,7 @@ def manual_cluster(name: str) -> dict[str, Any]:
 
 def matches_manual_cluster(cluster: DesiredCluster) -> bool:
     """Return whether a cluster equals what operators create by hand; an older version is no difference."""
-    same = cluster.pools == (SYSTEM,) and not cluster.tag and not cluster.window
+    same = cluster.pools == (SYSTEM,) and not cluster.tag and not cluster.window and not cluster.grants
     return same and cluster.version <= "1.36"
 
 
@@ -171,6 +173,7 @@ spec:
         text += f"  maintenanceWindows: [{{name: {WINDOW}, maintenanceWindow: {_window(cluster.window)}}}]\n"
     if cluster.newest_image:
         text += f'  minNodeImageVersion: "{NEWEST_IMAGE}"\n'
+    text += as_grants(cluster.name, cluster.grants)
     if cluster.name in CORRECTED:
         more = f", rules: [{_EXEMPTION}]" if cluster.name in EXEMPT else ""
         more += ", missingCluster: recreate, fluxObjects: correct" if cluster.name in RECREATED else ""

@@ -20,8 +20,9 @@ from shared.pipeline.api.acts.replay import replay
 from shared.pipeline.api.acts.takeover import take_over
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import Pushed
-from simulation.desired_state import SUBSCRIPTION, DesiredCluster, DesiredFleet, group_of, manual_cluster
+from simulation.desired_state import DesiredCluster, DesiredFleet, group_of, manual_cluster
 from simulation.event_loop import Actor, EventLoop
+from simulation.granted import SUBSCRIPTION
 from simulation.history import AzureHistory, FleetHistory
 from simulation.oracle import Oracle, is_going, serves
 from simulation.workloads import Workloads

@@ -43,6 +43,7 @@ ADDED_FIELDS = (
     "removed_systems",
     "removed_configurations",
     "had_systems",
+    "former_grants",
 )
 """What a record of the version before does not have."""
 ADDED_TO_CONDITIONS = ("observed_generation", "verified")

@@ -29,7 +29,7 @@ GROUPS: Mapping[str, str] = {
     "Network": "networkProfile dnsPrefix fqdnSubdomain httpProxyConfig",
     "API server and sign-in": """apiServerAccessProfile publicNetworkAccess aadProfile enableRBAC
         disableLocalAccounts""",
-    "Identities": "identity identityProfile oidcIssuerProfile",
+    "Identities": "identity identityProfile oidcIssuerProfile federatedCredentials roleAssignments",
     "Security": "securityProfile enableFIPS diskEncryptionSetID",
     "Add-ons, ingress and mesh": "addonProfiles ingressProfile serviceMeshProfile aiToolchainOperatorProfile",
     "Autoscaling": "autoScalerProfile workloadAutoScalerProfile nodeProvisioningProfile schedulerProfile",

@@ -74,6 +74,16 @@ class Desired:
         return tuple((one.name, one.vault) for one in self.spec.bootstrap_secrets)
 
     @property
+    def federated(self) -> tuple[tuple[str, str], ...]:
+        """The entries of its federated credentials, each with the identity's id in lower case."""
+        return tuple((one.name, one.identity.lower()) for one in self.spec.federated_credentials)
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Its subscription and its region, in lower case."""
+        return self.spec.subscription_id.lower(), self.spec.location.lower()
+
+    @property
     def is_private(self) -> bool:
         """Whether its API server has a private address only."""
         access = self.spec.api_server_access_profile
@@ -193,6 +203,17 @@ class Stored(Desired):
     def vaults(self) -> tuple[tuple[str, str], ...]:
         """The vault of each bootstrap secret, by the name of its entry."""
         return tuple((one["name"], one["vault"]) for one in self._spec.get("bootstrapSecrets") or ())
+
+    @property
+    def federated(self) -> tuple[tuple[str, str], ...]:
+        """The entries of its federated credentials, each with the identity's id in lower case."""
+        entries = self._spec.get("federatedCredentials") or ()
+        return tuple((one["name"], one["identity"].lower()) for one in entries)
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Its subscription and its region, in lower case."""
+        return self._spec["subscriptionId"].lower(), self._spec["location"].lower()
 
     @property
     def is_private(self) -> bool:

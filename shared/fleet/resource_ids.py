@@ -56,6 +56,29 @@ class ClusterId:
 
 
 @dataclass(frozen=True, order=True)
+class ManagedIdentityId:
+    """Where a user-assigned identity lives in Azure: subscription (UUID), resource group, name."""
+
+    subscription: str
+    resource_group: str
+    name: str
+
+    @classmethod
+    def of(cls, resource: str) -> ManagedIdentityId:
+        """Return the identity of a resource id, or of the id of something in the identity."""
+        parts = resource.split("/")
+        return cls(parts[2], parts[4], parts[8])
+
+    @property
+    def resource(self) -> str:
+        """The ARM resource id."""
+        return (
+            f"/subscriptions/{self.subscription}/resourceGroups/{self.resource_group}"
+            f"/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{self.name}"
+        )
+
+
+@dataclass(frozen=True, order=True)
 class ObjectRef:
     """A Kubernetes object: apiVersion, kind, name, and namespace ("" for cluster-scoped kinds)."""
 

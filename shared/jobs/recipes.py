@@ -19,6 +19,7 @@ class Step(StrEnum):
     CLUSTER = "cluster"
     NODE_POOLS = "node-pools"
     MAINTENANCE = "maintenance-windows"
+    IDENTITY_ACCESS = "identity-access"
     ACCESS = "access"
     BOOTSTRAP_SECRETS = "bootstrap-secrets"
     FLUX_COMPONENTS = "flux-components"
@@ -27,6 +28,7 @@ class Step(StrEnum):
     VERIFY = "verify"
     TOMBSTONE = "tombstone"
     DELETE_CLUSTER = "delete-cluster"
+    DELETE_IDENTITY_ACCESS = "delete-identity-access"
     DELETE_RESOURCE_GROUP = "delete-resource-group"
     FINALIZE = "finalize"
 
@@ -37,6 +39,7 @@ STEPS: dict[Recipe, tuple[Step, ...]] = {
         Step.CLUSTER,
         Step.NODE_POOLS,
         Step.MAINTENANCE,
+        Step.IDENTITY_ACCESS,
         Step.ACCESS,
         Step.BOOTSTRAP_SECRETS,
         Step.FLUX_COMPONENTS,
@@ -47,6 +50,7 @@ STEPS: dict[Recipe, tuple[Step, ...]] = {
     Recipe.DELETE: (
         Step.TOMBSTONE,
         Step.DELETE_CLUSTER,
+        Step.DELETE_IDENTITY_ACCESS,
         Step.DELETE_RESOURCE_GROUP,
         Step.FINALIZE,
     ),
@@ -57,6 +61,7 @@ CONDITIONS: dict[Step, str] = {
     Step.CLUSTER: "ClusterReady",
     Step.NODE_POOLS: "NodePoolsReady",
     Step.MAINTENANCE: "MaintenanceWindowsSet",
+    Step.IDENTITY_ACCESS: "IdentityAccessSet",
     Step.ACCESS: "AccessReady",
     Step.BOOTSTRAP_SECRETS: "SecretsApplied",
     Step.FLUX_COMPONENTS: "FluxInstalled",
@@ -65,6 +70,7 @@ CONDITIONS: dict[Step, str] = {
     Step.VERIFY: "Ready",
     Step.TOMBSTONE: "Tombstoned",
     Step.DELETE_CLUSTER: "ClusterDeleted",
+    Step.DELETE_IDENTITY_ACCESS: "IdentityAccessDeleted",
     Step.DELETE_RESOURCE_GROUP: "ResourceGroupDeleted",
     Step.FINALIZE: "Finalized",
 }

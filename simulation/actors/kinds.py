@@ -15,6 +15,7 @@ LOST_WEBHOOKS = "lost-webhooks"
 CHANNELS = "channels"
 ROLLOUTS = "rollouts"
 SYSTEMS = "systems"
+IDENTITY_ACCESS = "identity-access"
 
 RARE: Mapping[str, float] = {
     PULL_REQUESTS: 0.1,
@@ -27,6 +28,7 @@ RARE: Mapping[str, float] = {
     CHANNELS: 0.08,
     ROLLOUTS: 0.15,
     SYSTEMS: 0.08,
+    IDENTITY_ACCESS: 0.08,
 }
 
 

@@ -15,8 +15,9 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
 from shared.pipeline.api.views.clusters import fleet_view
-from simulation.desired_state import SUBSCRIPTION, manual_cluster
+from simulation.desired_state import manual_cluster
 from simulation.event_loop import Actor, EventLoop
+from simulation.granted import SUBSCRIPTION
 from simulation.oracle import Oracle, is_going
 from simulation.rule import RuleViolated
 

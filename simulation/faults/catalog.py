@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from simulation.actors.kinds import (
     CHANNELS,
     CHECKS,
+    IDENTITY_ACCESS,
     PULL_REQUESTS,
     ROLLOUTS,
     SECOND_APP,
@@ -23,6 +24,9 @@ KINDS = (*FAULTS, *instances.FAULTS, *disasters.FAULTS)
 WITHOUT_SYSTEMS = frozenset({SECOND_APP, CHECKS, PULL_REQUESTS, ROLLOUTS, TEAM_REVIEWS})
 """With these no systems are changed: a pull request removes a cluster and not its name in a system, a check
 reports the object with which a team tries to leave, and a rollout delays what a rule expects."""
+WITHOUT_GRANTS = frozenset({SECOND_APP, ROLLOUTS})
+"""With these nothing is granted to identities: the rule of the writer knows one app, and a rollout delays
+what a rule expects."""
 REMOVES_FACTS = frozenset({"clock-jump"})
 """A clock that is wrong by a month removes facts as the purge does: no channel can be asked for them then."""
 
@@ -30,6 +34,7 @@ REMOVES_FACTS = frozenset({"clock-jump"})
 def compatible(kinds: frozenset[str]) -> frozenset[str]:
     """Return these kinds of faults and actors without those that a rule of another one excludes."""
     kinds = kinds - {SYSTEMS} if kinds & WITHOUT_SYSTEMS else kinds
+    kinds = kinds - {IDENTITY_ACCESS} if kinds & WITHOUT_GRANTS else kinds
     kinds = kinds - {CHANNELS, ROLLOUTS} if SECOND_APP in kinds else kinds
     kinds = kinds - disasters.FAULTS.keys() if kinds & {SECOND_APP, CHANNELS} else kinds
     return kinds - REMOVES_FACTS if CHANNELS in kinds else kinds

@@ -17,6 +17,8 @@ from simulation.workloads import Workloads
 KNOWN = timedelta(seconds=25.0 + 60.0) + FROZEN
 """How old the head that a worker knows may be: GitHub shows it late, and the lease guard ends its writes."""
 
+OF_IDENTITIES = ("-identity", "-federated-credential", "-role-assignment")
+
 
 class AzureWrites:
     """Checks that whoever writes may, and that git asks for it."""
@@ -37,6 +39,10 @@ class AzureWrites:
         cloud, lock = self._context.loop.actor.cloud, self._context.loop.actor.lock
         name = parts[8] if len(parts) > 8 else lock.session if lock else ""
         key = ClusterId(parts[2], parts[4].lower(), name)
+        if kind.endswith(OF_IDENTITIES):
+            if cloud is not None and lock is not None:
+                self._granted(kind, cloud, lock.session)
+            return
         if cloud is None:
             self._by_operators(kind, key)
             return
@@ -75,6 +81,17 @@ class AzureWrites:
             self._created(cloud, record, key)
         if kind == "delete-pool":
             self._pool_may_go(record, key, parts[10])
+
+    def _granted(self, kind: str, cloud: MemoryCloud, name: str) -> None:
+        """Check a write of what identities may do, which is outside the clusters."""
+        what, record = f"{cloud.ports.config.fleet} does {kind} for {name}", cloud.state.cluster(name)
+        if record is None:
+            raise RuleViolated("tombstone", f"{what}, which has no record")
+        lease, mine = record.job.lease, self._context.loop.actor.lease
+        if lease is None or mine is None or lease.owner != mine.owner:
+            raise RuleViolated("single writer", f"{what} without holding its lease")
+        if kind.startswith("put") and record.deleting and not self._context.may_be_late(cloud, name):
+            raise RuleViolated("tombstone", f"{what} after its tombstone")
 
     def _is_asked_for(self, record: ClusterRecord, what: str) -> None:
         """Check that no cluster is created again that was Ready, unless its policy or an operator asks."""

@@ -35,6 +35,16 @@ from tests.support.deployed_rights import (
     senders,
 )
 from tests.support.function_calls import ADMIN, call, functions
+from tests.support.identity_access import (
+    ACCESS,
+    CREDENTIAL,
+    ISSUER,
+    ROLE,
+    SECOND_CREDENTIAL,
+    SECOND_ROLE,
+    SHOP,
+    with_identity,
+)
 from tests.support.one_cluster import ONE, WINDOW, files, pool
 from tests.support.pipeline_runs import phases, push
 from tests.support.proposals import Repo
@@ -44,6 +54,8 @@ ROOT = Path(__file__).parent.parent.parent
 CONTAINERS = "Microsoft.ContainerService/managedClusters"
 EXTENSIONS = "Microsoft.KubernetesConfiguration"
 GROUPS = "Microsoft.Resources/subscriptions/resourceGroups"
+FEDERATION = "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials"
+ASSIGNMENTS = "Microsoft.Authorization/roleAssignments"
 
 CHANGES = frozenset(
     {
@@ -55,11 +67,14 @@ CHANGES = frozenset(
         *(f"{CONTAINERS}/maintenanceConfigurations/{verb}" for verb in ("write", "delete")),
         f"{EXTENSIONS}/extensions/write",
         *(f"{EXTENSIONS}/fluxConfigurations/{verb}" for verb in ("write", "delete")),
+        *(f"{FEDERATION}/{verb}" for verb in ("write", "delete")),
+        *(f"{ASSIGNMENTS}/{verb}" for verb in ("write", "delete")),
     }
 )
 """The changes that an operation may make, by the names of the pages for Containers, for Management, and for
 Hybrid and multicloud."""
 
+GRANTS = ISSUER + CREDENTIAL + SECOND_CREDENTIAL + ROLE + SECOND_ROLE.replace("kubelet", SHOP.resource)
 POLICY = "  drift: {action: propose, stoppedCluster: start}\n"
 NETWORK = "Microsoft.Network"
 LINKED: Mapping[str, tuple[str, ...]] = {
@@ -141,9 +156,10 @@ def test_every_call_of_every_function_is_made_by_an_identity_whose_role_has_it_a
 
 def test_only_the_deleter_may_delete_a_cluster_or_a_group_and_it_changes_nothing() -> None:
     deletes = {f"{CONTAINERS}/delete", f"{GROUPS}/delete"}
+    grants = {f"{FEDERATION}/delete", f"{ASSIGNMENTS}/delete"}
     changes = {app: {name for name in actions(app) if not name.endswith("/read")} for app in App}
     assert changes[App.CONTROL] == set()
-    assert changes[App.DELETER] == deletes
+    assert changes[App.DELETER] == deletes | grants
     assert not any("*" in name for names in changes.values() for name in names)
     for app in (App.CONTROL, App.WORKER):
         assert [name for name in deletes if allows(actions(app), name)] == [], app
@@ -184,9 +200,10 @@ def test_an_app_that_is_taken_over_cannot_delete_a_cluster(app: App) -> None:
 def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
     """Return a cloud after a fleet's life in which every function ran, each as the identity of its app."""
     cloud = CloudWithRights()
-    push(cloud, files(pool() + WINDOW + '  kubernetesVersion: "1.35"\n'))
+    with_identity(cloud)
+    push(cloud, files(pool() + WINDOW + GRANTS + '  kubernetesVersion: "1.35"\n'))
     cloud.run()
-    newer = pool("Standard_D8s_v5") + WINDOW + '  kubernetesVersion: "1.36"\n' + POLICY
+    newer = pool("Standard_D8s_v5") + WINDOW + ACCESS + '  kubernetesVersion: "1.36"\n' + POLICY
     push(cloud, files(newer))
     cloud.run()
     cloud.azure.interventions.set_node_image(ONE, "system", "AKSUbuntu-2204gen2containerd-202510.19.1")

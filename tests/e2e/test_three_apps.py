@@ -8,6 +8,7 @@ from localcloud.runtime.options import Options
 from shared.settings import App
 from tests.support import fleet_files
 from tests.support.deployed_rights import actions
+from tests.support.identity_access import ROLE
 from tests.support.local_cloud_start import Start
 
 ROLES = {app.value: sorted(actions(app)) for app in App}
@@ -20,9 +21,10 @@ QUICK = {"POLL_SECONDS": "0.5", "RETRY_LIMITS": "Unauthorized=2/1"}
 def test_clusters_are_created_changed_and_deleted_by_three_identities(start: Start) -> None:
     operator = start(Options(create_seconds=1, roles=ROLES, extra=QUICK))
     ready = {"one": "Ready", "two": "Ready"}
-    operator.push(fleet_files.fleet("one") | HIDDEN)
+    role = fleet_files.cluster("one", extra=ROLE)
+    operator.push(fleet_files.fleet("one") | HIDDEN | {"clusters/one/cluster.yaml": role})
     operator.wait(lambda: operator.phases() == ready, "both are Ready", seconds=120)
-    changed = fleet_files.cluster("one", extra="  tags: {a: b}\n")
+    changed = fleet_files.cluster("one", extra=ROLE + "  tags: {a: b}\n")
     operator.push(fleet_files.fleet("one") | HIDDEN | {"clusters/one/cluster.yaml": changed})
     operator.wait(lambda: operator.accepted()["update", "one"] == 1, "one is changed", seconds=120)
     operator.wait(lambda: operator.phases() == ready, "one is Ready again", seconds=120)
@@ -31,6 +33,8 @@ def test_clusters_are_created_changed_and_deleted_by_three_identities(start: Sta
     assert operator.phases() == {"two": "Ready"}
     assert operator.accepted()["delete", "one"] == 1
     assert operator.accepted()["put-configuration", "flux-system"] == 1
+    kinds = Counter(kind for kind, _ in operator.accepted().elements())
+    assert kinds["put-role-assignment"] == kinds["delete-role-assignment"] == 1
     refused = Counter(each["path"] for each in operator.cloud.requests("arm") if each["status"] == 403)
     assert refused == {}
     entered = {

@@ -26,18 +26,10 @@ from tests.support.replaced_ports import around
 
 READS = {
     *("get_group", "list_resources", "get_cluster", "get_kubeconfig", "get_upgrade_profile", "list_clusters"),
-    *(
-        "list_versions",
-        "list_maintenance",
-        "list_activity",
-        "get_extension",
-        "list_flux_configurations",
-        "server",
-        "check",
-        "get",
-        "list",
-    ),
-    "certificates",
+    *("list_versions", "list_maintenance", "list_activity", "server", "check", "get", "list"),
+    *("get_extension", "list_flux_configurations"),
+    *("get_identity", "list_federated_credentials", "get_federated_credential", "list_roles"),
+    *("list_role_assignments", "get_role_assignment", "certificates"),
 }
 GROUP = GroupId("subscription", "rg")
 

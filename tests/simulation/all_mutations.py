@@ -8,6 +8,7 @@ from tests.simulation.contest_mutations import CONTEST_MUTATIONS
 from tests.simulation.disaster_mutations import DISASTER_MUTATIONS
 from tests.simulation.fault_mutations import FAULT_MUTATIONS
 from tests.simulation.gap_mutations import GAP_MUTATIONS
+from tests.simulation.identity_mutations import IDENTITY_MUTATIONS
 from tests.simulation.mutations import MUTATIONS
 from tests.simulation.pull_request_mutations import PULL_REQUEST_MUTATIONS
 from tests.simulation.review_mutations import REVIEW_MUTATIONS
@@ -35,4 +36,5 @@ ALL = (
     *CHANNEL_MUTATIONS,
     *ROLLOUT_MUTATIONS,
     *SYSTEM_MUTATIONS,
+    *IDENTITY_MUTATIONS,
 )

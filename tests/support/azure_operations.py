@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from localcloud.common.clock import ManualClock
-from shared.fleet.resource_ids import RegionId, SubscriptionId
+from shared.fleet.resource_ids import ManagedIdentityId, RegionId, SubscriptionId
 from shared.ports import azure
 from shared.ports.azure import AzureCall, activity_log
 from tests.support.arm_bodies import window
@@ -25,6 +25,7 @@ def example(kind: type[AzureCall[Any]]) -> AzureCall[Any]:
         **{"GroupId": CLUSTER.group, "ClusterId": CLUSTER},
         **{"RegionId": RegionId(SUBSCRIPTION, "eastus"), "SubscriptionId": SubscriptionId(SUBSCRIPTION)},
     }
+    target["ManagedIdentityId"] = ManagedIdentityId(SUBSCRIPTION, CLUSTER.resource_group, "shop")
     tags = {"tags": {"team": "shop"}}
     applied: dict[str, Any] = {"scope": "cluster", "namespace": "flux-system", "sourceKind": "GitRepository"}
     applied |= {"gitRepository": {"url": "https://github.com/example/fleet"}}
@@ -47,6 +48,11 @@ def example(kind: type[AzureCall[Any]]) -> AzureCall[Any]:
         "etag": None,
         "only_new": False,
         "page": "",
+        "credential": "roadstead-shop",
+        "principal": "00000000-0000-0000-0000-0000000000aa",
+        "role": "AcrPull",
+        "scope": f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{CLUSTER.resource_group}",
+        "assignment": "00000000-0000-0000-0000-0000000000bb",
         "filter": activity_log.events_between(ManualClock()(), ManualClock()()),
     }
     return kind(**{each.name: given[each.name] for each in fields(kind)})

@@ -22,7 +22,7 @@ from azure.mgmt.resource.resources import ResourceManagementClient
 from localcloud.azure.wire.authorization import action_of, allows
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from localcloud.servicebus.world.broker_values import SessionLock
-from shared.adapters.arm import Monitor
+from shared.adapters.arm import Access, Monitor
 from shared.jobs.failures.errors import Unauthorized
 from shared.ports import Azure, Message, Ports, Queue
 from shared.ports.azure import AzureCall
@@ -38,23 +38,39 @@ CLIENTS: dict[str, Any] = {
     **{"containerservice": ContainerServiceClient, "resource": ResourceManagementClient},
     "extensions": KubernetesConfigurationExtensionsMgmtClient,
     "fluxconfigurations": KubernetesConfigurationFluxConfigurationsMgmtClient,
-    "monitor": Monitor,
+    **{"monitor": Monitor, "access": Access},
 }
+
+OPTIONS = {
+    App.CONTROL: ("activityReader",),
+    App.WORKER: ("roleAssigner", "federator"),
+    App.DELETER: ("roleRemover", "federationRemover"),
+}
+"""The roles of each app that are options, off by default."""
+AT_AN_IDENTITY = ("federator", "federationRemover")
+"""Those that an app has at single identities, and not in the subscription."""
 
 
 @cache
 def actions(app: App) -> frozenset[str]:
-    """Return the actions of an app's roles in a target subscription, with the one that is an option."""
-    optional = _actions("activityReader", app) if app is App.CONTROL else frozenset()
-    return _actions(app, app) | optional
+    """Return the actions of an app's roles in a target subscription, with those that are options."""
+    return frozenset[str].union(_actions(app, app), *(_actions(role, app) for role in OPTIONS[app]))
 
 
 def _actions(role: str, app: App) -> frozenset[str]:
-    template = Template(INFRA / "access.bicep")
-    (permissions,) = template.of("resource")[role].value["properties"]["permissions"]
+    resources = Template(INFRA / "access.bicep").of("resource")
+    (permissions,) = resources[role].value["properties"]["permissions"]
     assert set(permissions) == {"actions"}
-    assignment = template.of("resource")[f"{role}Assignment"].value["properties"]
-    assert (assignment["principalId"], assignment["roleDefinitionId"]) == (f"{app}PrincipalId", f"{role}.id")
+    at_identity, expected = role in AT_AN_IDENTITY, f"{role}.id"
+    if at_identity:
+        identity = Template(INFRA / "federated_identity.bicep")
+        assert identity.of("var")[role].value == resources[role].value["name"]
+        resources = identity.of("resource")
+        expected = f"subscriptionResourceId('Microsoft.Authorization/roleDefinitions', {role})"
+    assignment = resources[f"{role}Assignment"].value
+    assert assignment.get("scope") == ("identity" if at_identity else None)
+    assert assignment["properties"]["principalId"] == f"{app}PrincipalId"
+    assert assignment["properties"]["roleDefinitionId"] == expected
     return frozenset(permissions["actions"])
 
 
@@ -79,10 +95,11 @@ def _queue(queue: str) -> dict[str, Any]:
 def permission_of(kind: type[AzureCall[Any]]) -> str:
     """Return the permission for an operation, from the request that the client library makes of it."""
     operation, recorder = example(kind), _Recorder()
-    policies: dict[str, Any] = {"policies": []} if kind.service == "monitor" else {}
+    policies: dict[str, Any] = {"policies": []} if kind.service in ("monitor", "access") else {}
     client: Any = CLIENTS[kind.service](StaticCredential(), SUBSCRIPTION, transport=recorder, **policies)
     with suppress(_Sent):
-        answer = attrgetter(kind.sdk)(client)(*operation.place, *operation.arguments)
+        options = {"cls": None} if kind.service == "access" and kind.writes else {}
+        answer = attrgetter(kind.sdk)(client)(*operation.place, *operation.arguments, **options)
         list(answer)  # a list sends its request when it is read
     return action_of(*recorder.request)
 

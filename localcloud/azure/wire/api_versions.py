@@ -7,6 +7,7 @@ Source of the others: the answer of Resource Manager in Azure/bicep#17091 for 20
 without previews, and specification/resources for the last two.
 Source of that of the activity log: specification/monitor, activityLogs_API.json.
 Source of those of extensions and configurations of Flux: specification/kubernetesconfiguration.
+Source of those of identities and roles: specification/msi and specification/authorization, without previews.
 Source of the text of the refusals: Azure/azure-cli#28038 and #28368.
 """
 
@@ -37,6 +38,11 @@ _BELOW = {
     "fluxconfigurations": ("2022-11-01", "2023-05-01", "2024-11-01", "2025-04-01"),
 }
 _BELOW_CLUSTER = re.compile(r"/providers/microsoft\.kubernetesconfiguration/(?P<type>\w+)", re.IGNORECASE)
+_OF_PROVIDERS = {
+    "microsoft.managedidentity": ("2018-11-30", "2023-01-31", "2024-11-30"),
+    "microsoft.authorization": ("2015-07-01", "2022-04-01"),
+}
+"""Versions of other providers: the last one that a path names counts."""
 _ACTIVITY = re.compile(r"/providers/microsoft\.insights/eventtypes/", re.IGNORECASE)
 _TYPE = re.compile(r"/providers/microsoft\.containerservice/(?P<rest>.*)", re.IGNORECASE)
 
@@ -46,6 +52,11 @@ def check_version(path: str, version: str, location: str) -> None:
     if not version:
         message = "The api-version query parameter (?api-version=) is required for all requests."
         raise ArmError(400, "MissingApiVersionParameter", message)
+    provider = path.lower().rpartition("/providers/")[2].split("/")[0]
+    if provider in _OF_PROVIDERS:
+        if version not in _OF_PROVIDERS[provider]:
+            raise ArmError(400, "InvalidApiVersionParameter", _invalid(version, _OF_PROVIDERS[provider]))
+        return
     match, below = _TYPE.search(path), _BELOW_CLUSTER.search(path)
     if below is not None:
         taken = _BELOW.get(below["type"].lower(), ())

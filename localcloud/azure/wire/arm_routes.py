@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 from urllib.parse import urlencode
 
 from werkzeug.wrappers import Request, Response
 
-from localcloud.azure.wire import sign_in
+from localcloud.azure.wire import access_routes, sign_in
+from localcloud.azure.wire.bodies import read_body
 from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.arm_resources import Accepted, Condition, Operation
 from localcloud.azure.world.azure_world import AzureWorld
@@ -51,11 +50,11 @@ def _list_groups(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
 
 
 def _put_group(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    return _accepted(request, at, world.put_group(at["subscription"], at["group"], _body(request)))
+    return _accepted(request, at, world.put_group(at["subscription"], at["group"], read_body(request)))
 
 
 def _patch_group(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    return _accepted(request, at, world.patch_group(at["subscription"], at["group"], _body(request)))
+    return _accepted(request, at, world.patch_group(at["subscription"], at["group"], read_body(request)))
 
 
 def _delete_group(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
@@ -92,11 +91,11 @@ def _get_cluster(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
 
 
 def _put_cluster(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    return _accepted(request, at, world.put_cluster(_cluster(at), _body(request), _condition(request)))
+    return _accepted(request, at, world.put_cluster(_cluster(at), read_body(request), _condition(request)))
 
 
 def _patch_cluster(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    return _accepted(request, at, world.patch_cluster(_cluster(at), _body(request), _condition(request)))
+    return _accepted(request, at, world.patch_cluster(_cluster(at), read_body(request), _condition(request)))
 
 
 def _power(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
@@ -125,7 +124,7 @@ def _get_pool(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
 
 
 def _put_pool(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    accepted = world.put_pool(_cluster(at), at["pool"], _body(request), _condition(request))
+    accepted = world.put_pool(_cluster(at), at["pool"], read_body(request), _condition(request))
     return _accepted(request, at, accepted)
 
 
@@ -162,7 +161,7 @@ def _get_maintenance(world: AzureWorld, _: Request, at: re.Match[str]) -> Respon
 
 
 def _put_maintenance(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    accepted = world.put_maintenance(_cluster(at), at["configuration"], _body(request))
+    accepted = world.put_maintenance(_cluster(at), at["configuration"], read_body(request))
     return _accepted(request, at, accepted)
 
 
@@ -175,7 +174,7 @@ def _get_extension(world: AzureWorld, _: Request, at: re.Match[str]) -> Response
 
 
 def _put_extension(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    return _accepted(request, at, world.put_extension(_cluster(at), at["extension"], _body(request)))
+    return _accepted(request, at, world.put_extension(_cluster(at), at["extension"], read_body(request)))
 
 
 def _list_configurations(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
@@ -187,7 +186,7 @@ def _get_configuration(world: AzureWorld, _: Request, at: re.Match[str]) -> Resp
 
 
 def _put_configuration(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    accepted = world.put_flux_configuration(_cluster(at), at["configuration"], _body(request))
+    accepted = world.put_flux_configuration(_cluster(at), at["configuration"], read_body(request))
     return _accepted(request, at, accepted)
 
 
@@ -242,17 +241,6 @@ def _condition(request: Request) -> Condition:
         return request.headers.get(header, "").removeprefix("W/").strip('"')
 
     return Condition(if_match=bare("If-Match"), if_none_match=bare("If-None-Match"))
-
-
-def _body(request: Request) -> Mapping[str, Any]:
-    try:
-        body = json.loads(request.get_data())
-    except ValueError:
-        body = None
-    if isinstance(body, dict):
-        return body
-    message = "The request content was invalid and could not be deserialized."
-    raise ArmError(400, "InvalidRequestContent", message)
 
 
 def _accepted(request: Request, at: re.Match[str], accepted: Accepted) -> Response:
@@ -355,4 +343,7 @@ _TABLE: tuple[tuple[str, str, _Handler], ...] = (
     ("GET", _WORK + "/operations/(?P<operation>[^/]+)", _operation),
     ("GET", _WORK + "/operationresults/(?P<operation>[^/]+)", _operation_result),
 )
-_ROUTES = [(method, re.compile(pattern, re.IGNORECASE), handler) for method, pattern, handler in _TABLE]
+_ROUTES = [
+    (method, re.compile(pattern, re.IGNORECASE), handler)
+    for method, pattern, handler in (*access_routes.TABLE, *_TABLE)
+]

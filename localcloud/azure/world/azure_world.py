@@ -21,12 +21,14 @@ from localcloud.azure.world.body_shapes import (
 )
 from localcloud.azure.world.catalog import SUBSCRIPTION
 from localcloud.azure.world.credentials import given_kubeconfig
+from localcloud.azure.world.identities import Identities
 from localcloud.azure.world.interventions import Interventions
 from localcloud.azure.world.kubernetes_configuration import KubernetesConfiguration
 from localcloud.azure.world.pools.pool_changes import pool_after, require_system_pool
 from localcloud.azure.world.pools.pool_power import state_of_put
 from localcloud.azure.world.power import PowerOperations
 from localcloud.azure.world.resource_groups import ResourceGroups
+from localcloud.azure.world.role_assignments import RoleAssignments
 from localcloud.azure.world.upkeep import Upkeep
 from localcloud.common.control_plane import ControlPlane
 from localcloud.common.json_copy import copied
@@ -57,7 +59,8 @@ class AzureWorld:
         self.interventions = Interventions(self.engine)
         self.called_by = self.engine.activity.called_by
         self.complete_due, self.request_id = self.engine.complete_due, self.engine.request_id
-        groups = ResourceGroups(self.engine)
+        self.identities, self.roles = Identities(self.engine), RoleAssignments(self.engine)
+        groups = ResourceGroups(self.engine, self.identities)
         self.list_groups, self.get_group, self.put_group = (
             groups.list_groups,
             groups.get_group,
@@ -81,6 +84,7 @@ class AzureWorld:
         power = PowerOperations(self.engine)
         self.stop_cluster, self.start_cluster = power.stop_cluster, power.start_cluster
         self.abort_cluster, self.abort_pool = power.abort_cluster, power.abort_pool
+        self._join_access()
 
     # State, without a request
 
@@ -118,6 +122,21 @@ class AzureWorld:
         with self.engine.lock:
             found = self.engine.clusters.get(key_of(cluster))
             return dict(found.maintenance) if found else {}
+
+    def _join_access(self) -> None:
+        identities, roles = self.identities, self.roles
+        self.get_identity, self.put_identity = identities.get_identity, identities.put_identity
+        self.delete_identity = identities.delete_identity
+        self.list_federated_credentials = identities.list_federated_credentials
+        self.get_federated_credential = identities.get_federated_credential
+        self.put_federated_credential = identities.put_federated_credential
+        self.delete_federated_credential = identities.delete_federated_credential
+        self.list_roles, self.list_role_assignments = roles.list_roles, roles.list_role_assignments
+        self.get_role_assignment, self.put_role_assignment = (
+            roles.get_role_assignment,
+            roles.put_role_assignment,
+        )
+        self.delete_role_assignment = roles.delete_role_assignment
 
     # Subscriptions
 

@@ -74,7 +74,8 @@ def updated_cluster(existing: Json, body: Json) -> dict[str, Any]:
     properties, given = existing["properties"], _settable(body)
     if "location" in body and region(body["location"]) != existing["location"]:
         raise immutable("location")
-    merged = shown_profiles(existing["id"], merged_properties(properties, given))
+    switched_on = _issuer(existing["id"], existing["location"], given)
+    merged = shown_profiles(existing["id"], merged_properties({**properties, **switched_on}, given))
     wanted, current = merged["kubernetesVersion"], properties["currentKubernetesVersion"]
     cluster_version(existing["name"], wanted, current)
     check_support(existing["name"], wanted, merged["supportPlan"], current)
@@ -151,7 +152,10 @@ def _identity(resource: str, given: Json | None) -> dict[str, Any]:
     if given.get("type") == "SystemAssigned":
         return {**given, "principalId": principal, "tenantId": TENANT}
     users = {
-        name: {"clientId": str(uuid5(NAMESPACE_URL, name + "#client")), "principalId": principal}
+        name: {
+            "clientId": str(uuid5(NAMESPACE_URL, f"{name.lower()}#client")),
+            "principalId": str(uuid5(NAMESPACE_URL, name.lower())),
+        }
         for name in given.get("userAssignedIdentities") or {}
     }
     return {**given, "userAssignedIdentities": users} if users else dict(given)
@@ -221,7 +225,16 @@ def _defaults(cluster: ClusterId, location: str, given: Json) -> dict[str, Any]:
             **({"podCidr": "10.244.0.0/16"} if overlay else {}),
         },
     }
-    if (given.get("oidcIssuerProfile") or {}).get("enabled"):
-        issuer = f"https://{location}.oic.prod-aks.azure.com/{TENANT}/{unique}/"
-        properties["oidcIssuerProfile"] = {"issuerURL": issuer}
-    return properties
+    return properties | _issuer(cluster.resource, location, given)
+
+
+def _issuer(resource: str, location: str, given: Json) -> dict[str, Any]:
+    """Return the issuer of tokens that a body switches on, which a later update may do too.
+
+    Source: learn.microsoft.com/azure/aks/use-oidc-issuer, "Update an AKS cluster with OIDC issuer".
+    """
+    if not (given.get("oidcIssuerProfile") or {}).get("enabled"):
+        return {}
+    unique = uuid5(NAMESPACE_URL, resource)
+    issuer = f"https://{location}.oic.prod-aks.azure.com/{TENANT}/{unique}/"
+    return {"oidcIssuerProfile": {"issuerURL": issuer}}

@@ -11,6 +11,7 @@ from localcloud.azure.world.arm_resources import Accepted, Group
 from localcloud.azure.world.azure_engine import AzureEngine, group_key
 from localcloud.azure.world.body_shapes import read_group, read_group_patch
 from localcloud.azure.world.catalog import REGIONS, region
+from localcloud.azure.world.identities import Identities
 from localcloud.common.json_copy import copied
 from shared.fleet.json_tree import Json
 
@@ -20,8 +21,8 @@ _GROUP_NAME = re.compile(r"[-\w._()]{1,89}[-\w_()]|[-\w_()]")
 class ResourceGroups:
     """The resource groups of every subscription."""
 
-    def __init__(self, engine: AzureEngine) -> None:
-        self.engine = engine
+    def __init__(self, engine: AzureEngine, identities: Identities) -> None:
+        self.engine, self.identities = engine, identities
 
     def list_groups(self, subscription: str) -> list[Json]:
         """Return the resource groups of a subscription."""
@@ -70,6 +71,7 @@ class ResourceGroups:
             if group.deleting is not None:
                 return Accepted("", group.document["id"], 202, operation=group.deleting)
             inside = self.engine.inside(subscription, name)
+            self.identities.delete_inside(subscription, name)
             ends = [now, *(self.engine.start_delete(cluster, now).due for cluster in inside)]
             due = max(ends) + timedelta(seconds=self.engine.timings.of("delete-group"))
             group.deleting = self.engine.schedule.start(
@@ -85,8 +87,9 @@ class ResourceGroups:
         with self.engine.request(subscription, limits.ARM_READ):
             self.engine.group(subscription, name)
             keys = ("id", "name", "type", "location", "tags")
-            inside = self.engine.inside(subscription, name)
-            return [copied({key: cluster.document[key] for key in keys}) for cluster in inside]
+            clusters = [cluster.document for cluster in self.engine.inside(subscription, name)]
+            inside = [*clusters, *self.identities.inside(subscription, name)]
+            return [copied({key: document[key] for key in keys}) for document in inside]
 
 
 def _check_group(name: str, location: str, existing: Group | None) -> None:

@@ -43,7 +43,10 @@ def planned_effect(path: str, old: Any, new: Any, around: Surroundings = _UNKNOW
     return _WITHOUT_OLD_VALUE.get(effect, effect) if text_of(old) == "" else effect
 
 
-_REMOVED = ("nodePools[]", "nodePools[].nodeLabels", "nodePools[].nodeTaints")
+_REMOVED = (
+    *("nodePools[]", "nodePools[].nodeLabels", "nodePools[].nodeTaints"),
+    *("federatedCredentials[]", "roleAssignments[]"),
+)
 """What Roadstead removes from Azure when git no longer has it."""
 
 

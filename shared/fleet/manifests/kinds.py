@@ -10,6 +10,7 @@ from shared.fleet.manifests.base import OWN_PREFIX, ClusterName, LabelKey, Label
 from shared.fleet.manifests.cluster.spec import ClusterSpec
 from shared.fleet.manifests.guards import Guards
 from shared.fleet.manifests.notifications import Route
+from shared.fleet.manifests.quotas import ClusterQuota, differ
 from shared.fleet.manifests.rollout import Rollout
 from shared.fleet.manifests.system import SystemSpec
 
@@ -34,6 +35,11 @@ def _not_ours(key: str) -> str:
     if key == ADOPT:
         raise ValueError("is for a Cluster's metadata; remove it here")
     raise ValueError(f"there is no such annotation; did you mean {ADOPT}, on a Cluster?")
+
+
+def _no_two_quotas(quotas: tuple[ClusterQuota, ...]) -> tuple[ClusterQuota, ...]:
+    differ(quotas)
+    return quotas
 
 
 class Annotations(Manifest):
@@ -79,6 +85,10 @@ class FleetSpec(Manifest):
     guards: Guards = Guards()
     notifications: tuple[Route, ...] = ()
     """Who is notified of what."""
+    cluster_quotas: Annotated[
+        tuple[ClusterQuota, ...], Field(max_length=1000), AfterValidator(_no_two_quotas)
+    ] = ()
+    """How many clusters Azure allows; a commit with more is refused before anything is created."""
     rollout: Rollout | None = None
     """In which order the clusters that a commit changes are changed; without it, all start at once."""
 

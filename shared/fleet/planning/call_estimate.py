@@ -17,10 +17,18 @@ from shared.fleet.aks.field_effects import Effect
 from shared.fleet.planning.differences import Change
 from shared.fleet.planning.plan import Action, Item
 
+_GRANT = re.compile(r"spec\.(federatedCredentials|roleAssignments)\[([^\]]*)\]")
 _POOL = re.compile(r"spec\.nodePools\[([^\]]*)\](.*)\Z", re.DOTALL)
 _NOT_AZURE = (
     *("components", "environment", "class", "labels", "spec.class", "spec.environment"),
-    *("spec.flux", "spec.deletionProtection", "spec.suspend", "spec.minNodeImageVersion", "spec.drift"),
+    *(
+        "spec.flux",
+        "spec.bootstrapSecrets",
+        "spec.deletionProtection",
+        "spec.suspend",
+        "spec.minNodeImageVersion",
+        "spec.drift",
+    ),
     *("adopt", "systems"),
 )
 
@@ -46,11 +54,25 @@ def azure_calls(item: Item, document: Mapping[str, Any] | None) -> AzureCalls:
     if item.action is Action.ADOPT:
         return AzureCalls(puts=1)  # our tags on the cluster; differences take more
     if item.action is Action.CREATE:
-        return AzureCalls(puts=2)  # resource group, cluster
+        return AzureCalls(puts=2 + len(_grants(document)))  # resource group, cluster
     if item.action is Action.DELETE:
-        return AzureCalls(deletes=2)  # cluster, resource group
+        return AzureCalls(deletes=2 + len(_grants(document)))  # cluster, resource group
     if item.action is not Action.UPDATE:
         return AzureCalls()
+    changed = {(found[1], found[2]) for change in item.changes if (found := _GRANT.match(change.path))}
+    left = changed & _grants(document)
+    grants = AzureCalls(puts=len(left), deletes=len(changed) - len(left))
+    return grants + _of_cluster(item, document)
+
+
+def _grants(document: Mapping[str, Any] | None) -> set[tuple[str, str]]:
+    """Return the federated credentials and role assignments of a stored form: their field and their name."""
+    spec, fields = (document or {}).get("spec", {}), ("federatedCredentials", "roleAssignments")
+    return {(field, one["name"]) for field in fields for one in spec.get(field) or ()}
+
+
+def _of_cluster(item: Item, document: Mapping[str, Any] | None) -> AzureCalls:
+    """Return the writes of a change to the cluster and its node pools."""
     pools = {pool["name"] for pool in (document or {}).get("spec", {}).get("nodePools", ())}
     written, deleted, cluster = set[str](), set[str](), False
     for change in item.changes:
@@ -71,6 +93,6 @@ def azure_calls(item: Item, document: Mapping[str, Any] | None) -> AzureCalls:
 
 
 def _for_azure(change: Change) -> bool:
-    return not any(
+    return not _GRANT.match(change.path) and not any(
         change.path == path or change.path.startswith((f"{path}.", f"{path}[")) for path in _NOT_AZURE
     )

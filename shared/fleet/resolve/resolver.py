@@ -32,6 +32,7 @@ from shared.fleet.resolve.repository_layout import (
     cluster_paths,
     shared_paths,
 )
+from shared.fleet.resolve.rules.azure_limits import over_limits
 from shared.fleet.resolve.rules.cross_field_rules import Finding, duplicates
 from shared.fleet.resolve.rules.reachability import unreachable
 from shared.fleet.resolve.rules.secret_rules import foreign_vaults
@@ -46,7 +47,8 @@ from shared.fleet.yaml_tree.nodes import Mark
 class SharedStage:
     """The shared files are resolved; ``needed`` are the manifests to resolve the clusters from.
 
-    ``systems`` are those that are recorded, by cluster; no cluster without one is in it.
+    ``systems`` are those that are recorded, by cluster; no cluster without one is in it. ``recorded`` are the
+    clusters of the commit that are recorded, as they are.
     """
 
     files: Files
@@ -56,6 +58,7 @@ class SharedStage:
     unchanged: Mapping[str, tuple[Stored, str]]
     needed: Sequence[str]
     systems: Mapping[str, Systems]
+    recorded: Mapping[str, Stored]
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,14 @@ def resolve_shared(
     same = unchanged(known, inputs, files) if inputs else {}
     changed = [name for name in files.folders if name in known and name not in same]
     systems = {name: found for name, one in known.items() if (found := systems_in(one.document))}
-    return SharedStage(files, layers, contents, inputs, same, cluster_paths(files, changed), systems)
+    recorded = {
+        name: same[name][0] if name in same else Stored(known[name].document)
+        for name in files.folders
+        if name in known
+    }
+    return SharedStage(
+        files, layers, contents, inputs, same, cluster_paths(files, changed), systems, recorded
+    )
 
 
 @no_garbage_collection()
@@ -144,6 +154,10 @@ def resolve_clusters(
             invalid[name] = limited(result)
     clashes = dict(duplicates({name: cluster.azure_names for name, cluster in clusters.items()}))
     for name, refused in foreign_vaults(clusters, vaults).items():
+        clashes[name] = [*clashes.get(name, ()), *refused]
+    manifest = shared.layers.manifest
+    quotas = manifest.spec.cluster_quotas if manifest else ()
+    for name, refused in over_limits(clusters, shared.recorded, quotas).items():
         clashes[name] = [*clashes.get(name, ()), *refused]
     for name, problem in unreachable(clusters, reaches_private):
         clashes[name] = [*clashes.get(name, ()), problem]

@@ -238,7 +238,7 @@ def classes(kind: type[ReconcileError] = ReconcileError) -> Iterator[type[Reconc
 
 _TERMINAL_CONFLICTS = ("missingsubscriptionregistration", "invalidresourcegrouplocation")
 """Codes of a 409 that does not pass."""
-_QUOTA_CODES = ("quota",)
+_QUOTA_CODES = ("quota", "roleassignmentlimitexceeded")
 _SIZE_CODES = ("entitytoolarge", "propertyvaluetoolarge", "requestbodytoolarge")
 """learn.microsoft.com/rest/api/storageservices/table-service-error-codes."""
 _CAPACITY_CODES = (
@@ -252,6 +252,9 @@ _BUDGET_CODES = ("poddrain", "unsatisfiablepdb")
 _LOCKED_CODES = ("scopelocked", "disabledsubscription")
 _POLICY_CODES = ("requestdisallowedby",)
 """Codes of a 403 from a policy: no role is missing."""
+_ABSENT_CODES = ("principalnotfound",)
+"""Codes of a 400 about what may exist soon: a new identity takes minutes to be in every directory
+(learn.microsoft.com/azure/role-based-access-control/troubleshooting)."""
 _TRANSIENT_CODES = (
     "anotheroperation",
     "etagmismatch",
@@ -303,6 +306,8 @@ def from_http(
         return InvalidManifest(message, **context)
     if status in (409, 412) and flat not in _TERMINAL_CONFLICTS:
         return Conflict(message, retry_after=retry_after, **context)
+    if flat in _ABSENT_CODES:
+        return Dependency(message, retry_after=retry_after, **context)
     if "propertychangenotallowed" in flat:
         return Immutable(message, **context)
     return _BY_STATUS.get(status, InvalidManifest)(message, **context)

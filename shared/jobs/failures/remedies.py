@@ -82,7 +82,8 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         f" {REPLAY}",
     ),
     errors.Dependency: Remedy(
-        "A resource that the step needs does not exist yet (404, or a kind that the cluster does not have).",
+        "A resource that the step needs does not exist yet (404, a kind that the cluster does not have, or an"
+        " identity that Azure does not find yet).",
         "Check that the resource in the message exists.",
     ),
     errors.SecretMissing: Remedy(
@@ -136,7 +137,8 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
     ),
     errors.Unauthorized: Remedy(
         "The identity lacks a role or a permission (403); a new role assignment takes effect after minutes.",
-        "Assign the role to the identity of this app (infra/access.bicep).",
+        "Assign the role to the identity of this app (infra/access.bicep); the roles for federated"
+        " credentials and role assignments are options (docs/how-to/identity-access.md).",
     ),
     errors.VaultForbidden: Remedy(
         "A vault does not let the worker's identity read its secrets (403): it lacks a role there, or the"

@@ -32,7 +32,13 @@ _PLANS = "`roadstead plans` and Azure's activity log of the resource group show 
 _SECRETS = (
     "`kubectl get namespaces` shows one that is being deleted; docs/how-to/bootstrap-secrets.md has more."
 )
+_IDENTITIES = (
+    "Azure's activity log of the identity and of the scope shows what delays the step;"
+    " docs/how-to/identity-access.md has more."
+)
 _WHERE_TO_LOOK = {
+    Step.IDENTITY_ACCESS: _IDENTITIES,
+    Step.DELETE_IDENTITY_ACCESS: _IDENTITIES,
     Step.BOOTSTRAP_SECRETS: _SECRETS,
     Step.RESOURCE_GROUP: _PLANS,
     Step.NODE_POOLS: _NODES,

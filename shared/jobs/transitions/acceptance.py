@@ -7,6 +7,7 @@ from datetime import datetime
 
 from shared.fleet.aks.removed_keys import keys_to_remove
 from shared.fleet.desired import Desired
+from shared.fleet.identity_access.names import former
 from shared.fleet.kubernetes.flux_configurations import configurations_to_remove
 from shared.fleet.planning.system_removals import to_remove
 from shared.fleet.systems.cluster_systems import systems_in
@@ -48,6 +49,7 @@ def accept_change(record: ClusterRecord, desired: Desired, *, commit: str, now: 
         record,
         document=document,
         removed_keys=keys_to_remove(record.document, document, record.removed_keys),
+        former_grants=former(record.document, document, record.former_grants),
         had_systems=record.had_systems or bool(record.desired.systems or desired.systems),
         removed_systems=to_remove(systems_in(record.document), systems_in(document), record.removed_systems),
         removed_configurations=configurations_to_remove(

@@ -172,6 +172,7 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
             removed_keys={},
             removed_systems={},
             removed_configurations=(),
+            former_grants=(),
             recreating=False,
             loss=None,
         )

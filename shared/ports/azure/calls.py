@@ -8,11 +8,11 @@ from dataclasses import astuple, dataclass, field, fields
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ClusterId, GroupId, RegionId, SubscriptionId
+from shared.fleet.resource_ids import ClusterId, GroupId, ManagedIdentityId, RegionId, SubscriptionId
 from shared.jobs.rate_limits import Limit
 
 T = TypeVar("T")
-Service = Literal["containerservice", "extensions", "fluxconfigurations", "monitor", "resource"]
+Service = Literal["access", "containerservice", "extensions", "fluxconfigurations", "monitor", "resource"]
 """What each client library is called here."""
 _NOT_ARGUMENTS = ("target", "etag", "only_new", "page")
 
@@ -42,7 +42,7 @@ class AzureCall(Generic[T]):
     service: ClassVar[Service] = "containerservice"
     writes: ClassVar[bool] = False
     absent_is_fine: ClassVar[bool] = False
-    target: GroupId | ClusterId | RegionId | SubscriptionId
+    target: GroupId | ClusterId | RegionId | SubscriptionId | ManagedIdentityId
 
     def __init_subclass__(cls) -> None:
         """Name the operation after its class: "put_pool"."""

@@ -180,14 +180,16 @@ def test_errors_of_pull_requests_never_prevent_the_plan_of_a_push(repo: Repo) ->
     assert {record.name for record in repo.cloud.state.clusters()} == {"one", "two", "four"}
 
 
-POOLS = {"spec": {"nodePools": [{"name": "system"}, {"name": "batch"}]}}
+POOLS = {
+    "spec": {"nodePools": [{"name": "system"}, {"name": "batch"}], "roleAssignments": [{"name": "pull"}]}
+}
 
 
 @pytest.mark.parametrize(
     ("action", "paths", "puts", "deletes"),
     [
-        (Action.CREATE, [], 2, 0),
-        (Action.DELETE, [], 0, 2),
+        (Action.CREATE, [], 3, 0),
+        (Action.DELETE, [], 0, 3),
         (Action.UNCHANGED, [], 0, 0),
         (Action.ON_HOLD, ["spec.tags.owner"], 0, 0),
         (Action.UPDATE, ["spec.tags.owner", "spec.sku.tier"], 1, 0),
@@ -195,6 +197,8 @@ POOLS = {"spec": {"nodePools": [{"name": "system"}, {"name": "batch"}]}}
         (Action.UPDATE, ["spec.nodePools[gone]", "spec.nodePools[batch]"], 1, 1),
         (Action.UPDATE, ["spec.kubernetesVersion", "spec.nodePools[batch].count"], 3, 0),
         (Action.UPDATE, ["components", "spec.flux.path", "spec.deletionProtection"], 0, 0),
+        (Action.UPDATE, ["spec.bootstrapSecrets[age].vault"], 0, 0),
+        (Action.UPDATE, ["spec.roleAssignments[pull].role", "spec.federatedCredentials[gone]"], 1, 1),
     ],
 )
 def test_the_writes_to_azure_are_estimated(action: Action, paths: list[str], puts: int, deletes: int) -> None:

@@ -24,6 +24,7 @@ from shared.pipeline.worker.leased_record import LeasedRecord
 from tests.support import fleet_files, team_systems
 from tests.support.bootstrap_secrets import AGE, VALUE, value_of, with_value
 from tests.support.hand_overs import ONE_BY_ONE
+from tests.support.identity_access import ROLE, assignments
 from tests.support.one_cluster import WINDOW
 from tests.support.pipeline_runs import accepted, phases, push, status
 
@@ -65,9 +66,11 @@ def _step(cloud: MemoryCloud, name: str) -> str:
 
 
 def hydrated(*names: str, count: int = 1) -> dict[str, bytes]:
-    """Return a fleet whose first cluster has a maintenance window, a bootstrap secret and a system."""
+    """Return a fleet whose first cluster has all that a step of its own writes."""
     files = team_systems.fleet(*names, systems={"shop": team_systems.system("shop", "one")})
-    files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=count, extra=WINDOW + AGE)
+    files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=count, extra=WINDOW + AGE + ROLE)
+    if "two" in names:
+        files["clusters/two/cluster.yaml"] = fleet_files.cluster("two", extra=ROLE)
     return files
 
 
@@ -90,6 +93,7 @@ def whole_run(counter: Counter) -> None:
     assert cloud.dead_letters == []
     assert "Kustomization shop/shop" in team_systems.objects(cloud, "one", "shop")
     assert value_of(cloud) == VALUE
+    assert len(assignments(cloud)) == 1
 
 
 @cache

@@ -40,6 +40,8 @@ from shared.fleet.manifests.cluster.bootstrap_secrets import BootstrapSecret, di
 from shared.fleet.manifests.cluster.drift import DriftPolicy
 from shared.fleet.manifests.cluster.flux import Flux
 from shared.fleet.manifests.cluster.identity import Identity, IdentityProfile
+from shared.fleet.manifests.cluster.identity_access import FederatedCredentials, RoleAssignments
+from shared.fleet.manifests.cluster.identity_access import differ as access_differs
 from shared.fleet.manifests.cluster.maintenance import MaintenanceConfiguration
 from shared.fleet.manifests.cluster.monitoring import AzureMonitorProfile, MetricsProfile
 from shared.fleet.manifests.cluster.network import NetworkProfile
@@ -195,6 +197,10 @@ class ClusterSpec(ClusterProperties):
     flux: Flux
     bootstrap_secrets: Annotated[tuple[BootstrapSecret, ...], Field(max_length=50)] = ()
     """Secrets that the cluster needs before Flux, by name."""
+    federated_credentials: FederatedCredentials = ()
+    """Service accounts of the cluster that act as identities of Azure, by name."""
+    role_assignments: RoleAssignments = ()
+    """Roles of Azure that the cluster's identities have, by name."""
     deletion_protection: StrictBool = False
     """The cluster is not deleted, whatever happens to its folder; in production it is true unless the
     manifest sets it to false."""
@@ -251,8 +257,9 @@ class ClusterSpec(ClusterProperties):
         return self
 
     @model_validator(mode="after")
-    def _secrets_differ(self) -> Self:
+    def _entries_differ(self) -> Self:
         differ(self.bootstrap_secrets)
+        access_differs(self.federated_credentials, self.role_assignments)
         return self
 
     @model_validator(mode="after")
@@ -273,6 +280,8 @@ class ClusterSpec(ClusterProperties):
         issuer = self.oidc_issuer_profile and self.oidc_issuer_profile.enabled
         if identity and identity.enabled and not issuer:
             raise ValueError("securityProfile.workloadIdentity needs oidcIssuerProfile.enabled: true")
+        if self.federated_credentials and not (issuer or self.sku.automatic):
+            raise ValueError("federatedCredentials needs oidcIssuerProfile.enabled: true")
         if self.identity_profile and (self.identity is None or self.identity.type != "UserAssigned"):
             raise ValueError("identityProfile needs identity.type: UserAssigned")
         if self.metrics_profile and self.metrics_profile.cost_analysis.enabled and self.sku.tier == "Free":

@@ -14,6 +14,7 @@ from shared.pipeline.worker.steps import (
     delete,
     flux,
     flux_extension,
+    identity_access,
     maintenance_windows,
     node_pools,
     secrets,
@@ -31,6 +32,7 @@ _STEPS: dict[Step, Callable[[StepContext], Outcome]] = {
     Step.CLUSTER: cluster.ensure_cluster,
     Step.NODE_POOLS: node_pools.ensure_node_pools,
     Step.MAINTENANCE: maintenance_windows.ensure_maintenance_windows,
+    Step.IDENTITY_ACCESS: identity_access.ensure_identity_access,
     Step.ACCESS: flux.ensure_access,
     Step.BOOTSTRAP_SECRETS: secrets.ensure_secrets,
     Step.FLUX_COMPONENTS: flux.ensure_components,
@@ -39,6 +41,7 @@ _STEPS: dict[Step, Callable[[StepContext], Outcome]] = {
     Step.VERIFY: flux.verify,
     Step.TOMBSTONE: delete.tombstone,
     Step.DELETE_CLUSTER: delete.delete_cluster,
+    Step.DELETE_IDENTITY_ACCESS: identity_access.remove_identity_access,
     Step.DELETE_RESOURCE_GROUP: delete.delete_resource_group,
     Step.FINALIZE: delete.finalize,
 }

@@ -30,18 +30,16 @@ from azure.core.pipeline.policies import (
     UserAgentPolicy,
 )
 from azure.core.pipeline.transport import RequestsTransport
-from azure.core.rest import HttpRequest
-from azure.mgmt.core import ARMPipelineClient
-from azure.mgmt.core.exceptions import ARMErrorFormat
 from azure.mgmt.core.policies import ARMChallengeAuthenticationPolicy
 
+from shared.adapters.arm.access import PUBLIC_CLOUD, Access
+from shared.adapters.arm.monitor import Monitor
 from shared.adapters.transport import pooled_transport
 from shared.jobs.failures.errors import ReconcileError, Unauthenticated, Unavailable, from_http
 from shared.jobs.failures.retry import retry_after
 from shared.ports.azure import AzureCall, Conditional, Page, PageCall, Written
 from shared.ports.azure.errors import cause_of
 
-PUBLIC_CLOUD = "https://management.azure.com"
 _CONNECT_SECONDS, _READ_SECONDS = 5, 20
 T = TypeVar("T")
 
@@ -130,43 +128,12 @@ class ArmAzure:
         )
 
 
-class Monitor:
-    """The one request of Azure Monitor, through the pipeline that all management libraries share.
-
-    azure-mgmt-monitor would be hundreds of models in the package for a single GET.
-    """
-
-    def __init__(
-        self, _credential: Any, subscription: str, *, base_url: str = PUBLIC_CLOUD, **pipeline: Any
-    ) -> None:
-        self._version = pipeline.pop("api_version", "2015-04-01")
-        self._client: Any = ARMPipelineClient(base_url=base_url, **pipeline)
-        path = "/providers/microsoft.insights/eventtypes/management/values"
-        self._url = f"{base_url}/subscriptions/{subscription}{path}"
-        self.activity_logs = self
-
-    def list(self, filter: str) -> ItemPaged[dict[str, Any]]:
-        """Return the events that a filter leaves, page by page."""
-
-        def get(link: str | None) -> Any:
-            query = {"api-version": self._version, "$filter": filter}
-            request = HttpRequest("GET", link or self._url, params=None if link else query)
-            response = self._client.send_request(request)
-            if response.status_code != HTTPStatus.OK:
-                raise HttpResponseError(response=response, error_format=ARMErrorFormat)
-            return response.json()
-
-        return ItemPaged(get, lambda page: (page.get("nextLink") or None, page.get("value") or ()))
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._client.close()
-
-
 def _client_of(service: str) -> Any:
     """Import the library of a service when it is first used: the import takes tenths of a second."""
     if service == "monitor":
         return Monitor
+    if service == "access":
+        return Access
     if service == "resource":
         from azure.mgmt.resource.resources import ResourceManagementClient
 
@@ -193,7 +160,9 @@ def _read(method: Any, operation: AzureCall[Any]) -> Any:
         pages = answer.by_page(operation.page or None)
         documents = [dict(one) if isinstance(one, dict) else one.as_dict() for one in next(pages)]
         return Page(documents, pages.continuation_token or "")
-    return [model.as_dict() for model in answer] if isinstance(answer, ItemPaged) else answer.as_dict()
+    if isinstance(answer, ItemPaged):
+        return [model.as_dict() for model in answer]
+    return answer if isinstance(answer, dict | list) else answer.as_dict()
 
 
 def _write(method: Any, operation: AzureCall[Any]) -> Written:
@@ -232,7 +201,10 @@ def _id_of(headers: Mapping[str, str]) -> str:
     return str(headers.get("x-ms-correlation-request-id") or headers.get("x-ms-request-id") or "")
 
 
-_ABSENT = ("notfound", "resourcenotfound", "resourcegroupnotfound", "parentresourcenotfound")
+_ABSENT = (
+    *("notfound", "resourcenotfound", "resourcegroupnotfound", "parentresourcenotfound"),
+    "roleassignmentnotfound",
+)
 """ARM's codes, and that of AKS, for a resource that does not exist."""
 
 

@@ -1,0 +1,7 @@
+"""Azure Resource Manager, through the management libraries or through the pipeline that these share."""
+
+from shared.adapters.arm.access import Access
+from shared.adapters.arm.client import ArmAzure
+from shared.adapters.arm.monitor import Monitor
+
+__all__ = ["Access", "ArmAzure", "Monitor"]

@@ -1,0 +1,41 @@
+"""The step after the maintenance windows: federated credentials and role assignments are as git has them."""
+
+from __future__ import annotations
+
+from shared.jobs.outcomes import Done, Outcome, Restart
+from shared.pipeline.worker.steps.contests import not_ours
+from shared.pipeline.worker.steps.context import StepContext
+from shared.pipeline.worker.steps.identity_access.credentials import (
+    ensure_credentials,
+    read_credentials,
+    without_room,
+)
+from shared.pipeline.worker.steps.identity_access.removal import remove_former
+from shared.pipeline.worker.steps.identity_access.roles import ensure_roles
+from shared.ports.azure import GetCluster
+
+
+def ensure_identity_access(context: StepContext) -> Outcome:
+    """Write what differs from the manifest, and remove what earlier manifests asked for; else no call.
+
+    What goes comes first where it is in the way of what comes: a federated credential has its place, and its
+    service account, to itself. A role goes last, so that a narrower one is there before the wider one goes.
+    """
+    spec, former = context.desired.spec, context.record.former_grants
+    if not (spec.federated_credentials or spec.role_assignments or former):
+        return Done()
+    existing = context.azure(GetCluster(context.cluster))
+    if existing is None:
+        return Restart(f"the cluster {context.record.name} no longer exists in Azure")
+    hindrance = not_ours(context, existing)
+    if hindrance:
+        return hindrance
+    notes = [remove_former(context, credentials=True)]
+    read = read_credentials(context)
+    full = without_room(context, read)
+    if full:
+        return full
+    notes += ensure_credentials(context, existing, read)
+    notes += ensure_roles(context, existing)
+    notes.append(remove_former(context, credentials=False))
+    return Done("; ".join(filter(None, notes)))

@@ -1,0 +1,82 @@
+"""A crash before and after every call for what identities may do: nothing twice, nothing left."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from localcloud.memory.memory_cloud import Counter, Tripwire
+from shared.fleet.identity_access.names import credential_name
+from shared.jobs.record import Phase
+from tests.support import fleet_files
+from tests.support.identity_access import ACCESS, ISSUER, assignments, credentials, with_identity
+from tests.support.one_cluster import ONE, files
+from tests.support.pipeline_runs import accepted, phases, push
+
+CHANGED = ACCESS.replace("name: shop, identity", "name: renamed, identity").replace("AcrPull", "Reader")
+
+
+class Recorder(Counter):
+    """Records which calls are for what identities may do, and crashes at none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ours: list[int] = []
+
+    def before(self) -> None:
+        """Note where the call comes from."""
+        frame = sys._getframe(1)
+        while frame.f_back is not None:
+            if "steps/identity_access/" in frame.f_code.co_filename:
+                self.ours.append(self.calls)
+                break
+            frame = frame.f_back
+        super().before()
+
+
+def whole_run(counter: Counter) -> None:
+    """Create a cluster with both, change both, and delete the cluster, while the host dies once."""
+    cloud = with_identity()
+    push(cloud, files(ACCESS))
+    wire: object = Tripwire(cloud.ports.azure, counter)
+    cloud.with_ports(lambda ports: replace(ports, azure=wire))  # type: ignore[arg-type]
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert list(credentials(cloud)) == [credential_name(ONE, "shop")]
+    (first,) = assignments(cloud)
+    push(cloud, files(CHANGED))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert list(credentials(cloud)) == [credential_name(ONE, "renamed")]
+    (second,) = assignments(cloud)
+    assert first != second
+    push(cloud, files(ISSUER))
+    cloud.run()
+    assert (credentials(cloud), assignments(cloud)) == ({}, {})
+    push(cloud, files(ACCESS))
+    cloud.run()
+    push(cloud, fleet_files.fleet())
+    cloud.run()
+    assert phases(cloud) == {}
+    assert (credentials(cloud), assignments(cloud)) == ({}, {})
+    assert accepted(cloud)["create", "one"] == accepted(cloud)["delete", "one"] == 1
+
+
+@cache
+def points() -> list[int]:
+    recorder = Recorder()
+    whole_run(recorder)
+    return [point for number in recorder.ours for point in (2 * number, 2 * number + 1)]
+
+
+def test_a_run_has_places_to_crash_at_in_each_part() -> None:
+    assert len(points()) > 40
+
+
+@pytest.mark.parametrize("third", range(3))
+def test_a_crash_at_any_call_grants_and_removes_exactly_what_git_says(third: int) -> None:
+    for point in points()[third::3]:
+        whole_run(Counter(point))

@@ -1,0 +1,41 @@
+"""Mutations of what identities may do: something stays that git took back, or goes that git has."""
+
+from __future__ import annotations
+
+import pytest
+
+from shared.jobs.transitions import acceptance
+from shared.pipeline.worker.steps.identity_access import credentials, removal
+from simulation.actors.kinds import IDENTITY_ACCESS
+from tests.simulation.mutations import mutation
+
+
+def what_a_commit_takes_back_is_not_recorded(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(acceptance, "former", lambda *_: ())
+
+
+def a_deleted_cluster_leaves_what_it_granted(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(removal, "granted", lambda _: ())
+
+
+def every_credential_of_roadstead_counts_as_that_of_the_cluster(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(credentials, "_is_ours", lambda _, name: name.startswith("roadstead-"))
+
+
+def every_credential_of_an_identity_counts_as_that_of_the_cluster(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(credentials, "_is_ours", lambda *_: True)
+
+
+IDENTITY_MUTATIONS = (
+    mutation(what_a_commit_takes_back_is_not_recorded, IDENTITY_ACCESS, "grants"),
+    mutation(a_deleted_cluster_leaves_what_it_granted, IDENTITY_ACCESS, "left behind"),
+    mutation(
+        every_credential_of_roadstead_counts_as_that_of_the_cluster,
+        IDENTITY_ACCESS,
+        "unasked removal",
+        "grants",
+    ),
+    mutation(
+        every_credential_of_an_identity_counts_as_that_of_the_cluster, IDENTITY_ACCESS, "unasked removal"
+    ),
+)
