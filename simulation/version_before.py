@@ -42,6 +42,7 @@ ADDED_FIELDS = (
     "rollout",
     "removed_systems",
     "had_systems",
+    "rebuilding",
 )
 """What a record of the version before does not have."""
 ADDED_TO_CONDITIONS = ("observed_generation", "verified")

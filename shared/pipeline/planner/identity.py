@@ -1,0 +1,71 @@
+"""Who this app is on the tags of its clusters, and whether its tables were lost.
+
+An id of the settings outlives the tables. Where there is none, each state makes one for itself. Tables
+without a plan are those of a new app, or were lost; clusters in Azure that carry the id of the settings show
+which. The generations of a new state begin above any that the lost one had.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+from shared.fleet.aks.ownership import INSTALLATION_TAG, Installation, tag
+from shared.fleet.json_tree import Json
+from shared.fleet.planning.generations import above_any
+from shared.fleet.resource_ids import SubscriptionId
+from shared.jobs.failures.errors import ReconcileError
+from shared.pipeline.repository.commit_reader import PlanInputs
+from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
+from shared.ports import FleetRecord, Ports
+from shared.ports.azure import ListClusters
+
+log = logging.getLogger(__name__)
+
+
+def identified(fleet: FleetRecord, ports: Ports) -> FleetRecord:
+    """Return the fleet's record with the id of the app, and with those that it had before."""
+    before = fleet.installation
+    mine = ports.config.installation or before or ports.unique()
+    if before in ("", mine):
+        return replace(fleet, installation=mine)
+    former = tuple(dict.fromkeys((*fleet.former_installations, before)))
+    return replace(fleet, installation=mine, former_installations=former)
+
+
+def first_generation(inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> int:
+    """Return the generation of a new cluster; a state without a plan reads Azure for it, once."""
+    if fleet.first_generation:
+        return fleet.first_generation
+    if fleet.commit or inputs.records or not _were_lost(inputs, ports):
+        return 1
+    first = above_any(ports.clock())
+    log.warning("the tables were lost, or cannot be known not to be: generations begin at %d", first)
+    return first
+
+
+def _were_lost(inputs: PlanInputs, ports: Ports) -> bool:
+    """Return whether Azure has clusters of this app, which has no record of any; True where nobody knows."""
+    if not ports.config.installation:
+        return False
+    named = {cluster.id.subscription.lower() for cluster in inputs.desired.clusters.values()}
+    azure = RateLimiter(None, ports).over(ports).azure
+    try:
+        for subscription in sorted({*named, *inputs.desired.subscriptions}):
+            page = ""
+            while True:
+                shown = azure.call(ListClusters(SubscriptionId(subscription), page=page))
+                if any(_is_ours(cluster, ports) for cluster in shown.documents):
+                    return True
+                if not shown.next:
+                    break
+                page = shown.next
+    except (RateLimited, ReconcileError) as error:
+        log.warning("whether Azure has clusters of this app could not be read: %s", error)
+        return True
+    return False
+
+
+def _is_ours(cluster: Json, ports: Ports) -> bool:
+    named = tag(cluster, INSTALLATION_TAG) or ""
+    return Installation.of(named).id == ports.config.installation
