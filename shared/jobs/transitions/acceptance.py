@@ -68,9 +68,7 @@ def accept_change(
     return with_summary(changed, now)
 
 
-def accept_delete(
-    record: ClusterRecord, *, commit: str, now: datetime, generation: int = 0
-) -> ClusterRecord:
+def accept_delete(record: ClusterRecord, *, commit: str, now: datetime, generation: int = 0) -> ClusterRecord:
     """Return the record with its tombstone: from now on nothing is created for it."""
     tombstone = replace(
         record,
