@@ -16,7 +16,6 @@ from shared.fleet.planning.generations import above_any
 from shared.fleet.resource_ids import SubscriptionId
 from shared.jobs.failures.errors import ReconcileError
 from shared.pipeline.repository.commit_reader import PlanInputs
-from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.ports import FleetRecord, Ports
 from shared.ports.azure import ListClusters
 
@@ -45,22 +44,24 @@ def first_generation(inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> in
 
 
 def _were_lost(inputs: PlanInputs, ports: Ports) -> bool:
-    """Return whether Azure has clusters of this app, which has no record of any; True where nobody knows."""
+    """Return whether Azure has clusters of this app, which has no record of any; True where nobody knows.
+
+    It happens once in the life of a state, so it takes no token of Azure's limits: a refusal is an answer.
+    """
     if not ports.config.installation:
         return False
     named = {cluster.id.subscription.lower() for cluster in inputs.desired.clusters.values()}
-    azure = RateLimiter(None, ports).over(ports).azure
     try:
         for subscription in sorted({*named, *inputs.desired.subscriptions}):
             page = ""
             while True:
-                shown = azure.call(ListClusters(SubscriptionId(subscription), page=page))
+                shown = ports.azure.call(ListClusters(SubscriptionId(subscription), page=page))
                 if any(_is_ours(cluster, ports) for cluster in shown.documents):
                     return True
                 if not shown.next:
                     break
                 page = shown.next
-    except (RateLimited, ReconcileError) as error:
+    except ReconcileError as error:
         log.warning("whether Azure has clusters of this app could not be read: %s", error)
         return True
     return False

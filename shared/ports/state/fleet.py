@@ -62,8 +62,8 @@ class FleetRecord:
     head_read_at: datetime | None = None
     """When the head was read for ``planning``, otherwise for ``commit``, by GitHub's clock."""
     installation: str = ""
-    """The id by which two apps of one fleet differ: that of the settings, otherwise one that this state made;
-    "" before the first plan."""
+    """The id by which two apps of one fleet differ: that of the settings, otherwise one of this state; ""
+    before the first plan."""
     former_installations: tuple[str, ...] = ()
     """The ids that this state had before: clusters may still carry them."""
     first_generation: int = 0
