@@ -33,10 +33,15 @@ def identified(fleet: FleetRecord, ports: Ports) -> FleetRecord:
 
 
 def first_generation(inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> int:
-    """Return the generation of a new cluster; a state without a plan reads Azure for it, once."""
+    """Return the generation of a new cluster; a state without records reads Azure for it, once.
+
+    It is 0, and decided by a later plan, while git has no cluster.
+    """
     if fleet.first_generation:
         return fleet.first_generation
-    if fleet.commit or inputs.records or not _were_lost(inputs, ports):
+    if not (inputs.records or inputs.desired.clusters):
+        return 0
+    if inputs.records or not _were_lost(inputs, ports):
         return 1
     first = above_any(ports.clock())
     log.warning("the tables were lost, or cannot be known not to be: generations begin at %d", first)

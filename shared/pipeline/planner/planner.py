@@ -313,4 +313,4 @@ def _with_uid(item: Item, fleet: FleetRecord, ports: Ports) -> Item:
     """Return the item of a new cluster with its uid and generation, so that a second attempt has the same."""
     if not item.begins or item.uid:
         return item
-    return replace(item, uid=ports.unique(), generation=fleet.first_generation)
+    return replace(item, uid=ports.unique(), generation=max(fleet.first_generation, 1))

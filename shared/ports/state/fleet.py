@@ -67,7 +67,7 @@ class FleetRecord:
     former_installations: tuple[str, ...] = ()
     """The ids that this state had before: clusters may still carry them."""
     first_generation: int = 0
-    """The generation of a new cluster, above any that lost tables had; 0 before the first plan."""
+    """The generation of a new cluster, above any that lost tables had; 0 before a plan has one."""
     source: Source | None = None
     """Where the fleet is planned from; None before the first plan."""
     other_source: Source | None = None

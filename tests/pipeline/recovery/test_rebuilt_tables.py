@@ -238,3 +238,14 @@ def test_an_app_that_gets_an_id_keeps_its_clusters_and_tags_them_with_their_next
     cloud.run()
     assert phases(cloud) == {}
     assert cloud.ports.azure.call(GetGroup(ONE.group)) is None, "the group has the tag of the former id"
+
+
+def test_generations_begin_above_any_old_one_also_if_git_had_no_cluster_at_first() -> None:
+    cloud = ready(files())
+    cloud.repository.push(fleet_files.fleet())
+    lose(cloud)
+    assert phases(cloud) == {}
+    push(cloud, files())
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert record(cloud).generation > 1_000_000

@@ -125,7 +125,8 @@ def is_another_resource(context: StepContext, existing: Json) -> bool:
 def of_later_life(context: StepContext, existing: Json) -> Wait | None:
     """Return the wait of a tombstone that knows nothing of the cluster's present life, None for its own."""
     other = is_another_resource(context, existing)
-    if not other and context.owner.is_our_life(existing) and written_later(context, existing) is None:
+    known = context.owner.is_our_life(existing) and not context.record.rebuilding
+    if not other and known and written_later(context, existing) is None:
         return None
     contest = Contest(ContestKind.LIFE, life=tag(existing, LIFE_TAG) or "")
     later = "it was created, or written to, after the moment that this tombstone knows"
