@@ -40,7 +40,7 @@ def test_tables_that_are_deleted_while_the_fleet_runs_come_back_without_a_write(
     operator.wait_for_status(commit, "success")
     key = operator.cloud.settings["API_KEY_ADMIN"]
     drill = roadstead("drill", "--url", operator.cloud.urls.functions, ROADSTEAD_KEY=key)
-    assert drill.returncode == 0, drill.stdout + drill.stderr
+    assert "2 of 2 clusters would be rebuilt" in drill.stdout, drill.stderr
     before, inside = operator.accepted(), written_inside(operator)
     assert inside > 0, "the count sees the first installation"
     generation = operator.api.get("clusters/one")["generation"]
