@@ -8,8 +8,9 @@ import azure.functions as func
 
 from handlers.reply import reply
 from handlers.routes import Routes
-from shared.jobs.acts import LIVE
+from shared.jobs.acts import DRILL, LIVE
 from shared.pipeline.api.access import Caller, Role
+from shared.pipeline.api.acts.drill import drill
 from shared.pipeline.api.acts.import_cluster import import_cluster
 from shared.pipeline.api.acts.live import WRONG_NAMES, read_live
 from shared.pipeline.api.audit import Request, audited
@@ -19,13 +20,18 @@ from shared.ports import Ports
 
 
 def add_azure_reads(routes: Routes, ports: Ports, reason: Callable[[func.HttpRequest], str]) -> None:
-    """Add the manifest of an existing cluster, and clusters as they are; ``reason`` reads why."""
+    """Add the manifest of an existing cluster, clusters as they are, and the drill; ``reason`` reads why."""
 
     @routes.add("import", "import", Role.OPERATOR)
     def manifest(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         resource = req.params.get("resource") or ""
         act = Request("import", resource, reason=reason(req))
         return reply(audited(act, caller, ports, lambda: import_cluster(resource, ports)))
+
+    @routes.add("drill", "drill", Role.OPERATOR)
+    def drilled(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        act = Request(DRILL, ports.config.fleet, reason=reason(req))
+        return reply(audited(act, caller, ports, lambda: drill(ports)))
 
     @routes.add("live", "live", Role.OPERATOR)
     def live(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:

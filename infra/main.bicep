@@ -13,6 +13,9 @@ param location string = deployment().location
 @description('The resource group to create for the function apps.')
 param resourceGroupName string = 'roadstead-${fleet}'
 
+@description('The id by which the app knows its clusters, whatever happens to its tables. An app that replaces another one takes the id of that one.')
+param installationId string = guid(subscription().id, resourceGroupName, fleet)
+
 @description('The ids of the subscriptions that hold the clusters. Whoever deploys must be allowed to assign roles there.')
 param targetSubscriptions array = [subscription().subscriptionId]
 
@@ -156,6 +159,7 @@ var vaultAddresses = join(
 // What every app reads. The modules of the apps add what only one of them uses.
 var settings = {
   ROADSTEAD_FLEET: fleet
+  ROADSTEAD_INSTALLATION: installationId
   GITHUB_API_URL: githubApiUrl
   GITHUB_REPOSITORY: githubRepository
   GITHUB_REPOSITORY_PREVIOUS: githubRepositoryPrevious
@@ -480,6 +484,9 @@ output resourceGroupName string = group.name
 
 @description('The function apps, to publish the code to each: the first has the API and the webhook.')
 output functionAppNames array = [control.outputs.name, worker.outputs.name, deleter.outputs.name]
+
+@description('The id by which the app knows its clusters: an app that replaces this one needs it.')
+output installationId string = installationId
 
 @description('The payload URL of the webhook at GitHub; its content type is application/json.')
 output webhookUrl string = 'https://${control.outputs.hostName}/api/github'

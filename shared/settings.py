@@ -71,6 +71,7 @@ _Schedule = Annotated[str, Field(pattern=r"^(\S+( \S+){5})?$")]
 SWEEP_SCHEDULE = "0 10 */4 * * *"
 CHECK_SCHEDULE = "0 40 */4 * * *"
 """When sweeps and checks are requested in an app that was deployed without the settings."""
+_INSTALLATION = r"^([a-z0-9][a-z0-9-]{6,62}[a-z0-9])?$"
 _API_VERSION = r"^(\d{4}-\d{2}-\d{2}(-preview)?)?$"
 
 
@@ -83,6 +84,8 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     roadstead_fleet: Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
+    roadstead_installation: Annotated[str, Field(pattern=_INSTALLATION)] = ""
+    """The id of this app on the tags of its clusters, which outlives the tables; infra/ derives it."""
     roadstead_app: App | None = None
     """Which functions this app runs; None for all, as on a developer's machine."""
 
@@ -196,6 +199,7 @@ class Settings(BaseModel):
             fleet=self.roadstead_fleet,
             repository=self.github_repository,
             branch=self.github_branch,
+            installation=self.roadstead_installation,
             public_url=(self.public_url or host).rstrip("/"),
             lease_seconds=self.lease_seconds,
             poll_seconds=self.poll_seconds,

@@ -18,11 +18,18 @@ CRD_SECONDS = (0.2, 0.2, 15.0, 90.0)
 """Until a custom resource definition is established."""
 HAND_OVERS = ((40, 60.0), (1, 0.0), (2, 0.0), (1, 60.0))
 """How many clusters are handed over at a time, and the seconds after which a message continues."""
+WITH_IDS = 0.7
 UNHEALTHY_SECONDS = 60.0
 
 
-def clouds_of(states: Sequence[ObservedState], chance: random.Random, seed: int) -> list[MemoryCloud]:
-    """Return a cloud for each state; the clouds share time, Azure and the clusters."""
+def clouds_of(
+    states: Sequence[ObservedState], chance: random.Random, seed: int, *, with_ids: bool = False
+) -> list[MemoryCloud]:
+    """Return a cloud for each state; the clouds share time, Azure and the clusters.
+
+    ``with_ids``: in some seeds their apps have ids that outlive their tables.
+    """
+    ids = with_ids and random.Random(f"{seed} ids").random() < WITH_IDS  # noqa: S311
     hand_overs = random.Random(f"{seed} hand-overs").choice(HAND_OVERS)  # noqa: S311
     small_change = random.Random(f"{seed} small changes").choice(SMALL_CHANGES)  # noqa: S311
     clouds: list[MemoryCloud] = []
@@ -31,6 +38,7 @@ def clouds_of(states: Sequence[ObservedState], chance: random.Random, seed: int)
         config = FleetConfig(
             name,
             f"example/{name}",
+            installation=f"{name}-the-app" if ids else "",
             git_credentials=GitCredentials("flux", SECRET, host="github.com"),
             handover_clusters=hand_overs[0],
             handover_seconds=hand_overs[1],

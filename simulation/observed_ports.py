@@ -67,6 +67,7 @@ class ObservedState(MemoryState):
                 invariants.hand_overs.accepted(cloud, before, saved)
             invariants.hand_overs.sized(cloud, before, saved)
             invariants.records.saved(cloud, before, saved)
+            invariants.azure_writes.rebuilds.saved(cloud, before, saved)
             invariants.rollouts.saved(cloud, before, saved)
             shown.saved(cloud, before, saved)
             shown.changed(cloud, saved.name)

@@ -113,7 +113,7 @@ class Simulation:
             kinds, rate = only, 40
         kinds = compatible(kinds)
         states = [ObservedState() for _ in range(2 if chance.random() < 0.15 else 1)]
-        clouds = clouds_of(states, chance, seed)
+        clouds = clouds_of(states, chance, seed, with_ids=disasters.LOST in kinds)
         self.loop = EventLoop(chance, clouds, verbose=verbose)
         oracle, history = Oracle(self.loop.azure, clouds[0].kubernetes), AzureHistory(self.loop.clock)
         workloads = Workloads(clouds[0].kubernetes, chance.choice)
@@ -232,6 +232,8 @@ class Simulation:
             seconds += BETWEEN_ACTS
 
         def strike() -> None:
+            if kind == disasters.LOST:
+                self._invariants.azure_writes.rebuilds.lost(operators.cloud)
             if disasters.strike(kind, operators, self._scene):
                 self.injected[kind] += 1
                 self._throttling.forget(operators.fleet)

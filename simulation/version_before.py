@@ -44,6 +44,7 @@ ADDED_FIELDS = (
     "removed_configurations",
     "had_systems",
     "former_grants",
+    "rebuilding",
 )
 """What a record of the version before does not have."""
 ADDED_TO_CONDITIONS = ("observed_generation", "verified")

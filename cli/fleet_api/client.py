@@ -170,6 +170,11 @@ class Api:
         """Return the manifest of a managed cluster by its ARM id."""
         return self._typed(schema.Imported, self.get(f"import?resource={quote(resource, safe='')}"))
 
+    def drill(self, reason: str = "") -> schema.Drill:
+        """Return what a loss of the tables would cost; raise Refused before the first plan."""
+        why = f"?reason={quote(reason, safe='')}" if reason else ""
+        return self._typed(schema.Drill, self.get(f"drill{why}"))
+
     def live(self, names: Sequence[str]) -> schema.Live:
         """Return some clusters as Azure shows them now; raise NotFound."""
         return self._typed(schema.Live, self.get(f"live?clusters={quote(','.join(names), safe=',')}"))

@@ -15,7 +15,10 @@ from shared.pipeline.api import schema
 
 @dataclass(frozen=True)
 class Recorded:
-    """A cluster as its last accepted commit has it."""
+    """A cluster as its last accepted commit has it.
+
+    That a record is older than Azure changes its generation, which no list of changes shows.
+    """
 
     document: Mapping[str, Any]
     digest: str
@@ -25,6 +28,7 @@ class Recorded:
     restorable: bool
     retryable_failure: bool
     running_version: str
+    outdated: bool = False
 
 
 @dataclass(frozen=True)

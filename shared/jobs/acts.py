@@ -9,6 +9,9 @@ from datetime import datetime
 LIVE = "live"
 """The action of a caller who had clusters read from Azure. It changes nothing: it is no act on a cluster."""
 
+DRILL = "drill"
+"""The action of a caller who had a loss of the tables rehearsed. It changes nothing either."""
+
 
 @dataclass(frozen=True)
 class Act:

@@ -90,6 +90,8 @@ class ContestKind(StrEnum):
 
     INSTALLATION = "installation"
     """It names another installation, as its owner or in its contest tag; or no record of ours has seen it."""
+    REBUILT = "rebuilt"
+    """The tables do not know what was written to it last, and it differs from git."""
     LIFE = "life"
     """A tombstone meets a cluster that was created, or written to, after what the state knows."""
 

@@ -20,7 +20,8 @@ class Done:
     life of the cluster as its tag says it, "" for that of the record. ``running`` is what a verification saw.
     ``verified`` is how Azure shows the cluster after the last step of a job, None where no step has compared
     it. ``in_sync``: it differs from git in nothing but the fields that the job leaves as they are. ``facts``
-    are those of the cluster, None where the step has not read them.
+    are those of the cluster, None where the step has not read them. ``rebuilding``: the record does not know
+    the cluster, which is as git has it, so that the steps that follow only compare.
     """
 
     note: str = ""
@@ -30,6 +31,7 @@ class Done:
     verified: Verified | None = None
     in_sync: bool = False
     facts: Mapping[str, str] | None = None
+    rebuilding: bool = False
 
 
 @dataclass(frozen=True)

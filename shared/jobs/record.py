@@ -30,6 +30,7 @@ from shared.jobs.failures.errors import (
     ClusterStopped,
     DeadLettered,
     NoLongerReady,
+    Outdated,
     Retryable,
     Unhealthy,
     classes,
@@ -150,6 +151,9 @@ class ClusterRecord:
 
     ``rollout`` is the commit whose plan gave it its generation in a fleet with rollouts, "" in any other.
 
+    ``rebuilding``: the record does not know what was written to the cluster last, so that the job only
+    compares: nothing is written until the cluster is verified, or an operator takes it over.
+
     ``has_rival``: another installation managed the cluster too, or had marked it, when it was read last.
 
     ``recent_events`` are those that are stored with the record alone; see ``shared.pipeline.history``.
@@ -193,6 +197,7 @@ class ClusterRecord:
     facts: Mapping[str, str] | None = None
     has_rival: bool = False
     rollout: str = ""
+    rebuilding: bool = False
     recent_events: tuple[Event, ...] = ()
     etag: str = field(default="", compare=False)
 
@@ -227,6 +232,12 @@ class ClusterRecord:
         failure = self.job.step.failure
         transient = failure is not None and failure.kind in _TRANSIENT
         return self.failed and (transient or self.deleting)
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the job failed because something that the tables do not know wrote to the cluster."""
+        failure = self.job.step.failure
+        return self.failed and failure is not None and failure.kind == Outdated.__name__
 
     @property
     def running_version(self) -> str:

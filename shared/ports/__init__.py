@@ -112,6 +112,8 @@ class FleetConfig:
     repository: str
     """The fleet repository, as "owner/name"."""
     branch: str = "main"
+    installation: str = ""
+    """The id of this app on the tags of its clusters, "" where that of its tables is."""
     public_url: str = ""
     """The start of links on commit statuses; "" for no links."""
     lease_seconds: float = 90

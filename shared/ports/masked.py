@@ -21,6 +21,7 @@ NAMES = frozenset(
     {
         *("", "name", "uid", "cluster", "clusters", "commit", "digest", "etag", "step", "type", "phase"),
         *("recipe", "kind", "owner", "life", "installation", "installations", "overruled", "predecessors"),
+        "former_installations",
         *("planning", "in_flight", "contested", "awaiting_deletion", "approve_again", "branch", "queue"),
         *("state", "context", "target", "target_url", "details_url", "conclusion", "path", "level"),
         *("action", "by_id", "subscription", "subscriptions", "resource", "ca", "unmanaged", "undecided"),

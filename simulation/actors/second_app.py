@@ -53,7 +53,7 @@ class SecondApp:
         first = self._first.cloud
         cloud = MemoryCloud(
             seed=self._chance.getrandbits(32),
-            config=replace(first.ports.config, branch=BRANCH),
+            config=replace(first.ports.config, branch=BRANCH, installation=self._id(first)),
             peer=first,
             repository=first.repository,
             lock_seconds=60,
@@ -63,6 +63,11 @@ class SecondApp:
         self.operators = self._operators_of(cloud)
         self._start(self.operators)
         self.operators.push(self._other(self._first.now.corrected))
+
+    @staticmethod
+    def _id(first: MemoryCloud) -> str:
+        """Return the id of the second app: another one, where the first one has any."""
+        return first.ports.config.installation and f"{first.ports.config.installation}-2"
 
     def _other(self, fleet: DesiredFleet) -> DesiredFleet:
         """Return what the other branch asks for: most clusters with a difference, one less or one more."""

@@ -13,6 +13,7 @@ from simulation.faults.calls import Scene
 from simulation.observed_ports import ObservedState
 from simulation.operators import Operators
 
+LOST = "tables-lost"
 YOUNGEST = timedelta(seconds=150)
 """How old a backup is at least: a nearer one cannot be distinguished from clocks that differ."""
 
@@ -33,7 +34,7 @@ def _lose(state: ObservedState, _: Scene) -> bool:
 
 FAULTS: Mapping[str, Callable[[ObservedState, Scene], bool]] = {
     "tables-restored": _restore,
-    "tables-lost": _lose,
+    LOST: _lose,
 }
 """By name: what it does to the tables, and whether there was something to do."""
 

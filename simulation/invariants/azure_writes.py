@@ -10,6 +10,7 @@ from shared.jobs.record import ClusterRecord
 from simulation.desired_state import matches_manual_cluster
 from simulation.invariants.contests import Contests
 from simulation.invariants.context import FROZEN, Context, Creations
+from simulation.invariants.rebuilds import Rebuilds
 from simulation.oracle import serves
 from simulation.rule import RuleViolated
 from simulation.workloads import Workloads
@@ -25,11 +26,12 @@ class AzureWrites:
 
     def __init__(self, context: Context, workloads: Workloads) -> None:
         self._context, self._workloads = context, workloads
-        self.contests = Contests(context)
+        self.contests, self.rebuilds = Contests(context), Rebuilds(context)
 
     def taken_over(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
         """Note that an operator takes a cluster over with an app."""
         self.contests.taken_over(cloud, record)
+        self.rebuilds.taken_over(cloud, record)
         self._context.knows_life(cloud, record)
 
     def accepted(self, kind: str, resource: str) -> None:
@@ -46,6 +48,7 @@ class AzureWrites:
         if cloud is None:
             self._by_operators(kind, key)
             return
+        self.rebuilds.accepted(kind, key, cloud)
         if self.contests.accepted(kind, key, cloud):
             return
         what = f"{cloud.ports.config.fleet} does {kind} to {name}"

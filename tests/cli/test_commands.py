@@ -32,6 +32,7 @@ LISTS = {
     "roadstead tree": ["one"],
     "roadstead output": ["one"],
     "roadstead drift": [],
+    "roadstead drill": [],
     "roadstead events": ["one"],
     "roadstead plans": [],
     "roadstead audit": [],

@@ -44,6 +44,7 @@ ROUTES = {
     "sync": ("POST", "sync", "Operator"),
     "import": ("GET", "import", "Operator"),
     "live": ("GET", "live", "Operator"),
+    "drill": ("GET", "drill", "Operator"),
     "plans": ("GET", "plans", "Reader"),
     "plan": ("GET", "plans/{commit}", "Reader"),
     "plan_page": ("GET", "plans/{commit}/page", "Reader"),

@@ -27,6 +27,7 @@ class Row:
     restorable: bool = False
     running_version: str = ""
     uid: str = "0badcafe"
+    outdated: bool = False
 
     @property
     def digest(self) -> str:

@@ -137,7 +137,7 @@ _SUMMARY = (
     *("uid", "phase", "step", "reason", "generation", "observedGeneration", "needsAction", "contested"),
     *("environment", "location", "subscription", "resourceGroup", "lost", "finding"),
     *("digest", "drifted", "recreated", "toApprove", "differsSince", "proposed", "found", "readySince"),
-    *("exemptUntil", "unnamedSince"),
+    *("exemptUntil", "unnamedSince", "life"),
 )
 
 
@@ -169,6 +169,7 @@ def _summary_columns(record: ClusterRecord) -> dict[str, Any]:
         "readySince": summary.ready_since.isoformat() if summary.ready_since else "",
         "exemptUntil": summary.exempt_until,
         "unnamedSince": summary.unnamed_since.isoformat() if summary.unnamed_since else "",
+        "life": summary.life,
     }
 
 
@@ -200,6 +201,7 @@ def _summary(entity: Entity) -> ClusterSummary:
         ready_since=_moment(entity.get("readySince")),
         exempt_until=entity.get("exemptUntil") or "",
         unnamed_since=_moment(entity.get("unnamedSince")),
+        life=entity.get("life") or "",
     )
 
 

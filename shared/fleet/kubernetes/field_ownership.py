@@ -79,6 +79,14 @@ def _names(entry: Json, below: str) -> frozenset[str]:
     return frozenset(name.removeprefix("f:") for name in fields if name != ".")
 
 
+def owned_annotation(live: Json, name: str) -> str | None:
+    """Return the value of an annotation that we applied, None where nobody or somebody else set it."""
+    ours = our_entry(live) or {}
+    fields = ((ours.get("fieldsV1") or {}).get("f:metadata") or {}).get("f:annotations") or {}
+    value = (live["metadata"].get("annotations") or {}).get(name)
+    return str(value) if value is not None and f"f:{name}" in fields else None
+
+
 def our_entry(live: Json) -> Json | None:
     """Return the entry of an object's managedFields with the fields that we applied."""
     return next((entry for entry in _entries(live) if _place(entry) == (MANAGER, "Apply", "")), None)

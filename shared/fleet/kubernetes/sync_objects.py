@@ -14,8 +14,10 @@ from typing import Any
 from shared.fleet.desired import Desired
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.event_objects import ALERT, PROVIDER
+from shared.fleet.kubernetes.field_ownership import owned_annotation
 from shared.fleet.kubernetes.flux_objects import (
     CREDENTIALS,
+    DIGEST,
     FACTS,
     KUSTOMIZATION,
     NAMESPACE,
@@ -68,6 +70,19 @@ def sync_objects(
             spec.setdefault("serviceAccountName", PLATFORM_ACCOUNT)
         objects.append(_object(ref, spec, request))
     return tuple(objects)
+
+
+def as_requested_before(manifest: Json, live: Json | None) -> dict[str, Any]:
+    """Return a sync object without a request of its own: with the one that an earlier job of ours left.
+
+    The digest of such an object is over that request, which somebody may have replaced since. So it is taken
+    from the cluster too, and the fields decide whether anything differs.
+    """
+    metadata = manifest["metadata"]
+    kept = {name: owned_annotation(live, name) for name in (DIGEST, REQUESTED_AT)} if live else {}
+    ours = {name: value for name, value in kept.items() if value is not None}
+    annotations = {**(metadata.get("annotations") or {}), **ours}
+    return {**manifest, "metadata": {**metadata, "annotations": annotations}}
 
 
 def is_sync_object(ref: ObjectRef) -> bool:

@@ -13,6 +13,7 @@ from shared.fleet.aks.field_effects import Effect
 from shared.fleet.desired import normalised
 from shared.fleet.garbage_collection import no_garbage_collection
 from shared.fleet.planning.differences import Change, differences
+from shared.fleet.planning.generations import above_any
 from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action, Item, Plan, Recorded
 from shared.fleet.planning.renames import rename_holds
@@ -47,7 +48,7 @@ def make_plan(
     retained = retained_systems(desired, recorded, approved)
     items = [
         _with_retained(
-            _wanted(name, desired, recorded.get(name), holds.get(name), retained.get(name)),
+            _wanted(name, desired, recorded.get(name), holds.get(name), retained.get(name), now),
             retained.get(name),
         )
         for name in sorted(present)
@@ -72,7 +73,12 @@ def _with_retained(item: Item, retained: Retained | None) -> Item:
 
 
 def _wanted(
-    name: str, desired: DesiredFleet, record: Recorded | None, hold: Hold | None, retained: Retained | None
+    name: str,
+    desired: DesiredFleet,
+    record: Recorded | None,
+    hold: Hold | None,
+    retained: Retained | None,
+    now: datetime,
 ) -> Item:
     """Return the item of a cluster that the commit contains; ``retained`` systems do not change."""
     if name in desired.invalid:
@@ -87,10 +93,10 @@ def _wanted(
         return _same_spec(record, name, action, Hold(HoldKind.AWAITS_DELETION))
     cluster = keeping(cluster, systems_in(record.document), retained.names if retained else ())
     if cluster.digest == record.digest:
-        return _unchanged(record, name)
+        return _unchanged(record, name, now)
     before, document = normalised(record.document), cluster.document()
     if alike(before, document):
-        return _unchanged(record, name)
+        return _unchanged(record, name, now)
     moved = _move(before, document)
     if moved:
         return _same_spec(record, name, Action.ON_HOLD, moved)
@@ -99,13 +105,22 @@ def _wanted(
     refused = _immutable(changes)
     if refused:
         return Item(name, Action.REFUSED, record.generation, record.uid, changes, refused)
-    return Item(name, Action.UPDATE, record.generation + 1, record.uid, changes)
+    return Item(name, Action.UPDATE, _following(record, now), record.uid, changes)
 
 
-def _unchanged(record: Recorded, name: str) -> Item:
-    """Return the item of a cluster with the same spec; git takes back a removal that can be taken back."""
-    if record.deleting:
-        return Item(name, Action.UPDATE, record.generation + 1, record.uid)
+def _following(record: Recorded, now: datetime) -> int:
+    """Return the generation after that of a record; above any that it lost, where it is older than Azure."""
+    following = record.generation + 1
+    return max(following, above_any(now)) if record.outdated else following
+
+
+def _unchanged(record: Recorded, name: str, now: datetime) -> Item:
+    """Return the item of a cluster with the same spec; git takes back a removal that can be taken back.
+
+    A record that is older than Azure is brought up to date under another generation.
+    """
+    if record.deleting or record.outdated:
+        return Item(name, Action.UPDATE, _following(record, now), record.uid)
     return _same_spec(record, name, Action.RETRY if record.retryable_failure else Action.UNCHANGED)
 
 
@@ -178,7 +193,7 @@ def _removed(
         if guard and name not in approved:
             yield _same_spec(record, name, Action.ON_HOLD, guard)
         else:
-            yield Item(name, Action.DELETE, record.generation + 1, record.uid)
+            yield Item(name, Action.DELETE, _following(record, now), record.uid)
 
 
 def _guard(record: Recorded, removed: int, budget: int, now: datetime) -> Hold | None:

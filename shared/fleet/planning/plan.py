@@ -58,6 +58,10 @@ class Recorded(Protocol):
         """Whether its job failed for a reason that may be temporary, or is a failed delete."""
 
     @property
+    def outdated(self) -> bool:
+        """Whether its job failed because the tables are older than Azure."""
+
+    @property
     def running_version(self) -> str:
         """The Kubernetes version of its control plane when it was read last, "" if it never was."""
 

@@ -122,8 +122,9 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
     ),
     errors.Outdated: Remedy(
         "A job that the state does not know wrote to the cluster: older tables were restored.",
-        "No action needed: the head of the branch is planned again, and the job then continues with it.",
-        "Writes nothing, and plans the head of the branch again, which starts the job again.",
+        "No action needed: the head of the branch is planned again, and a job compares the cluster with it.",
+        "Writes nothing, and plans the head of the branch again. The job that follows writes nothing either:"
+        " where the cluster differs from git, it waits for `roadstead takeover NAME`.",
         action_if_it_lasts="`roadstead status` shows why the head of the branch is not planned: correct it.",
         no_policy=True,
     ),
@@ -243,7 +244,8 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
     ),
     errors.ClusterContested: Remedy(
         "A sweep found tags on a cluster that was Ready which are not those of this app: another installation"
-        " or fleet may manage it, or another cluster of that name has its place.",
+        " or fleet may manage it. Or the tables do not know what was written to a cluster last, and it"
+        " differs from git.",
         "Stop the other app, or take the cluster over with `roadstead takeover NAME`; restore tags that were"
         " changed by mistake, and run `roadstead refresh NAME`.",
         _UNTIL_SWEEP,

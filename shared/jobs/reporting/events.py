@@ -125,7 +125,8 @@ def _descriptions(
     waited = (after.updated - before.job.step.since).total_seconds()
     match outcome:
         case Done(note=note) if not after.job.active:
-            yield "Ready", note or "verified", False
+            rebuilt = "the record was rebuilt, and nothing was written" if before.rebuilding else ""
+            yield "Ready", "; ".join(filter(None, (rebuilt, note))) or "verified", False
         case Done(note=note):
             yield "StepDone", note or f"in sync, after {waited:.0f} s", False
         case Wait(reason=reason):

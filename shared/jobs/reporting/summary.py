@@ -46,8 +46,9 @@ class ClusterSummary:
     from git, None for one that does not. ``found``: a sweep found something of the whole cluster, also of a
     suspended one, which has no ``finding``. ``exempt_until`` is the last day of the exemption by which that
     is ignored, "" for none, and ``unnamed_since`` since when nobody is known who deleted or stopped the
-    cluster, None where that is not asked. ``ready_since`` is since when it has been Ready, None where it is
-    not, and in what the version before stored. ``details`` are None where they were not asked for, and in
+    cluster, None where that is not asked. ``ready_since`` is since when it has been Ready, None
+    where it is not, and in what the version before stored. ``life`` is that of the cluster in Azure, "" where
+    it is the ``uid``. ``details`` are None where they were not asked for, and in
     what the version before stored.
     """
 
@@ -77,6 +78,7 @@ class ClusterSummary:
     ready_since: datetime | None = None
     exempt_until: str = ""
     unnamed_since: datetime | None = None
+    life: str = ""
 
     @property
     def shown_phase(self) -> Phase:
@@ -134,6 +136,7 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         ready_since=_ready_since(record),
         exempt_until=record.loss.expires if record.loss and is_exempt(record) else "",
         unnamed_since=unnamed_since(record),
+        life=record.life,
     )
 
 

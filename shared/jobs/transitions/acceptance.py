@@ -20,14 +20,16 @@ from shared.jobs.record import ClusterRecord, Phase, working_phase
 _OF_DELETES = frozenset(CONDITIONS[step] for step in STEPS[Recipe.DELETE])
 
 
-def accept_new(desired: Desired, *, uid: str, commit: str, now: datetime) -> ClusterRecord:
-    """Return the record of a cluster that is new in git."""
+def accept_new(
+    desired: Desired, *, uid: str, commit: str, now: datetime, generation: int = 1
+) -> ClusterRecord:
+    """Return the record of a cluster that is new in git, or that the state does not know any more."""
     record = ClusterRecord(
         name=desired.name,
         uid=uid,
         document=desired.document(),
         digest=desired.digest,
-        generation=1,
+        generation=generation,
         observed_generation=0,
         phase=Phase.PROVISIONING,
         job=new_job(Recipe.PROVISION, sequence=1, now=now),
@@ -39,8 +41,12 @@ def accept_new(desired: Desired, *, uid: str, commit: str, now: datetime) -> Clu
     return with_summary(record, now)
 
 
-def accept_change(record: ClusterRecord, desired: Desired, *, commit: str, now: datetime) -> ClusterRecord:
+def accept_change(
+    record: ClusterRecord, desired: Desired, *, commit: str, now: datetime, generation: int = 0
+) -> ClusterRecord:
     """Return the record with a new spec; a step that runs now keeps its lease until it has ended.
+
+    ``generation`` is the next one unless it is given.
 
     A tombstone is taken back, which requires a restorable record.
     """
@@ -56,7 +62,7 @@ def accept_change(record: ClusterRecord, desired: Desired, *, commit: str, now: 
             record.document, document, record.removed_configurations
         ),
         digest=desired.digest,
-        generation=record.generation + 1,
+        generation=generation or record.generation + 1,
         phase=Phase.UPDATING if record.observed_generation else Phase.PROVISIONING,
         job=_following_job(record, Recipe.PROVISION, now),
         commit=commit,
@@ -68,11 +74,11 @@ def accept_change(record: ClusterRecord, desired: Desired, *, commit: str, now: 
     return with_summary(changed, now)
 
 
-def accept_delete(record: ClusterRecord, *, commit: str, now: datetime) -> ClusterRecord:
+def accept_delete(record: ClusterRecord, *, commit: str, now: datetime, generation: int = 0) -> ClusterRecord:
     """Return the record with its tombstone: from now on nothing is created for it."""
     tombstone = replace(
         record,
-        generation=record.generation + 1,
+        generation=generation or record.generation + 1,
         phase=Phase.DELETING,
         job=_following_job(record, Recipe.DELETE, now),
         commit=commit,
@@ -104,12 +110,26 @@ def accept_takeover(record: ClusterRecord, contest: Contest, *, now: datetime) -
         has_rival=False,
         predecessors=tuple(dict.fromkeys((*record.predecessors, *contest.installations))),
         life=contest.life or record.life,
+        rebuilding=False,
         delete_accepted=record.delete_accepted and not _of_another_life(contest),
         phase=working_phase(record),
         job=_following_job(record, record.job.recipe, now),
         updated=now,
     )
     return with_summary(taken, now)
+
+
+def under_installation(record: ClusterRecord, installation: str) -> ClusterRecord:
+    """Return the record under the present id of the app; the former one is overruled at first."""
+    before = record.installation
+    if before in ("", installation):
+        return replace(record, installation=installation)
+    return replace(
+        record,
+        installation=installation,
+        overruled=tuple(dict.fromkeys((*record.overruled, before))),
+        predecessors=tuple(dict.fromkeys((*record.predecessors, before))),
+    )
 
 
 def _of_another_life(contest: Contest) -> bool:

@@ -13,6 +13,7 @@ from shared.jobs.failures.errors import (
     Interrupted,
     NoLongerReady,
     NotYetVisible,
+    Outdated,
     OutOfCapacity,
     ReconcileError,
 )
@@ -134,7 +135,8 @@ def _with_tags_read(record: ClusterRecord, outcome: Outcome) -> ClusterRecord:
         return record
     life = outcome.life or record.life
     server = record.api_server if life == record.life else None
-    return replace(record, life=life, api_server=server, overruled=())
+    rebuilding = record.rebuilding or outcome.rebuilding
+    return replace(record, life=life, api_server=server, overruled=(), rebuilding=rebuilding)
 
 
 def _advanced(
@@ -174,6 +176,7 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
             removed_configurations=(),
             former_grants=(),
             recreating=False,
+            rebuilding=False,
             loss=None,
         )
         return _ended(_advanced(record, step, NextRun(now, Delay.NONE), Phase.READY, now))
@@ -253,6 +256,7 @@ def _fail(record: ClusterRecord, error: ReconcileError, now: datetime) -> Cluste
     failed = _condition(record, False, error.kind, str(error), now)
     record = with_condition(record, failed)
     record = with_condition(record, replace(failed, type=READY))
+    record = replace(record, rebuilding=record.rebuilding or isinstance(error, Outdated))
     record = (
         apply_finding(record, error, now) if isinstance(error, NoLongerReady) else replace(record, loss=None)
     )

@@ -30,7 +30,13 @@ from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.events import accepted_event
 from shared.jobs.small_changes import small_change
 from shared.jobs.starts import starting, starts
-from shared.jobs.transitions.acceptance import accept_change, accept_delete, accept_new, accept_retry
+from shared.jobs.transitions.acceptance import (
+    accept_change,
+    accept_delete,
+    accept_new,
+    accept_retry,
+    under_installation,
+)
 from shared.logs import about_record
 from shared.pipeline.history import with_events
 from shared.pipeline.outbox import send_continuations
@@ -224,7 +230,8 @@ def _start(
             if at is not None and record is None and at > accepted.created:
                 job = starting(job, at)
             of_rollout = plan_record.plan.commit if inputs.desired.rollout else ""
-            accepted = replace(accepted, job=job, rollout=of_rollout, installation=fleet.installation)
+            accepted = replace(accepted, job=job, rollout=of_rollout)
+            accepted = under_installation(accepted, fleet.installation)
             restored = record is not None and record.deleting and not accepted.deleting
             approved = _approved_by(accepted, plan_record.approval)
             event = accepted_event(accepted, approved, restored=restored)
@@ -246,7 +253,7 @@ def _prevented(item: Item, record: ClusterRecord | None) -> bool:
     """Return whether the delete of a cluster began, or ended, since the plan took its removal back."""
     if record is None:
         return True
-    before = (record.uid, record.generation) == (item.uid, item.generation - 1)
+    before = record.uid == item.uid and record.generation < item.generation
     return before and record.deleting and not record.restorable
 
 
@@ -266,16 +273,17 @@ def _accepted(
     if not _is_next(item, record):
         return None
     if record is None:
-        return accept_new(desired, uid=item.uid, commit=commit, now=now) if desired else None
+        if desired is None:
+            return None
+        return accept_new(desired, uid=item.uid, commit=commit, now=now, generation=item.generation)
     if item.action is Action.RETRY:
         return accept_retry(record, now=now, left=record.job.left)
     if item.action is Action.DELETE:
-        return accept_delete(record, commit=commit, now=now)
+        return accept_delete(record, commit=commit, now=now, generation=item.generation)
     if desired is None:
         return None
-    return accept_change(
-        record, keeping(desired, systems_in(record.document), item.retained), commit=commit, now=now
-    )
+    kept = keeping(desired, systems_in(record.document), item.retained)
+    return accept_change(record, kept, commit=commit, now=now, generation=item.generation)
 
 
 def _is_next(item: Item, record: ClusterRecord | None) -> bool:
@@ -284,4 +292,4 @@ def _is_next(item: Item, record: ClusterRecord | None) -> bool:
         return item.begins  # only a plan that saw no record may create one: another one was deleted since
     if item.action is Action.RETRY:
         return record.failed and record.generation == item.generation
-    return (record.uid, record.generation) == (item.uid, item.generation - 1)
+    return record.uid == item.uid and record.generation < item.generation

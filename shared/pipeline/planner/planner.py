@@ -39,6 +39,7 @@ from shared.pipeline.planner.branch_head import (
 from shared.pipeline.planner.branch_reads import next_read_at, serving_read, with_read
 from shared.pipeline.planner.group_index import index_groups
 from shared.pipeline.planner.handover import begun, hand_over, may_be_saved, small_changes, supersede
+from shared.pipeline.planner.identity import first_generation, identified
 from shared.pipeline.planner.missed_heads import repaired_gaps
 from shared.pipeline.planner.plan_problems import report_failed_plan, report_outage, report_unreadable
 from shared.pipeline.planner.reporter import report, report_again
@@ -188,7 +189,7 @@ def _plan(request: PlanRequest, read: BranchHead, fleet: FleetRecord, ports: Por
         planning = replace(fleet, planning=head, head_read_at=read.at, waiting="")
         planning = replace(planning, handover=begun(head, fleet, ports.clock()))
         planning = replace(planning, gaps=repaired_gaps(request, head, fleet, ports.state))
-        started = ports.state.save_fleet(replace(planning, installation=fleet.installation or ports.unique()))
+        started = ports.state.save_fleet(identified(planning, ports))
         saved_by_another = may_be_saved(fleet, ports)
         supersede(saved_by_another, ports)
         # Only now: an earlier read could lack the records that another planner has saved.
@@ -266,9 +267,10 @@ def _carry_out(
     head = fleet.planning
     continues = request.kind == "rollout" and head == fleet.commit
     earlier = ports.state.plan(head)
+    fleet = replace(fleet, first_generation=first_generation(inputs, fleet, ports))
     approved = approved_plan(request, inputs, fleet, earlier, ports)
     plan = approved.plan.resume(earlier.plan if earlier else None)
-    plan = replace(plan, items=tuple(_with_uid(item, ports) for item in plan.items))
+    plan = replace(plan, items=tuple(_with_uid(item, fleet, ports) for item in plan.items))
     plan_record = PlanRecord(
         plan,
         ports.clock(),
@@ -307,6 +309,8 @@ def _retried(plan: Plan) -> frozenset[str]:
     return frozenset(item.cluster for item in plan.items if item.action is Action.RETRY)
 
 
-def _with_uid(item: Item, ports: Ports) -> Item:
-    """Return the item of a new cluster with its uid, so that a second attempt uses the same."""
-    return replace(item, uid=ports.unique()) if item.begins and not item.uid else item
+def _with_uid(item: Item, fleet: FleetRecord, ports: Ports) -> Item:
+    """Return the item of a new cluster with its uid and generation, so that a second attempt has the same."""
+    if not item.begins or item.uid:
+        return item
+    return replace(item, uid=ports.unique(), generation=max(fleet.first_generation, 1))

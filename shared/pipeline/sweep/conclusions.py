@@ -49,6 +49,7 @@ from shared.pipeline.sweep.activity import ActivityLog
 from shared.pipeline.sweep.sources import Sources
 from shared.pipeline.sweep.verdicts import Found, verdict
 from shared.pipeline.worker.steps.azure_state import azure_names, busy, running_of
+from shared.pipeline.worker.steps.contests import UNKNOWN_LIFE, older_than_azure, outdated
 from shared.pipeline.worker.steps.context import StepContext
 from shared.ports import Ports
 
@@ -113,6 +114,11 @@ def _conclude(
         list[Event](),
     )
     suspended = record.phase is Phase.SUSPENDED
+    older = None
+    if existing is not None and not record.job.active:
+        older = _older_than(StepContext.of(record, ports), existing, found)
+    if older is not None:
+        return _rebuild(record, older, now, ports)
     if found:
         found = replace(found, error=activity.named(found.error, record, now))
     if suspended:
@@ -161,6 +167,27 @@ def _conclude(
     if digest_of_proposal(saved.drift) != digest_of_proposal(record.drift):
         request_proposals(ports)
     return turned or (record.drift is None) is not (after.drift is None)
+
+
+def _older_than(context: StepContext, existing: Json, found: Found | None) -> Fail | None:
+    """Return the failure of a record that does not know what this app wrote to a cluster last."""
+    if found is None:
+        return outdated(context, existing)
+    of_life = found.contest is not None and found.contest.kind is ContestKind.LIFE
+    return older_than_azure(context, UNKNOWN_LIFE) if of_life else None
+
+
+def _rebuild(record: ClusterRecord, older: Fail, now: datetime, ports: Ports) -> bool:
+    """Save that a record is older than Azure; the plan that was requested brings it up to date."""
+    after = apply_outcome(record, older, now=now, jitter=0)
+    ports.state.append(list(events_between(record, after, older)))
+    store_fact(record, after, ports)
+    try:
+        ports.state.save(after)
+    except Stale:
+        log.info("%s: its record was written meanwhile", record.name)
+        return False
+    return True
 
 
 def _is_news(found: Found | None, record: ClusterRecord, now: datetime) -> bool:

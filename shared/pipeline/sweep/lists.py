@@ -55,7 +55,7 @@ class Compared:
 def compare(
     listed: Mapping[str, Json],
     summaries: Sequence[ClusterSummary],
-    installation: str,
+    installations: Sequence[str],
     started: datetime,
     sources: Sources,
     activity: ActivityLog,
@@ -63,7 +63,7 @@ def compare(
 ) -> Compared:
     """Conclude what a whole list of a subscription shows of the clusters at rest that should be there.
 
-    ``installation`` is the id of this app's state, ``started`` when the list was asked for.
+    ``installations`` are the ids of this app, the present one first, ``started`` when the list was asked for.
     """
     lacking, newer, operated, changed = [], [], [], False
     for summary in summaries:
@@ -72,7 +72,7 @@ def compare(
         existing = listed.get(place_of_summary(summary))
         if existing is not None and busy(existing["properties"]):
             operated.append(summary.name)
-        suspect = is_suspect(summary, existing, owner_of(summary, installation, ports.config))
+        suspect = is_suspect(summary, existing, owner_of(summary, installations, ports.config))
         asked_since = activity.asked_since(summary.subscription, started)
         if not suspect and not is_incomplete(summary, asked_since, started):
             continue

@@ -85,18 +85,20 @@ def _sweep(
     """
     started, changed = ports.clock(), False
     summaries = _with_places(ports.state.summaries(), ports)
-    known = _by_subscription(summaries)
+    of_fleet = _by_subscription(summaries)
     before = {listing.subscription: listing for listing in ports.state.sweep().listings}
-    todo = [part.subscription] if part.subscription else sorted({*known, *before, *fleet.subscriptions})
+    todo = [part.subscription] if part.subscription else sorted({*of_fleet, *before, *fleet.subscriptions})
     todo = [subscription for subscription in todo if subscription > part.after]
     after: dict[str, Listing] = {}
+    known = (ports.config.installation, fleet.installation, *fleet.former_installations)
+    ids = tuple(dict.fromkeys(filter(None, known)))
     for subscription in todo:
         if after and ports.elapsed() > end:
             request_sweep(SweepPart(sweep=part.sweep, after=max(after)), ports)
             break
         one = part.model_copy(update={"after": "", "subscription": subscription})
-        last, own = before.get(subscription, Listing(subscription)), known.get(subscription, [])
-        after[subscription], concluded = _list(one, last, own, fleet.installation, attempt, sources, ports)
+        last, own = before.get(subscription, Listing(subscription)), of_fleet.get(subscription, [])
+        after[subscription], concluded = _list(one, last, own, ids, attempt, sources, ports)
         changed = changed or concluded
     begins = not part.subscription and not part.after
     ends = not part.subscription and len(after) == len(todo)
@@ -104,7 +106,7 @@ def _sweep(
     def listed(record: SweepRecord) -> SweepRecord:
         listings = {listing.subscription: listing for listing in record.listings} | after
         named = {key for key in fleet.subscriptions if key in listings and not listings[key].problem}
-        kept = [each for key, each in sorted(listings.items()) if key in {*known, *named} or each.orphans]
+        kept = [each for key, each in sorted(listings.items()) if key in {*of_fleet, *named} or each.orphans]
         return replace(
             record,
             started=started if begins else record.started,
@@ -125,7 +127,7 @@ def _list(
     part: SweepPart,
     before: Listing,
     summaries: Sequence[ClusterSummary],
-    installation: str,
+    installations: Sequence[str],
     attempt: int,
     sources: Sources,
     ports: Ports,
@@ -145,7 +147,7 @@ def _list(
         retry(part, error, attempt, ports)
         return replace(before, problem=f"its clusters cannot be listed: {error.kind}: {error}"), False
     activity = ActivityLog(ports, {before.subscription: before})
-    compared = compare(listed, summaries, installation, started, sources, activity, ports)
+    compared = compare(listed, summaries, installations, started, sources, activity, ports)
     compared = replace(compared, lacking=_in_turn(compared.lacking, before))
     request_checks(compared.lacking[:MOST_LACKING], part, ports)
     request_checks(compared.newer, part.model_copy(update={"subscription": ""}), ports)

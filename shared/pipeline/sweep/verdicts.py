@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
@@ -114,15 +114,20 @@ def is_incomplete(summary: ClusterSummary, asked_since: datetime, now: datetime)
     return ended or (summary.unnamed_since is not None and summary.unnamed_since >= asked_since)
 
 
-def owner_of(summary: ClusterSummary, installation: str, config: FleetConfig) -> Owner:
-    """Return the tags of a cluster as far as its summary knows them; its record knows more."""
+def owner_of(summary: ClusterSummary, installations: Sequence[str], config: FleetConfig) -> Owner:
+    """Return the tags of a cluster as far as its summary knows them; its record knows more.
+
+    ``installations`` are the ids of this app, the present one first.
+    """
+    mine = next(iter(installations), "")
     return Owner(
         config.fleet,
         config.repository,
         summary.name,
         config.previous_repository,
-        installation=Installation(installation, config.branch) if installation else None,
-        life=summary.uid,
+        installation=Installation(mine, config.branch) if mine else None,
+        life=summary.life or summary.uid,
+        overruled=tuple(installations[1:]),
     )
 
 

@@ -11,17 +11,15 @@ step is retried. Ages are measured without the clock, which may jump while a wor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, TypeVar
 
-from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.api_server import ApiServer, Certificate
-from shared.fleet.resource_ids import ClusterId, ObjectRef
 from shared.jobs.failures.errors import Unavailable
+from shared.pipeline.worker.guarded_kubernetes import GuardedKubernetes
 from shared.pipeline.worker.leased_record import LeasedRecord, LeaseLost
-from shared.ports import Azure, Kubernetes, KubernetesApi, Ports
+from shared.ports import Azure, Ports
 from shared.ports.azure import AzureCall
 
 MARGIN = 1 / 3
@@ -49,7 +47,7 @@ def with_lease_guard(leased: LeasedRecord, ports: Ports) -> Ports:
         if lease is None or ports.clock() + margin > lease.until or ports.elapsed() > end:
             raise LeaseLost(f"{leased.record.name}: the lease has nearly ended")
 
-    def check_once_a_second() -> None:
+    def check_once_a_second(*_: object) -> None:
         require_time()
         if not leased.stored or ports.elapsed() - leased.confirmed_at > FRESH:
             check()
@@ -59,7 +57,7 @@ def with_lease_guard(leased: LeasedRecord, ports: Ports) -> Ports:
     return replace(
         ports,
         azure=_Azure(ports.azure, check, ports.elapsed, ports.elapsed()),
-        kubernetes=_Kubernetes(ports.kubernetes, check_once_a_second),
+        kubernetes=GuardedKubernetes(ports.kubernetes, check_once_a_second),
     )
 
 
@@ -88,66 +86,3 @@ class _Azure:
         if read is not None:
             _require_fresh(str(read), self.elapsed() - self.read_at.get(read, self.started))
         return self.inner.call(operation)
-
-
-@dataclass(frozen=True)
-class _Kubernetes:
-    inner: Kubernetes
-    guard: Callable[[], None]
-
-    def connect(
-        self,
-        cluster: ClusterId,
-        *,
-        known: ApiServer | None = None,
-        kubeconfig: Callable[[ClusterId], str] | None = None,
-    ) -> KubernetesApi:
-        return _Api(self.inner.connect(cluster, known=known, kubeconfig=kubeconfig), self.guard)
-
-
-@dataclass(frozen=True)
-class _Api:
-    inner: KubernetesApi
-    guard: Callable[[], None]
-
-    def server(self) -> ApiServer | None:
-        return self.inner.server()
-
-    def certificates(self) -> Sequence[Certificate]:
-        return self.inner.certificates()
-
-    def check(self) -> None:
-        self.inner.check()
-
-    def get(self, ref: ObjectRef) -> Json | None:
-        return self.inner.get(ref)
-
-    def apply(self, manifest: Json, *, dry_run: bool = False) -> Json:
-        if not dry_run:
-            self.guard()
-        return self.inner.apply(manifest, dry_run=dry_run)
-
-    def replace(self, live: Json, *, status: bool = False) -> Json:
-        self.guard()
-        return self.inner.replace(live, status=status)
-
-    def delete(self, live: Json) -> None:
-        self.guard()
-        self.inner.delete(live)
-
-    def list(
-        self, api_version: str, kind: str, *, namespace: str = "", labels: str = "", fields: str = ""
-    ) -> Sequence[Json]:
-        return self.inner.list(api_version, kind, namespace=namespace, labels=labels, fields=fields)
-
-    def cordon(self, node: str, at: datetime) -> None:
-        self.guard()
-        self.inner.cordon(node, at)
-
-    def uncordon(self, node: str) -> None:
-        self.guard()
-        self.inner.uncordon(node)
-
-    def evict(self, namespace: str, pod: str) -> None:
-        self.guard()
-        self.inner.evict(namespace, pod)

@@ -62,7 +62,12 @@ class FleetRecord:
     head_read_at: datetime | None = None
     """When the head was read for ``planning``, otherwise for ``commit``, by GitHub's clock."""
     installation: str = ""
-    """The id of this state, by which two apps of one fleet differ; "" before the first plan."""
+    """The id by which two apps of one fleet differ: that of the settings, otherwise one of this state; ""
+    before the first plan."""
+    former_installations: tuple[str, ...] = ()
+    """The ids that this state had before: clusters may still carry them."""
+    first_generation: int = 0
+    """The generation of a new cluster, above any that lost tables had; 0 before a plan has one."""
     source: Source | None = None
     """Where the fleet is planned from; None before the first plan."""
     other_source: Source | None = None

@@ -15,6 +15,7 @@ from tests.support import fleet_files
 from tests.support.one_cluster import ONE, advice, cluster, files, pool, pools, ready, record
 from tests.support.pipeline_runs import accepted, phases, push, step_until
 from tests.support.replaced_ports import on_azure
+from tests.support.sweeps import sweep
 
 PROTECTED = "  deletionProtection: true\n"
 
@@ -35,6 +36,18 @@ def tombstone_and_later_life(*, extra: str = "") -> MemoryCloud:
         push(cloud, fleet_files.fleet())
         cloud.run(seconds=600)
         assert phases(cloud) == {"one": Phase.READY}
+    cloud.state.restore(older)
+    return cloud
+
+
+def restored_before_another_life() -> MemoryCloud:
+    """Return a cloud that has a cluster in its second life, with tables that know the first one."""
+    cloud = ready()
+    older = cloud.state.backup()
+    push(cloud, fleet_files.fleet())
+    cloud.run()
+    push(cloud, files())
+    cloud.run()
     cloud.state.restore(older)
     return cloud
 
@@ -82,20 +95,47 @@ def test_a_delete_by_the_record_of_an_earlier_life_waits_for_a_takeover() -> Non
 
 
 def test_a_restored_record_learns_the_later_life_before_git_removes_the_cluster() -> None:
-    cloud = ready()
-    older = cloud.state.backup()
-    push(cloud, fleet_files.fleet())
-    cloud.run()
-    push(cloud, files())
-    cloud.run()
-    cloud.state.restore(older)
-    push(cloud, files("  tags: {team: shop}\n"))
-    cloud.run()
+    cloud = restored_before_another_life()
+    commit = push(cloud, files() | {"README.md": b"the next push"})
+    sweep(cloud)
     assert phases(cloud) == {"one": Phase.READY}
+    assert record(cloud).commit == commit
+    assert record(cloud).life == cluster(cloud)["tags"]["roadstead-life"]
     push(cloud, fleet_files.fleet())
     cloud.run()
     assert phases(cloud) == {}
     assert cloud.ports.azure.call(GetCluster(ONE)) is None
+
+
+def test_what_a_commit_changes_after_a_restore_waits_for_a_person() -> None:
+    cloud = restored_before_another_life()
+    before, generation = accepted(cloud), record(cloud).generation
+    push(cloud, files("  tags: {team: shop}\n"))
+    cloud.run(seconds=1200, until=lambda: False)
+    assert accepted(cloud) == before
+    assert "it differs from git in tags.team" in record(cloud).job.reason
+    assert record(cloud).generation > 1_000_000 > generation
+    assert take_over("one", "jo", cloud.ports).status == 202
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert cluster(cloud)["tags"]["team"] == "shop"
+
+
+def test_a_sweep_finds_that_a_record_is_older_and_rebuilds_it_without_a_write() -> None:
+    cloud = ready()
+    older = cloud.state.backup()
+    cloud.clock.advance(600)
+    push(cloud, files("  tags: {team: shop}\n"))
+    cloud.run()
+    push(cloud, files() | {"README.md": b"git is as it was, and the cluster is not"})
+    cloud.run()
+    cloud.state.restore(older)
+    before, generation = accepted(cloud), record(cloud).generation
+    sweep(cloud)
+    cloud.run(seconds=600)
+    assert phases(cloud) == {"one": Phase.READY}
+    assert accepted(cloud) == before
+    assert record(cloud).generation > 1_000_000 > generation
 
 
 def test_a_restored_job_does_not_bring_an_older_spec_back() -> None:

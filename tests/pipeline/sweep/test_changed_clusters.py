@@ -155,7 +155,7 @@ def test_a_contest_that_the_other_app_gives_up_is_over_with_the_next_sweep() -> 
     assert not record(cloud).contested
 
 
-@pytest.mark.parametrize("tag", ["roadstead-fleet", "roadstead-cluster", "roadstead-life"])
+@pytest.mark.parametrize("tag", ["roadstead-fleet", "roadstead-cluster"])
 def test_a_cluster_with_other_tags_in_the_place_of_ours_is_not_ready(tag: str) -> None:
     cloud = ready()
     cloud.azure.patch_cluster(ONE, {"tags": {**cluster(cloud)["tags"], tag: "other"}})

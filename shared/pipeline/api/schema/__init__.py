@@ -37,6 +37,13 @@ from shared.pipeline.api.schema.clusters import (
     Why,
 )
 from shared.pipeline.api.schema.drift import CorrectionApproval, Drift, DriftedCluster, DriftedField
+from shared.pipeline.api.schema.drill import (
+    Drill,
+    DrilledCluster,
+    DrilledOrphan,
+    DrillOutcome,
+    UnreadSubscription,
+)
 from shared.pipeline.api.schema.fleet import (
     Audit,
     Counts,
@@ -97,6 +104,10 @@ __all__ = [
     "Drift",
     "DriftedCluster",
     "DriftedField",
+    "Drill",
+    "DrillOutcome",
+    "DrilledCluster",
+    "DrilledOrphan",
     "EndingCertificate",
     "Event",
     "Events",
@@ -147,6 +158,7 @@ __all__ = [
     "TimerHealth",
     "Tree",
     "UnhealthyObject",
+    "UnreadSubscription",
     "WaitingCluster",
     "Why",
 ]

@@ -20,7 +20,8 @@ from shared.ports.state import Clusters
 PAGE = 200
 SHOWN = 5
 TAKEOVER = (
-    "`roadstead why NAME` says who. Stop the other app, or run `roadstead takeover NAME`, or with --all."
+    "`roadstead why NAME` says who, or what differs. Stop the other app, or run `roadstead takeover NAME`, "
+    "or with --all."
 )
 
 
@@ -60,7 +61,7 @@ def fleet_problem(fleet: FleetRecord, newest: PlanRecord | None = None) -> schem
 
 def _contested(names: Sequence[str]) -> str:
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    whom = "another app of this fleet may manage them, or the tables are older than Azure"
+    whom = "another app of this fleet may manage them, or the tables were lost or are too old"
     return f"clusters that are not written to, because {whom}: {', '.join(names[:SHOWN])}{more}"
 
 

@@ -46,6 +46,7 @@ from shared.pipeline.worker.steps.contests import not_ours
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.maintenance_windows import differing_windows
 from shared.pipeline.worker.steps.not_ready import not_ready
+from shared.pipeline.worker.steps.rebuilt import compare_cluster, compare_missing, is_rebuilt
 from shared.pipeline.worker.steps.repeated_write import next_attempt, vanished_again, wait_for
 from shared.pipeline.worker.steps.shared_groups import cluster_that_deletes_group, others_in_group
 from shared.ports.azure import GetCluster, GetGroup, GetUpgradeProfile, ListVersions, PutCluster, PutGroup
@@ -108,6 +109,10 @@ def _give_back(context: StepContext, existing: Json) -> Outcome:
 def ensure_cluster(context: StepContext) -> Outcome:
     """Bring the managed cluster to the spec; its node pools come with its creation."""
     existing = context.azure(GetCluster(context.cluster))
+    if existing is None and context.record.rebuilding:
+        return compare_missing(context)
+    if existing is not None and is_rebuilt(context, existing):
+        return compare_cluster(context, existing)
     hindrance = _not_created(context) if existing is None else _hindrance(context, existing)
     if hindrance:
         return hindrance

@@ -32,6 +32,7 @@ SKEW = timedelta(seconds=60)
 """How far the clocks of two workers or planners may differ."""
 REPLAN_SECONDS = 30.0
 """By then the record is saved whose plan is requested."""
+UNKNOWN_LIFE = "the cluster has a life of which the tables know nothing"
 _STOP = "Stop the other app, or take the cluster over with `roadstead takeover NAME`."
 _VERIFY = "Verify that the cluster may be deleted, then run `roadstead takeover NAME`; or restore its folder."
 
@@ -84,21 +85,27 @@ def _leave_mark(context: StepContext, existing: Json, creator: Installation) -> 
 
 def outdated(context: StepContext, existing: Json) -> Fail | None:
     """Return the failure of a job that is older than what wrote to the cluster, and request a plan."""
-    written, record = _written_later(context, existing), context.record
+    written, record = written_later(context, existing), context.record
     if written is None:
         return None
+    since = f"a job of {written:%Y-%m-%d %H:%M:%S} UTC wrote to the cluster {record.name}"
+    older = f"and this one is of {record.job.started:%Y-%m-%d %H:%M:%S} UTC: the tables are older than Azure"
+    return older_than_azure(context, f"{since}, {older}")
+
+
+def older_than_azure(context: StepContext, why: str) -> Fail:
+    """Request a plan, and return the failure of a record that does not know what was written last."""
+    record = context.record
     request_plan(
         PlanRequest(again=True, reason="a record is older than Azure"),
         message_id=f"outdated:{record.name}:{record.uid}:{record.job.sequence}",
         ports=context.ports,
         after=REPLAN_SECONDS,
     )
-    since = f"a job of {written:%Y-%m-%d %H:%M:%S} UTC wrote to the cluster {record.name}"
-    older = f"and this one is of {record.job.started:%Y-%m-%d %H:%M:%S} UTC: the tables are older than Azure"
-    return Fail(Outdated(f"{since}, {older}; the head of the branch is planned again"))
+    return Fail(Outdated(f"{why}; the head of the branch is planned again"))
 
 
-def _written_later(context: StepContext, existing: Json) -> datetime | None:
+def written_later(context: StepContext, existing: Json) -> datetime | None:
     """Return when a later job than this one wrote to the cluster, None for none.
 
     A time in the future is that of a wrong clock, and does not count.
@@ -118,7 +125,8 @@ def is_another_resource(context: StepContext, existing: Json) -> bool:
 def of_later_life(context: StepContext, existing: Json) -> Wait | None:
     """Return the wait of a tombstone that knows nothing of the cluster's present life, None for its own."""
     other = is_another_resource(context, existing)
-    if not other and context.owner.is_our_life(existing) and _written_later(context, existing) is None:
+    known = context.owner.is_our_life(existing) and not context.record.rebuilding
+    if not other and known and written_later(context, existing) is None:
         return None
     contest = Contest(ContestKind.LIFE, life=tag(existing, LIFE_TAG) or "")
     later = "it was created, or written to, after the moment that this tombstone knows"

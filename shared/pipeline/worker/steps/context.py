@@ -29,17 +29,19 @@ class StepContext:
     def of(cls, record: ClusterRecord, ports: Ports) -> StepContext:
         """Return the context of the step that the record is at."""
         config = ports.config
+        mine = config.installation or record.installation
+        former = () if record.installation in ("", mine) else (record.installation,)
         owner = Owner(
             config.fleet,
             config.repository,
             record.name,
             config.previous_repository,
-            installation=Installation(record.installation, config.branch) if record.installation else None,
+            installation=Installation(mine, config.branch) if mine else None,
             life=record.life or record.uid,
             job=record.job.started,
             known=record.was_tagged,
-            overruled=record.overruled,
-            predecessors=record.predecessors,
+            overruled=(*record.overruled, *former),
+            predecessors=(*record.predecessors, *former),
         )
         return cls(record, ports, owner)
 

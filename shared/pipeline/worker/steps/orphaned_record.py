@@ -19,11 +19,11 @@ RECHECK_SECONDS = 30.0
 def orphaned(context: StepContext) -> Wait | None:
     """Return the wait of a record that has to be planned again, None for any other; one small read."""
     record, ports = context.record, context.ports
-    if record.deleting or record.creation_requested or record.generation > 1:
-        return None
-    if record.job.step.name is not Step.RESOURCE_GROUP:
+    if record.deleting or record.creation_requested or record.job.step.name is not Step.RESOURCE_GROUP:
         return None
     fleet = ports.state.fleet()
+    if record.generation > max(fleet.first_generation, 1):
+        return None
     if record.commit in (fleet.commit, fleet.planning):
         return None
     if fleet.planning not in ("", fleet.commit):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from shared.fleet.aks.writes import is_stopped
 from shared.jobs.failures.errors import InvalidManifest, Unavailable, VaultUnavailable
-from shared.jobs.outcomes import Done, Fail, Outcome
+from shared.jobs.outcomes import Done, Fail, Outcome, Restart
 from shared.jobs.recipes import IN_THE_CLUSTER, Step
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.steps import (
@@ -23,7 +24,9 @@ from shared.pipeline.worker.steps import (
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.not_ready import stopped
 from shared.pipeline.worker.steps.orphaned_record import orphaned
+from shared.pipeline.worker.steps.rebuilt import held
 from shared.pipeline.worker.steps.suspension import suspended
+from shared.pipeline.worker.write_hold import WriteHeld, without_writes
 from shared.ports import Ports
 from shared.ports.azure import GetCluster
 
@@ -70,15 +73,28 @@ def _refused(context: StepContext) -> Fail | None:
     return Fail(InvalidManifest(f"{version}: {problem}. Correct it and push"))
 
 
+def _held(context: StepContext, would: str) -> Outcome:
+    """Return the wait of a step that would write to a cluster whose record is rebuilt."""
+    existing = context.azure(GetCluster(context.cluster))
+    if existing is None:
+        return Restart(f"the cluster {context.record.name} no longer exists in Azure")
+    return held(context, existing, f"its job would {would}")
+
+
 def run_step(record: ClusterRecord, ports: Ports) -> Outcome:
     """Run the step that the record is at, unless the cluster has to wait; let errors of the ports pass."""
     context, step = StepContext.of(record, ports), record.job.step.name
     instead = orphaned(context) or _refused(context) or suspended(context)
     if instead:
         return instead
+    compares = record.rebuilding and not record.deleting and step is not Step.CLUSTER
+    if compares:  # the step of the cluster does so by itself, also where the record does not know it yet
+        context = replace(context, ports=without_writes(ports))
     others = _WITH_EXTENSION if context.desired.has_extension else {}
     try:
         return others.get(step, _STEPS[step])(context)
+    except WriteHeld as write:
+        return _held(context, str(write))
     except VaultUnavailable:
         raise
     except Unavailable:

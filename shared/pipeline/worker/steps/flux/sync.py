@@ -19,6 +19,7 @@ from shared.fleet.kubernetes.inventory import INVENTORY, listed_in
 from shared.fleet.kubernetes.sync_objects import (
     SOURCE_API,
     SOURCE_KINDS,
+    as_requested_before,
     has_app_credentials,
     source_difference,
     sync_objects,
@@ -46,15 +47,16 @@ def ensure_sync(context: StepContext) -> Outcome:
     suspended, unless the policy corrects what Roadstead applied of Flux.
     """
     credentials, flux = context.ports.config.git_credentials, context.desired.spec.flux
-    wanted = sync_objects(
-        context.desired, credentials, facts=context.record.facts, request=request_of(context)
-    )
+    request = "" if context.record.rebuilding else request_of(context)
+    wanted = sync_objects(context.desired, credentials, facts=context.record.facts, request=request)
     wanted = (*wanted, *event_objects(context.desired, context.ports.config.public_url))
     refused = _undefined(context, wanted) or _without_address(context)
     if refused:
         return refused
     api = context.kubernetes()
     live = LiveObjects([ref_of(manifest) for manifest in wanted], api)
+    if context.record.rebuilding:
+        wanted = tuple(as_requested_before(manifest, live.get(ref_of(manifest))) for manifest in wanted)
     resumes = corrects_flux(context.record)
     applied = apply_differing(wanted, live, api, entirely=True, resumes=resumes).note("sync objects")
     removed = _remove_former({ref_of(manifest) for manifest in wanted}, api)

@@ -1,0 +1,55 @@
+"""A drill of lost tables, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from cli.terminal.cluster_table import indented
+from cli.text import line
+from cli.times import many
+from shared.pipeline.api import schema
+
+_MEANING = {
+    "differs": "would wait for a person, because it differs from git",
+    "takeover": "would wait for a takeover",
+    "create": "would be created",
+    "unknown": "could not be compared",
+}
+SHOWN = 8
+
+
+def drill(view: schema.Drill) -> RenderableType:
+    """Return what would happen to the clusters, those that need somebody first."""
+    clusters = view["clusters"]
+    rebuilt = sum(each["outcome"] == "rebuilt" for each in clusters)
+    head = f"{rebuilt} of {many(len(clusters), 'cluster')} would be rebuilt without a write"
+    parts: list[RenderableType] = [
+        Text(f"{view['fleet']} at {view['commit'][:8]}: {head}. The drill took {view['seconds']} s.")
+    ]
+    for each in clusters:
+        lines = list(_lines(each))
+        if lines:
+            parts += [Text(line(each["name"]), style="bold"), *(indented(Text(one), 2) for one in lines)]
+    for orphan in view["orphans"]:
+        ends = "; its delete would not continue" if orphan["deleting"] else ""
+        stays = f"git does not have it, so it would be reported and stay{ends}"
+        parts.append(Text(f"{line(orphan['name'])}: {stays}"))
+    for name in view["invalid"]:
+        parts.append(Text(f"{line(name)}: its manifest is invalid, so it would have no record"))
+    for one in view["unread"]:
+        parts.append(Text(line(f"subscription {one['subscription']}: {one['problem']}"), style="yellow"))
+    lost = "A loss also ends the history: events, plans, approvals and acts."
+    parts.append(Text(f"{lost} What is inside the clusters was not compared.", style="dim"))
+    return Group(*parts)
+
+
+def _lines(cluster: schema.DrilledCluster) -> Iterator[str]:
+    if cluster["outcome"] != "rebuilt":
+        yield f"{_MEANING[cluster['outcome']]}: {line(cluster['reason'])}"
+    more = len(cluster["differs"]) - SHOWN
+    if cluster["differs"]:
+        yield line(", ".join(cluster["differs"][:SHOWN])) + (f" and {more} more" if more > 0 else "")
+    yield from map(line, cluster["unlike"])

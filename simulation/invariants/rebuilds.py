@@ -1,0 +1,80 @@
+"""The rules of lost tables, for an app that knows its clusters by the id of its settings.
+
+"written after a loss": an app wrote to a cluster whose record it had lost, before that cluster was Ready
+again or somebody had taken it over. "generation": a record that was rebuilt has a generation that the lost
+one may have had.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from localcloud.azure.world.azure_engine import key_of
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.resource_ids import ClusterId
+from shared.jobs.record import ClusterRecord, Phase
+from simulation.invariants.context import FROZEN, Context
+from simulation.rule import RuleViolated
+
+
+@dataclass
+class _Loss:
+    """The clusters that an app owned when its tables were lost ``at``, with their lives; and what it knew."""
+
+    at: datetime
+    lives: dict[ClusterId, int]
+    generations: dict[str, int] = field(default_factory=dict)
+
+
+class Rebuilds:
+    """Checks what an app does after it has lost its tables."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._losses: dict[str, _Loss] = {}
+
+    def lost(self, cloud: MemoryCloud) -> None:
+        """Note that an app is about to lose its tables."""
+        azure, fleet = self._context.azure, cloud.ports.config.fleet
+        if not cloud.ports.config.installation:
+            return
+        owned = {key: azure.lives[key] for key, owner in azure.owners.items() if owner == fleet}
+        known = {
+            record.name: record.generation
+            for record in cloud.state.clusters()
+            if key_of(record.desired.id) in owned
+        }
+        before = self._losses.get(fleet)
+        generations = {**(before.generations if before else {}), **known}
+        self._losses[fleet] = _Loss(self._context.loop.clock(), owned, generations)
+
+    def saved(self, cloud: MemoryCloud, before: ClusterRecord | None, record: ClusterRecord) -> None:
+        """Check the generation of a record that is new, and note that one is Ready."""
+        loss = self._losses.get(cloud.ports.config.fleet)
+        if loss is None:
+            return
+        old, key = loss.generations.get(record.name, 0), key_of(record.desired.id)
+        exists = self._context.oracle.live(key) is not None and key in loss.lives
+        if before is None and exists and record.generation <= old:
+            what = f"{record.name} has the generation {record.generation}"
+            raise RuleViolated("generation", f"{what}, and its lost record had {old}")
+        if record.phase is Phase.READY:
+            loss.lives.pop(key, None)
+
+    def taken_over(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
+        """Note that an operator decided about a cluster."""
+        loss = self._losses.get(cloud.ports.config.fleet)
+        if loss is not None:
+            loss.lives.pop(key_of(record.desired.id), None)
+
+    def accepted(self, kind: str, key: ClusterId, cloud: MemoryCloud) -> None:
+        """Check a write that Azure has accepted; what was under way at the loss may have come after it."""
+        fleet = cloud.ports.config.fleet
+        loss = self._losses.get(fleet)
+        if loss is None or kind == "create" or self._context.loop.clock() - loss.at <= FROZEN:
+            return
+        azure = self._context.azure
+        same = azure.owners.get(key) == fleet and loss.lives.get(key) == azure.lives[key]
+        if same and not kind.endswith("-group"):
+            raise RuleViolated("written after a loss", f"{fleet} does {kind} to {key.name}")
