@@ -20,7 +20,7 @@ WAITS_SHOWN = 20
 def rollouts_view(found: Sequence[schema.RolloutSummary], now: datetime) -> RenderableType:
     """Return a line for each rollout."""
     if not found:
-        return Text("there is no rollout; spec.rollout in fleet.yaml has the stages of a fleet")
+        return Text("there is no rollout: no commit has changed a cluster yet, or all start at once")
     lines = (
         Text(f"{each['commit'][:8]}  {age(each['beganAt'], now):>4}  {each['state']}", style=_style(each))
         for each in printable(found)

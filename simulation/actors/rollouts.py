@@ -38,7 +38,10 @@ class Rollouts:
         return replace(wanted, staging=self._staging[operators.fleet])
 
     def _drawn(self, names: tuple[str, ...]) -> Staging:
+        """Return stages, or none in some fleets: those have the default."""
         chance, stages = self._chance, list[StagedStage]()
+        if chance.random() < 0.1:
+            return ()
         left = [*names]
         chance.shuffle(left)
         for name in ("first", "second")[: chance.randint(1, 2)]:

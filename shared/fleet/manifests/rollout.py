@@ -79,6 +79,8 @@ class Stage(Manifest):
 class Rollout(Manifest):
     """In which order, and how many at a time, the clusters that a commit changes are changed."""
 
+    all_at_once: StrictBool = False
+    """Whether every cluster that a commit changes starts at once, without stages, windows and freezes."""
     stages: tuple[Stage, ...] = ()
     """The stages, in order; by default one for each environment, in the order of ``environments``. Clusters
     that no stage selects are in a last one, ``others``."""
@@ -86,6 +88,15 @@ class Rollout(Manifest):
     """When changes may start; a cluster without a window has no limit."""
     freezes: tuple[Freeze, ...] = ()
     """When no change starts."""
+
+    @model_validator(mode="after")
+    def _has_no_order_without_stages(self) -> Self:
+        given = {"stages": self.stages, "changeWindows": self.change_windows, "freezes": self.freezes}
+        extra = " and ".join(name for name, written in given.items() if written)
+        if extra and self.all_at_once:
+            text = "a fleet with allAtOnce: true has none; one stage of one group with"
+            raise ValueError(f'{extra}: {text} maxConcurrency: "100%" is as fast')
+        return self
 
     @model_validator(mode="after")
     def _has_each_name_once(self) -> Self:
