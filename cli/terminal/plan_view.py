@@ -92,7 +92,8 @@ def _stages(rollout: Rollout | None) -> Iterator[RenderableType]:
     groups = list(groups_of(rollout)) if rollout else []
     if rollout is None or is_one_step(groups):
         return
-    yield Text("\nRollout:", style="bold")
+    named = f", strategy {rollout.strategy}" if rollout.strategy else ""
+    yield Text(f"\nRollout{named}:", style="bold")
     for group in groups:
         if group.number == 0:
             head = Text(f"stage {group.stage.name}")
@@ -174,8 +175,13 @@ def as_json(
         "problems": list(plan.problems),
         "needsApproval": sorted(plan.deletes_needing_approval),
         "items": [{**plan_item(item), "destructive": bool(destruction(item))} for item in items],
-        "rollout": {"atOnce": list(at_once(rollout)), "groups": [*_planned(rollout)]} if rollout else None,
+        "rollout": _rollout(rollout) if rollout else None,
     }
+
+
+def _rollout(rollout: Rollout) -> Mapping[str, Any]:
+    groups = [*_planned(rollout)]
+    return {"strategy": rollout.strategy, "atOnce": list(at_once(rollout)), "groups": groups}
 
 
 def _planned(rollout: Rollout) -> Iterator[Mapping[str, Any]]:

@@ -12,10 +12,9 @@ from shared.jobs.failures.errors import ClusterMissing
 from shared.jobs.record import ClusterRecord, Phase, recreates
 from shared.jobs.reporting.summary import summary_of
 from shared.rollouts.begin import Candidate
+from shared.rollouts.change_kinds import ROADSTEADS_OWN
 from shared.rollouts.rollout import Member, Rollout
 
-_ROADSTEADS_OWN = ("spec.suspend", "spec.deletionProtection", "spec.drift")
-"""The fields of which Azure sees nothing: a change of them alone waits for nobody."""
 Records = Mapping[str, ClusterRecord]
 
 
@@ -128,4 +127,4 @@ def _is_created_again(record: ClusterRecord, desired: Desired) -> bool:
 
 def is_own(item: Item) -> bool:
     """Return whether nothing of a change reaches Azure or the cluster."""
-    return all(change.path.startswith(_ROADSTEADS_OWN) for change in item.changes)
+    return all(change.path.startswith(ROADSTEADS_OWN) for change in item.changes)

@@ -27,7 +27,8 @@ def stages_of(rollout: Rollout | None) -> Iterator[str]:
         for each in groups[:GROUPS_SHOWN]
     ]
     if lines:
-        yield "#### Rollout\n\n" + table(("stage", "group", "clusters", "how"), lines)
+        strategy = f"The strategy {code(rollout.strategy)}.\n\n" if rollout and rollout.strategy else ""
+        yield f"#### Rollout\n\n{strategy}" + table(("stage", "group", "clusters", "how"), lines)
     if len(groups) > len(lines):
         yield f"{len(groups) - len(lines)} more groups are not shown."
     if lines and rollout and (first := at_once(rollout)):
