@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from shared.jobs.failures.retry import LONGEST
 
@@ -41,29 +42,29 @@ class Limit:
     burst: int
     per_second: float
 
-    @property
+    @cached_property
     def usable(self) -> int:
         """How many calls may be sent at once, less those that may come early by ``SLACK``."""
         return max(1, int(self.burst - SLACK * self.per_second))
 
-    @property
+    @cached_property
     def set_aside(self) -> Limit:
         """The part that is set aside for small changes."""
         burst, per_second = int(self.burst * SET_ASIDE_BURST), self.per_second * SET_ASIDE_RATE
         return replace(self, name=f"{self.name}-set-aside", burst=burst, per_second=per_second)
 
-    @property
+    @cached_property
     def common(self) -> Limit:
         """The rest, which every call may use."""
         other = self.set_aside
         return replace(self, burst=self.burst - other.burst, per_second=self.per_second - other.per_second)
 
-    @property
+    @cached_property
     def interval(self) -> timedelta:
         """The time between two calls when the bucket is empty."""
         return timedelta(seconds=1 / self.per_second)
 
-    @property
+    @cached_property
     def lapse(self) -> timedelta:
         """How long an unused reservation stays valid: Azure's bucket fills again in this time."""
         return timedelta(seconds=self.burst / self.per_second)

@@ -181,7 +181,7 @@ def with_defaults(kind: Type, value: Any) -> Any:
     """Return a value of a built-in kind with its defaults."""
     if kind.sort == "list" and isinstance(value, list):
         return [with_defaults(kind.item, inner) for inner in value]
-    if kind.sort not in ("object", "map") or not isinstance(value, Mapping):
+    if kind.sort not in ("object", "map") or not isinstance(value, dict):
         return value
     if kind.sort == "map" and kind.item.sort == "quantity":
         return {name: rounded_up(str(inner)) for name, inner in value.items()}
@@ -194,6 +194,6 @@ def with_defaults(kind: Type, value: Any) -> Any:
         dependent(whole)
     for name, inner in whole.items():
         below = kind.child(name)
-        if below is not None and isinstance(inner, Mapping | list):
+        if below is not None and isinstance(inner, dict | list):
             whole[name] = with_defaults(below, inner)
     return whole

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from localcloud.kubernetes.schema.by_content import by_content
 from localcloud.kubernetes.schema.crd_rules import definition_problems
 from localcloud.kubernetes.schema.definitions import Problem, Type, invalid, required, unsupported
 from localcloud.kubernetes.schema.names import DATA_KEY, DATA_KEY_TEXT, LABEL, LABEL_TEXT, metadata_problems
@@ -69,8 +70,13 @@ _REQUIRED_TEXTS = {(f"{_RBAC}PolicyRule", "verbs"): "verbs must contain at least
 def problems(kind: Type, value: Mapping[str, Any]) -> list[Problem]:
     """Return what validation refuses in an object of a built-in kind; its status is not examined."""
     content = {name: inner for name, inner in value.items() if name not in ("status", "metadata")}
-    found = [*_required(kind, content, ""), *_of_metadata(kind, value.get("metadata") or {})]
-    return [*found, *_of_types(kind, content, "")]
+    missing, refused = _of_content(kind, content)
+    return [*missing, *_of_metadata(kind, value.get("metadata") or {}), *refused]
+
+
+@by_content
+def _of_content(kind: Type, content: Any) -> tuple[list[Problem], list[Problem]]:
+    return list(_required(kind, content, "")), list(_of_types(kind, content, ""))
 
 
 def _of_metadata(kind: Type, metadata: Mapping[str, Any]) -> Iterator[Problem]:
@@ -83,7 +89,7 @@ def _required(kind: Type, value: Any, path: str) -> Iterator[Problem]:
     if kind.sort == "list" and isinstance(value, list):
         for number, inner in enumerate(value):
             yield from _required(kind.item, inner, f"{path}[{number}]")
-    if kind.sort not in ("object", "map") or not isinstance(value, Mapping):
+    if kind.sort not in ("object", "map") or not isinstance(value, dict):
         return
     for name in kind.raw.get("required") or () if kind.sort == "object" else ():
         if (kind.name, name) not in _NOT_REQUIRED and value.get(name) in (None, "", [], {}):
@@ -105,7 +111,7 @@ def _of_types(kind: Type, value: Any, path: str) -> Iterator[Problem]:
     if kind.sort == "list" and isinstance(value, list):
         for number, inner in enumerate(value):
             yield from _of_types(kind.item, inner, f"{path}[{number}]")
-    if kind.sort not in ("object", "map") or not isinstance(value, Mapping):
+    if kind.sort not in ("object", "map") or not isinstance(value, dict):
         return
     rule = RULES.get(kind.name)
     if rule is not None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from localcloud.kubernetes.schema.definitions import Type
@@ -32,7 +31,7 @@ def decoded(kind: Type, value: Any, unknown: list[str], path: str = "", owner: s
     if kind.sort == "object":
         return _object(kind, value, unknown, path, owner)
     if kind.sort == "map":
-        _expect(kind, isinstance(value, Mapping), value, path, owner)
+        _expect(kind, isinstance(value, dict), value, path, owner)
         return {
             name: _zero(kind.item)
             if inner is None
@@ -49,7 +48,7 @@ def decoded(kind: Type, value: Any, unknown: list[str], path: str = "", owner: s
 
 
 def _object(kind: Type, value: Any, unknown: list[str], path: str, owner: str) -> dict[str, Any]:
-    _expect(kind, isinstance(value, Mapping), value, path, owner)
+    _expect(kind, isinstance(value, dict), value, path, owner)
     here_owner = kind.name.rpartition(".")[2]
     known: dict[str, Any] = {}
     for name, inner in value.items():
@@ -111,7 +110,7 @@ def _expect(kind: Type, fits: bool, value: Any, path: str, owner: str) -> None:
         return
     if isinstance(value, bool):
         got = "bool"
-    elif isinstance(value, Mapping):
+    elif isinstance(value, dict):
         got = "object"
     else:
         got = "string" if isinstance(value, str) else "array" if isinstance(value, list) else "number"

@@ -7,7 +7,7 @@ that the API server uses: every field must be declared, and every value must hav
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from localcloud.kubernetes.schema.definitions import Type
@@ -31,7 +31,7 @@ def refusal(found: list[str]) -> str:
 
 
 def _of_map(kind: Type, value: Any, path: str) -> Iterator[str]:
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         yield f"{path}: expected map, got &{{{_go(value)}}}"
         return
     for name, inner in value.items():
@@ -67,7 +67,7 @@ def _key(kind: Type, item: Any) -> tuple[str, str]:
         return f"[={json.dumps(item)}]", ""
     if item is None:
         return "", "associative list with keys may not have a null element"
-    if not isinstance(item, Mapping):
+    if not isinstance(item, dict):
         return "", "associative list with keys may not have non-map elements"
     parts = []
     for name, default in kind.keys.items():
@@ -89,7 +89,7 @@ def _of_scalar(kind: Type, value: Any, path: str) -> Iterator[str]:
         yield f"{path}: expected boolean, got &{{{_go(value)}}}"
     elif kind.sort == "string" and not isinstance(value, str):
         yield f"{path}: expected string, got &value.valueUnstructured{{Value:{_go(value)}}}"
-    elif kind.sort in ("int-or-string", "quantity") and isinstance(value, Mapping | list):
+    elif kind.sort in ("int-or-string", "quantity") and isinstance(value, dict | list):
         yield f"{path}: expected scalar, got &{{{_go(value)}}}"
 
 
@@ -111,7 +111,7 @@ def _go(value: Any) -> str:
     """Return a decoded JSON value as Go prints it."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         inside = " ".join(f"{name}:{_go(inner)}" for name, inner in sorted(value.items()))
         return f"map[{inside}]"
     if isinstance(value, list):

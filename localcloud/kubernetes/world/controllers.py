@@ -1,6 +1,7 @@
 """The built-in controllers of a cluster: CRDs, deletes, Deployments, pods on nodes, disruption budgets.
 
-Level-triggered: ``run`` reads the objects after every write and when something is due by the clock.
+Level-triggered: ``run`` reads the objects of a controller after a write of a kind that it watches, and when
+something is due by the clock.
 """
 
 from __future__ import annotations
@@ -56,6 +57,10 @@ class Api(Protocol):
         """Return the version of the newest write."""
         ...
 
+    def written(self, kind: Kind) -> int:
+        """Return the version of the newest write of a kind, 0 for none."""
+        ...
+
     def find(self, at: At) -> Object | None:
         """Return an object, or None."""
         ...
@@ -98,7 +103,15 @@ class Controllers:
         self._next: datetime | None = None
         self._since: dict[tuple[str, int], datetime] = {}
         self._served: dict[str, Any] = {}
-        self._busy = False
+        self._missing_images: set[str] = set()
+        self._busy = self._unsettled = False
+        self._watching: Sequence[tuple[Sequence[Kind], Callable[[], None]]] = (
+            ((CRD,), self._crds),
+            ((NAMESPACE, SERVICE_ACCOUNT), self._namespaces),
+            ((DEPLOYMENT,), self._deployments),
+            ((POD, NODE), self._pods),
+            ((BUDGET, POD, DEPLOYMENT, REPLICA_SET, STATEFUL_SET), self._budgets),
+        )
 
     def run(self) -> None:
         """Run the controllers until nothing changes any more."""
@@ -108,15 +121,25 @@ class Controllers:
         self._busy = True
         try:
             while due or self._seen != self._world.version:
-                self._seen, self._next, due = self._world.version, None, False
-                self._crds()
-                self._namespaces()
-                self._deployments()
-                self._pods()
-                self._budgets()
+                self._run_once(everything=due or self._unsettled)
+                due = False
                 collect(self._world)
         finally:
             self._busy = False
+
+    def _run_once(self, *, everything: bool) -> None:
+        """Run the controllers that watch a kind that was written since, or all of them.
+
+        ``_unsettled`` is set again by what waits for the objects of any kind.
+        """
+        since, self._seen = self._seen, self._world.version
+        if self._missing_images != self._world.missing_images:
+            everything, self._missing_images = True, set(self._world.missing_images)
+        if everything:
+            self._next, self._unsettled = None, False
+        for kinds, run in self._watching:
+            if everything or any(self._world.written(kind) > since for kind in kinds):
+                run()
 
     def due(self) -> datetime | None:
         """Return when to run again although nothing is written, None: only after a write."""
@@ -139,6 +162,7 @@ class Controllers:
             self._world.kinds.withdraw(name)
         for name, crd in crds.items():
             if "deletionTimestamp" in crd["metadata"]:
+                self._unsettled = True
                 self._empty_crd(crd)
             elif not _has_condition(crd, "Established"):
                 self._establish(crd)
@@ -195,6 +219,7 @@ class Controllers:
                     body = {"metadata": {"name": "default"}}
                     self._world.create(SERVICE_ACCOUNT, name, body, Write(manager=_MANAGER))
                 continue
+            self._unsettled = True
             kinds = {kind.storage: kind for kind in self._world.kinds.all() if kind.namespaced}
             if self._deleted(tuple(kinds.values()), name):
                 self._world.set_status(at, {"phase": "Terminating"}, manager=_MANAGER)

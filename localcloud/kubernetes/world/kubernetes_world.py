@@ -76,6 +76,10 @@ class KubernetesWorld:
         """The version of the newest write."""
         return self._store.version
 
+    def written(self, kind: Kind) -> int:
+        """Return the version of the newest write of a kind, 0 for none."""
+        return self._store.written(kind)
+
     def subscribe(self, call: Callable[[], None]) -> None:
         """Call this after every write, under the world's lock: it must be quick."""
         self._store.on_change.append(call)

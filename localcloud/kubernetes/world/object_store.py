@@ -78,10 +78,15 @@ class Store:
     def __init__(self, *, history: int = 2000) -> None:
         self.version = 1
         self._objects: dict[tuple[str, str], dict[Key, Object]] = {}
+        self._written: dict[tuple[str, str], int] = {}
         self._changes: deque[Change] = deque(maxlen=history)
         self._dropped_before = 1
         self._owned: set[tuple[tuple[str, str], Key]] = set()
         self.on_change: list[Callable[[], None]] = []
+
+    def written(self, kind: Kind) -> int:
+        """Return the version of the newest write of a kind, 0 for none."""
+        return self._written.get(kind.storage, 0)
 
     def get(self, kind: Kind, key: Key) -> Object | None:
         """Return the object in the kind's version, or None."""
@@ -156,6 +161,7 @@ class Store:
 
     def _record(self, kind: Kind, sort: str, value: Mapping[str, Any], before: Object | None) -> Object:
         self.version += 1
+        self._written[kind.storage] = self.version
         stamped = {**value, "metadata": {**value["metadata"], "resourceVersion": str(self.version)}}
         if len(self._changes) == self._changes.maxlen:
             self._dropped_before = self._changes[0].version

@@ -45,11 +45,17 @@ class _Unreadable(Exception):
 
 def selector(kind: Kind, labels: str, fields: str) -> Matches:
     """Return a test for both selectors; an empty one matches everything; raise ApiError when malformed."""
+    if not labels and not fields:
+        return _everything
     try:
         tests = [*_Labels(labels).tests(), *_field_tests(kind, fields)]
     except _Unreadable as error:
         raise bad_request(str(error)) from error
     return lambda value: all(test(value) for test in tests)
+
+
+def _everything(_: Mapping[str, Any]) -> bool:
+    return True
 
 
 @dataclass(frozen=True)

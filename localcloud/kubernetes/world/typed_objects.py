@@ -11,9 +11,10 @@ from typing import Any
 
 from localcloud.kubernetes.schema import builtin_rules, custom_resources, typed_apply
 from localcloud.kubernetes.schema.builtin_defaults import with_defaults
+from localcloud.kubernetes.schema.by_content import by_content
 from localcloud.kubernetes.schema.crd_rules import name_problem, stored_problems
 from localcloud.kubernetes.schema.decoding import WrongType, decoded
-from localcloud.kubernetes.schema.definitions import Problem
+from localcloud.kubernetes.schema.definitions import Problem, Type
 from localcloud.kubernetes.schema.fixed_fields import changes_refused, metadata_changes
 from localcloud.kubernetes.schema.names import metadata_problems
 from localcloud.kubernetes.world.api_errors import ApiError, cannot_decode, invalid_fields, invalid_patch
@@ -52,7 +53,7 @@ def check_configuration(kind: Kind, config: Mapping[str, Any], namespace: str) -
 
     ``namespace`` is the one that the configuration itself states.
     """
-    found = list(typed_apply.problems(kind.type, config))
+    found = _undeclared(kind.type, config)
     if found:
         where = _of(kind, config, namespace)
         message = f"failed to create typed patch object ({where}): {typed_apply.refusal(found)}"
@@ -87,18 +88,30 @@ def check_values(kind: Kind, live: Object | None, new: Mapping[str, Any], subres
 
 
 def _known(kind: Kind, value: Mapping[str, Any], unknown: list[str]) -> dict[str, Any]:
-    metadata = value["metadata"]
+    metadata, of_metadata = value["metadata"], kind.type.fields["metadata"]
     owners = metadata.get("managedFields")
-    plain = {**value, "metadata": {key: inner for key, inner in metadata.items() if key != "managedFields"}}
+    plain = {key: inner for key, inner in metadata.items() if key != "managedFields"}
+    known = with_defaults(of_metadata, decoded(of_metadata, plain, unknown, "metadata"))
     if kind.custom:
-        meta = decoded(kind.type.fields["metadata"], plain["metadata"], unknown, "metadata")
-        found = custom_resources.pruned(kind.type, {**plain, "metadata": meta}, unknown)
-        whole = custom_resources.defaulted(kind.type, found)
+        found = custom_resources.pruned(kind.type, {**value, "metadata": known}, unknown)
+        whole = dict(custom_resources.defaulted(kind.type, found))
     else:
-        whole = with_defaults(kind.type, decoded(kind.type, plain, unknown))
+        content, dropped = _content(kind.type, {key: value[key] for key in value if key != "metadata"})
+        unknown += dropped
+        whole = {**content, "metadata": known}
     if owners is not None:
         whole["metadata"]["managedFields"] = owners
-    return dict(whole)
+    return whole
+
+
+@by_content
+def _content(kind: Type, content: Any) -> tuple[dict[str, Any], list[str]]:
+    """Return the known fields of an object with their defaults, and the paths of the others."""
+    unknown: list[str] = []
+    return with_defaults(kind, decoded(kind, content, unknown)), unknown
+
+
+_undeclared = by_content(lambda kind, config: list(typed_apply.problems(kind, config)))
 
 
 def _strict(unknown: list[str]) -> str:

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import ipaddress
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from shared.fleet.json_tree import Children, Json, Path, differing
@@ -31,6 +34,8 @@ class Leaf:
         """What Azure has, as a message shows it."""
         return "nothing" if self.old in (None, "", [], {}) else self.old
 
+
+_LIKE_A_NETWORK = re.compile(r"[0-9A-Fa-f.:]+(/[0-9.]+)?")
 
 EXACT = (
     *("tags.*", "nodeTaints", "nodeInitializationTaints", "messageOfTheDay"),
@@ -126,7 +131,8 @@ def _put(body: dict[str, Any], path: Path, value: Any) -> None:
     body[name] = value
 
 
-def matches(path: Path, patterns: Iterable[str]) -> bool:
+@lru_cache(4096)
+def matches(path: Path, patterns: tuple[str, ...]) -> bool:
     """Return whether one of the patterns names a path."""
     return any(_match(path, pattern.split(".")) for pattern in patterns)
 
@@ -198,7 +204,7 @@ def _same_list(wanted: list[Any], old: list[Any], path: Path) -> bool:
 def _plain(value: Any, path: Path) -> Any:
     if not isinstance(value, str) or matches(path, EXACT):
         return value
-    try:
-        return str(ipaddress.ip_network(value))  # ARM shows 1.2.3.4 as 1.2.3.4/32
-    except ValueError:
-        return value.lower()
+    if _LIKE_A_NETWORK.fullmatch(value):
+        with suppress(ValueError):
+            return str(ipaddress.ip_network(value))  # ARM shows 1.2.3.4 as 1.2.3.4/32
+    return value.lower()

@@ -73,4 +73,6 @@ def _places(items: Sequence[Any], element: str) -> Iterator[int]:
 
 def _equal(one: Any, other: Any) -> bool:
     """Return whether two values are equal in JSON, where true is not 1."""
+    if not isinstance(one, dict | list):
+        return type(one) is type(other) and bool(one == other)
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)

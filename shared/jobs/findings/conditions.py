@@ -25,13 +25,16 @@ def with_condition(record: ClusterRecord, new: Condition) -> ClusterRecord:
 
     A ``since`` after the present moment is that of a wrong clock, and ends now.
     """
-    before = record.condition(new.type)
+    return replace(record, conditions=_with(record.conditions, new))
+
+
+def _with(conditions: tuple[Condition, ...], new: Condition) -> tuple[Condition, ...]:
+    before = next((each for each in conditions if each.type == new.type), None)
     if before is None:
-        return replace(record, conditions=(*record.conditions, new))
-    if before.status == new.status:
-        new = replace(new, since=min(before.since, new.since))
-    conditions = (new if condition.type == new.type else condition for condition in record.conditions)
-    return replace(record, conditions=tuple(conditions))
+        return (*conditions, new)
+    if before.status == new.status and before.since < new.since:
+        new = replace(new, since=before.since)
+    return tuple(new if each is before else each for each in conditions)
 
 
 def without_condition(record: ClusterRecord, kind: str) -> ClusterRecord:
@@ -57,10 +60,11 @@ def with_summary(record: ClusterRecord, now: datetime) -> ClusterRecord:
             job.reason or f"generation {record.generation} is not verified yet",
         )
     set_to[STALLED] = (stalled, failure.kind if failure else phase.value, job.reason if stalled else "")
+    conditions = record.conditions
     for kind, (status, reason, message) in set_to.items():
         new = Condition(kind, status, reason, message[:MESSAGE_LIMIT], now, record.generation, now)
-        record = with_condition(record, new)
-    return record
+        conditions = _with(conditions, new)
+    return replace(record, conditions=conditions)
 
 
 def with_in_sync(

@@ -54,10 +54,13 @@ def _applied(
     # A recheck does nothing, so the abandoned leases before it still count.
     recheck = isinstance(outcome, Retry) and isinstance(outcome.error, NotYetVisible)
     abandoned = record.job.step.abandoned_leases if recheck else 0
-    step = replace(record.job.step, rechecking=recheck, abandoned_leases=abandoned)
-    record = replace(record, was_tagged=record.was_tagged or _shows_our_tags(record, outcome))
-    record = _with_tags_read(_with_step(record, step), outcome)
-    record = replace(record, has_rival=_has_rival(record, outcome))
+    step = record.job.step
+    if (step.rechecking, step.abandoned_leases) != (recheck, abandoned):
+        record = _with_step(record, replace(step, rechecking=recheck, abandoned_leases=abandoned))
+    record = _with_tags_read(record, outcome)
+    tagged, rival = record.was_tagged or _shows_our_tags(record, outcome), _has_rival(record, outcome)
+    if (tagged, rival) != (record.was_tagged, record.has_rival):
+        record = replace(record, was_tagged=tagged, has_rival=rival)
     delete = _accepted_delete(record, outcome)
     if delete is not None:
         record = replace(record, delete_accepted=True, deleted=delete.digest)
@@ -151,7 +154,8 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
     step = record.job.step
     reason = ConditionReason.RETAINED if outcome.retained else ConditionReason.DONE
     record = with_condition(record, _condition(record, True, reason, outcome.note, now))
-    record = replace(record, facts=record.facts if outcome.facts is None else outcome.facts)
+    if outcome.facts is not None:
+        record = replace(record, facts=outcome.facts)
     following = next_step(record.job.recipe, step.name)
     if following is None:
         step = replace(start_step(step.name, now), since=step.since)
@@ -161,11 +165,18 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
             windows = tuple(each for each in record.windows if each.path in record.job.left)
             record = replace(record, verified=outcome.verified, windows=windows)
             record = with_in_sync(record, remaining, now, compared=outcome.in_sync)
-        running = outcome.running or record.running
-        record = replace(record, observed_generation=record.generation, running=running)
-        record = replace(record, removed_keys={}, removed_systems={}, recreating=False, loss=None)
+        record = replace(
+            record,
+            observed_generation=record.generation,
+            running=outcome.running or record.running,
+            removed_keys={},
+            removed_systems={},
+            recreating=False,
+            loss=None,
+        )
         return _ended(_advanced(record, step, NextRun(now, Delay.NONE), Phase.READY, now))
-    record = replace(record, creation_requested=record.creation_requested or following is Step.CLUSTER)
+    if following is Step.CLUSTER and not record.creation_requested:
+        record = replace(record, creation_requested=True)
     phase = working_phase(record) if record.phase in (Phase.STALLED, Phase.SUSPENDED) else record.phase
     return _advanced(record, start_step(following, now), NextRun(now, Delay.NONE), phase, now)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from localcloud.kubernetes.schema.definitions import ANYTHING, Type
@@ -25,7 +26,7 @@ def _compact(value: Any) -> str:
 def _key(kind: Type, item: Any) -> str | None:
     if kind.is_set:
         return f"v:{_compact(item)}"
-    if not isinstance(item, Mapping):
+    if not isinstance(item, dict):
         return None
     keys = {name: item.get(name, default) for name, default in kind.keys.items()}
     return None if None in keys.values() else "k:" + _compact(keys)
@@ -49,7 +50,7 @@ def _below(kind: Type, element: str) -> Type:
 
 
 def _is_merged(kind: Type, value: Any) -> bool:
-    return isinstance(value, Mapping) and not kind.atomic
+    return isinstance(value, dict) and not kind.atomic
 
 
 def flatten(kind: Type, value: Any, path: Path = ()) -> dict[Path, Any]:
@@ -64,20 +65,20 @@ def _flatten(kind: Type, value: Any, path: Path, found: dict[Path, Any]) -> None
         for name, inner in value.items():
             _flatten(kind.child(name) or ANYTHING, inner, (*path, f"f:{name}"), found)
         return
-    items = items_by_key(kind, value)
+    items = items_by_key(kind, value) if isinstance(value, list) else None
     if items is None:
         if path:
             found[path] = value
         return
     for key, item in items.items():
         found[*path, key] = None
-        if isinstance(item, Mapping):
+        if isinstance(item, dict):
             _flatten(kind.item, item, (*path, key), found)
 
 
 def merge(kind: Type, live: Any, wanted: Any) -> Any:
     """Return ``live`` with the fields of ``wanted`` merged over it."""
-    if _is_merged(kind, live) and isinstance(wanted, Mapping):
+    if _is_merged(kind, live) and isinstance(wanted, dict):
         merged = dict(live)
         for name, value in wanted.items():
             merged[name] = merge(_below(kind, f"f:{name}"), live.get(name), value)
@@ -114,8 +115,9 @@ def remove(kind: Type, value: Any, removed: Fields, retained: Fields, path: Path
     return value if items is None else [left for _, left in remaining(items)]
 
 
-def to_wire(fields: Fields) -> dict[str, Any]:
-    """Return ``fieldsV1``."""
+@lru_cache(2048)
+def to_wire(fields: Fields) -> Mapping[str, Any]:
+    """Return ``fieldsV1``; nobody changes it in place."""
     tree: dict[str, Any] = {}
     parents = {field[:end] for field in fields for end in range(1, len(field))}
     for field in sorted(fields):

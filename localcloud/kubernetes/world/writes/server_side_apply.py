@@ -209,7 +209,7 @@ def _flat(kind: Type, value: Mapping[str, Any]) -> dict[Path, Any]:
 
 
 def _without_nulls(value: Any) -> Any:
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return {name: _without_nulls(inner) for name, inner in value.items() if inner is not None}
     if isinstance(value, list):
         return [_without_nulls(inner) for inner in value]
@@ -230,10 +230,10 @@ def given_owners(body: Any) -> list[Mapping[str, Any]]:
 
     Source: kubernetes/apimachinery ``pkg/util/managedfields/internal/fieldmanager.go``, ``Update``.
     """
-    metadata = body.get("metadata") if isinstance(body, Mapping) else None
-    given = metadata.get("managedFields") if isinstance(metadata, Mapping) else None
+    metadata = body.get("metadata") if isinstance(body, dict) else None
+    given = metadata.get("managedFields") if isinstance(metadata, dict) else None
     whole = isinstance(given, list) and all(
-        isinstance(entry, Mapping) and {"manager", "operation", "apiVersion", "fieldsV1"} <= entry.keys()
+        isinstance(entry, dict) and {"manager", "operation", "apiVersion", "fieldsV1"} <= entry.keys()
         for entry in given
     )
     return list(given or ()) if whole else []
