@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from localcloud.kubernetes.schema.definitions import Type
 
 MOST = 1024
-"""Results that are stored; then all of them are forgotten."""
+"""Results that are stored; then all of them are removed."""
 
 T = TypeVar("T")
 
