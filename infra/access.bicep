@@ -62,6 +62,10 @@ resource worker 'Microsoft.Authorization/roleDefinitions@2022-04-01' = {
           'Microsoft.ContainerService/managedClusters/agentPools/upgradeNodeImageVersion/action'
           'Microsoft.ContainerService/managedClusters/maintenanceConfigurations/write'
           'Microsoft.ContainerService/managedClusters/listClusterUserCredential/action'
+          // Flux as Microsoft's extension. A configuration is deleted by a change of its cluster.
+          'Microsoft.KubernetesConfiguration/extensions/write'
+          'Microsoft.KubernetesConfiguration/fluxConfigurations/write'
+          'Microsoft.KubernetesConfiguration/fluxConfigurations/delete'
           // Resources that a manifest may name: "AKS service permissions" of Microsoft's documentation.
           'Microsoft.ManagedIdentity/userAssignedIdentities/assign/action'
           'Microsoft.Network/virtualNetworks/subnets/join/action'

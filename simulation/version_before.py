@@ -41,6 +41,7 @@ ADDED_FIELDS = (
     "recent_events",
     "rollout",
     "removed_systems",
+    "removed_configurations",
     "had_systems",
 )
 """What a record of the version before does not have."""

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from localcloud.azure.world.refusals import cluster_rules, fixed, maintenance_rules, network_rules, pool_rules
+from localcloud.azure.world.refusals import (
+    cluster_rules,
+    extension_rules,
+    fixed,
+    maintenance_rules,
+    network_rules,
+    pool_rules,
+)
 from localcloud.azure.world.refusals.rule import Rule
 
 _HEAD = """# What the local Azure refuses
@@ -13,7 +20,8 @@ Generated from `localcloud/azure/world/refusals/` by `python -m localcloud.azure
 Azure's library take a body that breaks one of these rules; AKS refuses it, and so does the local Azure.
 
 Sources:
-- "models": the models of azure-mgmt-containerservice
+- "models": the models of azure-mgmt-containerservice; of extensions and configurations, those of
+  azure-mgmt-kubernetesconfiguration-extensions and -fluxconfigurations
 - "REST specification": specification/containerservice of github.com/Azure/azure-rest-api-specs
 - "docs": the pages below learn.microsoft.com/azure/aks
 - "CAPZ webhook": what cluster-api-provider-azure does not let change, azuremanagedmachinepool_webhook.go
@@ -32,6 +40,8 @@ def page() -> str:
         _rules("Clusters: everything else", cluster_rules.RULES),
         _rules("Agent pools", pool_rules.RULES),
         _rules("Maintenance configurations", maintenance_rules.RULES),
+        _rules("Extensions", extension_rules.EXTENSIONS),
+        _rules("Configurations of Flux", extension_rules.CONFIGURATIONS),
         _fixed("Fixed at the creation of a cluster", fixed.CLUSTER, ""),
         _fixed("Fixed at the creation of an agent pool", fixed.POOL, "properties."),
     ]

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
 
 
@@ -26,6 +27,22 @@ class Node:
     version: str
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: Sequence[Mapping[str, str]] = ()
+
+
+class InsideCluster(Protocol):
+    """The objects of one cluster for a part of Azure that runs in it, such as the agents of an extension."""
+
+    def apply(self, manifest: Json) -> None:
+        """Apply an object; one whose kind the cluster does not know yet is left out."""
+        ...
+
+    def delete(self, api_version: str, kind: str, name: str, namespace: str) -> None:
+        """Delete an object, if there is one."""
+        ...
+
+    def list(self, api_version: str, kind: str) -> Sequence[Json]:
+        """Return the objects of a kind in all namespaces; none of a kind that the cluster does not know."""
+        ...
 
 
 class ControlPlane(Protocol):
@@ -45,6 +62,10 @@ class ControlPlane(Protocol):
 
     def set_entra(self, cluster: ClusterId, *, on: bool) -> None:
         """Accept tokens of Entra ID at the API server, besides the certificates of local accounts, or not."""
+        ...
+
+    def inside(self, cluster: ClusterId) -> InsideCluster | None:
+        """Return the objects of a cluster, None while it is not started, or is off."""
         ...
 
     def stop(self, cluster: ClusterId) -> None:
@@ -72,6 +93,10 @@ class NullPlane:
 
     def set_entra(self, cluster: ClusterId, *, on: bool) -> None:
         """Do nothing: nobody signs in."""
+
+    def inside(self, cluster: ClusterId) -> InsideCluster | None:  # noqa: ARG002 - a protocol's name
+        """Return None: there are no objects."""
+        return None
 
     def stop(self, cluster: ClusterId) -> None:
         """Remove the cluster."""

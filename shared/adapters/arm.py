@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import astuple
 from http import HTTPStatus
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -172,6 +171,16 @@ def _client_of(service: str) -> Any:
         from azure.mgmt.resource.resources import ResourceManagementClient
 
         return ResourceManagementClient
+    if service == "extensions":
+        from azure.mgmt.kubernetesconfiguration.extensions import KubernetesConfigurationExtensionsMgmtClient
+
+        return KubernetesConfigurationExtensionsMgmtClient
+    if service == "fluxconfigurations":
+        from azure.mgmt.kubernetesconfiguration.fluxconfigurations import (
+            KubernetesConfigurationFluxConfigurationsMgmtClient,
+        )
+
+        return KubernetesConfigurationFluxConfigurationsMgmtClient
     from azure.mgmt.containerservice import ContainerServiceClient
 
     return ContainerServiceClient
@@ -198,7 +207,7 @@ def _write(method: Any, operation: AzureCall[Any]) -> Written:
 
 def _arguments(operation: AzureCall[Any]) -> list[Any]:
     """Return the arguments of a method of the libraries; the client has the subscription."""
-    given = (*astuple(operation.target)[1:], *operation.arguments)
+    given = (*operation.place, *operation.arguments)
     return [dict(each) if isinstance(each, Mapping) else each for each in given]
 
 

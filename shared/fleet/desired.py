@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from shared.fleet.manifests.cluster.flux_extension import EXTENSION
 from shared.fleet.manifests.cluster.spec import ClusterSpec
 from shared.fleet.resource_ids import ClusterId
 from shared.fleet.systems.cluster_systems import normalised_systems, read_system, systems_in
@@ -27,7 +28,7 @@ class AzureNames(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Desired:
-    """A cluster as a commit requests it; ``components`` is the blob id of its Flux components file.
+    """A cluster as a commit requests it; ``components`` is the blob id of its components file, "" for none.
 
     ``environment`` and ``cluster_class`` are "" where it has none; ``labels`` are those of its metadata.
     ``adopt`` is its annotation of that name: "", "when-equal" or "with-differences". ``removed_keys`` has, by
@@ -77,6 +78,11 @@ class Desired:
         """Whether its API server has a private address only."""
         access = self.spec.api_server_access_profile
         return bool(access and access.enable_private_cluster)
+
+    @property
+    def has_extension(self) -> bool:
+        """Whether its Flux is Microsoft's extension."""
+        return self.spec.flux.is_extension
 
     @property
     def problem(self) -> str:
@@ -192,6 +198,11 @@ class Stored(Desired):
     def is_private(self) -> bool:
         """Whether its API server has a private address only."""
         return bool((self._spec.get("apiServerAccessProfile") or {}).get("enablePrivateCluster"))
+
+    @property
+    def has_extension(self) -> bool:
+        """Whether its Flux is Microsoft's extension."""
+        return bool(self._spec["flux"].get("install") == EXTENSION)
 
     @property
     def _spec(self) -> Mapping[str, Any]:

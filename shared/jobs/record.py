@@ -126,7 +126,8 @@ class ClusterRecord:
     accepted the delete of this life of the cluster, so that parts of it may be gone, and ``deleted`` is the
     ``resourceUID`` of that life, "" where it is unknown. ``removed_keys`` are the
     labels and taints of each node pool that earlier generations had and that are to be removed from it, until
-    the present generation is Ready; ``removed_systems`` the namespaces of each system, likewise.
+    the present generation is Ready; ``removed_systems`` the namespaces of each system, likewise, and
+    ``removed_configurations`` the configurations of Flux as Microsoft's extension.
     ``had_systems``: an accepted spec had systems, so that teams' objects may be on the cluster; it stays so.
 
     ``running`` is what the last verification saw, None before that.
@@ -170,6 +171,7 @@ class ClusterRecord:
     was_tagged: bool = False
     removed_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     removed_systems: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    removed_configurations: tuple[str, ...] = ()
     had_systems: bool = False
     installation: str = ""
     life: str = ""

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from localcloud.common.certificates import Authority
-from localcloud.common.control_plane import Node
+from localcloud.common.control_plane import InsideCluster, Node
 from shared.fleet.resource_ids import ClusterId
 from tests.authority.flux_pods import FluxPods
 from tests.authority.node_agent import NodeAgent
@@ -71,6 +71,10 @@ class RealPlane:
 
     def set_entra(self, cluster: ClusterId, *, on: bool) -> None:
         """Do nothing: these API servers trust certificates only, so no cluster here uses Entra ID."""
+
+    def inside(self, cluster: ClusterId) -> InsideCluster | None:  # noqa: ARG002 - a protocol's name
+        """Return None: no extension runs in these clusters."""
+        return None
 
     def stop(self, cluster: ClusterId) -> None:
         """Stop a cluster for good; its API server is not used again."""

@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import inspect
 from contextlib import suppress
-from dataclasses import astuple
 from operator import attrgetter
 from typing import Any
 
 import pytest
-from azure.mgmt.containerservice import ContainerServiceClient
-from azure.mgmt.resource.resources import ResourceManagementClient
 
 from localcloud.azure.world.azure_ports import WorldAzure
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.clock import ManualClock
 from localcloud.common.control_plane import NullPlane
-from shared.adapters.arm import Monitor
 from shared.jobs.failures.errors import ReconcileError
 from shared.jobs.rate_limits import AKS_OTHER, ARM_DELETE, ARM_READ, ARM_WRITE
 from shared.ports.azure import AzureCall, Conditional
 from tests.support.azure_operations import OPERATIONS, example
 from tests.support.azure_ports import SUBSCRIPTION, Azure, StaticCredential
+from tests.support.deployed_rights import CLIENTS
 
-CLIENTS: dict[str, Any] = {
-    **{"containerservice": ContainerServiceClient, "resource": ResourceManagementClient},
-    "monitor": Monitor,
-}
 BUCKETS = {"read": ARM_READ, "write": ARM_WRITE, "delete": ARM_DELETE, "AllOtherHandlers": AKS_OTHER}
 """What the local Azure calls the buckets that all clusters of a subscription share."""
 
@@ -38,7 +31,7 @@ def test_each_operation_calls_an_existing_method_of_the_library(kind: type[Azure
     client: Any = CLIENTS[kind.service](StaticCredential(), SUBSCRIPTION, **policies)
     signature = inspect.signature(attrgetter(kind.sdk)(client))
     options = {"etag": "a", "match_condition": None} if isinstance(operation, Conditional) else {}
-    assert signature.bind(*astuple(operation.target)[1:], *operation.arguments, **options)
+    assert signature.bind(*operation.place, *operation.arguments, **options)
     assert set(options) <= set(signature.parameters)
 
 

@@ -42,6 +42,7 @@ from tests.support.sweeps import sweep, tag_by_hand
 
 ROOT = Path(__file__).parent.parent.parent
 CONTAINERS = "Microsoft.ContainerService/managedClusters"
+EXTENSIONS = "Microsoft.KubernetesConfiguration"
 GROUPS = "Microsoft.Resources/subscriptions/resourceGroups"
 
 CHANGES = frozenset(
@@ -52,9 +53,12 @@ CHANGES = frozenset(
         *(f"{CONTAINERS}/agentPools/{verb}" for verb in ("write", "delete")),
         f"{CONTAINERS}/agentPools/upgradeNodeImageVersion/action",
         *(f"{CONTAINERS}/maintenanceConfigurations/{verb}" for verb in ("write", "delete")),
+        f"{EXTENSIONS}/extensions/write",
+        *(f"{EXTENSIONS}/fluxConfigurations/{verb}" for verb in ("write", "delete")),
     }
 )
-"""The changes that an operation may make, by the names of the pages for Containers and for Management."""
+"""The changes that an operation may make, by the names of the pages for Containers, for Management, and for
+Hybrid and multicloud."""
 
 POLICY = "  drift: {action: propose, stoppedCluster: start}\n"
 NETWORK = "Microsoft.Network"
@@ -198,6 +202,7 @@ def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
     cloud.azure.interventions.stop(ONE)
     sweep(cloud)
     assert phases(cloud) == {"one": Phase.READY}
+    _with_extension(cloud, newer)
     _contest(cloud, newer)
     Repo(cloud).propose(files(pool()))
     if until_deleted:
@@ -208,6 +213,19 @@ def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
 
 def _without(tags: Mapping[str, str], name: str) -> dict[str, str]:
     return {key: value for key, value in tags.items() if key != name}
+
+
+def _with_extension(cloud: CloudWithRights, extra: str) -> None:
+    """Let the fleet have another cluster with the Flux extension, and take a source of that away again."""
+    source = 'sources: [{name: team, url: "https://github.com/example/team"}]'
+    for more in (f", {source}", ""):
+        flux = f"  flux: {{install: extension{more}}}\n"
+        push(cloud, files(extra) | {"clusters/two/cluster.yaml": fleet_files.cluster("two", extra=flux)})
+        cloud.run()
+        assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    push(cloud, files(extra))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
 
 
 def _call_the_rest(cloud: CloudWithRights) -> None:

@@ -11,23 +11,32 @@ from tests.support.deployed_rights import actions
 from tests.support.local_cloud_start import Start
 
 ROLES = {app.value: sorted(actions(app)) for app in App}
+PRIVATE = "  apiServerAccessProfile: {enablePrivateCluster: true}\n  flux: {install: extension}\n"
+HIDDEN = {"clusters/two/cluster.yaml": fleet_files.cluster("two", extra=PRIVATE)}
+"""A private cluster, which no app has a way to: its Flux is Microsoft's extension."""
 QUICK = {"POLL_SECONDS": "0.5", "RETRY_LIMITS": "Unauthorized=2/1"}
 
 
-def test_a_cluster_is_created_changed_and_deleted_by_three_identities(start: Start) -> None:
+def test_clusters_are_created_changed_and_deleted_by_three_identities(start: Start) -> None:
     operator = start(Options(create_seconds=1, roles=ROLES, extra=QUICK))
-    operator.push(fleet_files.fleet("one"))
-    operator.wait(lambda: operator.phases() == {"one": "Ready"}, "one is Ready", seconds=120)
+    ready = {"one": "Ready", "two": "Ready"}
+    operator.push(fleet_files.fleet("one") | HIDDEN)
+    operator.wait(lambda: operator.phases() == ready, "both are Ready", seconds=120)
     changed = fleet_files.cluster("one", extra="  tags: {a: b}\n")
-    operator.push(fleet_files.fleet("one") | {"clusters/one/cluster.yaml": changed})
+    operator.push(fleet_files.fleet("one") | HIDDEN | {"clusters/one/cluster.yaml": changed})
     operator.wait(lambda: operator.accepted()["update", "one"] == 1, "one is changed", seconds=120)
-    operator.wait(lambda: operator.phases() == {"one": "Ready"}, "one is Ready again", seconds=120)
-    commit = operator.push(fleet_files.fleet())
+    operator.wait(lambda: operator.phases() == ready, "one is Ready again", seconds=120)
+    commit = operator.push(fleet_files.fleet() | HIDDEN)
     operator.wait_for_status(commit, "success", seconds=120)
-    assert operator.phases() == {}
+    assert operator.phases() == {"two": "Ready"}
     assert operator.accepted()["delete", "one"] == 1
+    assert operator.accepted()["put-configuration", "flux-system"] == 1
     refused = Counter(each["path"] for each in operator.cloud.requests("arm") if each["status"] == 403)
     assert refused == {}
+    entered = {
+        each["path"] for each in operator.cloud.requests("arm") if "credential" in each["path"].lower()
+    }
+    assert [path for path in entered if "/two/" in path] == []
 
 
 def test_azure_refuses_a_delete_by_an_identity_without_the_right(start: Start) -> None:

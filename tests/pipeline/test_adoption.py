@@ -193,3 +193,25 @@ def test_an_equal_foreign_pool_gets_only_our_tags() -> None:
     assert phases(cloud) == {"one": Phase.READY}
     assert pools(cloud)["apps"]["tags"]["roadstead-cluster"] == "one"
     assert accepted(cloud)["update-pool", "apps"] == 1
+
+
+def test_a_cluster_whose_extension_pulls_another_source_is_observed_until_that_is_accepted() -> None:
+    cloud = MemoryCloud()
+    foreign(cloud)
+    theirs = {
+        **{"scope": "cluster", "namespace": "flux-system", "sourceKind": "GitRepository"},
+        "gitRepository": {"url": "https://github.com/example/theirs", "repositoryRef": {"branch": "main"}},
+        "kustomizations": {"flux-system": {"path": "./theirs", "prune": True}},
+    }
+    cloud.azure.put_flux_configuration(ONE, "flux-system", {"properties": theirs})
+    cloud.sleep(60)
+    flux = "  flux: {install: extension}\n"
+    push(cloud, files(flux, annotations="{roadstead.dev/adopt: when-equal}"))
+    cloud.run(seconds=900)
+    assert "the configuration flux-system of Flux: gitRepository.url" in record(cloud).job.reason
+    assert accepted(cloud)["put-configuration", "flux-system"] == 1
+    push(cloud, files(flux, annotations="{roadstead.dev/adopt: with-differences}"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    shown = cloud.azure.get_flux_configuration(ONE, "flux-system")["properties"]
+    assert shown["gitRepository"]["url"] == "https://github.com/example/fleet"

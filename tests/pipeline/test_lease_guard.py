@@ -26,7 +26,17 @@ from tests.support.replaced_ports import around
 
 READS = {
     *("get_group", "list_resources", "get_cluster", "get_kubeconfig", "get_upgrade_profile", "list_clusters"),
-    *("list_versions", "list_maintenance", "list_activity", "server", "check", "get", "list"),
+    *(
+        "list_versions",
+        "list_maintenance",
+        "list_activity",
+        "get_extension",
+        "list_flux_configurations",
+        "server",
+        "check",
+        "get",
+        "list",
+    ),
     "certificates",
 }
 GROUP = GroupId("subscription", "rg")

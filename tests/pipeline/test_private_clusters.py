@@ -42,7 +42,7 @@ def test_a_private_cluster_that_the_app_cannot_enter_is_refused_with_its_place_a
     assert "spec.apiServerAccessProfile.enablePrivateCluster: the app installs Flux through" in problem
     assert "VNet integration" in problem
     assert "REACHES_PRIVATE_CLUSTERS" in problem
-    assert "the Flux extension of AKS" in problem
+    assert "flux.install: extension" in problem
 
 
 @pytest.mark.parametrize("reaches_private", [True, None])

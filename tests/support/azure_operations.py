@@ -26,12 +26,24 @@ def example(kind: type[AzureCall[Any]]) -> AzureCall[Any]:
         **{"RegionId": RegionId(SUBSCRIPTION, "eastus"), "SubscriptionId": SubscriptionId(SUBSCRIPTION)},
     }
     tags = {"tags": {"team": "shop"}}
-    bodies = {"patch_cluster": tags, "put_cluster": body(), "put_pool": pool(), "put_maintenance": window()}
+    applied: dict[str, Any] = {"scope": "cluster", "namespace": "flux-system", "sourceKind": "GitRepository"}
+    applied |= {"gitRepository": {"url": "https://github.com/example/fleet"}}
+    below = {
+        "put_extension": {"properties": {"extensionType": "microsoft.flux"}},
+        "put_flux_configuration": {"properties": applied},
+    }
+    bodies = below | {
+        "patch_cluster": tags,
+        "put_cluster": body(),
+        "put_pool": pool(),
+        "put_maintenance": window(),
+    }
     given: dict[str, Any] = {
         "target": target[str(kind.__annotations__["target"])],
         "body": bodies.get(kind.name, {"location": "westeurope"}),
         "pool": "system",
-        "configuration": "default",
+        "configuration": "default" if kind.name == "put_maintenance" else "flux-system",
+        "extension": "flux",
         "etag": None,
         "only_new": False,
         "page": "",

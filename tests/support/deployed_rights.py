@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import suppress
-from dataclasses import astuple, replace
+from dataclasses import replace
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
@@ -13,6 +13,10 @@ from urllib.parse import urlsplit
 
 from azure.core.pipeline.transport import HttpTransport
 from azure.mgmt.containerservice import ContainerServiceClient
+from azure.mgmt.kubernetesconfiguration.extensions import KubernetesConfigurationExtensionsMgmtClient
+from azure.mgmt.kubernetesconfiguration.fluxconfigurations import (
+    KubernetesConfigurationFluxConfigurationsMgmtClient,
+)
 from azure.mgmt.resource.resources import ResourceManagementClient
 
 from localcloud.azure.wire.authorization import action_of, allows
@@ -32,6 +36,8 @@ T = TypeVar("T")
 INFRA = Path(__file__).parent.parent.parent / "infra"
 CLIENTS: dict[str, Any] = {
     **{"containerservice": ContainerServiceClient, "resource": ResourceManagementClient},
+    "extensions": KubernetesConfigurationExtensionsMgmtClient,
+    "fluxconfigurations": KubernetesConfigurationFluxConfigurationsMgmtClient,
     "monitor": Monitor,
 }
 
@@ -76,7 +82,7 @@ def permission_of(kind: type[AzureCall[Any]]) -> str:
     policies: dict[str, Any] = {"policies": []} if kind.service == "monitor" else {}
     client: Any = CLIENTS[kind.service](StaticCredential(), SUBSCRIPTION, transport=recorder, **policies)
     with suppress(_Sent):
-        answer = attrgetter(kind.sdk)(client)(*astuple(operation.target)[1:], *operation.arguments)
+        answer = attrgetter(kind.sdk)(client)(*operation.place, *operation.arguments)
         list(answer)  # a list sends its request when it is read
     return action_of(*recorder.request)
 

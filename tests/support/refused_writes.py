@@ -217,3 +217,26 @@ MAINTENANCE: dict[str, tuple[str, dict[str, Any]]] = {
         scheduled(relativeMonthly={"intervalMonths": 7, "weekIndex": "First", "dayOfWeek": "Sunday"}),
     ),
 }
+
+
+EXTENSIONS: dict[str, dict[str, Any]] = {
+    "extension-without-type": {"extensionType": "microsoft.dapr"},
+    "version-with-auto-upgrade": {"version": "1.19.5", "autoUpgradeMinorVersion": True},
+    "train-without-auto-upgrade": {"autoUpgradeMinorVersion": False, "releaseTrain": "Preview"},
+}
+_APPLIED: dict[str, Any] = {
+    **{"scope": "cluster", "namespace": "flux-system", "sourceKind": "GitRepository"},
+    "gitRepository": {"url": "https://github.com/example/fleet"},
+}
+CONFIGURATIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "name-of-configuration": ("Flux", _APPLIED),
+    "source-of-another-kind": ("flux-system", _APPLIED | {"sourceKind": "OCIRepository"}),
+    "scope-of-configuration-is-fixed": ("flux-system", _APPLIED | {"scope": "namespace"}),
+    "namespace-of-configuration-is-fixed": ("flux-system", _APPLIED | {"namespace": "elsewhere"}),
+    "needs-unknown-kustomization": (
+        "flux-system",
+        _APPLIED | {"kustomizations": {"apps": {"path": "./apps", "dependsOn": ["base"]}}},
+    ),
+}
+"""By rule: a write to the configuration flux-system, or to another one, after one that Azure has taken."""
+VALID = _APPLIED

@@ -6,6 +6,7 @@ that refuse unknown fields are here (Azure/AKS#4060).
 Source of the others: the answer of Resource Manager in Azure/bicep#17091 for 2019-10-01 to 2024-11-01
 without previews, and specification/resources for the last two.
 Source of that of the activity log: specification/monitor, activityLogs_API.json.
+Source of those of extensions and configurations of Flux: specification/kubernetesconfiguration.
 Source of the text of the refusals: Azure/azure-cli#28038 and #28368.
 """
 
@@ -31,6 +32,11 @@ _RESOURCES = (
 _OPERATIONS = ("2016-03-30", *_AKS)
 """The links of a long-running operation of AKS have the version 2016-03-30 (recordings of azure-cli)."""
 _MONITOR = ("2015-04-01",)
+_BELOW = {
+    "extensions": ("2022-11-01", "2023-05-01", "2024-11-01", "2025-03-01"),
+    "fluxconfigurations": ("2022-11-01", "2023-05-01", "2024-11-01", "2025-04-01"),
+}
+_BELOW_CLUSTER = re.compile(r"/providers/microsoft\.kubernetesconfiguration/(?P<type>\w+)", re.IGNORECASE)
 _ACTIVITY = re.compile(r"/providers/microsoft\.insights/eventtypes/", re.IGNORECASE)
 _TYPE = re.compile(r"/providers/microsoft\.containerservice/(?P<rest>.*)", re.IGNORECASE)
 
@@ -40,7 +46,12 @@ def check_version(path: str, version: str, location: str) -> None:
     if not version:
         message = "The api-version query parameter (?api-version=) is required for all requests."
         raise ArmError(400, "MissingApiVersionParameter", message)
-    match = _TYPE.search(path)
+    match, below = _TYPE.search(path), _BELOW_CLUSTER.search(path)
+    if below is not None:
+        taken = _BELOW.get(below["type"].lower(), ())
+        if version not in taken:
+            raise ArmError(400, "InvalidApiVersionParameter", _invalid(version, taken))
+        return
     if _ACTIVITY.search(path):
         if version not in _MONITOR:
             raise ArmError(400, "InvalidApiVersionParameter", _invalid(version, _MONITOR))

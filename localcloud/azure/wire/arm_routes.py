@@ -13,7 +13,7 @@ from werkzeug.wrappers import Request, Response
 
 from localcloud.azure.wire import sign_in
 from localcloud.azure.world.arm_errors import ArmError
-from localcloud.azure.world.arm_resources import Accepted, Condition
+from localcloud.azure.world.arm_resources import Accepted, Condition, Operation
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.http_server import json_response
 from shared.fleet.resource_ids import ClusterId
@@ -170,6 +170,31 @@ def _delete_maintenance(world: AzureWorld, request: Request, at: re.Match[str]) 
     return _accepted(request, at, world.delete_maintenance(_cluster(at), at["configuration"]))
 
 
+def _get_extension(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
+    return json_response(200, world.get_extension(_cluster(at), at["extension"]))
+
+
+def _put_extension(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
+    return _accepted(request, at, world.put_extension(_cluster(at), at["extension"], _body(request)))
+
+
+def _list_configurations(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
+    return json_response(200, {"value": world.list_flux_configurations(_cluster(at))})
+
+
+def _get_configuration(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
+    return json_response(200, world.get_flux_configuration(_cluster(at), at["configuration"]))
+
+
+def _put_configuration(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
+    accepted = world.put_flux_configuration(_cluster(at), at["configuration"], _body(request))
+    return _accepted(request, at, accepted)
+
+
+def _delete_configuration(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
+    return _accepted(request, at, world.delete_flux_configuration(_cluster(at), at["configuration"]))
+
+
 def _operation(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
     status = world.operation(at["subscription"], at["operation"])
     return json_response(200, status, _retry_after(world, at["operation"]))
@@ -241,6 +266,8 @@ def _accepted(request: Request, at: re.Match[str], accepted: Accepted) -> Respon
         reply = json_response(accepted.status, accepted.document)
     if accepted.operation is not None:
         of_group = accepted.operation.kind == "delete-group"
+        if accepted.operation.kind.endswith(_BELOW):
+            return _with_operation_below(request, accepted.operation, reply)
         provider = "Resources" if of_group else "ContainerService"
         version = request.args["api-version"] if of_group else _LINK_VERSION
         base = (
@@ -256,12 +283,29 @@ def _accepted(request: Request, at: re.Match[str], accepted: Accepted) -> Respon
     return reply
 
 
+_BELOW = ("-extension", "-configuration")
+"""The ends of the kinds of operations on resources below a cluster."""
+
+
+def _with_operation_below(request: Request, operation: Operation, reply: Response) -> Response:
+    """Name the operation of a resource below a cluster, as azure-rest-api-specs has its path."""
+    version = request.args["api-version"]
+    url = f"{request.host_url.rstrip('/')}{operation.resource}/operations/{operation.id}"
+    reply.headers["Azure-AsyncOperation"] = f"{url}?api-version={version}"
+    reply.headers["Retry-After"] = "1"
+    return reply
+
+
 _SUBSCRIPTION = "/subscriptions/(?P<subscription>[^/]+)"
 _GROUP = _SUBSCRIPTION + "/resourcegroups/(?P<group>[^/]+)"
 _CLUSTERS = "/providers/microsoft.containerservice/managedclusters"
 _ACTIVITY = r"/providers/microsoft\.insights/eventtypes/management/values"
 _CLUSTER = _GROUP + r"/providers/microsoft\.containerservice/managedclusters/(?P<name>[^/]+)"
 _POOL = _CLUSTER + "/agentpools/(?P<pool>[^/]+)"
+_BELOW_CLUSTER = _CLUSTER + r"/providers/microsoft\.kubernetesconfiguration"
+_EXTENSION = _BELOW_CLUSTER + "/extensions/(?P<extension>[^/]+)"
+_CONFIGURATIONS = _BELOW_CLUSTER + "/fluxconfigurations"
+_CONFIGURATION = _CONFIGURATIONS + "/(?P<configuration>[^/]+)"
 _MAINTENANCE = _CLUSTER + "/maintenanceconfigurations"
 _PROVIDER = r"/subscriptions/(?P<subscription>[^/]+)/providers/microsoft\.(containerservice|resources)"
 _WORK = _PROVIDER + "/locations/(?P<location>[^/]+)"
@@ -294,6 +338,14 @@ _TABLE: tuple[tuple[str, str, _Handler], ...] = (
     ("GET", _MAINTENANCE + "/(?P<configuration>[^/]+)", _get_maintenance),
     ("PUT", _MAINTENANCE + "/(?P<configuration>[^/]+)", _put_maintenance),
     ("DELETE", _MAINTENANCE + "/(?P<configuration>[^/]+)", _delete_maintenance),
+    ("GET", _EXTENSION, _get_extension),
+    ("PUT", _EXTENSION, _put_extension),
+    ("GET", _EXTENSION + "/operations/(?P<operation>[^/]+)", _operation),
+    ("GET", _CONFIGURATIONS, _list_configurations),
+    ("GET", _CONFIGURATION, _get_configuration),
+    ("PUT", _CONFIGURATION, _put_configuration),
+    ("DELETE", _CONFIGURATION, _delete_configuration),
+    ("GET", _CONFIGURATION + "/operations/(?P<operation>[^/]+)", _operation),
     ("GET", _GROUP, _get_group),
     ("HEAD", _GROUP, _group_exists),
     ("PUT", _GROUP, _put_group),

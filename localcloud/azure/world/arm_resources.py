@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -31,6 +31,9 @@ class Timings:
     stop_cluster: float = 2.0
     abort_cluster: float = 1.0
     abort_pool: float = 1.0
+    put_extension: float = 3.0
+    put_configuration: float = 1.0
+    delete_configuration: float = 1.0
 
     def of(self, kind: str) -> float:
         """Return the seconds of an operation by its kind, as "create-pool"."""
@@ -77,7 +80,8 @@ class OperationFault:
 class Operation:
     """A long-running operation; ``kind`` is create, stop, abort, delete, create-pool ... or delete-group.
 
-    ``fault`` is the fault that a test set for it.
+    ``fault`` is the fault that a test set for it. ``on_end`` is what its end does where that is not a change
+    of a cluster, of a pool or of a group.
     """
 
     id: str
@@ -89,6 +93,7 @@ class Operation:
     cluster: ClusterId | None = None
     status: str = "InProgress"
     fault: OperationFault = OperationFault()
+    on_end: Callable[[Operation], None] | None = None
 
     @property
     def error(self) -> tuple[str, str] | None:
@@ -129,7 +134,7 @@ class Cluster:
 
     ``kubeconfig`` is empty until its Kubernetes API runs; ``up`` names the pools that have nodes; ``lagging``
     has the kubelet version of pools whose nodes lag behind Azure's version; ``maintenance`` the maintenance
-    configurations by name.
+    configurations by name, ``extensions`` the extensions and ``configurations`` those of Flux.
     """
 
     id: ClusterId
@@ -140,6 +145,8 @@ class Cluster:
     up: set[str] = field(default_factory=set)
     lagging: dict[str, str] = field(default_factory=dict)
     maintenance: dict[str, dict[str, Any]] = field(default_factory=dict)
+    extensions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    configurations: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def properties(self) -> dict[str, Any]:

@@ -249,6 +249,9 @@ class AzureEngine:
 
     def _complete(self, operation: Operation) -> None:
         operation.status = "Failed" if operation.error else "Succeeded"
+        if operation.on_end is not None:
+            operation.on_end(operation)
+            return
         if operation.cluster is None:
             self.groups = {k: g for k, g in self.groups.items() if g.deleting is not operation}
             return

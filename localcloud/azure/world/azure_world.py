@@ -22,6 +22,7 @@ from localcloud.azure.world.body_shapes import (
 from localcloud.azure.world.catalog import SUBSCRIPTION
 from localcloud.azure.world.credentials import given_kubeconfig
 from localcloud.azure.world.interventions import Interventions
+from localcloud.azure.world.kubernetes_configuration import KubernetesConfiguration
 from localcloud.azure.world.pools.pool_changes import pool_after, require_system_pool
 from localcloud.azure.world.pools.pool_power import state_of_put
 from localcloud.azure.world.power import PowerOperations
@@ -71,6 +72,12 @@ class AzureWorld:
         self.put_maintenance, self.delete_maintenance = upkeep.put_maintenance, upkeep.delete_maintenance
         self.get_pool_upgrade_profile = upkeep.get_pool_upgrade_profile
         self.list_pool_versions = upkeep.list_pool_versions
+        below = KubernetesConfiguration(self.engine)
+        self.get_extension, self.put_extension = below.get_extension, below.put_extension
+        self.list_flux_configurations = below.list_flux_configurations
+        self.get_flux_configuration = below.get_flux_configuration
+        self.put_flux_configuration = below.put_flux_configuration
+        self.delete_flux_configuration = below.delete_flux_configuration
         power = PowerOperations(self.engine)
         self.stop_cluster, self.start_cluster = power.stop_cluster, power.start_cluster
         self.abort_cluster, self.abort_pool = power.abort_cluster, power.abort_pool

@@ -15,10 +15,13 @@ from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from enum import Enum
 from functools import cache, cached_property, partial
+from importlib import import_module
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from azure.mgmt.containerservice import models
+from azure.mgmt.kubernetesconfiguration.extensions import models as extensions
+from azure.mgmt.kubernetesconfiguration.fluxconfigurations import models as configurations
 from azure.mgmt.resource.resources import models as resources
 
 from localcloud.azure.world.arm_errors import AksError, ArmError, invalid
@@ -70,6 +73,16 @@ def read_group_patch(body: Json) -> dict[str, Any]:
     return _read_by_arm(resources.ResourceGroupPatchable, "ResourceGroupPatchDefinition", body)
 
 
+def read_extension(body: Json) -> dict[str, Any]:
+    """Return the body of a PUT of an extension; how its provider refuses another shape is not published."""
+    return _read_by_arm(extensions.Extension, "Extension", body)
+
+
+def read_configuration(body: Json) -> dict[str, Any]:
+    """Return the body of a PUT of a configuration of Flux, likewise."""
+    return _read_by_arm(configurations.FluxConfiguration, "FluxConfiguration", body)
+
+
 def unknown_field(name: str) -> ArmError:
     """Return the refusal of an unknown name (github.com/Azure/azure-rest-api-specs/issues/40740)."""
     return _unmarshal(
@@ -106,7 +119,7 @@ class _Object:
     @cached_property
     def fields(self) -> dict[str, tuple[str, Reader, bool]]:
         """The name, the reader, and whether only Azure writes it, by the name."""
-        library = resources if self._model.__module__.startswith("azure.mgmt.resource.") else models
+        library = import_module(self._model.__module__.rpartition(".")[0])
         hints = get_type_hints(self._model, localns={"_models": library})
         declared = [
             (attribute, field)

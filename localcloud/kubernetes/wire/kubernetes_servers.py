@@ -15,7 +15,7 @@ from pathlib import Path
 
 from localcloud.common.certificates import Authority
 from localcloud.common.clock import system_clock
-from localcloud.common.control_plane import Node
+from localcloud.common.control_plane import InsideCluster, Node
 from localcloud.common.front_door import FrontDoor
 from localcloud.common.http_server import HttpServers, Served
 from localcloud.kubernetes.wire.cluster_access import Access, common_name, kubeconfig
@@ -97,6 +97,10 @@ class KubernetesPlane:
     def set_entra(self, cluster: ClusterId, *, on: bool) -> None:
         """Accept bearer tokens at a cluster, or refuse each."""
         self.clusters.set_entra(cluster, on=on)
+
+    def inside(self, cluster: ClusterId) -> InsideCluster | None:
+        """Return the objects of a cluster for what runs in it."""
+        return self.clusters.inside(cluster)
 
     def stop(self, cluster: ClusterId) -> None:
         """Remove a cluster's API server and all its objects."""

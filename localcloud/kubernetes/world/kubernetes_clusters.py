@@ -14,12 +14,13 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Protocol
 
-from localcloud.common.control_plane import Node
+from localcloud.common.control_plane import InsideCluster, Node
 from localcloud.kubernetes.world.controllers import Delays
 from localcloud.kubernetes.world.kubernetes_port import WorldKubernetes
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.logins import Login, kubeconfig_of, login_of
 from localcloud.kubernetes.world.node_objects import mirror_nodes
+from localcloud.kubernetes.world.world_inside import WorldInside
 from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import Unauthenticated, Unavailable
@@ -154,6 +155,11 @@ class KubernetesClusters:
         with self._lock:
             member = self._members.get(cluster)
         return None if member is None else member.world
+
+    def inside(self, cluster: ClusterId) -> InsideCluster | None:
+        """Return the objects of a cluster for what runs in it; None while it is not started, or is off."""
+        world = self.world(cluster)
+        return WorldInside(world) if world is not None and self.is_on(cluster) else None
 
     def connect(self, cluster: ClusterId) -> WorldKubernetes:
         """Return the API of a cluster for whoever needs no login, such as a pod.

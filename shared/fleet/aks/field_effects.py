@@ -248,6 +248,15 @@ _CLUSTER = (
     ),
 )
 
+_FLUX = (
+    FieldEffect(
+        "flux.install",
+        Effect.RECREATION,
+        "learn.microsoft.com/azure/azure-arc/kubernetes/conceptual-gitops-flux2: a cluster has one Flux, and"
+        " who removes it removes what it applied",
+    ),
+)
+
 _POOLS = (
     FieldEffect("nodePools[].orchestratorVersion", Effect.REIMAGED, "manage-node-pools"),
     FieldEffect(
@@ -302,7 +311,7 @@ _POOLS = (
 
 _OWNED = "learn.microsoft.com/rest/api/aks: read-only properties"
 FIELD_EFFECTS: tuple[FieldEffect, ...] = (
-    *(*_NETWORK, *_API_SERVER, *_CLUSTER, *_POOLS),
+    *(*_NETWORK, *_API_SERVER, *_CLUSTER, *_FLUX, *_POOLS),
     *(FieldEffect(name, Effect.AZURE, _OWNED) for name in OWNED_BY_AZURE["cluster"]),
     *(FieldEffect(f"nodePools[].{name}", Effect.AZURE, _OWNED) for name in OWNED_BY_AZURE["pool"]),
 )

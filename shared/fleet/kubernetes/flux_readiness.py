@@ -24,6 +24,8 @@ _SHOWN = 300
 _OF_SECRET = re.compile(r"(Secret/\S+ (?:dry-run|apply) failed(?: \(\w+\))?).*", re.DOTALL)
 """What Flux reports of a refused Secret; what follows it can quote the Secret's data."""
 
+_FORMER = re.compile(r".+/([0-9a-f]{40})")
+
 
 @dataclass(frozen=True)
 class Ready:
@@ -103,11 +105,15 @@ def _revision(status: Json) -> str:
 def commit_of(revision: str) -> str:
     """Return the commit of a revision such as "main@sha1:8f3c..."; "" for another kind of revision.
 
-    The form is that of fluxcd/pkg ``git.Commit.String``.
+    The form is that of fluxcd/pkg ``git.Commit.String``; before Flux 2.0 it was "main/8f3c...", and Azure may
+    still show that (``sourceSyncedCommitId`` in azure-rest-api-specs).
     """
     _, found, digest = revision.rpartition("@")
     algorithm, _, commit = digest.partition(":")
-    return commit if found and algorithm in ("sha1", "sha256") else ""
+    if found and algorithm in ("sha1", "sha256"):
+        return commit
+    former = _FORMER.fullmatch(revision)
+    return former[1] if former else ""
 
 
 _CREDENTIALS = "set FLUX_GIT_PASSWORD to a token that may read the repository, deploy, then replay"

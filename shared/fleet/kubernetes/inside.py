@@ -86,6 +86,11 @@ class Count:
         ready = sum(_reconciled(one) for one in rest if one not in suspended)
         return self._with(Part(kind, len(objects), ready, suspended=len(suspended)), own)
 
+    def reported(self, kind: str, total: int, ready: int, suspended: int, faults: Iterable[Fault]) -> Part:
+        """Return the objects of a kind of Flux as Azure shows them; the faults may be those of others too."""
+        own = [fault for fault in faults if fault.ref.kind == kind]
+        return self._with(Part(kind, total, ready, suspended=suspended), own)
+
     def workloads(self, kind: str, objects: Sequence[Json], faults: Sequence[Fault]) -> Part:
         """Return the workloads of a kind; the faults are in them."""
         ready = sum(runs(one) for one in _without(objects, faults))

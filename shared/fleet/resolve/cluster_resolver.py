@@ -102,15 +102,18 @@ class ClusterResolver:
         if misnamed:
             return (misnamed, *merged.problems)
         violations = list(findings(manifest.spec))
-        components = manifest.spec.flux.components.removeprefix("./")
-        if components not in self._files.blobs:
+        components, extension = (
+            manifest.spec.flux.components.removeprefix("./"),
+            manifest.spec.flux.is_extension,
+        )
+        if not extension and components not in self._files.blobs:
             violations.append((("flux", "components"), self._no_components(components)))
         if violations or merged.problems:
             return (*_placed(merged.node, violations), *merged.problems)
         desired = Desired(
             name,
             manifest.spec,
-            self._files.blobs[components],
+            "" if extension else self._files.blobs[components],
             merged.environment,
             merged.cluster_class,
             manifest.metadata.labels,

@@ -47,7 +47,7 @@ class Inputs:
         The cluster's own file, which names its class and environment, is among the inputs.
         """
         own = self._files.blobs.get(cluster_path(cluster.name), "")
-        pinned = self._files.blobs.get(cluster.components_path, "")
+        pinned = "-" if cluster.has_extension else self._files.blobs.get(cluster.components_path, "")
         base = self._base(cluster.cluster_class, cluster.environment)
         if not (own and pinned and base) or cluster.name in self._files.misplaced:
             return ""

@@ -54,6 +54,7 @@ def read_systems(
             *_unknown(loaded.node, tenant, known),
             *_unknown_layers(loaded.node, tenant, files),
             *_occupied(loaded.node, tenant, taken),
+            *_out_of_reach(loaded.node, tenant, clusters),
         ]
         problems += own_problems
         if not own_problems:
@@ -136,6 +137,16 @@ def _unknown_layers(node: Node, tenant: Tenant, files: Files) -> Iterator[Proble
             mark = node.find(("spec", "source", "environments", name)).mark
             field_name = f"spec.source.environments.{name}"
             yield problem_at(mark, field_name, unknown("environment", name, paths))
+
+
+def _out_of_reach(node: Node, tenant: Tenant, clusters: Mapping[str, Desired]) -> Iterator[Problem]:
+    """Yield a problem where the system selects clusters in which Roadstead applies nothing itself."""
+    names = [name for name in tenant.clusters if clusters[name].has_extension]
+    if names:
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        why = f"it selects {names[0]}{more}, whose flux.install is extension"
+        message = f"{why}: Roadstead applies no system there; select other clusters"
+        yield problem_at(node.find(("spec", "clusters")).mark, "spec.clusters", message)
 
 
 class _Taken:

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from shared.fleet.aks.removed_keys import keys_to_remove
 from shared.fleet.desired import Desired
+from shared.fleet.kubernetes.flux_configurations import configurations_to_remove
 from shared.fleet.planning.system_removals import to_remove
 from shared.fleet.systems.cluster_systems import systems_in
 from shared.jobs.failures.errors import ClusterMissing
@@ -49,6 +50,9 @@ def accept_change(record: ClusterRecord, desired: Desired, *, commit: str, now: 
         removed_keys=keys_to_remove(record.document, document, record.removed_keys),
         had_systems=record.had_systems or bool(record.desired.systems or desired.systems),
         removed_systems=to_remove(systems_in(record.document), systems_in(document), record.removed_systems),
+        removed_configurations=configurations_to_remove(
+            record.document, document, record.removed_configurations
+        ),
         digest=desired.digest,
         generation=record.generation + 1,
         phase=Phase.UPDATING if record.observed_generation else Phase.PROVISIONING,

@@ -171,6 +171,7 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
             running=outcome.running or record.running,
             removed_keys={},
             removed_systems={},
+            removed_configurations=(),
             recreating=False,
             loss=None,
         )

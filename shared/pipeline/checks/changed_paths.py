@@ -19,7 +19,7 @@ from shared.jobs.record import ClusterRecord
 from shared.logs import about
 from shared.pipeline.outbox import request_checks
 from shared.pipeline.repository.commit_reader import read_files
-from shared.pipeline.worker.steps.flux.reconciled import pulls_the_fleet
+from shared.pipeline.worker.steps.flux.wanted_commit import pulls_the_fleet
 from shared.ports import FleetRecord, Ports
 
 log = logging.getLogger(__name__)

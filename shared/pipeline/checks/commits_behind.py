@@ -9,7 +9,7 @@ from shared.fleet.kubernetes.flux_readiness import commit_of
 from shared.fleet.kubernetes.health import Fault
 from shared.jobs.failures.errors import ReconcileError
 from shared.jobs.record import ClusterRecord
-from shared.pipeline.worker.steps.flux.reconciled import pulls_the_fleet
+from shared.pipeline.worker.steps.flux.wanted_commit import pulls_the_fleet
 from shared.ports import Ports
 from shared.ports.github import Change
 

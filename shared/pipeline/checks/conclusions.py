@@ -19,7 +19,7 @@ from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.events import events_between, renewed_event
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.pipeline.checks.commits_behind import commits_behind
-from shared.pipeline.checks.reading import Reading
+from shared.pipeline.checks.readings import Reading
 from shared.pipeline.checks.secrets import has_secrets
 from shared.pipeline.checks.silence import with_reports
 from shared.pipeline.checks.windows import with_windows
@@ -44,6 +44,8 @@ def findings(
     """Return what a reading says of each condition, and what was found of the bootstrap ``secrets``."""
     healthy = f"Flux runs as it was applied, and none of its {reading.objects} objects has failed"
     nodes = f"{reading.nodes} of {reading.nodes} nodes are ready"
+    if reading.from_azure:
+        nodes = f"Azure shows {reading.nodes} node pools, none of them as failed; nodes are not read"
     return [
         _finding(HealthCondition.FLUX, reading.flux, healthy, record, ports),
         _finding(HealthCondition.PLATFORM, reading.platform, nodes, record, ports),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from shared.fleet.kubernetes.sync_objects import facts_object
-from shared.pipeline.checks.reading import Reading
+from shared.pipeline.checks.readings import Reading
 from shared.pipeline.checks.secrets import is_still
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.applied import apply_over

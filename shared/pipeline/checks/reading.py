@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 
 from shared.fleet.aks.upgrades import POOL_LABEL
 from shared.fleet.json_tree import Json
@@ -15,6 +13,8 @@ from shared.fleet.kubernetes.sync_objects import has_app_credentials, sync_objec
 from shared.fleet.kubernetes.workloads import API_VERSION, DEPLOYMENT, WORKLOADS, workload_faults
 from shared.jobs.failures.errors import Dependency
 from shared.pipeline.checks.applied_objects import read_applied
+from shared.pipeline.checks.reading_extension import read_extension
+from shared.pipeline.checks.readings import Reading, Reporting
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.applied import is_as_applied
 from shared.pipeline.worker.steps.flux.live_objects import LiveObjects
@@ -22,33 +22,10 @@ from shared.pipeline.worker.steps.flux.pinned import pinned_components
 from shared.ports import KubernetesApi
 
 
-@dataclass(frozen=True)
-class Reporting:
-    """Since when Flux is to report what it does, and when a source had something new last, None for never."""
-
-    since: datetime
-    newest: datetime | None
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What is wrong in a cluster, likely causes first, and what it has.
-
-    ``nodes`` and ``objects`` of Flux were read. ``facts`` is the ConfigMap with the facts of the cluster, as
-    Roadstead applied it; None where there is none. ``reporting`` is None where Flux reports nothing.
-    """
-
-    flux: Sequence[Fault]
-    platform: Sequence[Fault]
-    objects: int
-    nodes: int
-    inside: Inside
-    facts: Json | None = None
-    reporting: Reporting | None = None
-
-
 def read(context: StepContext) -> Reading:
     """Read a cluster; raise a ReconcileError when that fails, also in part: then nothing is known of it."""
+    if context.desired.has_extension:
+        return read_extension(context)
     api, now = context.kubernetes(), context.ports.clock()
     components = pinned_components(context)
     of_flux = {kind: _all(api, api_version, kind) for api_version, kind in health.kinds_of_flux(components)}

@@ -7,7 +7,7 @@ from datetime import timedelta
 from shared.jobs.findings.conditions import FLUX_REPORTS, with_condition, without_condition
 from shared.jobs.record import ClusterRecord, Condition
 from shared.jobs.reporting.events import FLUX_REPORTED
-from shared.pipeline.checks.reading import Reading
+from shared.pipeline.checks.readings import Reading
 from shared.ports import Ports
 
 PATIENCE = timedelta(minutes=10)

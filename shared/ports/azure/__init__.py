@@ -26,6 +26,13 @@ from shared.ports.azure.clusters import (
     PutCluster,
     StartCluster,
 )
+from shared.ports.azure.flux_extension import (
+    DeleteFluxConfiguration,
+    GetExtension,
+    ListFluxConfigurations,
+    PutExtension,
+    PutFluxConfiguration,
+)
 from shared.ports.azure.groups import DeleteGroup, GetGroup, ListResources, PutGroup
 from shared.ports.azure.node_pools import DeletePool, PutPool, UpgradeNodeImage
 from shared.ports.azure.upkeep import GetUpgradeProfile, ListMaintenance, ListVersions, PutMaintenance
@@ -35,14 +42,17 @@ __all__ = [
     "AzureCall",
     "Conditional",
     "DeleteCluster",
+    "DeleteFluxConfiguration",
     "DeleteGroup",
     "DeletePool",
     "GetCluster",
+    "GetExtension",
     "GetGroup",
     "GetKubeconfig",
     "GetUpgradeProfile",
     "ListActivity",
     "ListClusters",
+    "ListFluxConfigurations",
     "ListMaintenance",
     "ListResources",
     "ListVersions",
@@ -50,6 +60,8 @@ __all__ = [
     "PageCall",
     "PatchCluster",
     "PutCluster",
+    "PutExtension",
+    "PutFluxConfiguration",
     "PutGroup",
     "PutMaintenance",
     "PutPool",

@@ -12,6 +12,8 @@ from shared.fleet.resource_ids import ClusterId, GroupId, RegionId, Subscription
 from shared.jobs.rate_limits import Limit
 
 T = TypeVar("T")
+Service = Literal["containerservice", "extensions", "fluxconfigurations", "monitor", "resource"]
+"""What each client library is called here."""
 _NOT_ARGUMENTS = ("target", "etag", "only_new", "page")
 
 
@@ -37,7 +39,7 @@ class AzureCall(Generic[T]):
     sdk: ClassVar[str]
     limits: ClassVar[Sequence[Limit]]
     name: ClassVar[str]
-    service: ClassVar[Literal["containerservice", "resource", "monitor"]] = "containerservice"
+    service: ClassVar[Service] = "containerservice"
     writes: ClassVar[bool] = False
     absent_is_fine: ClassVar[bool] = False
     target: GroupId | ClusterId | RegionId | SubscriptionId
@@ -45,6 +47,11 @@ class AzureCall(Generic[T]):
     def __init_subclass__(cls) -> None:
         """Name the operation after its class: "put_pool"."""
         cls.name = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """What the library's method takes for the target; its client has the subscription."""
+        return astuple(self.target)[1:]
 
     @property
     def arguments(self) -> tuple[Any, ...]:

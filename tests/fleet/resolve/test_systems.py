@@ -90,3 +90,14 @@ def test_a_cluster_has_its_systems_in_its_document_and_not_their_selectors() -> 
     assert [one["name"] for one in fleet.clusters["one"].document()["systems"]] == ["shop"]
     assert "clusters" not in fleet.clusters["one"].document()["systems"][0]
     assert "systems" not in fleet.clusters["two"].document()
+
+
+def test_a_system_selects_no_cluster_in_which_roadstead_applies_nothing() -> None:
+    one = GOOD["clusters/one/cluster.yaml"].replace("spec:\n", "spec:\n  flux: {install: extension}\n")
+    fleet = with_files(clusters__one__cluster=one)
+    assert [str(problem) for problem in fleet.problems] == [
+        "systems/shop.yaml:7:3 spec.clusters: it selects one, whose flux.install is extension: Roadstead "
+        "applies no system there; select other clusters"
+    ]
+    assert "one" in fleet.clusters
+    assert fleet.clusters["one"].systems == ()

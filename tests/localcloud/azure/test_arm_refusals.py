@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from localcloud.azure.world.arm_errors import AksError
-from localcloud.azure.world.refusals import cluster_rules, fixed, maintenance_rules, network_rules, pool_rules
+from localcloud.azure.world.arm_errors import AksError, ArmError
+from localcloud.azure.world.refusals import (
+    cluster_rules,
+    extension_rules,
+    fixed,
+    maintenance_rules,
+    network_rules,
+    pool_rules,
+)
 from tests.support.azure_cloud import CLUSTER, Cloud, rule
 from tests.support.refused_writes import (
+    CONFIGURATIONS,
     CREATED,
+    EXTENSIONS,
     MAINTENANCE,
     POOLS,
     POOLS_OF,
     POOLS_UPDATED,
     UPDATED,
+    VALID,
 )
 
 ELSEWHERE = {
@@ -26,9 +36,11 @@ ELSEWHERE = {
 def test_every_rule_has_an_example_and_a_source() -> None:
     rules = [
         *(network_rules.RULES + cluster_rules.RULES + pool_rules.RULES + maintenance_rules.RULES),
+        *(extension_rules.EXTENSIONS + extension_rules.CONFIGURATIONS),
     ]
     names = [each.name for each in rules]
     examples = {*CREATED, *UPDATED, *POOLS, *POOLS_OF, *POOLS_UPDATED, *MAINTENANCE, *ELSEWHERE}
+    examples |= {*EXTENSIONS, *CONFIGURATIONS}
     assert sorted(names) == sorted(set(names))
     assert set(names) == examples
     assert [each.name for each in rules if not each.source or not each.message] == []
@@ -76,3 +88,30 @@ def test_a_maintenance_configuration_that_breaks_a_rule_is_refused(name: str) ->
     with pytest.raises(AksError) as refused:
         cloud.world.put_maintenance(CLUSTER, configuration, {"properties": properties})
     assert rule(refused.value) == name
+
+
+@pytest.mark.parametrize("name", EXTENSIONS)
+def test_an_extension_that_breaks_a_rule_is_refused(name: str) -> None:
+    properties = {"extensionType": "microsoft.flux", **EXTENSIONS[name]}
+    cloud = Cloud().create({})
+    with pytest.raises(ArmError) as refused:
+        cloud.world.put_extension(CLUSTER, "flux", {"properties": properties})
+    assert rule_behind(refused.value) == name
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_a_configuration_of_flux_that_breaks_a_rule_is_refused(name: str) -> None:
+    configuration, properties = CONFIGURATIONS[name]
+    cloud = Cloud().create({})
+    cloud.world.put_flux_configuration(CLUSTER, "flux-system", {"properties": VALID})
+    cloud.clock.advance(10)
+    with pytest.raises(ArmError) as refused:
+        cloud.world.put_flux_configuration(CLUSTER, configuration, {"properties": properties})
+    assert rule_behind(refused.value) == name
+
+
+def rule_behind(error: ArmError) -> str:
+    """Return the rule of a refusal in the envelope of Azure Resource Manager."""
+    assert set(error.body()) == {"error"}
+    assert isinstance(error.__cause__, AksError)
+    return error.__cause__.rule

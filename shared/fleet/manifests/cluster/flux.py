@@ -12,6 +12,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, StrictBool, StrictStr, model_validator
 
 from shared.fleet.manifests.base import GitUrl, Manifest, RepositoryPath
+from shared.fleet.manifests.cluster.flux_extension import COMPONENTS, EXTENSION, FluxExtension
 from shared.fleet.manifests.cluster.flux_kustomization import Kustomization
 from shared.fleet.manifests.cluster.flux_source import (
     MAIN,
@@ -67,6 +68,15 @@ class Flux(Manifest):
     """Whether Flux is locked down for several tenants on a cluster that has systems."""
     events: FluxEvents | None = None
     """Whether Flux reports to Roadstead what it does; by default Roadstead only reads it."""
+    install: Literal["components", "extension"] = "components"
+    """What brings Flux to the cluster: the components of this repository, or Microsoft's extension, which
+    needs no way to the API server. It is fixed once the cluster exists."""
+    extension: FluxExtension | None = None
+
+    @property
+    def is_extension(self) -> bool:
+        """Whether Flux is Microsoft's extension, and everything about it goes through Azure."""
+        return self.install == EXTENSION
 
     @property
     def first(self) -> Kustomization:
@@ -80,6 +90,12 @@ class Flux(Manifest):
     def follows_branch(self) -> bool:
         """Whether Flux pulls the head of the branch."""
         return self.tag is None and self.semver is None and self.commit is None
+
+    @model_validator(mode="after")
+    def _extension_is_chosen(self) -> Self:
+        if self.extension is not None and self.install == COMPONENTS:
+            raise ValueError("extension: only install: extension has this; add that, or remove it")
+        return self
 
     @model_validator(mode="after")
     def _names_fit(self) -> Self:

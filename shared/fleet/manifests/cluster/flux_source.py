@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StrictStr, model_validator
@@ -30,6 +31,20 @@ Duration = Annotated[
 Text = Annotated[StrictStr, Field(min_length=1, max_length=1000)]
 Ref = Annotated[StrictStr, rule(r"[^\s~^:?*\[\\]{1,250}", "the name of a branch or a tag")]
 Commit = Annotated[StrictStr, rule(r"[0-9a-f]{40}|[0-9a-f]{64}", "a whole commit: 40 hexadecimal digits")]
+
+
+_UNITS: Mapping[str, Fraction] = {
+    "ms": Fraction(1, 1000),
+    "s": Fraction(1),
+    "m": Fraction(60),
+    "h": Fraction(3600),
+}
+
+
+def seconds_of(duration: str) -> Fraction:
+    """Return a duration such as "1h30m" in seconds."""
+    parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)", duration)
+    return sum((Fraction(number) * _UNITS[unit] for number, unit in parts), Fraction(0))
 
 
 def _source_url(url: str) -> str:

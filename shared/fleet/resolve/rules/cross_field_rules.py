@@ -17,6 +17,7 @@ from shared.fleet.manifests.cluster.spec import ClusterSpec
 from shared.fleet.resolve.problems import Path
 from shared.fleet.resolve.rules.aks_rules import broken_rules
 from shared.fleet.resolve.rules.drift_rules import unknown_fields
+from shared.fleet.resolve.rules.extension_rules import impossible_ways
 from shared.fleet.resolve.rules.secret_rules import broken_references
 
 Finding = tuple[Path, str]
@@ -36,6 +37,7 @@ def findings(spec: ClusterSpec) -> Iterator[Finding]:
     yield from broken_rules(spec)
     yield from unknown_fields(spec.drift)
     yield from broken_references(spec)
+    yield from impossible_ways(spec)
     for pool in spec.node_pools:
         for field, values in (
             ("availabilityZones", pool.availability_zones),

@@ -9,9 +9,9 @@ from shared.fleet.resolve.problems import Path
 
 _FIELD: Path = ("apiServerAccessProfile", "enablePrivateCluster")
 UNREACHABLE = (
-    "the app installs Flux through the API server, and no way leads to a private one; give the app a network"
-    " that reaches it (VNet integration) and set REACHES_PRIVATE_CLUSTERS, or leave this cluster to the Flux"
-    " extension of AKS, which needs no way and which Roadstead does not install"
+    "the app installs Flux through the API server, and no way leads to a private one; leave Flux to"
+    " Microsoft's extension, which needs no way (flux.install: extension), or give the app a network that"
+    " reaches it (VNet integration) and set REACHES_PRIVATE_CLUSTERS"
 )
 
 
@@ -21,5 +21,5 @@ def unreachable(
     """Yield the private clusters that the app cannot enter; none where its network is not known."""
     if reaches_private is False:
         for name, cluster in clusters.items():
-            if cluster.is_private:
+            if cluster.is_private and not cluster.has_extension:
                 yield name, (_FIELD, UNREACHABLE)

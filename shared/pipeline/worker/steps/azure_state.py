@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from shared.fleet.aks.cluster_body import control_plane
 from shared.fleet.aks.node_pool_replacement import serving
 from shared.fleet.aks.ownership import Owner
@@ -129,7 +131,12 @@ def fields(write: Write) -> str:
 
 def reverted(what: str, write: Write) -> Fail:
     """Return the failure of a write without effect, which a policy or Azure itself has reverted."""
-    differs = f"it still differs from the manifest{fields(write)}"
+    return reverted_fields(what, write.paths[:5] if len(write.paths) <= 5 else [*write.paths[:5], "..."])
+
+
+def reverted_fields(what: str, paths: Sequence[str]) -> Fail:
+    """Return that failure for the fields that still differ."""
+    differs = f"it still differs from the manifest{': ' if paths else ''}{', '.join(paths)}"
     reason = "something (a policy?) changes it back, so it is not written again"
     return Fail(InvalidManifest(f"Azure accepted the last write to {what}, but {differs}; {reason}"))
 

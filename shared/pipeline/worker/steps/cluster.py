@@ -30,6 +30,7 @@ from shared.jobs.findings.losses import act_known, exemption_of, with_act
 from shared.jobs.job import AcceptedWrite, WriteKind
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.jobs.recipes import CONDITIONS, Step
+from shared.pipeline.worker.steps import flux, flux_extension
 from shared.pipeline.worker.steps.azure_state import (
     MISSING,
     OBSERVE_SECONDS,
@@ -43,7 +44,6 @@ from shared.pipeline.worker.steps.azure_state import (
 )
 from shared.pipeline.worker.steps.contests import not_ours
 from shared.pipeline.worker.steps.context import StepContext
-from shared.pipeline.worker.steps.flux import other_source
 from shared.pipeline.worker.steps.maintenance_windows import differing_windows
 from shared.pipeline.worker.steps.not_ready import not_ready
 from shared.pipeline.worker.steps.repeated_write import next_attempt, vanished_again, wait_for
@@ -155,7 +155,8 @@ def _observed(context: StepContext, existing: Json) -> Outcome | None:
         return _impossible_upgrade(context, existing)
     differences = [*map(str, differences_of(context.desired, context.owner, existing))]
     differences += [f"maintenanceWindows[{name}]" for name in differing_windows(context)]
-    differences += other_source(context)
+    other = flux_extension.other_source if context.desired.has_extension else flux.other_source
+    differences += other(context)
     if not differences:
         return _impossible_upgrade(context, existing)
     more = f" and {len(differences) - SHOWN} more" if len(differences) > SHOWN else ""

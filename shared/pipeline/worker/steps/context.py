@@ -59,6 +59,15 @@ class StepContext:
         return self.desired.id
 
     @property
+    def enters(self) -> bool:
+        """Whether steps may work inside the cluster: the Flux extension alone needs no way to its API server.
+
+        With the components of the repository there is no other way than inside.
+        """
+        desired = self.desired
+        return not (desired.has_extension and desired.is_private) or self.ports.config.reaches_private is True
+
+    @property
     def poll_seconds(self) -> float:
         """The seconds until the next read of Azure, spread so that clusters do not read at the same time."""
         return self.ports.config.poll_seconds * (0.9 + 0.2 * self.ports.random())

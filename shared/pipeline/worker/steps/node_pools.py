@@ -202,19 +202,30 @@ def _retired(context: StepContext, existing: Json, pool: NodePool, stage: Retire
         return Fail(InvalidManifest(f"{problem}; nothing is drained, and no third one is created"))
     # What a later commit changes in the pool that stays may be what lets the pods move there.
     outcome = None if stage.misfit else _updated(context, existing, pool, remaining)
-    outcome = outcome or (None if pool.stopped else drain.joined(context, remaining))
+    reads_nodes = context.enters and not pool.stopped
+    outcome = outcome or (drain.joined(context, remaining) if reads_nodes else None)
     return outcome or _removed(context, old, drain_minutes(remaining))
 
 
 def _removed(context: StepContext, profile: Json, minutes: int) -> Outcome:
     """Drain a pool, which AKS itself does not do, then delete it; ``minutes`` limits the drain.
 
-    A stopped pool has no nodes to drain.
+    A stopped pool has no nodes to drain. Where the app has no way into the cluster, nobody but an operator
+    can drain it.
     """
     if pool_is_stopped(profile) and profile.get("provisioningState") == "Succeeded":
         return _delete(context, profile)
+    if not context.enters:
+        return _by_hand(str(profile["name"]))
     outcome = _autoscaler_off(context, profile)
     return outcome or drain.drained(context, str(profile["name"]), minutes) or _delete(context, profile)
+
+
+def _by_hand(name: str) -> Wait:
+    """Return the wait for an operator who drains a pool of a cluster that the app cannot enter."""
+    reason = f"the node pool {name} is to be removed, and the app has no way into the cluster to drain it"
+    remedy = f"Drain the nodes of {name}, then delete it with `az aks nodepool delete`, or stop it."
+    return Wait(OBSERVE_SECONDS, reason, action_required=remedy, open_ended=True)
 
 
 def _autoscaler_off(context: StepContext, old: Json) -> Outcome | None:
@@ -263,7 +274,7 @@ def _next_hop(context: StepContext, existing: Json) -> Outcome | None:
     """Send the job back to the control plane once every node runs its minor version and more follow."""
     if not upgrade_pending(context.desired, existing):
         return None
-    old = drain.behind(context, existing)
+    old = drain.behind(context, existing) if context.enters else None
     if old:
         return old
     plane = control_plane(existing)

@@ -6,13 +6,14 @@ from collections.abc import Callable
 
 from shared.fleet.aks.writes import is_stopped
 from shared.jobs.failures.errors import InvalidManifest, Unavailable, VaultUnavailable
-from shared.jobs.outcomes import Fail, Outcome
+from shared.jobs.outcomes import Done, Fail, Outcome
 from shared.jobs.recipes import IN_THE_CLUSTER, Step
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.steps import (
     cluster,
     delete,
     flux,
+    flux_extension,
     maintenance_windows,
     node_pools,
     secrets,
@@ -43,6 +44,20 @@ _STEPS: dict[Step, Callable[[StepContext], Outcome]] = {
 }
 
 
+def _nothing(_: StepContext) -> Outcome:
+    """End a step that has nothing to do: the Flux extension needs nobody in the cluster."""
+    return Done()
+
+
+_WITH_EXTENSION: dict[Step, Callable[[StepContext], Outcome]] = {
+    **dict.fromkeys((Step.ACCESS, Step.BOOTSTRAP_SECRETS, Step.SYSTEMS), _nothing),
+    Step.FLUX_COMPONENTS: flux_extension.ensure_extension,
+    Step.FLUX_SYNC: flux_extension.ensure_configurations,
+    Step.VERIFY: flux_extension.verify_configurations,
+}
+"""The steps that differ where Flux is Microsoft's extension."""
+
+
 def _refused(context: StepContext) -> Fail | None:
     """Return the failure of a spec that an earlier version accepted; a delete needs no valid spec."""
     problem = "" if context.record.deleting else context.desired.problem
@@ -58,8 +73,9 @@ def run_step(record: ClusterRecord, ports: Ports) -> Outcome:
     instead = orphaned(context) or _refused(context) or suspended(context)
     if instead:
         return instead
+    others = _WITH_EXTENSION if context.desired.has_extension else {}
     try:
-        return _STEPS[step](context)
+        return others.get(step, _STEPS[step])(context)
     except VaultUnavailable:
         raise
     except Unavailable:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes import flux_objects, health
@@ -15,7 +14,6 @@ from shared.fleet.kubernetes.flux_readiness import (
     Ready,
     Suspended,
     advice,
-    commit_of,
     readiness,
     reconciled,
 )
@@ -23,12 +21,12 @@ from shared.fleet.kubernetes.sync_objects import sync_objects
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.findings.flux_correction import corrects_flux
 from shared.jobs.outcomes import Outcome, Restart, Wait
-from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.live_objects import LiveObjects
 from shared.pipeline.worker.steps.flux.sync import request_of
-from shared.ports import FleetConfig, KubernetesApi
+from shared.pipeline.worker.steps.flux.wanted_commit import follows, older_commit
+from shared.ports import KubernetesApi
 
 _OWNER = "kustomize.toolkit.fluxcd.io"
 """The prefix of the labels with which Flux marks what a Kustomization applied."""
@@ -60,7 +58,7 @@ def applied_revision(context: StepContext, api: KubernetesApi) -> str | Outcome:
     if wait:
         return wait
     revisions = {(one.ref.kind, one.ref.name): _revision(one) for one in states}
-    stale = _older_commit(context, revisions[_key(flux_objects.SOURCE)])
+    stale = older_commit(context, revisions[_key(flux_objects.SOURCE)])
     if stale:
         return stale
     applied = [one for one in manifests if one["kind"] == flux_objects.KUSTOMIZATION.kind]
@@ -93,7 +91,7 @@ def _at_revision(
     if not isinstance(found.state, Ready) or fetched is None or applied == fetched:
         return found
     is_first = source.get("name") == flux_objects.SOURCE.name
-    if is_first and _follows(context, applied):
+    if is_first and follows(context, applied):
         return found
     text = f"it applied {applied or 'nothing'}, the source is at {fetched}"
     return _Found(found.ref, Progressing(text), found.child)
@@ -207,44 +205,3 @@ def _place(context: StepContext, found: _Found) -> str:
         return "spec.flux"
     kind = "kustomizations" if found.ref.kind == flux_objects.KUSTOMIZATION.kind else "sources"
     return f"spec.flux.{kind}[{found.ref.name}]"
-
-
-def _older_commit(context: StepContext, revision: str) -> Wait | None:
-    """Return the wait for the commit of the job, None when Flux fetched it, or one that follows it.
-
-    Commits are compared where Flux pulls the tracked branch of the fleet repository itself. Of any other
-    source no commit was requested, so what Flux fetched after the request counts. A commit follows the one of
-    the job if git says so, or if it is the head that the planner planned last: after a forced push it need
-    not be a descendant.
-    """
-    if not pulls_the_fleet(context.record, context.ports.config) or _follows(context, revision):
-        return None
-    wanted = context.record.commit[:8]
-    reason = f"Flux: the source is at {revision or 'no revision'}, which does not contain commit {wanted}"
-    return Wait(context.ports.config.poll_seconds, reason)
-
-
-def _follows(context: StepContext, revision: str) -> bool:
-    """Return whether Flux pulls the fleet, and a revision is the commit of the job or one that follows it.
-
-    Where commits come faster than Flux applies them, it never has applied what it fetched last.
-    """
-    commit, wanted = commit_of(revision), context.record.commit
-    if not commit or not pulls_the_fleet(context.record, context.ports.config):
-        return False
-    if commit == wanted:
-        return True
-    fleet = context.ports.state.fleet()
-    newest = commit == (fleet.planning or fleet.commit)
-    return newest or context.ports.repository.is_descendant(commit, wanted)
-
-
-def pulls_the_fleet(record: ClusterRecord, config: FleetConfig) -> bool:
-    """Return whether Flux pulls the tracked branch of the fleet repository, whatever else the spec has."""
-    flux = record.document["spec"]["flux"]
-    if any(flux.get(name) for name in ("tag", "semver", "commit")):
-        return False
-    name = urlsplit(flux["repository"]).path.strip("/").removesuffix(".git").lower()
-    ours = {config.repository.lower(), config.previous_repository.lower()}
-    same = name in ours and flux_objects.is_on_host(flux["repository"], config.git_host)
-    return same and bool(flux["branch"] == config.branch)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from shared.fleet.drift.differences import drift_of, unmanaged_names
@@ -41,6 +42,19 @@ def verify(context: StepContext) -> Outcome:
     waiting = first_unready(context, api)
     if waiting:
         return waiting
+    ended = verified_in_azure(context, applied)
+    if not isinstance(ended, Done):
+        return ended
+    note = "; ".join(filter(None, (f"Flux applied {applied}", remove_former_secrets(context, api))))
+    return replace(ended, note=note)
+
+
+def verified_in_azure(context: StepContext, applied: str) -> Outcome:
+    """Return the end of the job where Azure shows the cluster as it is to be; ``applied`` is Flux's revision.
+
+    The versions that nodes run are read in the cluster, where the app has a way to it. A cluster with the
+    Flux extension and no pools of ours is not entered at all.
+    """
     existing = context.azure(GetCluster(context.cluster))
     if existing is None:
         return Restart(f"the cluster {context.record.name} no longer exists in Azure")
@@ -48,11 +62,9 @@ def verify(context: StepContext) -> Outcome:
         return Restart(f"somebody deletes the cluster {context.record.name} in Azure")
     running = running_of(existing, context.owner, applied)
     verified, in_sync = _compared(context, existing)
-    behind = drain.behind(context, existing)
-    if behind:
-        return behind
-    note = "; ".join(filter(None, (f"Flux applied {applied}", remove_former_secrets(context, api))))
-    return Done(note, running=running, verified=verified, in_sync=in_sync)
+    needed = bool(context.desired.spec.node_pools) or not context.desired.has_extension
+    behind = drain.behind(context, existing) if needed and context.enters else None
+    return behind or Done(f"Flux applied {applied}", running=running, verified=verified, in_sync=in_sync)
 
 
 def _compared(context: StepContext, existing: Json) -> tuple[Verified, bool]:

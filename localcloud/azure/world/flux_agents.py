@@ -1,0 +1,219 @@
+"""What the Flux extension does in a cluster: it installs Flux, and its agents apply and report.
+
+Names of objects and the form of a report are those that Microsoft's pages show
+(learn.microsoft.com/azure/azure-arc/kubernetes/conceptual-gitops-flux2 and tutorial-use-gitops-flux2). The
+Flux that is installed is the small one of the local cloud, so only branches of git repositories are fetched.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from localcloud.common.control_plane import InsideCluster
+from shared.fleet.json_tree import Json
+
+NAMESPACE = "flux-system"
+_SOURCES, _APPLIED = "source.toolkit.fluxcd.io/v1", "kustomize.toolkit.fluxcd.io/v1"
+_KINDS = {
+    "GitRepository": (_SOURCES, "gitrepositories"),
+    "OCIRepository": (_SOURCES, "ocirepositories"),
+    "Bucket": (_SOURCES, "buckets"),
+    "Kustomization": (_APPLIED, "kustomizations"),
+}
+_CONTROLLERS = ("source-controller", "kustomize-controller", "fluxconfig-agent", "fluxconfig-controller")
+_OWNER = "kustomize.toolkit.fluxcd.io"
+_ANY = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+_STATES = {"True": "Compliant", "False": "Non-Compliant"}
+_WORST = ("Non-Compliant", "Suspended", "Pending", "Compliant")
+
+
+def install(cluster: InsideCluster) -> None:
+    """Install Flux with the agents."""
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    for kind, (api_version, plural) in _KINDS.items():
+        cluster.apply(_definition(kind, api_version.partition("/")[0], plural))
+    for name in _CONTROLLERS:
+        cluster.apply(_deployment(name))
+
+
+def apply(cluster: InsideCluster, name: str, properties: Json, protected: Mapping[str, str]) -> None:
+    """Apply a configuration: its Secret, source and Kustomizations; delete those that it lacks now."""
+    namespace = str(properties["namespace"])
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+    if protected.get("httpsKey"):
+        user = str(properties["gitRepository"].get("httpsUser") or "")
+        data = {"username": base64.b64encode(user.encode()).decode(), "password": protected["httpsKey"]}
+        cluster.apply(_object("v1", "Secret", f"{name}-auth", namespace, type="Opaque", data=data))
+    for manifest in _objects(name, namespace, properties, with_secret=bool(protected.get("httpsKey"))):
+        cluster.apply(manifest)
+    wanted = {f"{name}-{one}" for one in properties.get("kustomizations") or {}}
+    for live in _own(cluster, name, namespace):
+        called = live["metadata"]["name"]
+        if called not in wanted:
+            cluster.delete(_APPLIED, "Kustomization", called, namespace)
+
+
+def remove(cluster: InsideCluster, name: str, properties: Json) -> None:
+    """Delete the objects of a configuration; Flux then prunes what they applied."""
+    namespace = str(properties["namespace"])
+    for live in _own(cluster, name, namespace):
+        cluster.delete(_APPLIED, "Kustomization", live["metadata"]["name"], namespace)
+    kind = _kind_of(properties)
+    cluster.delete(_KINDS[kind][0], kind, name, namespace)
+
+
+def report(cluster: InsideCluster, name: str, properties: Json) -> dict[str, Any]:
+    """Return what Azure shows of a configuration's objects, and of those that they applied."""
+    namespace = str(properties["namespace"])
+    kind = _kind_of(properties)
+    sources = [one for one in cluster.list(_KINDS[kind][0], kind) if _place(one) == (namespace, name)]
+    own = list(_own(cluster, name, namespace))
+    children = [
+        one
+        for each, (api_version, _) in _KINDS.items()
+        for one in cluster.list(api_version, each)
+        if _parent(one) in {_place(parent) for parent in own}
+        and _place(one) not in {_place(each) for each in own}
+    ]
+    statuses = [_status(one) for one in (*sources, *own, *children)]
+    states = {one["complianceState"] for one in statuses} or {"Pending"}
+    shown: dict[str, Any] = {
+        "statuses": statuses,
+        "complianceState": next(state for state in _WORST if state in states),
+    }
+    artifact = ((sources[0].get("status") or {}).get("artifact") or {}) if sources else {}
+    if artifact:
+        shown |= {
+            "sourceSyncedCommitId": artifact["revision"],
+            "sourceUpdatedAt": artifact["lastUpdateTime"],
+        }
+    return shown
+
+
+def _kind_of(properties: Json) -> str:
+    kind = str(properties["sourceKind"])
+    return "Bucket" if kind == "AzureBlob" else kind
+
+
+def _own(cluster: InsideCluster, name: str, namespace: str) -> Iterator[Json]:
+    label = {"clusterconfig.azure.com/name": name}
+    for one in cluster.list(_APPLIED, "Kustomization"):
+        labels = one["metadata"].get("labels") or {}
+        if one["metadata"].get("namespace") == namespace and label.items() <= labels.items():
+            yield one
+
+
+def _place(one: Json) -> tuple[str, str]:
+    return str(one["metadata"].get("namespace", "")), str(one["metadata"]["name"])
+
+
+def _parent(one: Json) -> tuple[str, str]:
+    labels = one["metadata"].get("labels") or {}
+    return str(labels.get(f"{_OWNER}/namespace", "")), str(labels.get(f"{_OWNER}/name", ""))
+
+
+def _status(one: Json) -> dict[str, Any]:
+    conditions = (one.get("status") or {}).get("conditions") or ()
+    ready: Json = next((each for each in conditions if each["type"] == "Ready"), {})
+    current = ready.get("observedGeneration") == one["metadata"].get("generation")
+    state = _STATES.get(str(ready.get("status")), "Pending") if current else "Pending"
+    namespace, parent = _parent(one)
+    fields = ("lastTransitionTime", "message", "reason", "status", "type")
+    return {
+        "name": one["metadata"]["name"],
+        "namespace": one["metadata"].get("namespace"),
+        "kind": one["kind"],
+        "complianceState": "Suspended" if one["spec"].get("suspend") else state,
+        "appliedBy": {"name": parent, "namespace": namespace} if parent else None,
+        "statusConditions": [{field: each.get(field) for field in fields} for each in conditions],
+        "helmReleaseProperties": None,
+    }
+
+
+def _objects(name: str, namespace: str, properties: Json, *, with_secret: bool) -> Iterator[dict[str, Any]]:
+    labels = {"clusterconfig.azure.com/name": name}
+    suspend = bool(properties.get("suspend"))
+    kind = _kind_of(properties)
+    section = {
+        "GitRepository": "gitRepository",
+        "OCIRepository": "ociRepository",
+        "Bucket": "bucket",
+        "AzureBlob": "azureBlob",
+    }[str(properties["sourceKind"])]
+    given = properties[section]
+    source = {"interval": f"{given.get('syncIntervalInSeconds') or 600}s", "suspend": suspend}
+    source |= {"url": given["url"]} if kind != "Bucket" else {"endpoint": given["url"]}
+    if given.get("repositoryRef"):
+        source["ref"] = given["repositoryRef"]
+    secret = f"{name}-auth" if with_secret else given.get("localAuthRef")
+    if secret:
+        source["secretRef"] = {"name": secret}
+    yield _object(_KINDS[kind][0], kind, name, namespace, labels, spec=source)
+    for key, one in (properties.get("kustomizations") or {}).items():
+        spec = {
+            "sourceRef": {"kind": kind, "name": name},
+            "path": one.get("path") or "",
+            "prune": bool(one.get("prune")),
+            "wait": bool(one.get("wait")),
+            "interval": f"{one.get('syncIntervalInSeconds') or 600}s",
+            "timeout": f"{one.get('timeoutInSeconds') or 600}s",
+            "dependsOn": [{"name": f"{name}-{each}"} for each in one.get("dependsOn") or ()],
+            "suspend": suspend,
+        }
+        if one.get("postBuild") is not None:
+            spec["postBuild"] = one["postBuild"]
+        yield _object(_APPLIED, "Kustomization", f"{name}-{key}", namespace, labels, spec=spec)
+
+
+def _object(
+    api_version: str,
+    kind: str,
+    name: str,
+    namespace: str,
+    labels: Mapping[str, str] | None = None,
+    **rest: Any,
+) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"name": name, "namespace": namespace}
+    if labels:
+        metadata["labels"] = dict(labels)
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **rest}
+
+
+def _definition(kind: str, group: str, plural: str) -> dict[str, Any]:
+    names = {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower()}
+    schema = {
+        "type": "object",
+        "properties": {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"type": "object"},
+            "spec": _ANY,
+            "status": _ANY,
+        },
+    }
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "subresources": {"status": {}},
+        "schema": {"openAPIV3Schema": schema},
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": [version]},
+    }
+
+
+def _deployment(name: str) -> dict[str, Any]:
+    labels = {"app": name}
+    container = {"name": "manager", "image": f"mcr.microsoft.com/oss/fluxcd/{name}:v1"}
+    spec = {
+        "replicas": 1,
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+    }
+    return _object("apps/v1", "Deployment", name, NAMESPACE, spec=spec)

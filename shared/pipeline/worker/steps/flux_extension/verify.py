@@ -1,0 +1,125 @@
+"""The last step with the Flux extension: Azure shows its configurations at the commit of the job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.configuration_status import (
+    UNREPORTED,
+    Reported,
+    is_outdated,
+    reported,
+    synced_revision,
+)
+from shared.fleet.kubernetes.flux_objects import KUSTOMIZATION, NAMESPACE
+from shared.fleet.kubernetes.flux_readiness import (
+    Failed,
+    Progressing,
+    Readiness,
+    Ready,
+    Suspended,
+    advice,
+    commit_of,
+)
+from shared.fleet.manifests.cluster.flux_source import MAIN
+from shared.fleet.resource_ids import ObjectRef
+from shared.jobs.findings.flux_correction import corrects_flux
+from shared.jobs.outcomes import Outcome, Restart, Wait
+from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS
+from shared.pipeline.worker.steps.context import StepContext
+from shared.pipeline.worker.steps.flux.verify import verified_in_azure
+from shared.pipeline.worker.steps.flux.wanted_commit import follows, older_commit
+from shared.pipeline.worker.steps.flux_extension.configurations import wanted_configurations
+from shared.ports.azure import ListFluxConfigurations
+
+_State = tuple[str, ObjectRef, Readiness]
+"""A configuration, an object of it, and how far that is."""
+_WAITS = "DependencyNotReady"
+
+
+def verify_configurations(context: StepContext) -> Outcome:
+    """Wait until Azure shows every object of the configurations as compliant, at the commit of the job."""
+    found = context.azure(ListFluxConfigurations(context.cluster))
+    wanted = wanted_configurations(context, found)
+    missing = next((name for name in wanted if name not in found), None)
+    if missing is not None:
+        return Restart(f"the configuration {missing} of Flux no longer exists in Azure")
+    states = [state for name, body in wanted.items() for state in _states(context, name, body, found[name])]
+    waiting = [state for state in states if not isinstance(state[2], Ready)]
+    if waiting:
+        return _wait(context, min(waiting, key=_rank), len(waiting) - 1)
+    revision = synced_revision(found[MAIN])
+    return older_commit(context, revision) or verified_in_azure(context, revision)
+
+
+def _states(context: StepContext, name: str, body: Json, live: Json) -> Iterator[_State]:
+    """Yield the objects of a configuration: those that it must have, and those that these applied."""
+    kind = str(body["properties"]["sourceKind"])
+    source = ObjectRef("", "Bucket" if kind == "AzureBlob" else kind, name, NAMESPACE)
+    objects = {(one.ref.kind, one.ref.name, one.ref.namespace): one for one in reported(live)}
+    applied = [
+        ObjectRef("", KUSTOMIZATION.kind, f"{name}-{each}", NAMESPACE)
+        for each in body["properties"]["kustomizations"]
+    ]
+    outdated = is_outdated(live)
+    for ref in (source, *applied):
+        one = objects.pop((ref.kind, ref.name, ref.namespace), None)
+        state = UNREPORTED if one is None or outdated else _at_commit(context, name, one, live)
+        yield name, ref, state
+    for child in objects.values():
+        yield name, child.ref, child.state
+
+
+def _at_commit(context: StepContext, name: str, one: Reported, live: Json) -> Readiness:
+    """Return how far an object is: a Kustomization in progress where it has not applied what was fetched."""
+    if one.ref.kind != KUSTOMIZATION.kind or not isinstance(one.state, Ready):
+        return one.state
+    fetched, applied = commit_of(synced_revision(live)), commit_of(one.state.revision)
+    if not applied or not fetched or applied == fetched:
+        return one.state
+    if name == MAIN and follows(context, one.state.revision):
+        return one.state
+    return Progressing(f"it applied {one.state.revision}, the source is at {synced_revision(live)}")
+
+
+def _rank(state: _State) -> int:
+    """Return the sort key: the likeliest cause comes first, what waits for others last."""
+    if isinstance(state[2], Failed):
+        return 3 if state[2].reason == _WAITS else 0
+    return 1 if isinstance(state[2], Suspended) else 2
+
+
+def _wait(context: StepContext, first: _State, others: int) -> Outcome:
+    name, ref, state = first
+    more = f" ({others} more objects of Flux wait)" if others else ""
+    shown = f"Flux: {ref.kind} {'' if ref.namespace == NAMESPACE else f'{ref.namespace}/'}{ref.name}"
+    seconds = context.poll_seconds
+    match state:
+        case Suspended() if corrects_flux(context.record):
+            return Restart(f"somebody suspended the {ref}, and the policy resumes it")
+        case Suspended():
+            resume = f"`az k8s-configuration flux update --name {name} --suspend false` resumes it."
+            reason = f"{shown}: somebody suspended it{more}"
+            return Wait(OBSERVE_SECONDS, reason, action_required=resume, open_ended=True)
+        case Failed(reason, message) as failed:
+            required = advice(failed, _place(context, name, ref))
+            return Wait(seconds, f"{shown}: {reason}: {message}{more}", action_required=required)
+        case Progressing(message):
+            return Wait(seconds, f"{shown}: {message}{more}")
+        case Ready():
+            raise AssertionError("a Ready object is not waited for")
+
+
+def _place(context: StepContext, name: str, ref: ObjectRef) -> str:
+    """Return the field of the manifest with an object, "" for what Flux itself applied."""
+    own: Mapping[str, str] = {
+        f"{one.source or MAIN}-{one.name}": f"spec.flux.kustomizations[{one.name}]"
+        for one in context.desired.spec.flux.kustomizations
+    }
+    if ref.namespace != NAMESPACE:
+        return ""
+    if ref.kind != KUSTOMIZATION.kind:
+        source = "spec.flux" if name == MAIN else f"spec.flux.sources[{name}]"
+        return source if ref.name == name else ""
+    return "spec.flux" if ref.name == f"{MAIN}-{MAIN}" else own.get(ref.name, "")
