@@ -73,7 +73,7 @@ class Fleet:
         self.hosts, self._started = Hosts(self.cloud, hosts, sessions), self.cloud.clock()
         self.small = [f"small-{number}" for number in range(SMALL)]
         self.large = [f"large-{number:05}" for number in range(clusters)]
-        self.files = fleet_files.fleet(*self.small)
+        self.files = fleet_files.all_at_once(fleet_files.fleet(*self.small))
 
     @property
     def now(self) -> float:

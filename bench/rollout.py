@@ -79,7 +79,7 @@ def roll_out(work: Work, config: FleetConfig = CONFIG) -> Rollout:
     cloud.azure.engine.subscriptions = tuple(map(_subscription, range(work.subscriptions)))
     begin, real = cloud.clock(), time.monotonic()
     names = [f"cluster-{number:05}" for number in range(work.clusters)]
-    files = fleet_files.fleet() | {
+    files = fleet_files.all_at_once(fleet_files.fleet()) | {
         _path(name): _manifest(name, number, work) for number, name in enumerate(names)
     }
     commits = [_push(cloud, files)]

@@ -19,7 +19,6 @@ metadata:
   name: {name}
 spec:
   environments: [development, production]   # every file in environments/, in the order of changes
-  rollout: {{}}           # a change goes through them one by one, and in each to one cluster first
   guards:
     deleteBudget:
       count: 1            # a commit that removes more clusters needs approval

@@ -122,7 +122,7 @@ class DesiredFleet:
     invalid: bool = False
     note: int = 0
     notified: bool = False
-    staging: Staging = ()
+    staging: Staging = None
     systems: tuple[DesiredSystem, ...] = ()
 
     def with_cluster(self, cluster: DesiredCluster) -> DesiredFleet:

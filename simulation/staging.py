@@ -46,18 +46,19 @@ class StagedStage:
 
 OTHERS = StagedStage("others", (), (StagedGroup(1, 1, 1), StagedGroup(0, 1, 1)))
 """The clusters of a fleet that no stage selects; it has so few that a fifth of them is one."""
-Staging = tuple[StagedStage, ...]
+Staging = tuple[StagedStage, ...] | None
+"""The stages of a fleet; a file without any has the default, and None lets everything start at once."""
 
 
 def stage_of(staging: Staging, name: str) -> StagedStage:
     """Return the stage that a cluster is in."""
-    return next((stage for stage in staging if name in stage.clusters), OTHERS)
+    return next((stage for stage in staging or () if name in stage.clusters), OTHERS)
 
 
 def as_yaml(staging: Staging) -> str:
-    """Return the field of fleet.yaml, "" for no rollout."""
+    """Return the field of fleet.yaml, "" for one that has none."""
     if not staging:
-        return ""
+        return "  rollout: {allAtOnce: true}\n" if staging is None else ""
     text = "  rollout:\n    stages:\n"
     for stage in staging:
         groups = ", ".join(map(_group, stage.groups))

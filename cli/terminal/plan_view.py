@@ -19,7 +19,7 @@ from shared.fleet.planning.plan import Action, Item, Plan
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.parts import plan_part
 from shared.pipeline.api.views.plans import plan_item
-from shared.rollouts.expected import at_once, describe_bounds, groups_of
+from shared.rollouts.expected import at_once, describe_bounds, groups_of, is_one_step
 from shared.rollouts.rollout import Rollout
 
 _ORDER = (
@@ -89,10 +89,12 @@ def table(
 
 def _stages(rollout: Rollout | None) -> Iterator[RenderableType]:
     """Yield the stages in which the changes would reach the clusters, and where approvals are asked for."""
-    if rollout is None:
+    groups = list(groups_of(rollout)) if rollout else []
+    if rollout is None or is_one_step(groups):
         return
-    yield Text("\nRollout:", style="bold")
-    for group in groups_of(rollout):
+    named = f", strategy {rollout.strategy}" if rollout.strategy else ""
+    yield Text(f"\nRollout{named}:", style="bold")
+    for group in groups:
         if group.number == 0:
             head = Text(f"stage {group.stage.name}")
             head.append(f"  {group.asking}" if group.asking else "", style="yellow")
@@ -173,8 +175,13 @@ def as_json(
         "problems": list(plan.problems),
         "needsApproval": sorted(plan.deletes_needing_approval),
         "items": [{**plan_item(item), "destructive": bool(destruction(item))} for item in items],
-        "rollout": {"atOnce": list(at_once(rollout)), "groups": [*_planned(rollout)]} if rollout else None,
+        "rollout": _rollout(rollout) if rollout else None,
     }
+
+
+def _rollout(rollout: Rollout) -> Mapping[str, Any]:
+    groups = [*_planned(rollout)]
+    return {"strategy": rollout.strategy, "atOnce": list(at_once(rollout)), "groups": groups}
 
 
 def _planned(rollout: Rollout) -> Iterator[Mapping[str, Any]]:

@@ -20,7 +20,7 @@ WAITS_SHOWN = 20
 def rollouts_view(found: Sequence[schema.RolloutSummary], now: datetime) -> RenderableType:
     """Return a line for each rollout."""
     if not found:
-        return Text("there is no rollout; spec.rollout in fleet.yaml has the stages of a fleet")
+        return Text("there is no rollout: no commit has changed a cluster yet, or all start at once")
     lines = (
         Text(f"{each['commit'][:8]}  {age(each['beganAt'], now):>4}  {each['state']}", style=_style(each))
         for each in printable(found)
@@ -32,6 +32,7 @@ def rollout_view(view: schema.Rollout, now: datetime) -> RenderableType:
     """Return how far a rollout is, stage by stage, and why its clusters wait."""
     view = printable(view)
     head = Text(f"{view['commit'][:8]}  {view['state']}", style="bold")
+    head.append(f"  strategy {view['strategy']}" if view["strategy"] else "")
     head.append(f"  began {age(view['beganAt'], now)} ago", style="dim")
     parts: list[RenderableType] = [head]
     for stage in view["stages"]:

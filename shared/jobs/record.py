@@ -312,11 +312,7 @@ class ClusterRecord:
 
     @property
     def _policy_recreates(self) -> bool:
-        """Whether the policy has a missing cluster created again; who adopts a cluster never creates one."""
-        if self.desired.adopt or self.desired.problem:
-            return False
-        policy = self.desired.spec.drift
-        return policy is not None and policy.missing_cluster == "recreate"
+        return recreates(self.desired)
 
     @cached_property
     def desired(self) -> Desired:
@@ -327,6 +323,14 @@ class ClusterRecord:
     def condition(self, kind: str) -> Condition | None:
         """Return a condition by its type."""
         return next((c for c in self.conditions if c.type == kind), None)
+
+
+def recreates(desired: Desired) -> bool:
+    """Return whether the policy has a missing cluster created again; who adopts one never creates it."""
+    if desired.adopt or desired.problem:
+        return False
+    policy = desired.spec.drift
+    return policy is not None and policy.missing_cluster == "recreate"
 
 
 def of_health(finding: str) -> bool:

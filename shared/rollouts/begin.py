@@ -25,7 +25,7 @@ class Candidate:
 
     ``generation`` is the one that it is to have, and ``digest`` is that of its new spec, ``before`` of the
     one that it has. ``aside``: it cannot take part now. ``touched``: it has changed or failed already, and so
-    comes first.
+    comes first. ``at_once``: its change waits for nobody, and does not show what that of the others does.
     """
 
     cluster: str
@@ -127,13 +127,18 @@ def _grouped(
     rules: Sequence[GroupRule], candidates: Sequence[Candidate]
 ) -> Iterator[tuple[Group, Sequence[Candidate]]]:
     """Yield the groups of a stage that have clusters; the last one has all that are left."""
-    left = sorted(candidates, key=lambda each: (each.aside, not each.touched, each.cluster))
+    left = sorted(candidates, key=_turn)
     for number, rule in enumerate(rules):
         last = number == len(rules) - 1
         size = len(left) if last or not rule.clusters else at_most(rule.clusters, len(candidates))
         own, left = left[:size], left[size:]
         if own:
             yield _group(rule, own), own
+
+
+def _turn(candidate: Candidate) -> tuple[bool, bool, bool, str]:
+    """Return what clusters are sorted by: one that shows nothing of a change is never the first."""
+    return candidate.aside, candidate.at_once, not candidate.touched, candidate.cluster
 
 
 def _group(rule: GroupRule, own: Sequence[Candidate]) -> Group:

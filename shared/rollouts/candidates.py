@@ -8,13 +8,13 @@ from datetime import datetime
 
 from shared.fleet.desired import Desired
 from shared.fleet.planning.plan import Action, Item, Plan
-from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.failures.errors import ClusterMissing
+from shared.jobs.record import ClusterRecord, Phase, recreates
 from shared.jobs.reporting.summary import summary_of
 from shared.rollouts.begin import Candidate
+from shared.rollouts.change_kinds import ROADSTEADS_OWN
 from shared.rollouts.rollout import Member, Rollout
 
-_ROADSTEADS_OWN = ("spec.suspend", "spec.deletionProtection", "spec.drift")
-"""The fields of which Azure sees nothing: a change of them alone waits for nobody."""
 Records = Mapping[str, ClusterRecord]
 
 
@@ -35,9 +35,10 @@ def candidates_of(
         if record is None or wanted is None:
             continue
         one = _candidate(record, wanted, item.generation, now)
-        at_once = record.deleting or is_own(item) or _is_suspended_by(record, wanted, now)
+        suspends, creates = _is_suspended_by(record, wanted, now), _is_created_again(record, wanted)
+        at_once = record.deleting or is_own(item) or suspends or creates
         touched = _has_started(record, members.get(item.cluster)) or record.failed
-        yield replace(one, at_once=at_once, touched=touched)
+        yield replace(one, at_once=at_once, touched=touched, aside=one.aside or suspends)
     for item in plan.items:
         member, record = members.get(item.cluster), records.get(item.cluster)
         if member is None or record is None or item.cluster in changed:
@@ -118,6 +119,12 @@ def _is_suspended_by(record: ClusterRecord, desired: Desired, now: datetime) -> 
     return before != after and _suspended_until(desired, now) is not None
 
 
+def _is_created_again(record: ClusterRecord, desired: Desired) -> bool:
+    """Return whether the commit has a cluster created again that is missing: that waits for no stage."""
+    missing = record.finding == ClusterMissing.__name__ and not record.exemption
+    return missing and recreates(desired)
+
+
 def is_own(item: Item) -> bool:
     """Return whether nothing of a change reaches Azure or the cluster."""
-    return all(change.path.startswith(_ROADSTEADS_OWN) for change in item.changes)
+    return all(change.path.startswith(ROADSTEADS_OWN) for change in item.changes)

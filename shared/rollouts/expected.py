@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from shared.rollouts.rollout import Group, Rollout, Stage
@@ -37,6 +37,12 @@ def groups_of(rollout: Rollout) -> Iterator[ExpectedGroup]:
         one = rollout.stages[stage]
         if names:
             yield ExpectedGroup(one, group, one.groups[group], names)
+
+
+def is_one_step(groups: Sequence[ExpectedGroup]) -> bool:
+    """Return whether a rollout has no order to show: its clusters start together, and nobody is asked."""
+    alone = len(groups) == 1 and len(groups[0].clusters) <= groups[0].rule.concurrency
+    return not groups or (alone and not groups[0].asks)
 
 
 def at_once(rollout: Rollout) -> tuple[str, ...]:

@@ -12,9 +12,10 @@ from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.jobs.reporting.summary import summary_of
 from shared.rollouts.begin import Candidate, begin
 from shared.rollouts.candidates import Records, candidates_of, is_own, not_held, updates_of
+from shared.rollouts.change_kinds import strategy_name
 from shared.rollouts.decide import decide
 from shared.rollouts.rollout import Rollout, State
-from shared.rollouts.strategy import strategy_of
+from shared.rollouts.strategy import stages_of
 from shared.rollouts.windows import with_windows
 
 
@@ -33,11 +34,13 @@ def rollout_of_plan(
     Where a pause or a failure of the rollout ``before`` would stop it, the clusters that this one does not
     hold back have stages of their own.
     """
-    strategy = strategy_of(written, tuple(desired.environments))
+    name = known.strategy if known else strategy_name(written.strategies, updates_of(plan))
+    stages = stages_of(written, name, tuple(desired.environments))
     candidates = list(candidates_of(plan, desired.clusters, records, before, now))
 
     def with_stages(ahead: frozenset[str]) -> Rollout:
-        rollout = begin(plan.commit, strategy, candidates, before, now, ahead=ahead)
+        rollout = begin(plan.commit, stages, candidates, before, now, ahead=ahead)
+        rollout = replace(rollout, strategy=name)
         return _continued(with_windows(rollout, candidates, written), known)
 
     rollout = with_stages(frozenset())
@@ -53,9 +56,11 @@ def expected_rollout(plan: Plan, desired: DesiredFleet, now: datetime) -> Rollou
     """Return the rollout that files would have, as far as it is known without the records; None for none."""
     if desired.rollout is None or not updates_of(plan):
         return None
-    strategy = strategy_of(desired.rollout, tuple(desired.environments))
+    name = strategy_name(desired.rollout.strategies, updates_of(plan))
+    stages = stages_of(desired.rollout, name, tuple(desired.environments))
     candidates = list(_from_files(plan, desired))
-    return with_windows(begin(plan.commit, strategy, candidates, None, now), candidates, desired.rollout)
+    rollout = replace(begin(plan.commit, stages, candidates, None, now), strategy=name)
+    return with_windows(rollout, candidates, desired.rollout)
 
 
 def _from_files(plan: Plan, desired: DesiredFleet) -> Iterator[Candidate]:

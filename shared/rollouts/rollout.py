@@ -111,6 +111,7 @@ class Rollout:
     was one of the rollout that this supersedes. ``resumed`` are the times of the pauses that were lifted.
     ``failures`` are those of a completed rollout. ``overridden`` is who lets it start clusters outside
     their windows and in freezes, None for nobody. ``entered`` are the stages that started after an approval.
+    ``strategy`` is the name of the strategy whose stages it has, "" in a fleet with the same for all changes.
     """
 
     commit: str
@@ -133,6 +134,7 @@ class Rollout:
     freezes: tuple[Freeze, ...] = ()
     overridden: Decided | None = None
     entered: tuple[int, ...] = ()
+    strategy: str = ""
     etag: str = field(default="", compare=False)
 
     def places(self) -> Iterator[tuple[int, int]]:

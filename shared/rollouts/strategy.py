@@ -68,9 +68,13 @@ class StageRule(Selection):
     expires: timedelta | None = None
 
 
-def strategy_of(written: manifest.Rollout, environments: Sequence[str]) -> tuple[StageRule, ...]:
-    """Return the stages of a fleet, in order: those of fleet.yaml, or one for each of its environments."""
-    stages = tuple(_stage(each) for each in written.stages)
+def stages_of(written: manifest.Rollout, name: str, environments: Sequence[str]) -> tuple[StageRule, ...]:
+    """Return the stages of a strategy, in order: those of fleet.yaml, or one for each of its environments.
+
+    ``name`` is that of the strategy, "" in a fleet that has the same stages for all changes.
+    """
+    own = (each.stages for each in written.strategies if each.name == name)
+    stages = tuple(_stage(each) for each in next(own, written.stages))
     return stages or tuple(StageRule(name, environments=(name,)) for name in environments)
 
 

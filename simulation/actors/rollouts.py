@@ -20,6 +20,8 @@ from simulation.operators import Operators
 from simulation.staging import Shut, StagedGroup, StagedStage, Staging
 
 ACTS = (4, 10)
+DEFAULT_SHARE = 0.1
+"""In how many seeds the fleets have no stages of their own, and so the default."""
 SOAKS = (0, 0, 20, 120)
 PEOPLE = ("somebody", "another one")
 
@@ -30,7 +32,8 @@ class Rollouts:
     def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:
         self._chance = random.Random(f"{seed} {ROLLOUTS}")  # noqa: S311
         self._everybody, self._loop = [*everybody], loop
-        self._staging = {one.fleet: self._drawn(one.names) for one in self._everybody}
+        default = random.Random(f"{seed} default stages").random() < DEFAULT_SHARE  # noqa: S311
+        self._staging = {one.fleet: () if default else self._drawn(one.names) for one in self._everybody}
         self.acts = 0
 
     def staged(self, operators: Operators, wanted: DesiredFleet) -> DesiredFleet:

@@ -71,13 +71,13 @@ class RolloutRules:
             return
         seen.started[after.generation] = after.job.started
         staging = self._context.history(cloud).desired(after.commit).staging
-        if staging and not (after.deleting or before.deleting or self._context.replaced[fleet]):
+        if staging is not None and not (after.deleting or before.deleting or self._context.replaced[fleet]):
             self._in_turn(cloud, before, after, staging)
 
     def _in_turn(
         self, cloud: MemoryCloud, before: ClusterRecord, after: ClusterRecord, staging: Staging
     ) -> None:
-        if _is_own(before, after):
+        if _is_own(before, after) or _is_created_again(before, after):
             return
         rollout = cloud.state.rollout(after.commit)
         member = _member(rollout, after) if rollout else None
@@ -155,7 +155,7 @@ class RolloutRules:
         self, cloud: MemoryCloud, rollout: Rollout, member: Member, staging: Staging
     ) -> None:
         approved = Counter(name for name, _ in {(each.subject, each.by) for each in rollout.approved})
-        own = {stage.name: stage for stage in (*staging, OTHERS)}
+        own = {stage.name: stage for stage in (*(staging or ()), OTHERS)}
         for stage in rollout.stages[: member.stage + 1]:
             written = own.get(stage.name.removeprefix(FIX))
             if written is not None and approved[stage.name] < written.approvers:
@@ -236,6 +236,12 @@ def _is_own(before: ClusterRecord, after: ClusterRecord) -> bool:
     if before.document["spec"].get("suspend") != after.document["spec"].get("suspend"):
         return True
     return bool(_seen_by_azure(before.document) == _seen_by_azure(after.document))
+
+
+def _is_created_again(before: ClusterRecord, after: ClusterRecord) -> bool:
+    """Return whether a commit has a missing cluster created again: it waits for nobody."""
+    policy = after.document["spec"].get("drift", {})
+    return before.finding == "ClusterMissing" and policy.get("missingCluster") == "recreate"
 
 
 def _seen_by_azure(document: Mapping[str, Any]) -> Any:

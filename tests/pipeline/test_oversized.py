@@ -60,7 +60,7 @@ def test_a_change_that_is_refused_as_too_large_keeps_the_cluster_as_it_was() -> 
     cloud = ready("one", "large")
     before = cloud.state.cluster("large")
     refuse(cloud, "large")
-    files = fleet_files.fleet("one", "large")
+    files = fleet_files.all_at_once(fleet_files.fleet("one", "large"))
     for name in ("one", "large"):
         files[f"clusters/{name}/cluster.yaml"] = fleet_files.cluster(name, count=3)
     commit = push(cloud, files)

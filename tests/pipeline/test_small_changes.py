@@ -13,7 +13,7 @@ from shared.jobs.messages import job_message
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.worker import worker
 from shared.ports.azure import PutGroup
-from tests.support.fleet_files import cluster, fleet
+from tests.support.fleet_files import all_at_once, cluster, fleet
 from tests.support.hand_overs import CONFIG, CUT, plan_step, plan_steps
 from tests.support.pipeline_runs import accepted, deliver_due, phases, push
 from tests.support.replaced_ports import frozen_before
@@ -25,7 +25,7 @@ SMALL, LARGE = ["a1", "a2"], [f"z{number}" for number in range(6)]
 def changed(*names: str) -> dict[str, bytes]:
     """Return the fleet of all clusters with some of them changed."""
     files = {f"clusters/{name}/cluster.yaml": cluster(name, count=2) for name in names}
-    return fleet(*SMALL, *LARGE, budget=9) | files
+    return all_at_once(fleet(*SMALL, *LARGE, budget=9)) | files
 
 
 def ready_fleet() -> MemoryCloud:

@@ -8,6 +8,8 @@ import shared
 
 EXAMPLE = Path(shared.__file__).parents[1] / "examples" / "fleet"
 
+ALL_AT_ONCE = b"  rollout: {allAtOnce: true}\n"
+
 
 def example() -> dict[str, bytes]:
     """Return the example fleet, file by file."""
@@ -51,3 +53,8 @@ def in_one_group(*names: str) -> dict[str, bytes]:
         path = f"clusters/{name}/cluster.yaml"
         files[path] = files[path].replace(f"rg-{name}".encode(), b"rg-shared")
     return files
+
+
+def all_at_once(files: dict[str, bytes]) -> dict[str, bytes]:
+    """Return a fleet whose changes start all at once, and not one cluster first."""
+    return files | {"fleet.yaml": files["fleet.yaml"].replace(b"spec:\n", b"spec:\n" + ALL_AT_ONCE, 1)}

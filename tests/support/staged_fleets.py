@@ -10,7 +10,9 @@ from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push
 
 DEV, PROD = ("a1", "a2", "a3"), ("b1", "b2", "b3", "b4")
-DEFAULT = "  rollout: {}\n"
+DEFAULT = ""
+"""A fleet without ``spec.rollout``."""
+ALL_AT_ONCE = fleet_files.ALL_AT_ONCE.decode()
 
 
 def staged(rollout: str = DEFAULT, extra: str = "", only: tuple[str, ...] = DEV + PROD) -> dict[str, bytes]:

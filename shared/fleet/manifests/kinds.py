@@ -81,7 +81,7 @@ class FleetSpec(Manifest):
     """Any part of a cluster's spec: the values of every cluster unless its class, environment or own file
     sets others."""
     environments: tuple[ObjectName, ...] = ()
-    """Every environment, once, in the order in which a ``rollout`` changes their clusters."""
+    """Every environment, once, in the order in which a rollout changes their clusters."""
     guards: Guards = Guards()
     notifications: tuple[Route, ...] = ()
     """Who is notified of what."""
@@ -89,8 +89,9 @@ class FleetSpec(Manifest):
         tuple[ClusterQuota, ...], Field(max_length=1000), AfterValidator(_no_two_quotas)
     ] = ()
     """How many clusters Azure allows; a commit with more is refused before anything is created."""
-    rollout: Rollout | None = None
-    """In which order the clusters that a commit changes are changed; without it, all start at once."""
+    rollout: Rollout = Rollout()
+    """In which order the clusters that a commit changes are changed; by default environment by environment,
+    and in each of them one cluster first."""
 
 
 class Fleet(Manifest):

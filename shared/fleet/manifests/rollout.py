@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
@@ -26,6 +26,7 @@ NumberOrZero = Annotated[
 Soak = Annotated[StrictStr, rule(r"[0-9]{1,5}[smhd]", 'a number with one unit, such as "30m", "2h" or "1d"')]
 
 
+ChangeKind = Literal["versions", "nodePools", "platform", "any"]
 RESERVED = ("others", "back")
 """The stages of a rollout that no file has: the clusters that no stage selects, and those that go back."""
 
@@ -76,25 +77,53 @@ class Stage(Manifest):
         return self
 
 
+class Strategy(Manifest):
+    """Stages for the commits that make changes of some kinds."""
+
+    name: ObjectName
+    """The strategy's name."""
+    changes: Annotated[tuple[ChangeKind, ...], Field(min_length=1)]
+    """The kinds of changes: ``versions`` are those of Kubernetes and of node images, ``nodePools`` all others
+    of node pools, ``platform`` is Flux, bootstrap secrets and systems, and ``any`` is what no other
+    strategy names."""
+    stages: tuple[Stage, ...] = ()
+    """The stages, in order; by default one for each environment."""
+
+    @model_validator(mode="after")
+    def _has_each_stage_once(self) -> Self:
+        check_stages(self.stages)
+        return self
+
+
 class Rollout(Manifest):
     """In which order, and how many at a time, the clusters that a commit changes are changed."""
 
+    all_at_once: StrictBool = False
+    """Whether every cluster that a commit changes starts at once, without stages, windows and freezes."""
     stages: tuple[Stage, ...] = ()
     """The stages, in order; by default one for each environment, in the order of ``environments``. Clusters
     that no stage selects are in a last one, ``others``."""
+    strategies: tuple[Strategy, ...] = ()
+    """Instead of ``stages``: the stages by kinds of changes. A commit has the first strategy that names a
+    kind of change that it makes."""
     change_windows: tuple[ChangeWindow, ...] = ()
     """When changes may start; a cluster without a window has no limit."""
     freezes: tuple[Freeze, ...] = ()
     """When no change starts."""
 
     @model_validator(mode="after")
+    def _has_no_order_without_stages(self) -> Self:
+        given = {"stages": self.stages, "strategies": self.strategies}
+        given |= {"changeWindows": self.change_windows, "freezes": self.freezes}
+        extra = " and ".join(name for name, written in given.items() if written)
+        if extra and self.all_at_once:
+            text = "a fleet with allAtOnce: true has none; one stage of one group with"
+            raise ValueError(f'{extra}: {text} maxConcurrency: "100%" is as fast')
+        return self
+
+    @model_validator(mode="after")
     def _has_each_name_once(self) -> Self:
-        names = [stage.name for stage in self.stages]
-        for name in names:
-            if name in RESERVED:
-                raise ValueError(f"{name} is the name of a stage of Roadstead's own; choose another one")
-            if names.count(name) > 1:
-                raise ValueError(f"there are several stages {name}; an approval names one of them")
+        check_stages(self.stages)
         for names, what in (
             ([each.name for each in self.change_windows], "change windows"),
             ([each.name for each in self.freezes], "freezes"),
@@ -103,3 +132,29 @@ class Rollout(Manifest):
             if twice is not None:
                 raise ValueError(f"there are several {what} {twice}; a wait names one of them")
         return self
+
+    @model_validator(mode="after")
+    def _has_one_strategy_for_each_kind(self) -> Self:
+        if self.strategies and self.stages:
+            raise ValueError("stages and strategies: write the stages in a strategy with changes: [any]")
+        names = [each.name for each in self.strategies]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"there are several strategies {twice}; a rollout names one of them")
+        kinds = [kind for each in self.strategies for kind in each.changes]
+        twice = next((kind for kind in kinds if kinds.count(kind) > 1), None)
+        if twice is not None:
+            raise ValueError(f"strategies: {twice} is named more than once; only the first would count")
+        if self.strategies and "any" not in kinds:
+            raise ValueError("strategies: one of them must have changes: [any], for all other changes")
+        return self
+
+
+def check_stages(stages: tuple[Stage, ...]) -> None:
+    """Raise ValueError unless each stage has a name of its own."""
+    names = [stage.name for stage in stages]
+    for name in names:
+        if name in RESERVED:
+            raise ValueError(f"{name} is the name of a stage of Roadstead's own; choose another one")
+        if names.count(name) > 1:
+            raise ValueError(f"there are several stages {name}; an approval names one of them")

@@ -39,7 +39,7 @@ class DesiredFleet:
     - ``notifications``: who is notified; None while fleet.yaml is invalid.
     - ``subscriptions``: those that the shared files name.
     - ``environments``: in the order of fleet.yaml.
-    - ``rollout``: how changes reach the clusters; None where all start at once.
+    - ``rollout``: how changes reach the clusters; None where all start at once, or fleet.yaml is invalid.
     - ``inputs``: by cluster, a hash of everything that the cluster is resolved from, where it is known.
     - ``left_out``: how many files and clusters were not read because the plan's work was used up.
     - ``resolver``: resolves one cluster again to find the places of its values, because the trees of all

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 
 from shared.fleet.desired import Desired, Stored
 from shared.fleet.garbage_collection import no_garbage_collection
+from shared.fleet.manifests.kinds import Fleet
+from shared.fleet.manifests.rollout import Rollout
 from shared.fleet.resolve.cluster_resolver import ClusterResolver
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.fingerprints import Inputs, Known, unchanged
@@ -190,8 +192,14 @@ def finish(stage: ClusterStage, contents: Contents) -> DesiredFleet:
         resolver,
         layers.manifest.spec.notifications if layers.manifest else None,
         layers.subscriptions,
-        layers.manifest.spec.rollout if layers.manifest else None,
+        _rollout(layers.manifest),
     )
+
+
+def _rollout(manifest: Fleet | None) -> Rollout | None:
+    """Return the strategy of a fleet; None where all clusters start at once, or fleet.yaml is invalid."""
+    written = manifest.spec.rollout if manifest else None
+    return None if written is None or written.all_at_once else written
 
 
 def _inputs(shared: SharedStage, clusters: Mapping[str, Desired]) -> Iterator[tuple[str, str]]:

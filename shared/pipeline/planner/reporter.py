@@ -221,12 +221,14 @@ def _is_overwritten(plan_record: PlanRecord, fleet: FleetRecord) -> bool:
 def _rollout_progress(
     fleet: FleetRecord, clusters: Mapping[str, ClusterSummary], ports: Ports
 ) -> RolloutProgress | None:
-    """Return how far the rollout of the newest commit is, None where none is under way."""
+    """Return how far the rollout of the newest commit is, None where none is under way or nothing waits."""
     rollout = ports.state.rollout(fleet.rollout) if fleet.rollout else None
     if rollout is None or rollout.commit != fleet.commit:
         return None
     decision = decide(rollout, clusters, ports.clock())
     aborted = rollout.state is State.ABORTED
+    if not (aborted or decision.waits):
+        return None
     return RolloutProgress(describe(rollout, decision), decision.block is not None, aborted)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shared.pipeline.pull_requests.markdown import code, table
-from shared.rollouts.expected import at_once, describe_bounds, groups_of
+from shared.rollouts.expected import at_once, describe_bounds, groups_of, is_one_step
 from shared.rollouts.rollout import Rollout
 
 GROUPS_SHOWN = 50
@@ -13,8 +13,10 @@ NAMED = 10
 
 
 def stages_of(rollout: Rollout | None) -> Iterator[str]:
-    """Yield the stages with their clusters and where approvals are asked for; nothing for no rollout."""
+    """Yield the stages with their clusters and where approvals are asked for; nothing without an order."""
     groups = list(groups_of(rollout)) if rollout else []
+    if is_one_step(groups):
+        return
     lines = [
         (
             code(each.stage.name) + (f" (**{each.asking}**)" if each.asking else ""),
@@ -25,7 +27,8 @@ def stages_of(rollout: Rollout | None) -> Iterator[str]:
         for each in groups[:GROUPS_SHOWN]
     ]
     if lines:
-        yield "#### Rollout\n\n" + table(("stage", "group", "clusters", "how"), lines)
+        strategy = f"The strategy {code(rollout.strategy)}.\n\n" if rollout and rollout.strategy else ""
+        yield f"#### Rollout\n\n{strategy}" + table(("stage", "group", "clusters", "how"), lines)
     if len(groups) > len(lines):
         yield f"{len(groups) - len(lines)} more groups are not shown."
     if lines and rollout and (first := at_once(rollout)):

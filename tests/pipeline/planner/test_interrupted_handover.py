@@ -16,7 +16,7 @@ from shared.jobs.messages import PlanRequest
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.planner import planner
 from shared.ports import Message
-from tests.support.fleet_files import cluster, fleet
+from tests.support.fleet_files import all_at_once, cluster, fleet
 from tests.support.hand_overs import (
     CONFIG,
     CUT,
@@ -54,7 +54,7 @@ def test_a_planner_that_takes_over_touches_only_what_the_other_one_may_still_sav
     plan_steps(cloud)
     cloud.run()
     files = {f"clusters/{name}/cluster.yaml": cluster(name, count=2) for name in NAMES}
-    push(cloud, fleet(*NAMES) | files)
+    push(cloud, all_at_once(fleet(*NAMES)) | files)
     counts = Counts(cloud)
     number = itertools.count()
     save = cloud.ports.state.save
@@ -62,7 +62,10 @@ def test_a_planner_that_takes_over_touches_only_what_the_other_one_may_still_sav
     def overtaken(record: Any) -> Any:
         saved = save(record)
         if next(number) == 3:  # the first cluster of the second part
-            overtake(cloud, fleet(*NAMES) | files | {"clusters/c11/cluster.yaml": cluster("c11", count=3)})
+            overtake(
+                cloud,
+                all_at_once(fleet(*NAMES)) | files | {"clusters/c11/cluster.yaml": cluster("c11", count=3)},
+            )
         return saved
 
     around(cloud, "state", save=overtaken)

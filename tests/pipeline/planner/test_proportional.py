@@ -48,7 +48,7 @@ def counts(cloud: MemoryCloud) -> dict[str, int]:
 
 
 def five_changed(count: int = 2) -> dict[str, bytes]:
-    files = fleet_files.fleet(*NAMES)
+    files = fleet_files.all_at_once(fleet_files.fleet(*NAMES))
     return files | {f"clusters/{n}/cluster.yaml": fleet_files.cluster(n, count=count) for n in NAMES[:5]}
 
 
@@ -61,7 +61,7 @@ def test_a_first_plan_of_many_clusters_takes_a_handful_of_calls() -> None:
 
 def test_a_push_of_five_reads_five_blobs_and_resolves_five() -> None:
     cloud = MemoryCloud()
-    planned(cloud, fleet_files.fleet(*NAMES))
+    planned(cloud, fleet_files.all_at_once(fleet_files.fleet(*NAMES)))
     cloud.repository.push(five_changed())
     assert resolved_again(cloud) == sorted(NAMES[:5])
     calls = planned(cloud, five_changed(count=3))

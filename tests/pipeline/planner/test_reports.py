@@ -28,7 +28,7 @@ from tests.support.replaced_ports import Dies, around, calls_of, frozen
 def changed(*names: str, count: int = 3) -> dict[str, bytes]:
     """Return a fleet in which the first cluster has another node count."""
     first = {f"clusters/{names[0]}/cluster.yaml": fleet_files.cluster(names[0], count=count)}
-    return fleet_files.fleet(*names) | first
+    return fleet_files.all_at_once(fleet_files.fleet(*names)) | first
 
 
 def calls_of_state(cloud: MemoryCloud) -> Counter[str]:

@@ -6,8 +6,10 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.record import Phase
 from shared.rollouts.rollout import State
-from tests.support.pipeline_runs import phases, push, status
+from tests.support import fleet_files
+from tests.support.pipeline_runs import phases, push, ready, status
 from tests.support.staged_fleets import (
+    ALL_AT_ONCE,
     DEFAULT,
     DEV,
     PROD,
@@ -56,9 +58,9 @@ def test_a_change_goes_through_the_environments_with_a_canary_in_each() -> None:
     assert status(cloud, commit) == ("success", "7 of 7 clusters in sync (7 update)")
 
 
-def test_a_fleet_without_a_rollout_changes_all_clusters_at_once() -> None:
-    cloud = ready_fleet("")
-    push(cloud, staged("", tags("one")))
+def test_a_fleet_that_wants_it_changes_all_clusters_at_once() -> None:
+    cloud = ready_fleet(ALL_AT_ONCE)
+    push(cloud, staged(ALL_AT_ONCE, tags("one")))
     assert waves(cloud, "one") == [{*DEV, *PROD}]
     assert list(cloud.state.rollouts()) == []
 
@@ -197,6 +199,34 @@ def test_a_suspension_takes_effect_at_once_and_a_change_of_protection_too() -> N
     assert phases(cloud)["b4"] is Phase.SUSPENDED
 
 
+def test_the_cluster_that_goes_first_shows_what_the_change_does() -> None:
+    cloud = ready_fleet()
+    files = staged(extra=tags("one"))
+    suspend = b"spec:\n  suspend: {owner: team, reason: audit, until: '2026-03-01T00:00:00Z'}\n"
+    files["clusters/a1/cluster.yaml"] = files["clusters/a1/cluster.yaml"].replace(b"spec:\n", suspend)
+    own = staged()["clusters/a2/cluster.yaml"]
+    files["clusters/a2/cluster.yaml"] = own.replace(b"deletionProtection: false", b"deletionProtection: true")
+    commit = push(cloud, files)
+    cloud.run(seconds=3)
+    first = [each.cluster for each in rollout_of(cloud, commit).members if (each.stage, each.group) == (0, 0)]
+    assert first == ["a3"]
+    cloud.run()
+    assert changed(cloud, "one") == {*DEV, *PROD} - {"a2"}
+    assert rollout_of(cloud, commit).state is State.COMPLETED
+
+
+def test_clusters_without_an_environment_have_one_that_goes_first_too() -> None:
+    cloud = ready("one", "two", "three")
+    files = fleet_files.fleet("one", "two", "three")
+    for name in ("one", "two", "three"):
+        files[f"clusters/{name}/cluster.yaml"] = fleet_files.cluster(name, count=2)
+    push(cloud, files)
+    cloud.run(seconds=3)
+    assert {each.name for each in cloud.state.clusters() if each.generation > 1} == {"one"}
+    cloud.run()
+    assert {each.generation for each in cloud.state.clusters()} == {2}
+
+
 def test_a_cluster_that_a_sweep_found_stopped_is_set_aside_and_catches_up() -> None:
     cloud = ready_fleet()
     cloud.azure.interventions.stop(cluster_id(cloud, "a2"))
@@ -218,11 +248,11 @@ def cluster_id(cloud: MemoryCloud, name: str) -> ClusterId:
     return record.desired.id
 
 
-def test_a_rollout_that_is_taken_out_of_the_file_lets_all_others_start() -> None:
+def test_a_commit_that_has_all_start_at_once_lets_what_waits_start() -> None:
     cloud = ready_fleet()
     first = push(cloud, staged(DEFAULT, tags("one")))
     cloud.run(seconds=3)
-    push(cloud, staged("", tags("one")))
+    push(cloud, staged(ALL_AT_ONCE, tags("one")))
     cloud.run()
     assert rollout_of(cloud, first).state is State.SUPERSEDED
     assert changed(cloud, "one") == {*DEV, *PROD}

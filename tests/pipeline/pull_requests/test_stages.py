@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.proposals import Repo
-from tests.support.staged_fleets import DEV, ready_fleet, staged, tags
+from tests.support.staged_fleets import ALL_AT_ONCE, DEV, ready_fleet, staged, tags
 
 WITH_APPROVAL = """\
   rollout:
@@ -36,6 +36,6 @@ def test_a_comment_shows_what_passes_the_pause_of_a_rollout_that_is_under_way() 
 
 
 def test_a_fleet_without_stages_has_no_table_of_them() -> None:
-    repo = Repo(ready_fleet(""))
-    (body,) = repo.comments(repo.propose(staged("", tags("one"))))
+    repo = Repo(ready_fleet(ALL_AT_ONCE))
+    (body,) = repo.comments(repo.propose(staged(ALL_AT_ONCE, tags("one"))))
     assert "Rollout" not in body

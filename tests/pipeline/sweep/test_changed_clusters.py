@@ -15,6 +15,7 @@ from shared.pipeline.api.views.clusters import cluster_detail, fleet_view
 from shared.pipeline.sweep.activity import ActivityLog
 from shared.pipeline.sweep.conclusions import conclude_from_list
 from shared.pipeline.sweep.sources import Sources
+from tests.support.fleet_files import all_at_once
 from tests.support.one_cluster import ONE, advice, cluster, files, pool, ready, record
 from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.sweeps import handle, in_sync, ready_condition, sweep
@@ -167,7 +168,7 @@ def test_a_commit_that_changes_a_stopped_cluster_starts_a_job_which_waits_for_th
     cloud = ready()
     cloud.azure.interventions.stop(ONE)
     sweep(cloud)
-    push(cloud, files("  tags: {a: b}\n"))
+    push(cloud, all_at_once(files("  tags: {a: b}\n")))
     cloud.run(seconds=600)
     assert (record(cloud).finding, record(cloud).phase) == ("", Phase.UPDATING)
     cloud.azure.interventions.start(ONE)

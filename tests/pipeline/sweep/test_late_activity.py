@@ -15,6 +15,7 @@ from shared.pipeline.recovery.missed_work import wake_notifier
 from shared.ports.azure import GetCluster
 from shared.ports.azure.activity_log import ListActivity
 from tests.support.activity import asked
+from tests.support.fleet_files import all_at_once
 from tests.support.notices import notifying
 from tests.support.notified import OPS, kinds
 from tests.support.one_cluster import ONE, files, record, suspended
@@ -154,7 +155,7 @@ def test_the_job_of_a_commit_keeps_who_deleted_the_cluster() -> None:
     cloud = ready()
     deleted(cloud)
     sweep(cloud)
-    push(cloud, fleet("  tags: {cost: a}\n"))
+    push(cloud, all_at_once(fleet("  tags: {cost: a}\n")))
     cloud.run()
     assert (record(cloud).finding, record(cloud).generation) == ("ClusterMissing", 2)
     assert record(cloud).job.reason.endswith(f" UTC by {SOMEBODY}")

@@ -48,9 +48,13 @@ class RolloutStage(TypedDict):
 
 
 class RolloutSummary(TypedDict):
-    """A rollout in a list; ``state`` is what `rollout list` shows, ``progress`` a sentence."""
+    """A rollout in a list; ``state`` is what `rollout list` shows, ``progress`` a sentence.
+
+    ``strategy`` is the name of its strategy, "" in a fleet with the same stages for all changes.
+    """
 
     commit: str
+    strategy: str
     state: str
     progress: str
     beganAt: str | None

@@ -84,6 +84,7 @@ def _decided(rollout: Rollout, ports: Ports) -> Decision:
 def _summary(rollout: Rollout, decision: Decision, under_way: str) -> schema.RolloutSummary:
     return {
         "commit": rollout.commit,
+        "strategy": rollout.strategy,
         "state": state_of(rollout, decision),
         "progress": describe(rollout, decision),
         "beganAt": iso(rollout.began),
