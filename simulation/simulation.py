@@ -232,9 +232,11 @@ class Simulation:
             seconds += BETWEEN_ACTS
 
         def strike() -> None:
-            if kind == disasters.LOST:
-                self._invariants.azure_writes.rebuilds.lost(operators.cloud)
+            rebuilds = self._invariants.azure_writes.rebuilds
+            loss = rebuilds.at_stake(operators.cloud)
             if disasters.strike(kind, operators, self._scene):
+                if kind == disasters.LOST:
+                    rebuilds.lost(operators.cloud, loss)
                 self.injected[kind] += 1
                 self._throttling.forget(operators.fleet)
                 self._shown.tables_replaced(operators.cloud)

@@ -19,7 +19,7 @@ from simulation.rule import RuleViolated
 
 
 @dataclass
-class _Loss:
+class Loss:
     """The clusters that an app owned when its tables were lost ``at``, with their lives; and what it knew."""
 
     at: datetime
@@ -32,13 +32,11 @@ class Rebuilds:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._losses: dict[str, _Loss] = {}
+        self._losses: dict[str, Loss] = {}
 
-    def lost(self, cloud: MemoryCloud) -> None:
-        """Note that an app is about to lose its tables."""
+    def at_stake(self, cloud: MemoryCloud) -> Loss:
+        """Return what an app loses with its tables, which it still has."""
         azure, fleet = self._context.azure, cloud.ports.config.fleet
-        if not cloud.ports.config.installation:
-            return
         owned = {key: azure.lives[key] for key, owner in azure.owners.items() if owner == fleet}
         known = {
             record.name: record.generation
@@ -47,7 +45,12 @@ class Rebuilds:
         }
         before = self._losses.get(fleet)
         generations = {**(before.generations if before else {}), **known}
-        self._losses[fleet] = _Loss(self._context.loop.clock(), owned, generations)
+        return Loss(self._context.loop.clock(), owned, generations)
+
+    def lost(self, cloud: MemoryCloud, loss: Loss) -> None:
+        """Note that an app has lost its tables."""
+        if cloud.ports.config.installation:
+            self._losses[cloud.ports.config.fleet] = loss
 
     def saved(self, cloud: MemoryCloud, before: ClusterRecord | None, record: ClusterRecord) -> None:
         """Check the generation of a record that is new, and note that one is Ready."""
