@@ -91,10 +91,15 @@ def with_systems(
 
 
 def _selected(system: System, clusters: Mapping[str, Desired]) -> Iterator[str]:
+    """Yield the clusters of a system; its labels select none in which Roadstead applies nothing itself.
+
+    So whoever adds such a cluster changes no team's system; naming one is a mistake.
+    """
     selector = system.spec.clusters
     wanted, names = selector.match_labels, frozenset(selector.names)
     for name, cluster in clusters.items():
-        if name in names or (wanted and wanted.items() <= _labels(cluster).items()):
+        matches = wanted and not cluster.has_extension and wanted.items() <= _labels(cluster).items()
+        if name in names or matches:
             yield name
 
 
@@ -140,13 +145,12 @@ def _unknown_layers(node: Node, tenant: Tenant, files: Files) -> Iterator[Proble
 
 
 def _out_of_reach(node: Node, tenant: Tenant, clusters: Mapping[str, Desired]) -> Iterator[Problem]:
-    """Yield a problem where the system selects clusters in which Roadstead applies nothing itself."""
-    names = [name for name in tenant.clusters if clusters[name].has_extension]
-    if names:
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        why = f"it selects {names[0]}{more}, whose flux.install is extension"
-        message = f"{why}: Roadstead applies no system there; select other clusters"
-        yield problem_at(node.find(("spec", "clusters")).mark, "spec.clusters", message)
+    """Yield a problem for each cluster that the system names and in which Roadstead applies nothing itself."""
+    for number, name in enumerate(tenant.spec.clusters.names):
+        if name in clusters and clusters[name].has_extension:
+            mark = node.find(("spec", "clusters", "names", number)).mark
+            message = f"the flux.install of {name} is extension: Roadstead applies no system there; remove it"
+            yield problem_at(mark, f"spec.clusters.names[{number}]", message)
 
 
 class _Taken:

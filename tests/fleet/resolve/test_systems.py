@@ -92,12 +92,21 @@ def test_a_cluster_has_its_systems_in_its_document_and_not_their_selectors() -> 
     assert "systems" not in fleet.clusters["two"].document()
 
 
-def test_a_system_selects_no_cluster_in_which_roadstead_applies_nothing() -> None:
+def test_a_system_names_no_cluster_in_which_roadstead_applies_nothing() -> None:
     one = GOOD["clusters/one/cluster.yaml"].replace("spec:\n", "spec:\n  flux: {install: extension}\n")
     fleet = with_files(clusters__one__cluster=one)
     assert [str(problem) for problem in fleet.problems] == [
-        "systems/shop.yaml:7:3 spec.clusters: it selects one, whose flux.install is extension: Roadstead "
-        "applies no system there; select other clusters"
+        "systems/shop.yaml:8:13 spec.clusters.names[0]: the flux.install of one is extension: Roadstead "
+        "applies no system there; remove it"
     ]
     assert "one" in fleet.clusters
     assert fleet.clusters["one"].systems == ()
+
+
+def test_a_cluster_in_which_roadstead_applies_nothing_changes_no_system_that_its_labels_match() -> None:
+    two = GOOD["clusters/two/cluster.yaml"].replace("  name: two\n", "  name: two\n  labels: {a: b}\n")
+    two = two.replace("spec:\n", "spec:\n  flux: {install: extension}\n")
+    system = GOOD["systems/shop.yaml"].replace("names: [one]", "names: [one]\n    matchLabels: {a: b}")
+    fleet = with_files(clusters__two__cluster=two, systems__shop=system)
+    assert fleet.problems == ()
+    assert fleet.systems["shop"].clusters == ("one",)
