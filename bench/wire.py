@@ -35,7 +35,7 @@ CREATION = 20.0
 SETTLES, IDLE = 10.0, 20.0
 """Seconds until a new host has imported what it needs, and how long it is watched while it is idle."""
 LONGEST = 3600.0
-LOOKS = 50
+COUNTS = 50
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def measure(clusters: int, hosts: int, app: Path, folder: Path) -> Wire:
                 cloud.check()
                 if time.monotonic() - begun > LONGEST:
                     raise SystemExit(f"only {ready} are Ready")
-                time.sleep(max(5.0, clusters / LOOKS))  # a look reads a row of each cluster
+                time.sleep(max(5.0, clusters / COUNTS))  # every count reads an entity of each cluster
         seconds = time.monotonic() - begun
         after = [_processor(host) for host in (first, *more)]
         calls = cloud.requests("arm")
