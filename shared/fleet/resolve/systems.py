@@ -145,7 +145,7 @@ def _unknown_layers(node: Node, tenant: Tenant, files: Files) -> Iterator[Proble
 
 
 def _out_of_reach(node: Node, tenant: Tenant, clusters: Mapping[str, Desired]) -> Iterator[Problem]:
-    """Yield a problem for each cluster that the system names and in which Roadstead applies nothing itself."""
+    """Yield a problem for each cluster that the system names where Roadstead applies nothing itself."""
     for number, name in enumerate(tenant.spec.clusters.names):
         if name in clusters and clusters[name].has_extension:
             mark = node.find(("spec", "clusters", "names", number)).mark
