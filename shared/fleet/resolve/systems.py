@@ -93,7 +93,7 @@ def with_systems(
 def _selected(system: System, clusters: Mapping[str, Desired]) -> Iterator[str]:
     """Yield the clusters of a system; its labels select none in which Roadstead applies nothing itself.
 
-    So whoever adds such a cluster changes no team's system; naming one is a mistake.
+    So whoever adds such a cluster changes no team's system; naming one is an error.
     """
     selector = system.spec.clusters
     wanted, names = selector.match_labels, frozenset(selector.names)
