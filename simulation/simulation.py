@@ -237,6 +237,8 @@ class Simulation:
             if disasters.strike(kind, operators, self._scene):
                 if kind == disasters.LOST:
                     rebuilds.lost(operators.cloud, loss)
+                else:
+                    rebuilds.restored(operators.cloud)
                 self.injected[kind] += 1
                 self._throttling.forget(operators.fleet)
                 self._shown.tables_replaced(operators.cloud)

@@ -35,7 +35,7 @@ from shared.jobs.failures.errors import (
     Unhealthy,
     classes,
 )
-from shared.jobs.job import Delay, Job
+from shared.jobs.job import ContestKind, Delay, Job
 from shared.jobs.recipes import CONDITIONS, Recipe, Step
 
 READY = CONDITIONS[Step.VERIFY]
@@ -254,6 +254,12 @@ class ClusterRecord:
     def contested(self) -> bool:
         """Whether somebody else may manage the cluster, as its job or a sweep found: a takeover decides."""
         return self.job.next_run.contest is not None
+
+    @property
+    def compares(self) -> bool:
+        """Whether the job only compares, because the record is rebuilt after a loss of the tables."""
+        contest = self.job.next_run.contest
+        return self.rebuilding or (contest is not None and contest.kind is ContestKind.REBUILT)
 
     @property
     def lost(self) -> bool:

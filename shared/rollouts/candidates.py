@@ -36,7 +36,7 @@ def candidates_of(
             continue
         one = _candidate(record, wanted, item.generation, now)
         suspends, creates = _is_suspended_by(record, wanted, now), _is_created_again(record, wanted)
-        at_once = record.deleting or is_own(item) or suspends or creates
+        at_once = record.deleting or is_own(item) or suspends or creates or record.compares
         touched = _has_started(record, members.get(item.cluster)) or record.failed
         yield replace(one, at_once=at_once, touched=touched, aside=one.aside or suspends)
     for item in plan.items:

@@ -128,11 +128,12 @@ class Drift(ByHand):
                 for condition in record.conditions
                 if condition.type == "InSync" and now - condition.since >= LASTING
             ]
+            compared = any(record.compares for record in cloud.state.clusters())
             for one in cloud.repository.statuses.latest(commit):
                 what = f"{cloud.ports.config.fleet}: the status of {commit[:8]} is {one.status.description}"
                 if lasting and one.status.state == "success":
                     raise RuleViolated(STATUS, f"{what}, and {lasting[0]} has differed for long")
-                if not lasting and "differs from git" in one.status.description:
+                if not (lasting or compared) and "differs from git" in one.status.description:
                     raise RuleViolated(STATUS, f"{what}, and no cluster has differed for long")
 
     def _change(self, cloud: MemoryCloud, record: ClusterRecord) -> list[Change]:

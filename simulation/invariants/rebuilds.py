@@ -52,6 +52,10 @@ class Rebuilds:
         if cloud.ports.config.installation:
             self._losses[cloud.ports.config.fleet] = loss
 
+    def restored(self, cloud: MemoryCloud) -> None:
+        """Note that an app has older tables again: their records know the clusters of their time."""
+        self._losses.pop(cloud.ports.config.fleet, None)
+
     def saved(self, cloud: MemoryCloud, before: ClusterRecord | None, record: ClusterRecord) -> None:
         """Check the generation of a record that is new, and note that one is Ready."""
         loss = self._losses.get(cloud.ports.config.fleet)

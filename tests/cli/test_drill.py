@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from tests.pipeline.recovery.test_rebuilt_tables import ready
+from tests.support.lost_tables import ready
 from tests.support.one_cluster import ONE, files
 from tests.support.roadstead_command import roadstead
 from tests.support.sweeps import tag_by_hand

@@ -8,8 +8,8 @@ from typing import Any
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
 from shared.pipeline.api.acts.drill import drill
-from tests.pipeline.recovery.test_rebuilt_tables import CONFIG, ID, lose, ready
 from tests.support import fleet_files
+from tests.support.lost_tables import CONFIG, ID, lose, ready
 from tests.support.one_cluster import ONE, files
 from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.sweeps import delete_by_hand, tag_by_hand

@@ -17,28 +17,12 @@ from shared.pipeline.worker.guarded_kubernetes import GuardedKubernetes
 from shared.ports import FleetConfig
 from shared.ports.azure import GetGroup
 from tests.support import fleet_files
+from tests.support.lost_tables import CONFIG, ID, lose, ready
 from tests.support.one_cluster import ONE, WINDOW, advice, cluster, files, pool, record
 from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.sweeps import change_pool_by_hand, sweep, tag_by_hand
 
 EXAMPLE = ["atlantic-aks", "pacific-aks", "sargasso-aks"]
-ID = "5f0c7a52-the-app"
-CONFIG = FleetConfig("example", "example/fleet", installation=ID, lease_seconds=20, poll_seconds=5)
-
-
-def ready(manifests: dict[str, bytes], config: FleetConfig = CONFIG) -> MemoryCloud:
-    cloud = MemoryCloud(config=config, throttle=False)
-    push(cloud, manifests)
-    cloud.run()
-    assert set(phases(cloud).values()) == {Phase.READY}
-    return cloud
-
-
-def lose(cloud: MemoryCloud) -> None:
-    """Lose every table, and let the timers find that nothing is planned."""
-    cloud.state.lose()
-    cloud.clock.advance(3600)
-    cloud.run(seconds=1800)
 
 
 def records(cloud: MemoryCloud) -> dict[str, ClusterRecord]:
