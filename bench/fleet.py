@@ -4,6 +4,8 @@ from __future__ import annotations
 
 ENVIRONMENTS = ("dev", "test", "stage", "prod-eu", "prod-us")
 CLASSES = 20
+OF_A_SUBSCRIPTION = 4000
+"""Clusters in each subscription; Azure allows 5,000."""
 
 FLEET = """\
 apiVersion: roadstead.dev/v1alpha1
@@ -53,6 +55,8 @@ def cluster_file(number: int, count: int = 3) -> tuple[str, str]:
         f"  location: {('westeurope', 'eastus', 'westus2')[number % 3]}\n"
         f"  nodePools:\n    - {{name: system, count: {count}}}\n  tags: {{team: team-{number % 97}}}\n"
     )
+    if number >= OF_A_SUBSCRIPTION:
+        spec += f"  subscriptionId: 00000000-0000-0000-0000-{1 + number // OF_A_SUBSCRIPTION:012}\n"
     return f"clusters/{name}/cluster.yaml", _head("Cluster", name) + spec
 
 

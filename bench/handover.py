@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from bench.fleet import OF_A_SUBSCRIPTION
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.ports import FleetConfig
 from shared.ports.process.together import THREADS, Together, in_turn
@@ -87,13 +88,23 @@ class Cost:
         return max(map(sum, zip(self.virtual, self.processor, strict=True)))
 
 
+def _manifest(number: int) -> tuple[str, bytes]:
+    """Return the path and the manifest of a cluster, in a subscription that is not full."""
+    name, subscription = (
+        f"cluster-{number:05}",
+        f"00000000-0000-0000-0000-{1 + number // OF_A_SUBSCRIPTION:012}",
+    )
+    extra = f"  subscriptionId: {subscription}\n"
+    return f"clusters/{name}/cluster.yaml", fleet_files.cluster(name, extra=extra)
+
+
 def measure(clusters: int, milliseconds: float, config: FleetConfig) -> Cost:
     """Plan a push of so many new clusters, and hand the plan over."""
     cloud, meter = MemoryCloud(config=config), Meter(milliseconds / 1000)
     together: Together = in_turn if config.handover_clusters == 1 else meter.together
     names = ("state", "plans", "jobs", "changes", "previews", "repository")
     metered: dict[str, Any] = {name: meter.around(getattr(cloud.ports, name)) for name in names}
-    commit = push(cloud, fleet_files.fleet(*(f"cluster-{number:05}" for number in range(clusters))))
+    commit = push(cloud, fleet_files.fleet() | dict(map(_manifest, range(clusters))))
     cloud.with_ports(
         lambda ports: replace(
             ports, **metered, together=together, elapsed=lambda: meter.seconds + time.process_time()
