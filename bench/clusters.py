@@ -23,8 +23,8 @@ from localcloud.common.clock import system_clock
 from localcloud.flux.flux_controllers import FluxExtension, Source
 from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
 from shared.adapters.kubernetes import KubernetesConnections
-from shared.fleet.kubernetes import flux_objects
-from shared.fleet.kubernetes.flux_readiness import REQUESTED_AT, Ready, readiness
+from shared.fleet.kubernetes.flux import flux_objects
+from shared.fleet.kubernetes.flux.flux_readiness import REQUESTED_AT, Ready, readiness
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.outcomes import Wait
 from shared.pipeline.worker.steps.flux.components import install

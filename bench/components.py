@@ -17,7 +17,7 @@ from localcloud.common.clock import system_clock
 from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
 from localcloud.runtime.options import ROOT
 from shared.adapters.kubernetes import KubernetesConnections
-from shared.fleet.kubernetes import flux_objects
+from shared.fleet.kubernetes.flux import flux_objects
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.outcomes import Wait
 from shared.pipeline.worker.steps.flux.components import install

@@ -22,7 +22,7 @@ from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.desired import Desired
 from shared.fleet.drift.live_digest import live_digest
-from shared.fleet.kubernetes.cluster_facts import facts_of
+from shared.fleet.kubernetes.flux.cluster_facts import facts_of
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.drift import Verified
 from shared.pipeline.outbox import request_whole_sweep

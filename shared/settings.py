@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError
 
-from shared.fleet.kubernetes.flux_objects import GitCredentials
+from shared.fleet.kubernetes.flux.flux_objects import GitCredentials
 from shared.fleet.resolve.work import PLAN_WORK
 from shared.jobs.failures.retry import with_limits
 from shared.masking import address_parts

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from localcloud.azure.world.access.role_assignments import ROLES
 from localcloud.azure.world.azure_world import AzureWorld
-from localcloud.azure.world.role_assignments import ROLES
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 IDENTITY = (SUBSCRIPTION, "rg-identities", "shared")

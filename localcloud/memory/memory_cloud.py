@@ -37,7 +37,7 @@ from localcloud.servicebus.world.broker_values import (
     SessionLockLost,
 )
 from localcloud.tables.memory_state import MemoryState
-from shared.fleet.kubernetes.event_objects import PATH
+from shared.fleet.kubernetes.flux.event_objects import PATH
 from shared.jobs.failures.errors import Dependency, ReconcileError
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import CheckMessage, PlanRequest, message_of_worker

@@ -16,7 +16,7 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
-from localcloud.azure.world import directory
+from localcloud.azure.world.access import directory
 from localcloud.azure.world.catalog import TENANT
 from localcloud.runtime.child_processes import Child, Part
 from localcloud.runtime.options import USUAL_PORTS, Options, Urls, child_environment, compose_settings

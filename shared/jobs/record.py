@@ -21,7 +21,7 @@ from shared.fleet.desired import Desired
 from shared.fleet.drift.activity import Change
 from shared.fleet.drift.differences import Difference
 from shared.fleet.kubernetes.api_server import ApiServer
-from shared.fleet.kubernetes.inside import Inside
+from shared.fleet.kubernetes.health.inside import Inside
 from shared.jobs import stored_forms
 from shared.jobs.drift import Correction, Drift, Verified
 from shared.jobs.event import Event

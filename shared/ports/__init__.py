@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from shared.fleet.kubernetes.flux_objects import GitCredentials
+from shared.fleet.kubernetes.flux.flux_objects import GitCredentials
 from shared.fleet.resolve.work import PLAN_WORK
 from shared.jobs.failures.retry import DEFAULTS, Policies
 from shared.jobs.small_changes import SMALL_CHANGE

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from localcloud.azure.world import activity_log
-from localcloud.azure.world.directory import FUNCTION_APP
+from localcloud.azure.world.access.directory import FUNCTION_APP
 from shared.fleet.drift.activity import writes_in
 from shared.fleet.resource_ids import SubscriptionId
 from shared.jobs.failures.errors import Dependency, ReconcileError

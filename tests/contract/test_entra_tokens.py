@@ -9,7 +9,7 @@ import pytest
 from azure.identity import DefaultAzureCredential
 
 from localcloud.azure.wire.identity_server import ISSUER, IdentityServer
-from localcloud.azure.world.credentials import SERVER_APPLICATION, given_kubeconfig
+from localcloud.azure.world.clusters.credentials import SERVER_APPLICATION, given_kubeconfig
 from localcloud.common.certificates import Authority
 from localcloud.common.clock import system_clock
 from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane

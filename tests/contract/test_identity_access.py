@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.azure.world.role_assignments import ROLES
+from localcloud.azure.world.access.role_assignments import ROLES
 from shared.fleet.resource_ids import ManagedIdentityId, SubscriptionId
 from shared.jobs.failures.errors import Conflict, Dependency, InvalidManifest, QuotaExceeded
 from shared.ports.azure import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from localcloud.azure.world.credentials import given_kubeconfig
+from localcloud.azure.world.clusters.credentials import given_kubeconfig
 from localcloud.common.certificates import Authority
 from localcloud.common.clock import ManualClock
 from localcloud.common.control_plane import ControlPlane

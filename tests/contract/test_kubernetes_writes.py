@@ -6,8 +6,8 @@ import pytest
 
 from localcloud.kubernetes.world.object_store import At, Write
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.applied_fields import is_held
-from shared.fleet.kubernetes.field_ownership import same, transferred
+from shared.fleet.kubernetes.ownership.applied_fields import is_held
+from shared.fleet.kubernetes.ownership.field_ownership import same, transferred
 from shared.jobs.failures.errors import Conflict, Dependency, InvalidManifest
 from tests.support.kubernetes_ports import CONFIG_MAP, SETTINGS, Setting, config_map, widgets
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from localcloud.runtime.options import Options
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux_objects import KUSTOMIZATION, NAMESPACE, SOURCE
-from shared.fleet.kubernetes.flux_readiness import ready_condition
+from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION, NAMESPACE, SOURCE
+from shared.fleet.kubernetes.flux.flux_readiness import ready_condition
 from shared.fleet.resource_ids import ObjectRef
 from shared.ports import KubernetesApi
 from tests.support import fleet_files

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 
-from localcloud.azure.world.directory import FUNCTION_APP
+from localcloud.azure.world.access.directory import FUNCTION_APP
 from localcloud.runtime.options import Options
 from localcloud.runtime.parts.part import shown_notifications
 from tests.support import fleet_files

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 
-from localcloud.azure.world.directory import ACCOUNTS, API
+from localcloud.azure.world.access.directory import ACCOUNTS, API
 from localcloud.runtime.options import Options
 from tests.support import fleet_files
 from tests.support.local_cloud_start import Start

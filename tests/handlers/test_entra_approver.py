@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from localcloud.azure.wire.identity_server import IdentityServer
-from localcloud.azure.world.directory import ACCOUNTS, API
+from localcloud.azure.world.access.directory import ACCOUNTS, API
 from localcloud.functions.easy_auth import AuthSettings
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.pipeline.intake.accept import accept

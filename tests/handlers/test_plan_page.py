@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from localcloud.azure.wire.identity_server import IdentityServer
-from localcloud.azure.world.directory import API
+from localcloud.azure.world.access.directory import API
 from localcloud.functions.easy_auth import AuthSettings
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.pipeline.api import schema

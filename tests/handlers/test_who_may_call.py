@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from handlers.routes import who_may_call
 from localcloud.azure.wire.identity_server import ISSUER, IdentityServer
-from localcloud.azure.world.directory import ACCOUNTS, API
+from localcloud.azure.world.access.directory import ACCOUNTS, API
 from localcloud.common.clock import system_clock
 from localcloud.functions.easy_auth import AuthSettings
 from localcloud.memory.memory_cloud import MemoryCloud

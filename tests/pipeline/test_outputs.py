@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.kubernetes.flux_objects import FACTS
+from shared.fleet.kubernetes.flux.flux_objects import FACTS
 from shared.jobs.findings.health import HealthCondition
 from shared.jobs.record import Phase
 from shared.notices.digest import body_of

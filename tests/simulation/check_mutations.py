@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from shared.fleet.kubernetes import health
-from shared.fleet.kubernetes.health import SUSPENDED, Fault, sync_faults
+from shared.fleet.kubernetes.health import health
+from shared.fleet.kubernetes.health.health import SUSPENDED, Fault, sync_faults
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.api.views import clusters
 from shared.pipeline.api.views.parts import condition_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.fleet.kubernetes import sync_objects
+from shared.fleet.kubernetes.flux import sync_objects
 from shared.fleet.resolve import systems
 from shared.fleet.systems.cluster_systems import without_invalid
 from shared.pipeline.worker.steps.flux import pinned

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux_objects import ref_of
+from shared.fleet.kubernetes.flux.flux_objects import ref_of
 from shared.fleet.kubernetes.system_objects import KINDS, SYSTEM
 from shared.fleet.planning.plan import Item
 from shared.fleet.resource_ids import ClusterId

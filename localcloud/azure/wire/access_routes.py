@@ -8,9 +8,9 @@ from collections.abc import Callable
 from werkzeug.wrappers import Request, Response
 
 from localcloud.azure.wire.bodies import read_body
+from localcloud.azure.world.access.role_assignments import principal_of_filter, role_of_filter
 from localcloud.azure.world.arm_resources import Accepted
 from localcloud.azure.world.azure_world import AzureWorld
-from localcloud.azure.world.role_assignments import principal_of_filter, role_of_filter
 from localcloud.common.http_server import json_response
 
 Handler = Callable[[AzureWorld, Request, re.Match[str]], Response]

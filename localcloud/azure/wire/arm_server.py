@@ -19,9 +19,9 @@ from localcloud.azure.wire.arm_routes import route
 from localcloud.azure.wire.authorization import authorize
 from localcloud.azure.wire.sign_in import endpoints
 from localcloud.azure.world import request_limits as limits
+from localcloud.azure.world.access.directory import FUNCTION_APP
 from localcloud.azure.world.arm_errors import AksError, ArmError, no_subscription
 from localcloud.azure.world.azure_world import AzureWorld
-from localcloud.azure.world.directory import FUNCTION_APP
 from localcloud.common.certificates import Authority
 from localcloud.common.front_door import FrontDoor
 from localcloud.common.http_server import HttpServer, json_response

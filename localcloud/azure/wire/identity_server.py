@@ -21,8 +21,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
 from werkzeug.wrappers import Request, Response
 
+from localcloud.azure.world.access.directory import ACCOUNTS, FUNCTION_APP, Account
 from localcloud.azure.world.catalog import TENANT
-from localcloud.azure.world.directory import ACCOUNTS, FUNCTION_APP, Account
 from localcloud.common.clock import system_clock
 from localcloud.common.front_door import FrontDoor
 from localcloud.common.http_server import HttpServer, json_response

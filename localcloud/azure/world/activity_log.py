@@ -16,8 +16,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
+from localcloud.azure.world.access.directory import FUNCTION_APP
 from localcloud.azure.world.arm_errors import ArmError
-from localcloud.azure.world.directory import FUNCTION_APP
 
 PAGE = 200
 RETAINED = timedelta(days=90)

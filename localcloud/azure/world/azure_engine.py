@@ -33,8 +33,8 @@ from localcloud.azure.world.arm_resources import (
     Timings,
 )
 from localcloud.azure.world.catalog import NODE_IMAGES, SUBSCRIPTION, cluster_version, pool_version
-from localcloud.azure.world.credentials import has_entra
-from localcloud.azure.world.managed_clusters import (
+from localcloud.azure.world.clusters.credentials import has_entra
+from localcloud.azure.world.clusters.managed_clusters import (
     check_cluster,
     created_cluster,
     refuse_fields_of_pools_only,

@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from localcloud.azure.world import request_limits as limits
+from localcloud.azure.world.access.identities import Identities
+from localcloud.azure.world.access.role_assignments import RoleAssignments
 from localcloud.azure.world.arm_errors import AksError, ArmError, no_pool
 from localcloud.azure.world.arm_resources import Accepted, Condition, Timings
 from localcloud.azure.world.azure_engine import AzureEngine, group_key, key_of, set_state
@@ -20,16 +22,14 @@ from localcloud.azure.world.body_shapes import (
     read_tags,
 )
 from localcloud.azure.world.catalog import SUBSCRIPTION
-from localcloud.azure.world.credentials import given_kubeconfig
-from localcloud.azure.world.identities import Identities
+from localcloud.azure.world.clusters.credentials import given_kubeconfig
+from localcloud.azure.world.clusters.power import PowerOperations
+from localcloud.azure.world.clusters.upkeep import Upkeep
+from localcloud.azure.world.flux.kubernetes_configuration import KubernetesConfiguration
 from localcloud.azure.world.interventions import Interventions
-from localcloud.azure.world.kubernetes_configuration import KubernetesConfiguration
 from localcloud.azure.world.pools.pool_changes import pool_after, require_system_pool
 from localcloud.azure.world.pools.pool_power import state_of_put
-from localcloud.azure.world.power import PowerOperations
 from localcloud.azure.world.resource_groups import ResourceGroups
-from localcloud.azure.world.role_assignments import RoleAssignments
-from localcloud.azure.world.upkeep import Upkeep
 from localcloud.common.control_plane import ControlPlane
 from localcloud.common.json_copy import copied
 from shared.fleet.json_tree import Json

@@ -6,12 +6,12 @@ import re
 from datetime import timedelta
 
 from localcloud.azure.world import request_limits as limits
+from localcloud.azure.world.access.identities import Identities
 from localcloud.azure.world.arm_errors import ArmError, group_being_deleted
 from localcloud.azure.world.arm_resources import Accepted, Group
 from localcloud.azure.world.azure_engine import AzureEngine, group_key
 from localcloud.azure.world.body_shapes import read_group, read_group_patch
 from localcloud.azure.world.catalog import REGIONS, region
-from localcloud.azure.world.identities import Identities
 from localcloud.common.json_copy import copied
 from shared.fleet.json_tree import Json
 

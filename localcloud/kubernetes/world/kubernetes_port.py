@@ -13,7 +13,7 @@ from localcloud.kubernetes.world.object_store import At, Deletion, Write
 from localcloud.kubernetes.world.writes.patches import MERGE
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.api_server import ApiServer, Certificate
-from shared.fleet.kubernetes.flux_objects import ref_of
+from shared.fleet.kubernetes.flux.flux_objects import ref_of
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.failures.errors import (
     Blocked,

@@ -16,11 +16,11 @@ from pathlib import Path
 
 from localcloud.azure.wire.arm_server import ArmServer
 from localcloud.azure.wire.identity_server import IdentityServer
-from localcloud.azure.world import directory
+from localcloud.azure.world.access import directory
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.azure.world.catalog import TENANT
-from localcloud.azure.world.credentials import SERVER_APPLICATION
+from localcloud.azure.world.clusters.credentials import SERVER_APPLICATION
 from localcloud.channels.teams_server import TeamsServer
 from localcloud.common.certificates import Authority
 from localcloud.common.clock import system_clock

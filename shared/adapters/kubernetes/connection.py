@@ -14,8 +14,8 @@ from shared.adapters.kubernetes.answers import Answer, refusal, refused_eviction
 from shared.adapters.kubernetes.kubeconfig import SeenCertificates
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.api_server import ApiServer, Certificate
-from shared.fleet.kubernetes.field_ownership import MANAGER
-from shared.fleet.kubernetes.flux_objects import ref_of
+from shared.fleet.kubernetes.flux.flux_objects import ref_of
+from shared.fleet.kubernetes.ownership.field_ownership import MANAGER
 from shared.fleet.resource_ids import ClusterId, ObjectRef
 from shared.jobs.failures.errors import Blocked, Dependency, ReconcileError, Unauthorized, Unavailable
 from shared.ports.kubernetes import REQUIRED_ACCESS, cordon_patch

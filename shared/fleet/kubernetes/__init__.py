@@ -1,1 +1,1 @@
-"""The objects that Roadstead applies to a cluster: Flux and its sync."""
+"""What Roadstead applies to a cluster, and what the objects of a cluster show. Pure."""

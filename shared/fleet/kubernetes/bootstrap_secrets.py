@@ -14,8 +14,8 @@ from typing import Any
 
 from shared.fleet.desired import digest_of
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.field_ownership import MANAGER, appliers, changed_by_others
-from shared.fleet.kubernetes.flux_objects import DIGEST, NAMESPACE, is_ours
+from shared.fleet.kubernetes.flux.flux_objects import DIGEST, NAMESPACE, is_ours
+from shared.fleet.kubernetes.ownership.field_ownership import MANAGER, appliers, changed_by_others
 from shared.fleet.manifests.cluster.bootstrap_secrets import BootstrapSecret
 from shared.fleet.resource_ids import ObjectRef
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux_objects import KUSTOMIZATION, SOURCE, stamped
+from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION, SOURCE, stamped
 from shared.fleet.manifests.base import OWN_PREFIX
 from shared.fleet.systems.cluster_systems import ClusterSystem
 

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from shared.fleet.drift.differences import Difference
 from shared.fleet.drift.policy import Decided
-from shared.fleet.kubernetes.health import CHANGED, MISSING, SUSPENDED
+from shared.fleet.kubernetes.health.health import CHANGED, MISSING, SUSPENDED
 from shared.fleet.manifests.cluster.drift import DriftAction
 from shared.jobs.drift import exhausted
 from shared.jobs.record import ClusterRecord

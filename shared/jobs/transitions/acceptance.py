@@ -8,7 +8,7 @@ from datetime import datetime
 from shared.fleet.aks.removed_keys import keys_to_remove
 from shared.fleet.desired import Desired
 from shared.fleet.identity_access.names import former
-from shared.fleet.kubernetes.flux_configurations import configurations_to_remove
+from shared.fleet.kubernetes.flux.flux_configurations import configurations_to_remove
 from shared.fleet.planning.system_removals import to_remove
 from shared.fleet.systems.cluster_systems import systems_in
 from shared.jobs.failures.errors import ClusterMissing

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes import health
-from shared.fleet.kubernetes.event_objects import ALERT, event_objects
-from shared.fleet.kubernetes.flux_objects import ref_of
-from shared.fleet.kubernetes.health import Fault
+from shared.fleet.kubernetes.flux.event_objects import ALERT, event_objects
+from shared.fleet.kubernetes.flux.flux_objects import ref_of
+from shared.fleet.kubernetes.health import health
+from shared.fleet.kubernetes.health.health import Fault
 from shared.fleet.kubernetes.system_objects import system_objects
 from shared.fleet.resource_ids import ObjectRef
 from shared.fleet.systems.cluster_systems import read_system

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 
-from shared.fleet.kubernetes.flux_objects import ComponentsError
+from shared.fleet.kubernetes.flux.flux_objects import ComponentsError
 from shared.jobs.failures.errors import ReconcileError, Retryable, Unexpected
 from shared.jobs.messages import CheckMessage
 from shared.jobs.outcomes import Done, Retry

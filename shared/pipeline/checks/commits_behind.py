@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from shared.fleet.kubernetes.flux_readiness import commit_of
-from shared.fleet.kubernetes.health import Fault
+from shared.fleet.kubernetes.flux.flux_readiness import commit_of
+from shared.fleet.kubernetes.health.health import Fault
 from shared.jobs.failures.errors import ReconcileError
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.steps.flux.wanted_commit import pulls_the_fleet

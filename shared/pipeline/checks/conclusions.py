@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from shared.fleet.drift.differences import Difference
 from shared.fleet.kubernetes.api_server import ApiServer
-from shared.fleet.kubernetes.health import Fault
+from shared.fleet.kubernetes.health.health import Fault
 from shared.fleet.systems.cluster_systems import system_with, systems_in
 from shared.jobs.event import Event
 from shared.jobs.failures.errors import Stale

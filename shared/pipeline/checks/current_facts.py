@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from shared.fleet.kubernetes.sync_objects import facts_object
+from shared.fleet.kubernetes.flux.sync_objects import facts_object
 from shared.pipeline.checks.readings import Reading
 from shared.pipeline.checks.secrets import is_still
 from shared.pipeline.worker.steps.context import StepContext

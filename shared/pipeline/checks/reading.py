@@ -6,11 +6,17 @@ from collections.abc import Sequence
 
 from shared.fleet.aks.upgrades import POOL_LABEL
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes import flux_objects, health
-from shared.fleet.kubernetes.health import Fault
-from shared.fleet.kubernetes.inside import Count, Inside
-from shared.fleet.kubernetes.sync_objects import has_app_credentials, sync_objects
-from shared.fleet.kubernetes.workloads import API_VERSION, DEPLOYMENT, WORKLOADS, workload_faults
+from shared.fleet.kubernetes.flux import flux_objects
+from shared.fleet.kubernetes.flux.sync_objects import has_app_credentials, sync_objects
+from shared.fleet.kubernetes.health import health
+from shared.fleet.kubernetes.health.health import Fault
+from shared.fleet.kubernetes.health.inside import Count, Inside
+from shared.fleet.kubernetes.health.workloads import (
+    API_VERSION,
+    DEPLOYMENT,
+    WORKLOADS,
+    workload_faults,
+)
 from shared.jobs.failures.errors import Dependency
 from shared.pipeline.checks.applied_objects import read_applied
 from shared.pipeline.checks.reading_extension import read_extension

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.configuration_status import Reported, reported
-from shared.fleet.kubernetes.flux_configurations import EXTENSION_NAME, changed_fields, extension_body
-from shared.fleet.kubernetes.flux_readiness import Failed, Progressing, Ready, Suspended
-from shared.fleet.kubernetes.health import PATIENCE, SUSPENDED, Fault, changed, in_order, missing
-from shared.fleet.kubernetes.inside import Count, Inside
+from shared.fleet.kubernetes.flux.configuration_status import Reported, reported
+from shared.fleet.kubernetes.flux.flux_configurations import EXTENSION_NAME, changed_fields, extension_body
+from shared.fleet.kubernetes.flux.flux_readiness import Failed, Progressing, Ready, Suspended
+from shared.fleet.kubernetes.health.health import PATIENCE, SUSPENDED, Fault, changed, in_order, missing
+from shared.fleet.kubernetes.health.inside import Count, Inside
 from shared.fleet.resource_ids import ObjectRef
 from shared.pipeline.checks.readings import Reading
 from shared.pipeline.worker.steps.azure_state import FAILED_STATES, profiles_of, provisioning_error, state_of

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.health import Fault
-from shared.fleet.kubernetes.inside import Inside
+from shared.fleet.kubernetes.health.health import Fault
+from shared.fleet.kubernetes.health.inside import Inside
 
 
 @dataclass(frozen=True)

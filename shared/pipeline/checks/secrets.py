@@ -10,9 +10,9 @@ import logging
 from dataclasses import dataclass, field
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes import health
 from shared.fleet.kubernetes.bootstrap_secrets import fields_of_others, is_from_us, secret_ref, versions_in
-from shared.fleet.kubernetes.health import Fault
+from shared.fleet.kubernetes.health import health
+from shared.fleet.kubernetes.health.health import Fault
 from shared.fleet.manifests.cluster.bootstrap_secrets import BootstrapSecret
 from shared.jobs.failures.errors import ReconcileError, SecretMissing
 from shared.jobs.findings.health import HEALTHY, Finding, HealthCondition

@@ -13,7 +13,7 @@ from shared.fleet.drift.differences import Difference, drift_of, unmanaged_names
 from shared.fleet.drift.live_digest import live_digest
 from shared.fleet.drift.policy import Decided, decide, is_version, only_reported, uncorrected
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.cluster_facts import facts_of
+from shared.fleet.kubernetes.flux.cluster_facts import facts_of
 from shared.fleet.manifests.cluster.drift import DriftAction
 from shared.jobs.drift import Verified, attributed, digest_of_proposal, exhausted
 from shared.jobs.event import Event

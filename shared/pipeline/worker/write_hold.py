@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeVar
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux_objects import ref_of
+from shared.fleet.kubernetes.flux.flux_objects import ref_of
 from shared.pipeline.worker.guarded_kubernetes import GuardedKubernetes
 from shared.ports import Azure, Ports
 from shared.ports.azure import AzureCall

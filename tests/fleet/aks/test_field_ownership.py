@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.fleet.kubernetes.field_ownership import lost_fields, same, transferred
+from shared.fleet.kubernetes.ownership.field_ownership import lost_fields, same, transferred
 
 
 def entry(manager: str, fields: dict[str, Any], operation: str = "Update", **more: str) -> dict[str, Any]:

@@ -17,9 +17,9 @@ from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.kubernetes.world.writes.patches import MERGE
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.applied_fields import is_held
-from shared.fleet.kubernetes.field_ownership import same, transferred
-from shared.fleet.kubernetes.flux_objects import ref_of
+from shared.fleet.kubernetes.flux.flux_objects import ref_of
+from shared.fleet.kubernetes.ownership.applied_fields import is_held
+from shared.fleet.kubernetes.ownership.field_ownership import same, transferred
 from shared.jobs.failures.errors import InvalidManifest
 from tests.support.hypothesis_settings import GENERATED
 

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from shared.fleet.kubernetes.bootstrap_secrets import VERSIONS, secret_object, versions_in
-from shared.fleet.kubernetes.flux_objects import DIGEST
+from shared.fleet.kubernetes.flux.flux_objects import DIGEST
 from shared.fleet.manifests.cluster.bootstrap_secrets import BootstrapSecret
 
 AGE = {"name": "sops-age", "vault": "Platform", "keys": {"age.agekey": "fleet-age"}}

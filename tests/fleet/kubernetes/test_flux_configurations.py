@@ -9,16 +9,16 @@ import pytest
 from localcloud.azure.world.body_shapes import read_configuration, read_extension
 from localcloud.common.json_copy import copied
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.configuration_status import is_outdated, reported
-from shared.fleet.kubernetes.flux_configurations import (
+from shared.fleet.kubernetes.flux.configuration_status import is_outdated, reported
+from shared.fleet.kubernetes.flux.flux_configurations import (
     changed_fields,
     configuration_bodies,
     configurations_to_remove,
     extension_body,
     with_key,
 )
-from shared.fleet.kubernetes.flux_objects import GitCredentials
-from shared.fleet.kubernetes.flux_readiness import Failed, Progressing, Ready, Suspended, commit_of
+from shared.fleet.kubernetes.flux.flux_objects import GitCredentials
+from shared.fleet.kubernetes.flux.flux_readiness import Failed, Progressing, Ready, Suspended, commit_of
 from shared.fleet.manifests.cluster.flux import Flux
 from tests.support.arm_bodies import desired
 

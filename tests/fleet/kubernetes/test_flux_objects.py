@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shared.fleet.desired import Desired
-from shared.fleet.kubernetes.flux_objects import (
+from shared.fleet.kubernetes.flux.flux_objects import (
     ComponentsError,
     GitCredentials,
     comes_first,
@@ -16,7 +16,7 @@ from shared.fleet.kubernetes.flux_objects import (
     is_applied,
     ref_of,
 )
-from shared.fleet.kubernetes.sync_objects import sync_objects
+from shared.fleet.kubernetes.flux.sync_objects import sync_objects
 from shared.fleet.manifests.cluster.spec import ClusterSpec
 from tests.support import fleet_files
 from tests.support.desired_clusters import desired

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.fleet.kubernetes.flux_readiness import (
+from shared.fleet.kubernetes.flux.flux_readiness import (
     REQUESTED_AT,
     Failed,
     Progressing,

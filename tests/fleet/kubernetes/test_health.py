@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux_objects import ref_of
-from shared.fleet.kubernetes.health import (
+from shared.fleet.kubernetes.flux.flux_objects import ref_of
+from shared.fleet.kubernetes.health.health import (
     PATIENCE,
     Fault,
     deployment_faults,

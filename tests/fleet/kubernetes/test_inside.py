@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.health import PATIENCE, Fault, flux_faults, missing, node_faults
-from shared.fleet.kubernetes.inside import MESSAGE_LIMIT, NAMED, Count, Inside, Part
-from shared.fleet.kubernetes.workloads import workload_faults
+from shared.fleet.kubernetes.health.health import PATIENCE, Fault, flux_faults, missing, node_faults
+from shared.fleet.kubernetes.health.inside import MESSAGE_LIMIT, NAMED, Count, Inside, Part
+from shared.fleet.kubernetes.health.workloads import workload_faults
 from shared.fleet.resource_ids import ObjectRef
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shared.fleet.kubernetes.flux_objects import is_ours
-from shared.fleet.kubernetes.inventory import in_order_of_removal, inventory_of, listed_in, removable
+from shared.fleet.kubernetes.flux.flux_objects import is_ours
+from shared.fleet.kubernetes.flux.inventory import in_order_of_removal, inventory_of, listed_in, removable
 from shared.fleet.resource_ids import ObjectRef
 
 ACCOUNT = ObjectRef("v1", "ServiceAccount", "a", "flux-system")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.fleet.kubernetes.rollout import unfinished
+from shared.fleet.kubernetes.health.rollout import unfinished
 
 TIMED_OUT = 'ReplicaSet "source-controller-7b" has timed out progressing.'
 

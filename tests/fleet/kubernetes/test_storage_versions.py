@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from shared.fleet.kubernetes.flux_objects import is_applied, stamped
-from shared.fleet.kubernetes.storage_versions import (
+from shared.fleet.kubernetes.flux.flux_objects import is_applied, stamped
+from shared.fleet.kubernetes.flux.storage_versions import (
     bridge,
     dropped_versions,
     kind_in,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from shared.fleet.kubernetes.cluster_facts import facts_of
-from shared.fleet.kubernetes.sync_objects import sync_objects
+from shared.fleet.kubernetes.flux.cluster_facts import facts_of
+from shared.fleet.kubernetes.flux.sync_objects import sync_objects
 from shared.fleet.manifests.cluster.flux import Flux
 from tests.support.desired_clusters import desired
 

@@ -12,7 +12,7 @@ from localcloud.kubernetes.world.api_errors import ApiError
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, Write
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.applied_fields import is_held
+from shared.fleet.kubernetes.ownership.applied_fields import is_held
 from shared.fleet.kubernetes.system_objects import KINDS, SYSTEM, TENANT, system_objects
 from shared.fleet.manifests.system import SystemSpec
 from shared.fleet.systems.cluster_systems import read_system, stored_system

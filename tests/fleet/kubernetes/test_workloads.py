@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.health import PATIENCE
-from shared.fleet.kubernetes.workloads import runs, workload_faults
+from shared.fleet.kubernetes.health.health import PATIENCE
+from shared.fleet.kubernetes.health.workloads import runs, workload_faults
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LATELY, EARLIER = NOW - PATIENCE / 2, NOW - PATIENCE - timedelta(seconds=1)

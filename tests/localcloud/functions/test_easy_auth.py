@@ -12,7 +12,7 @@ import pytest
 from werkzeug.wrappers import Request, Response
 
 from localcloud.azure.wire.identity_server import IdentityServer
-from localcloud.azure.world.directory import ACCOUNTS, API
+from localcloud.azure.world.access.directory import ACCOUNTS, API
 from localcloud.common.http_server import HttpServer, json_response
 from localcloud.functions.easy_auth import AuthSettings, EasyAuth
 

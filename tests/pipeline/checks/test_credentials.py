@@ -11,8 +11,8 @@ from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.kubernetes.world.writes.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux_objects import SECRET, GitCredentials
-from shared.fleet.kubernetes.inside import COMPONENT
+from shared.fleet.kubernetes.flux.flux_objects import SECRET, GitCredentials
+from shared.fleet.kubernetes.health.inside import COMPONENT
 from shared.jobs.record import Phase, to_json
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.tree import tree_view

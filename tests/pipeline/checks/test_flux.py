@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.kubernetes.flux_objects import KUSTOMIZATION, NAMESPACE, SOURCE
+from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION, NAMESPACE, SOURCE
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.failures.errors import Unavailable
 from shared.jobs.record import Phase

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.kubernetes.flux_objects import KUSTOMIZATION, NAMESPACE, SOURCE
+from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION, NAMESPACE, SOURCE
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.record import Phase
 from tests.support.checks import check, condition

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.kubernetes.inside import NAMED
+from shared.fleet.kubernetes.health.inside import NAMED
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.record import to_json
 from shared.pipeline.api import schema

@@ -14,8 +14,8 @@ from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.kubernetes.world.writes.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes import flux_objects
-from shared.fleet.kubernetes.flux_readiness import REQUESTED_AT
+from shared.fleet.kubernetes.flux import flux_objects
+from shared.fleet.kubernetes.flux.flux_readiness import REQUESTED_AT
 from shared.fleet.resource_ids import ClusterId, ObjectRef
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase

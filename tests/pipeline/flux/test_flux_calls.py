@@ -9,8 +9,8 @@ from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.bootstrap_secrets import SECRETS_INVENTORY
-from shared.fleet.kubernetes.flux_objects import FACTS
-from shared.fleet.kubernetes.inventory import INVENTORY
+from shared.fleet.kubernetes.flux.flux_objects import FACTS
+from shared.fleet.kubernetes.flux.inventory import INVENTORY
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.record import Phase
 from tests.support.calls_inside import Calls, counted

@@ -9,8 +9,8 @@ from typing import Any
 from localcloud.kubernetes.world.kinds import BUILT_IN
 from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.memory.memory_cloud import Counter, MemoryCloud, Tripwire
-from shared.fleet.kubernetes.flux_objects import SECRET, GitCredentials
-from shared.fleet.kubernetes.inventory import INVENTORY, listed_in
+from shared.fleet.kubernetes.flux.flux_objects import SECRET, GitCredentials
+from shared.fleet.kubernetes.flux.inventory import INVENTORY, listed_in
 from shared.fleet.resource_ids import ObjectRef
 from tests.support.flux_components import (
     NAMESPACE,

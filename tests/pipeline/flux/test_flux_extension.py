@@ -12,7 +12,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux_objects import GitCredentials
+from shared.fleet.kubernetes.flux.flux_objects import GitCredentials
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase, to_json
 from shared.ports.azure import AzureCall

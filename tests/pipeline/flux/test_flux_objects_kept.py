@@ -11,7 +11,7 @@ from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.kubernetes.world.writes.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux_objects import KUSTOMIZATION, SOURCE, GitCredentials
+from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION, SOURCE, GitCredentials
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.record import Phase
 from tests.support.one_cluster import files, live, pool, world

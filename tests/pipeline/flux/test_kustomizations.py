@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.kubernetes.flux_objects import FACTS
+from shared.fleet.kubernetes.flux.flux_objects import FACTS
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.record import Phase
 from tests.support.one_cluster import advice, api, files, ready, record, world

@@ -11,7 +11,7 @@ import pytest
 from localcloud.flux.notification_controller import nowhere
 from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.kubernetes.event_objects import ALERT, PROVIDER
+from shared.fleet.kubernetes.flux.event_objects import ALERT, PROVIDER
 from shared.jobs.event import Event
 from shared.jobs.failures.errors import VaultUnavailable
 from shared.jobs.findings.conditions import FLUX_REPORTS

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.azure.world.role_assignments import ROLES
+from localcloud.azure.world.access.role_assignments import ROLES
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.identity_access.names import credential_name
 from shared.jobs.record import Phase

@@ -9,7 +9,7 @@ from dataclasses import replace
 from localcloud.kubernetes.world.object_store import Write
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.kubernetes.bootstrap_secrets import SECRETS_INVENTORY, VERSIONS
-from shared.fleet.kubernetes.inventory import listed_in
+from shared.fleet.kubernetes.flux.inventory import listed_in
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.failures.errors import Throttled, VaultForbidden, VaultUnavailable
 from shared.jobs.record import Phase

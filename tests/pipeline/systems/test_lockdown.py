@@ -10,8 +10,8 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux_objects import KUSTOMIZATION, SOURCE
-from shared.fleet.kubernetes.lockdown import FLAGS
+from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION, SOURCE
+from shared.fleet.kubernetes.flux.lockdown import FLAGS
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.record import Phase
 from tests.support.pipeline_runs import phases, push

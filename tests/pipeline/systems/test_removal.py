@@ -8,7 +8,7 @@ import pytest
 
 from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.kubernetes.flux_objects import ref_of
+from shared.fleet.kubernetes.flux.flux_objects import ref_of
 from shared.fleet.kubernetes.system_objects import SYSTEM
 from shared.fleet.planning.plan import Action
 from shared.fleet.resource_ids import ObjectRef

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localcloud.kubernetes.world.object_store import Write
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.kubernetes.flux_objects import KUSTOMIZATION
+from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION
 from shared.fleet.planning.plan import Action
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.record import Phase

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.inside import NODE, Part, UnhealthyObject
-from shared.fleet.kubernetes.workloads import WORKLOADS
+from shared.fleet.kubernetes.health.inside import NODE, Part, UnhealthyObject
+from shared.fleet.kubernetes.health.workloads import WORKLOADS
 from shared.fleet.systems.cluster_systems import systems_in
 from shared.jobs.findings.conditions import FLUX_REPORTS, IN_SYNC, STALLED
 from shared.jobs.findings.health import HealthCondition

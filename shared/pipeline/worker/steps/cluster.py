@@ -22,7 +22,7 @@ from shared.fleet.aks.writes import ImmutableChange, Write
 from shared.fleet.desired import Desired
 from shared.fleet.drift.differences import differences_of
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.cluster_facts import facts_of
+from shared.fleet.kubernetes.flux.cluster_facts import facts_of
 from shared.fleet.kubernetes_versions import POOL_LAG
 from shared.fleet.resource_ids import RegionId
 from shared.jobs.failures.errors import ClusterMissing, Immutable, InvalidManifest

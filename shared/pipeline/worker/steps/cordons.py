@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.field_ownership import MANAGER
+from shared.fleet.kubernetes.ownership.field_ownership import MANAGER
 from shared.ports.kubernetes import CORDONED
 
 OLD_CHANGES = "ancient-changes"

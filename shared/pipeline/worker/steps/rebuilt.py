@@ -14,7 +14,7 @@ from shared.fleet.aks.ownership import LIFE_TAG, tag
 from shared.fleet.aks.writes import ImmutableChange
 from shared.fleet.drift.differences import differences_of
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.cluster_facts import facts_of
+from shared.fleet.kubernetes.flux.cluster_facts import facts_of
 from shared.fleet.planning.generations import above_any
 from shared.jobs.failures.errors import Immutable
 from shared.jobs.job import Contest, ContestKind

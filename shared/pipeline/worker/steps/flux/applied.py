@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.applied_fields import is_held
-from shared.fleet.kubernetes.field_ownership import lost_fields, same, transferred
-from shared.fleet.kubernetes.flux_objects import is_applied, ref_of
+from shared.fleet.kubernetes.flux.flux_objects import is_applied, ref_of
+from shared.fleet.kubernetes.ownership.applied_fields import is_held
+from shared.fleet.kubernetes.ownership.field_ownership import lost_fields, same, transferred
 from shared.pipeline.worker.steps.flux.live_objects import LiveObjects
 from shared.ports import KubernetesApi
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes import flux_objects
-from shared.fleet.kubernetes.rollout import Rollout, unfinished
+from shared.fleet.kubernetes.flux import flux_objects
+from shared.fleet.kubernetes.health.rollout import Rollout, unfinished
 from shared.jobs.failures.errors import InvalidManifest
 from shared.jobs.job import WaitingOn, WaitKind
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait

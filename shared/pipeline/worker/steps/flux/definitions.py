@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes import storage_versions
-from shared.fleet.kubernetes.flux_objects import is_applied, ref_of
+from shared.fleet.kubernetes.flux import storage_versions
+from shared.fleet.kubernetes.flux.flux_objects import is_applied, ref_of
 from shared.jobs.failures.errors import Conflict, Dependency
 from shared.jobs.outcomes import Wait
 from shared.pipeline.worker.steps.flux.applied import Applied, apply_over

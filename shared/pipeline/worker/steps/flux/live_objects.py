@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux_objects import ref_of
+from shared.fleet.kubernetes.flux.flux_objects import ref_of
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.failures.errors import Dependency
 from shared.ports import KubernetesApi

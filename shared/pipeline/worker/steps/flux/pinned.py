@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux_objects import components
-from shared.fleet.kubernetes.lockdown import is_locked_down, locked_down
+from shared.fleet.kubernetes.flux.flux_objects import components
+from shared.fleet.kubernetes.flux.lockdown import is_locked_down, locked_down
 from shared.pipeline.worker.steps.context import StepContext
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes import flux_objects, health
-from shared.fleet.kubernetes.flux_readiness import (
+from shared.fleet.kubernetes.flux import flux_objects
+from shared.fleet.kubernetes.flux.flux_readiness import (
     Failed,
     Progressing,
     Readiness,
@@ -17,7 +17,8 @@ from shared.fleet.kubernetes.flux_readiness import (
     readiness,
     reconciled,
 )
-from shared.fleet.kubernetes.sync_objects import sync_objects
+from shared.fleet.kubernetes.flux.sync_objects import sync_objects
+from shared.fleet.kubernetes.health import health
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.findings.flux_correction import corrects_flux
 from shared.jobs.outcomes import Outcome, Restart, Wait

@@ -6,16 +6,16 @@ from collections.abc import Collection, Sequence
 
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.bootstrap_secrets import SECRETS_INVENTORY, VERSIONS
-from shared.fleet.kubernetes.field_ownership import MANAGER, appliers
-from shared.fleet.kubernetes.flux_objects import is_applied, is_ours, ref_of
-from shared.fleet.kubernetes.inventory import (
+from shared.fleet.kubernetes.flux.flux_objects import is_applied, is_ours, ref_of
+from shared.fleet.kubernetes.flux.inventory import (
     INVENTORY,
     in_order_of_removal,
     inventory_of,
     listed_in,
     removable,
 )
-from shared.fleet.kubernetes.sync_objects import is_sync_object
+from shared.fleet.kubernetes.flux.sync_objects import is_sync_object
+from shared.fleet.kubernetes.ownership.field_ownership import MANAGER, appliers
 from shared.fleet.resource_ids import ObjectRef
 from shared.pipeline.worker.steps.flux.live_objects import LiveObjects
 from shared.ports import KubernetesApi

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.event_objects import ALERT, PROVIDER, event_objects
-from shared.fleet.kubernetes.field_ownership import MANAGER, appliers
-from shared.fleet.kubernetes.flux_objects import (
+from shared.fleet.kubernetes.flux.event_objects import ALERT, PROVIDER, event_objects
+from shared.fleet.kubernetes.flux.flux_objects import (
     KUSTOMIZATION,
     NAMESPACE,
     ComponentsError,
@@ -15,8 +14,8 @@ from shared.fleet.kubernetes.flux_objects import (
     is_ours,
     ref_of,
 )
-from shared.fleet.kubernetes.inventory import INVENTORY, listed_in
-from shared.fleet.kubernetes.sync_objects import (
+from shared.fleet.kubernetes.flux.inventory import INVENTORY, listed_in
+from shared.fleet.kubernetes.flux.sync_objects import (
     SOURCE_API,
     SOURCE_KINDS,
     as_requested_before,
@@ -24,6 +23,7 @@ from shared.fleet.kubernetes.sync_objects import (
     source_difference,
     sync_objects,
 )
+from shared.fleet.kubernetes.ownership.field_ownership import MANAGER, appliers
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.failures.errors import InvalidManifest
 from shared.jobs.findings.flux_correction import corrects_flux

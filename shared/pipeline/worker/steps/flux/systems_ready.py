@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux_objects import KUSTOMIZATION, SOURCE, ref_of
-from shared.fleet.kubernetes.flux_readiness import Failed, Progressing, Readiness, Ready, reconciled
+from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION, SOURCE, ref_of
+from shared.fleet.kubernetes.flux.flux_readiness import Failed, Progressing, Readiness, Ready, reconciled
 from shared.fleet.kubernetes.system_objects import SYSTEM
 from shared.fleet.resource_ids import ObjectRef
 from shared.fleet.systems.cluster_systems import ClusterSystem, read_system

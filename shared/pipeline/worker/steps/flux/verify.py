@@ -9,9 +9,9 @@ from datetime import timedelta
 from shared.fleet.drift.differences import drift_of, unmanaged_names
 from shared.fleet.drift.live_digest import live_digest
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes import flux_objects
-from shared.fleet.kubernetes.inventory import INVENTORY, listed_in
-from shared.fleet.kubernetes.rollout import unfinished
+from shared.fleet.kubernetes.flux import flux_objects
+from shared.fleet.kubernetes.flux.inventory import INVENTORY, listed_in
+from shared.fleet.kubernetes.health.rollout import unfinished
 from shared.jobs.drift import Verified
 from shared.jobs.outcomes import Done, Outcome, Restart
 from shared.pipeline.worker.steps import drain

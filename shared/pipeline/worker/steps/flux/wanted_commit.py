@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from shared.fleet.kubernetes import flux_objects
-from shared.fleet.kubernetes.flux_readiness import commit_of
+from shared.fleet.kubernetes.flux import flux_objects
+from shared.fleet.kubernetes.flux.flux_readiness import commit_of
 from shared.jobs.outcomes import Wait
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.steps.context import StepContext

@@ -12,7 +12,7 @@ from typing import Any
 
 from shared.fleet.desired import digest_of
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux_configurations import (
+from shared.fleet.kubernetes.flux.flux_configurations import (
     changed_fields,
     configuration_bodies,
     uses_app_credentials,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shared.fleet.desired import digest_of
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux_configurations import (
+from shared.fleet.kubernetes.flux.flux_configurations import (
     EXTENSION_NAME,
     EXTENSION_TYPE,
     changed_fields,

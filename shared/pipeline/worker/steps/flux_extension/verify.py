@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.configuration_status import (
+from shared.fleet.kubernetes.flux.configuration_status import (
     UNREPORTED,
     Reported,
     is_outdated,
     reported,
     synced_revision,
 )
-from shared.fleet.kubernetes.flux_objects import KUSTOMIZATION, NAMESPACE
-from shared.fleet.kubernetes.flux_readiness import (
+from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION, NAMESPACE
+from shared.fleet.kubernetes.flux.flux_readiness import (
     Failed,
     Progressing,
     Readiness,

@@ -14,8 +14,8 @@ from shared.fleet.kubernetes.bootstrap_secrets import (
     type_of,
     versions_in,
 )
-from shared.fleet.kubernetes.flux_objects import is_applied
-from shared.fleet.kubernetes.inventory import inventory_of, listed_in
+from shared.fleet.kubernetes.flux.flux_objects import is_applied
+from shared.fleet.kubernetes.flux.inventory import inventory_of, listed_in
 from shared.fleet.manifests.cluster.bootstrap_secrets import BootstrapSecret
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.failures.errors import Immutable, NotOwned, ReconcileError, Terminal

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.field_ownership import MANAGER, appliers, managers_besides
-from shared.fleet.kubernetes.flux_objects import KUSTOMIZATION, ref_of
+from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION, ref_of
+from shared.fleet.kubernetes.ownership.field_ownership import MANAGER, appliers, managers_besides
 from shared.fleet.kubernetes.system_objects import TENANT, system_objects
 from shared.fleet.resource_ids import ObjectRef
 from shared.fleet.systems.cluster_systems import ClusterSystem, read_system

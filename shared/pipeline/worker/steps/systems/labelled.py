@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.field_ownership import MANAGER, appliers
-from shared.fleet.kubernetes.flux_objects import is_ours, ref_of
+from shared.fleet.kubernetes.flux.flux_objects import is_ours, ref_of
+from shared.fleet.kubernetes.ownership.field_ownership import MANAGER, appliers
 from shared.fleet.kubernetes.system_objects import KINDS, SYSTEM, system_of
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.failures.errors import Dependency

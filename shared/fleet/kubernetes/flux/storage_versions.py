@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux_objects import DIGEST, stamped
+from shared.fleet.kubernetes.flux.flux_objects import DIGEST, stamped
 
 
 def dropped_versions(manifest: Json, live: Json) -> list[str]:

@@ -20,7 +20,7 @@ from localcloud.azure.world.catalog import (
     support_plans,
     upgrades,
 )
-from localcloud.azure.world.maintenance import maintenance_document
+from localcloud.azure.world.clusters.maintenance import maintenance_document
 from localcloud.common.json_copy import copied
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux_objects import KUSTOMIZATION, SOURCE
-from shared.fleet.kubernetes.flux_readiness import (
+from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION, SOURCE
+from shared.fleet.kubernetes.flux.flux_readiness import (
     Failed,
     Progressing,
     Readiness,
@@ -23,7 +23,7 @@ from shared.fleet.kubernetes.flux_readiness import (
     Suspended,
     message_of,
 )
-from shared.fleet.kubernetes.health import time_of
+from shared.fleet.kubernetes.health.health import time_of
 from shared.fleet.resource_ids import ObjectRef
 
 UNREPORTED = Progressing("the agents of the extension have not reported it yet")

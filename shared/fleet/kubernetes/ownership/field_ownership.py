@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux_readiness import REQUESTED_AT
+from shared.fleet.kubernetes.flux.flux_readiness import REQUESTED_AT
 
 MANAGER = "roadstead"
 """The field manager under which Roadstead writes."""

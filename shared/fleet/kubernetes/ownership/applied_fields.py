@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.field_ownership import Fields, our_entry
+from shared.fleet.kubernetes.ownership.field_ownership import Fields, our_entry
 
 _IDENTITY = ("apiVersion", "kind", "metadata")
 _NAMES = ("name", "namespace")

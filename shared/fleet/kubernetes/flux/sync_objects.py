@@ -13,9 +13,8 @@ from typing import Any
 
 from shared.fleet.desired import Desired
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.event_objects import ALERT, PROVIDER
-from shared.fleet.kubernetes.field_ownership import owned_annotation
-from shared.fleet.kubernetes.flux_objects import (
+from shared.fleet.kubernetes.flux.event_objects import ALERT, PROVIDER
+from shared.fleet.kubernetes.flux.flux_objects import (
     CREDENTIALS,
     DIGEST,
     FACTS,
@@ -26,8 +25,9 @@ from shared.fleet.kubernetes.flux_objects import (
     GitCredentials,
     stamped,
 )
-from shared.fleet.kubernetes.flux_readiness import REQUESTED_AT
-from shared.fleet.kubernetes.lockdown import PLATFORM_ACCOUNT, is_locked_down
+from shared.fleet.kubernetes.flux.flux_readiness import REQUESTED_AT
+from shared.fleet.kubernetes.flux.lockdown import PLATFORM_ACCOUNT, is_locked_down
+from shared.fleet.kubernetes.ownership.field_ownership import owned_annotation
 from shared.fleet.manifests.cluster.flux import Flux
 from shared.fleet.manifests.cluster.flux_kustomization import Kustomization
 from shared.fleet.manifests.cluster.flux_source import GIT, MAIN, OCI, FluxSource

@@ -14,9 +14,9 @@ from typing import Any
 
 from shared.fleet.desired import Desired
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.cluster_facts import PREFIX
-from shared.fleet.kubernetes.flux_objects import FACTS, NAMESPACE, GitCredentials
-from shared.fleet.kubernetes.sync_objects import has_app_credentials
+from shared.fleet.kubernetes.flux.cluster_facts import PREFIX
+from shared.fleet.kubernetes.flux.flux_objects import FACTS, NAMESPACE, GitCredentials
+from shared.fleet.kubernetes.flux.sync_objects import has_app_credentials
 from shared.fleet.manifests.cluster.flux import Flux
 from shared.fleet.manifests.cluster.flux_extension import EXTENSION, FluxExtension
 from shared.fleet.manifests.cluster.flux_kustomization import Kustomization, PostBuild

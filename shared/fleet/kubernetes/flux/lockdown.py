@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from shared.fleet.desired import Desired
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux_objects import DIGEST, stamped
+from shared.fleet.kubernetes.flux.flux_objects import DIGEST, stamped
 
 PLATFORM_ACCOUNT = "kustomize-controller"
 """The service account, in the namespace of Flux, with which the platform's own Kustomizations are applied."""

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.field_ownership import changed_by_others, our_entry
-from shared.fleet.kubernetes.flux_objects import (
+from shared.fleet.kubernetes.flux.flux_objects import (
     CREDENTIALS,
     FACTS,
     KUSTOMIZATION,
@@ -22,8 +21,9 @@ from shared.fleet.kubernetes.flux_objects import (
     is_ours,
     ref_of,
 )
-from shared.fleet.kubernetes.flux_readiness import message_of, ready_condition
-from shared.fleet.kubernetes.rollout import unfinished
+from shared.fleet.kubernetes.flux.flux_readiness import message_of, ready_condition
+from shared.fleet.kubernetes.health.rollout import unfinished
+from shared.fleet.kubernetes.ownership.field_ownership import changed_by_others, our_entry
 from shared.fleet.resource_ids import ObjectRef
 
 PATIENCE = timedelta(minutes=10)

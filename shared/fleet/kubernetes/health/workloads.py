@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux_objects import ref_of
-from shared.fleet.kubernetes.flux_readiness import message_of
-from shared.fleet.kubernetes.health import PATIENCE, Fault, changed_at, time_of
+from shared.fleet.kubernetes.flux.flux_objects import ref_of
+from shared.fleet.kubernetes.flux.flux_readiness import message_of
+from shared.fleet.kubernetes.health.health import PATIENCE, Fault, changed_at, time_of
 
 API_VERSION = "apps/v1"
 DEPLOYMENT = "Deployment"

@@ -13,9 +13,9 @@ from datetime import datetime
 
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.api_server import Certificate
-from shared.fleet.kubernetes.flux_readiness import ready_condition
-from shared.fleet.kubernetes.health import Fault
-from shared.fleet.kubernetes.workloads import runs
+from shared.fleet.kubernetes.flux.flux_readiness import ready_condition
+from shared.fleet.kubernetes.health.health import Fault
+from shared.fleet.kubernetes.health.workloads import runs
 
 NAMED = 5
 """So many unhealthy objects of each kind, and of each node pool, are named; the others are counted."""

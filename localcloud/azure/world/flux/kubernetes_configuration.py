@@ -12,12 +12,12 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from localcloud.azure.world import flux_agents
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.arm_errors import AksError, ArmError, no_resource
 from localcloud.azure.world.arm_resources import Accepted, Cluster, Operation, OperationFault
 from localcloud.azure.world.azure_engine import NEVER, AzureEngine, set_state
 from localcloud.azure.world.body_shapes import read_configuration, read_extension
+from localcloud.azure.world.flux import flux_agents
 from localcloud.azure.world.refusals import extension_rules
 from localcloud.azure.world.refusals.rule import Asked, Rule, check
 from localcloud.common.json_copy import copied

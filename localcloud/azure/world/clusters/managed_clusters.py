@@ -23,7 +23,7 @@ from localcloud.azure.world.catalog import (
     cluster_version,
     region,
 )
-from localcloud.azure.world.cluster_profiles import merged_properties, shown_profiles
+from localcloud.azure.world.clusters.cluster_profiles import merged_properties, shown_profiles
 from localcloud.azure.world.refusals import cluster_rules, fixed, network_rules
 from localcloud.azure.world.refusals.rule import Asked, check
 from shared.fleet.json_tree import Json

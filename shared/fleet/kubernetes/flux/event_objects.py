@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from shared.fleet.desired import Desired
-from shared.fleet.kubernetes.flux_objects import NAMESPACE, stamped
+from shared.fleet.kubernetes.flux.flux_objects import NAMESPACE, stamped
 from shared.fleet.resource_ids import ObjectRef
 
 _API = "notification.toolkit.fluxcd.io/v1beta3"

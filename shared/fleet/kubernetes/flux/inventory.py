@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from pydantic import TypeAdapter, ValidationError
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux_objects import NAMESPACE, ref_of, stamped
+from shared.fleet.kubernetes.flux.flux_objects import NAMESPACE, ref_of, stamped
 from shared.fleet.resource_ids import ObjectRef
 
 INVENTORY = ObjectRef("v1", "ConfigMap", "roadstead-components", NAMESPACE)

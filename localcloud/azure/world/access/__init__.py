@@ -1,0 +1,1 @@
+"""Who may do what: users, managed identities, and roles."""

@@ -1,0 +1,1 @@
+"""Clusters in AKS: their documents, and the operations on those that exist."""

@@ -1,0 +1,1 @@
+"""The Flux extension: its resources, and what its agents do in a cluster."""

@@ -1,0 +1,1 @@
+"""How a cluster does, as its objects show it. Pure."""
