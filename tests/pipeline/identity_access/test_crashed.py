@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from functools import cache
 
@@ -12,29 +11,12 @@ from localcloud.memory.memory_cloud import Counter, Tripwire
 from shared.fleet.identity_access.names import credential_name
 from shared.jobs.record import Phase
 from tests.support import fleet_files
+from tests.support.crash_points import crash_points
 from tests.support.identity_access import ACCESS, ISSUER, assignments, credentials, with_identity
 from tests.support.one_cluster import ONE, files
 from tests.support.pipeline_runs import accepted, phases, push
 
 CHANGED = ACCESS.replace("name: shop, identity", "name: renamed, identity").replace("AcrPull", "Reader")
-
-
-class Recorder(Counter):
-    """Records which calls are for what identities may do, and crashes at none."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.ours: list[int] = []
-
-    def before(self) -> None:
-        """Note where the call comes from."""
-        frame = sys._getframe(1)
-        while frame.f_back is not None:
-            if "steps/identity_access/" in frame.f_code.co_filename:
-                self.ours.append(self.calls)
-                break
-            frame = frame.f_back
-        super().before()
 
 
 def whole_run(counter: Counter) -> None:
@@ -67,9 +49,7 @@ def whole_run(counter: Counter) -> None:
 
 @cache
 def points() -> list[int]:
-    recorder = Recorder()
-    whole_run(recorder)
-    return [point for number in recorder.ours for point in (2 * number, 2 * number + 1)]
+    return crash_points(whole_run, "steps/identity_access/")
 
 
 def test_a_run_has_places_to_crash_at_in_each_part() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -13,28 +12,9 @@ from localcloud.memory.memory_cloud import Counter, MemoryCloud, Tripwire
 from shared.jobs.record import Phase
 from shared.pipeline.outbox import request_whole_check
 from tests.support.bootstrap_secrets import AGE, NEXT, SOPS, VALUE, value_of, with_value
+from tests.support.crash_points import crash_points
 from tests.support.one_cluster import api, files
 from tests.support.pipeline_runs import phases, push
-
-OURS = ("steps/secrets/", "checks/secrets.py")
-
-
-class Recorder(Counter):
-    """Records which calls are for bootstrap secrets, and crashes at none."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.ours: list[int] = []
-
-    def before(self) -> None:
-        """Note where the call comes from."""
-        frame = sys._getframe(1)
-        while frame.f_back is not None:
-            if any(each in frame.f_code.co_filename for each in OURS):
-                self.ours.append(self.calls)
-                break
-            frame = frame.f_back
-        super().before()
 
 
 def whole_run(counter: Counter) -> None:
@@ -67,9 +47,7 @@ def _check(cloud: MemoryCloud) -> None:
 
 @cache
 def points() -> list[int]:
-    recorder = Recorder()
-    whole_run(recorder)
-    return [point for number in recorder.ours for point in (2 * number, 2 * number + 1)]
+    return crash_points(whole_run, "steps/secrets/", "checks/secrets.py")
 
 
 def test_a_run_has_places_to_crash_at_in_each_part() -> None:

@@ -8,30 +8,25 @@ from dataclasses import dataclass
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux import flux_objects
 from shared.fleet.kubernetes.flux.flux_readiness import (
-    Failed,
     Progressing,
     Readiness,
     Ready,
-    Suspended,
-    advice,
     readiness,
     reconciled,
 )
 from shared.fleet.kubernetes.flux.sync_objects import sync_objects
 from shared.fleet.kubernetes.health import health
 from shared.fleet.resource_ids import ObjectRef
-from shared.jobs.findings.flux_correction import corrects_flux
-from shared.jobs.outcomes import Outcome, Restart, Wait
-from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS
+from shared.jobs.outcomes import Outcome
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.live_objects import LiveObjects
 from shared.pipeline.worker.steps.flux.sync import request_of
+from shared.pipeline.worker.steps.flux.waiting import Seen, first_wait
 from shared.pipeline.worker.steps.flux.wanted_commit import follows, older_commit
 from shared.ports import KubernetesApi
 
 _OWNER = "kustomize.toolkit.fluxcd.io"
 """The prefix of the labels with which Flux marks what a Kustomization applied."""
-_WAITS = "DependencyNotReady"
 _Source = tuple[str, str]
 """The kind and the name of a source in the namespace of Flux."""
 
@@ -149,44 +144,13 @@ def _parent(live: Json) -> tuple[str, str]:
 
 
 def _first_wait(context: StepContext, found: Iterable[_Found]) -> Outcome | None:
-    """Return the wait for the likeliest cause among what is not reconciled, None when everything is.
-
-    What waits for others comes last.
-    """
-    waiting = [one for one in found if not isinstance(one.state, Ready)]
-    if not waiting:
-        return None
-    first = min(waiting, key=lambda one: _rank(one.state))
-    more = f" ({len(waiting) - 1} more objects of Flux wait)" if len(waiting) > 1 else ""
-    return _not_ready(context, first, more)
+    return first_wait(context, map(_seen, found), context.ports.config.poll_seconds)
 
 
-def _rank(state: Readiness | None) -> int:
-    if isinstance(state, Failed):
-        return 2 if state.reason == _WAITS else 0
-    return 1 if isinstance(state, Progressing) else 0
-
-
-def _not_ready(context: StepContext, found: _Found, more: str) -> Outcome:
-    """Return the wait for a Flux object, with what an operator can do where Flux needs one."""
-    ref, seconds = found.ref, context.ports.config.poll_seconds
-    name = f"Flux: {ref.kind} {'' if ref.namespace == _NAMESPACE else f'{ref.namespace}/'}{ref.name}"
-    match found.state:
-        case None:
-            return Restart(f"the {ref} no longer exists in the cluster")
-        case Suspended() if corrects_flux(context.record):
-            return Restart(f"somebody suspended the {ref}, and the policy resumes it")
-        case Suspended():
-            resume = f"`flux -n {ref.namespace} resume {_FLUX_NAMES[ref.kind]} {ref.name}` resumes it."
-            reason = f"{name}: somebody suspended it{more}"
-            return Wait(OBSERVE_SECONDS, reason, action_required=resume, open_ended=True)
-        case Failed(reason, message) as failed:
-            required = advice(failed, _place(context, found))
-            return Wait(seconds, f"{name}: {reason}: {message}{more}", action_required=required)
-        case Progressing(message):
-            return Wait(seconds, f"{name}: {message}{more}")
-        case Ready():
-            raise AssertionError("a Ready object is not waited for")
+def _seen(found: _Found) -> Seen:
+    ref = found.ref
+    resume = f"flux -n {ref.namespace} resume {_FLUX_NAMES.get(ref.kind, ref.kind.lower())} {ref.name}"
+    return Seen(ref, found.state, _place(found), resume)
 
 
 _FLUX_NAMES = {
@@ -198,7 +162,7 @@ _FLUX_NAMES = {
 """What the Flux command calls these kinds."""
 
 
-def _place(context: StepContext, found: _Found) -> str:
+def _place(found: _Found) -> str:
     """Return the field of the manifest with a Flux object, "" for what Flux itself applied."""
     if found.child:
         return ""

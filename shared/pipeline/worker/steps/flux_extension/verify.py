@@ -14,28 +14,20 @@ from shared.fleet.kubernetes.flux.configuration_status import (
 )
 from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION, NAMESPACE
 from shared.fleet.kubernetes.flux.flux_readiness import (
-    Failed,
     Progressing,
     Readiness,
     Ready,
-    Suspended,
-    advice,
     commit_of,
 )
 from shared.fleet.manifests.cluster.flux_source import MAIN
 from shared.fleet.resource_ids import ObjectRef
-from shared.jobs.findings.flux_correction import corrects_flux
-from shared.jobs.outcomes import Outcome, Restart, Wait
-from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS
+from shared.jobs.outcomes import Outcome, Restart
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.verify import verified_in_azure
+from shared.pipeline.worker.steps.flux.waiting import Seen, first_wait
 from shared.pipeline.worker.steps.flux.wanted_commit import follows, older_commit
 from shared.pipeline.worker.steps.flux_extension.configurations import wanted_configurations
 from shared.ports.azure import ListFluxConfigurations
-
-_State = tuple[str, ObjectRef, Readiness]
-"""A configuration, an object of it, and how far that is."""
-_WAITS = "DependencyNotReady"
 
 
 def verify_configurations(context: StepContext) -> Outcome:
@@ -45,15 +37,15 @@ def verify_configurations(context: StepContext) -> Outcome:
     missing = next((name for name in wanted if name not in found), None)
     if missing is not None:
         return Restart(f"the configuration {missing} of Flux no longer exists in Azure")
-    states = [state for name, body in wanted.items() for state in _states(context, name, body, found[name])]
-    waiting = [state for state in states if not isinstance(state[2], Ready)]
-    if waiting:
-        return _wait(context, min(waiting, key=_rank), len(waiting) - 1)
+    seen = (one for name, body in wanted.items() for one in _seen(context, name, body, found[name]))
+    wait = first_wait(context, seen, context.poll_seconds)
+    if wait:
+        return wait
     revision = synced_revision(found[MAIN])
     return older_commit(context, revision) or verified_in_azure(context, revision)
 
 
-def _states(context: StepContext, name: str, body: Json, live: Json) -> Iterator[_State]:
+def _seen(context: StepContext, name: str, body: Json, live: Json) -> Iterator[Seen]:
     """Yield the objects of a configuration: those that it must have, and those that these applied."""
     kind = str(body["properties"]["sourceKind"])
     source = ObjectRef("", "Bucket" if kind == "AzureBlob" else kind, name, NAMESPACE)
@@ -62,13 +54,13 @@ def _states(context: StepContext, name: str, body: Json, live: Json) -> Iterator
         ObjectRef("", KUSTOMIZATION.kind, f"{name}-{each}", NAMESPACE)
         for each in body["properties"]["kustomizations"]
     ]
-    outdated = is_outdated(live)
+    outdated, resume = is_outdated(live), f"az k8s-configuration flux update --name {name} --suspend false"
     for ref in (source, *applied):
         one = objects.pop((ref.kind, ref.name, ref.namespace), None)
         state = UNREPORTED if one is None or outdated else _at_commit(context, name, one, live)
-        yield name, ref, state
+        yield Seen(ref, state, _place(context, name, ref), resume)
     for child in objects.values():
-        yield name, child.ref, child.state
+        yield Seen(child.ref, child.state, _place(context, name, child.ref), resume)
 
 
 def _at_commit(context: StepContext, name: str, one: Reported, live: Json) -> Readiness:
@@ -81,34 +73,6 @@ def _at_commit(context: StepContext, name: str, one: Reported, live: Json) -> Re
     if name == MAIN and follows(context, one.state.revision):
         return one.state
     return Progressing(f"it applied {one.state.revision}, the source is at {synced_revision(live)}")
-
-
-def _rank(state: _State) -> int:
-    """Return the sort key: the likeliest cause comes first, what waits for others last."""
-    if isinstance(state[2], Failed):
-        return 3 if state[2].reason == _WAITS else 0
-    return 1 if isinstance(state[2], Suspended) else 2
-
-
-def _wait(context: StepContext, first: _State, others: int) -> Outcome:
-    name, ref, state = first
-    more = f" ({others} more objects of Flux wait)" if others else ""
-    shown = f"Flux: {ref.kind} {'' if ref.namespace == NAMESPACE else f'{ref.namespace}/'}{ref.name}"
-    seconds = context.poll_seconds
-    match state:
-        case Suspended() if corrects_flux(context.record):
-            return Restart(f"somebody suspended the {ref}, and the policy resumes it")
-        case Suspended():
-            resume = f"`az k8s-configuration flux update --name {name} --suspend false` resumes it."
-            reason = f"{shown}: somebody suspended it{more}"
-            return Wait(OBSERVE_SECONDS, reason, action_required=resume, open_ended=True)
-        case Failed(reason, message) as failed:
-            required = advice(failed, _place(context, name, ref))
-            return Wait(seconds, f"{shown}: {reason}: {message}{more}", action_required=required)
-        case Progressing(message):
-            return Wait(seconds, f"{shown}: {message}{more}")
-        case Ready():
-            raise AssertionError("a Ready object is not waited for")
 
 
 def _place(context: StepContext, name: str, ref: ObjectRef) -> str:
