@@ -91,6 +91,9 @@ COMMANDS: Sections = {
             "cli.commands.act.approve:approve", "Approve the deletes of a plan, or a correction of drift."
         ),
         "rollout": Entry("cli.app:rollout", "Show a rollout, pause it, or approve a stage."),
+        "promote": Entry(
+            "cli.commands.act.promote:promote", "Give an environment what is proven in another one."
+        ),
         "takeover": Entry(
             "cli.commands.act.takeover:takeover", "Take over clusters that another app manages."
         ),

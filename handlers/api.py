@@ -15,6 +15,7 @@ import azure.functions as func
 from handlers.approvals import add_approvals, clusters_in
 from handlers.azure_reads import add_azure_reads
 from handlers.notifications import add_notifications
+from handlers.promotions import add_promotions
 from handlers.reply import html, reply
 from handlers.rollouts import add_rollouts
 from handlers.routes import Routes
@@ -55,6 +56,7 @@ def blueprint(ports: Ports, sign_in: SignIn) -> func.Blueprint:
     add_azure_reads(routes, ports, _reason)
     add_notifications(routes, ports, _reason)
     add_rollouts(routes, ports, _reason, _paged)
+    add_promotions(routes, ports, _reason)
     return bp
 
 

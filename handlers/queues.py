@@ -17,6 +17,7 @@ from shared.logs import about
 from shared.pipeline.checks.checks import handle as handle_check
 from shared.pipeline.notifier.notifier import handle as handle_notifications
 from shared.pipeline.planner.planner import handle as handle_plan_request
+from shared.pipeline.proposals.promoting.promote import handle as handle_promotions
 from shared.pipeline.proposals.proposals import handle as handle_proposals
 from shared.pipeline.pull_requests.pull_requests import handle as handle_pull_request
 from shared.pipeline.sweep.sweep import handle as handle_sweep
@@ -31,6 +32,8 @@ def handle_request(request: PlanRequest, ports: Ports) -> None:
             handle_sweep(request, ports)
         case "propose":
             handle_proposals(request, ports)
+        case "promote":
+            handle_promotions(request, ports)
         case "notify":
             handle_notifications(request, ports)
         case _:

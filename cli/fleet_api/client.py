@@ -138,6 +138,17 @@ class Api:
         body = {**subject, "reason": reason}
         return self._typed(schema.RolloutReceipt, self.post(f"rollouts/{commit}/{kind}", body))
 
+    def promotions(self) -> schema.Promotions:
+        """Return the promotions, by environment."""
+        return self._typed(schema.Promotions, self.get("promotions"))
+
+    def promote(
+        self, source: str, target: str, what: Sequence[str], reason: str = ""
+    ) -> schema.PromotionReceipt:
+        """Ask for the pull request of a promotion; raise Refused where nothing can be promoted."""
+        body = {"from": source, "to": target, "what": list(what), "reason": reason}
+        return self._typed(schema.PromotionReceipt, self.post("promotions", body))
+
     def approve_correction(self, name: str, correction: str, reason: str = "") -> schema.CorrectionReceipt:
         """Approve exactly these corrections of a cluster; raise NotFound, or Refused for others."""
         body = {"correction": correction, "reason": reason}

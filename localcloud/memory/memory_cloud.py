@@ -48,6 +48,7 @@ from shared.pipeline.intake.reported import receive
 from shared.pipeline.notifier import notifier
 from shared.pipeline.planner import planner
 from shared.pipeline.proposals import proposals
+from shared.pipeline.proposals.promoting import promote
 from shared.pipeline.pull_requests import pull_requests
 from shared.pipeline.recovery import dead_letters, missed_work
 from shared.pipeline.sweep import sweep
@@ -59,7 +60,7 @@ from shared.ports.process.together import in_turn
 LOCK_SECONDS = 30.0
 TIMER_SECONDS = 60.0
 QUEUES = ("plans", "jobs", "changes", "deletes", "previews")
-_HANDLERS: Mapping[str, Any] = {"sweep": sweep, "propose": proposals, "notify": notifier}
+_HANDLERS: Mapping[str, Any] = {"sweep": sweep, "propose": proposals, "promote": promote, "notify": notifier}
 """Whom a message of the queue ``plans`` is for, if not for the planner."""
 JOB_QUEUES = tuple(queue.value for queue in JobQueue)
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from localcloud.tables.memory_clusters import MemoryClusters
 from localcloud.tables.memory_notices import MemoryNotices
+from localcloud.tables.memory_promotions import MemoryPromotions
 from localcloud.tables.memory_proposals import MemoryProposals
 from localcloud.tables.memory_rollouts import MemoryRollouts
 from shared.jobs.acts import Act
@@ -25,13 +26,14 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class MemoryState(MemoryClusters, MemoryNotices, MemoryProposals, MemoryRollouts):
+class MemoryState(MemoryClusters, MemoryNotices, MemoryProposals, MemoryPromotions, MemoryRollouts):
     """One fleet's state; records pass through their stored form when saved, so that nothing else survives."""
 
     def __init__(self) -> None:
         MemoryClusters.__init__(self)
         MemoryNotices.__init__(self)
         MemoryProposals.__init__(self)
+        MemoryPromotions.__init__(self)
         MemoryRollouts.__init__(self)
         self._events: dict[tuple[str, str, int, str], Event] = {}
         self._fleet = FleetRecord()
@@ -63,6 +65,8 @@ class MemoryState(MemoryClusters, MemoryNotices, MemoryProposals, MemoryRollouts
             self._sweep = replace(self._sweep, etag=self._sweep.etag and f"v{next(self._versions)}")
             for name, proposal in self._proposals.items():
                 self._proposals[name] = replace(proposal, etag=f"v{next(self._versions)}")
+            for target, promotion in self._promotions.items():
+                self._promotions[target] = replace(promotion, etag=f"v{next(self._versions)}")
             for commit, rollout in self._rollouts.items():
                 self._rollouts[commit] = replace(rollout, etag=f"v{next(self._versions)}")
             known = self._remembered

@@ -18,6 +18,8 @@ FIELDS = 25
 VALUE_LIMIT = 400
 """Characters of a stored value."""
 NAMED = 3
+PROMOTIONS = "roadstead/promote/"
+"""The beginning of the branches of promotions; the fleet and the environment follow."""
 BRANCHES = "roadstead/drift/"
 """The beginning of the branches of pull requests that propose drift; the fleet and the cluster follow."""
 

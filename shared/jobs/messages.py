@@ -75,6 +75,20 @@ class RolloutAct(_Wire):
     lifts: datetime | None = None
 
 
+class PromotionAsked(_Wire):
+    """That a person wants an environment to get what is proven in another one: who, and when.
+
+    ``what`` is empty for everything that differs.
+    """
+
+    source: str
+    target: str
+    what: tuple[str, ...] = ()
+    by: str
+    at: datetime
+    reason: str = ""
+
+
 class HeadConfirmation(_Wire):
     """A head that may be a stale read: how often it was read so far, and the commit planned last then."""
 
@@ -130,9 +144,10 @@ class PlanRequest(_Versioned):
     """Plan the head of the branch, bring commit statuses up to date (``report``), or plan a ``pull``.
 
     A ``report`` with a ``commit`` has the status of that one written again; ``sweep`` compares the clusters
-    in Azure with the records; ``propose`` brings the pull requests about drift up to date; ``notify`` sends
-    the routes of notifications what is due; ``rollout`` starts the clusters of a rollout that may start now,
-    after ``act`` was carried out.
+    in Azure with the records; ``propose`` brings the pull requests about drift up to date, and ``promote``
+    those that give an environment what is proven in another one, or the one of ``promotion``; ``notify``
+    sends the routes of notifications what is due; ``rollout`` starts the clusters of a rollout that may
+    start now, after ``act`` was carried out.
 
     ``outdated`` marks the plans of pull requests as out of date, because the branch moved to ``commit``;
     ``review`` reads the reviews of the pull request that was merged as ``commit``.
@@ -144,9 +159,9 @@ class PlanRequest(_Versioned):
     according to the event. ``found`` is what looked for a missed head, None for any other request.
     """
 
-    kind: Literal["plan", "report", "review", "pull", "outdated", "sweep", "propose", "notify", "rollout"] = (
-        "plan"
-    )
+    kind: Literal[
+        "plan", "report", "review", "pull", "outdated", "sweep", "propose", "promote", "notify", "rollout"
+    ] = "plan"
     commit: str = ""
     reason: str = ""
     again: bool = False
@@ -160,6 +175,7 @@ class PlanRequest(_Versioned):
     sweep: SweepPart | None = None
     found: Found | None = None
     act: RolloutAct | None = None
+    promotion: PromotionAsked | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -63,6 +63,8 @@ ROUTES = {
     "rollout_override": ("POST", "rollouts/{commit}/override", "Approver"),
     "rollout_approve": ("POST", "rollouts/{commit}/approve", "Approver"),
     "rollout_skip": ("POST", "rollouts/{commit}/skip", "Approver"),
+    "promotions": ("GET", "promotions", "Reader"),
+    "promote": ("POST", "promotions", "Operator"),
     "health": ("GET", "health", "Reader"),
     "ready": ("GET", "ready", "anybody"),
     "github": ("POST", "github", "signature"),

@@ -19,6 +19,7 @@ from shared.adapters.tables.deliveries import DELIVERIES, DeliveriesTable
 from shared.adapters.tables.entities import newest_first, packed, safe_key, unpacked
 from shared.adapters.tables.notices import NoticesTable
 from shared.adapters.tables.plans import PLANS, PlansTable
+from shared.adapters.tables.promotions import PromotionsTable
 from shared.adapters.tables.proposals import ProposalsTable
 from shared.adapters.tables.rollouts import RolloutsTable
 from shared.adapters.tables.storage import READERS, TOGETHER, Storage, etag_of
@@ -56,6 +57,7 @@ class TablesState(
     DeliveriesTable,
     SweepsTable,
     ProposalsTable,
+    PromotionsTable,
     RolloutsTable,
     TimersTable,
     NoticesTable,

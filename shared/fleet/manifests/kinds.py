@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictStr
+from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictStr, model_validator
 
 from shared.fleet.manifests.base import OWN_PREFIX, ClusterName, LabelKey, LabelValue, Manifest, ObjectName
 from shared.fleet.manifests.cluster.spec import ClusterSpec
 from shared.fleet.manifests.guards import Guards
 from shared.fleet.manifests.notifications import Route
+from shared.fleet.manifests.promotion_rules import PromotionRule, check_rules
 from shared.fleet.manifests.quotas import ClusterQuota, differ
 from shared.fleet.manifests.rollout import Rollout
 from shared.fleet.manifests.system import SystemSpec
@@ -92,6 +93,13 @@ class FleetSpec(Manifest):
     rollout: Rollout = Rollout()
     """In which order the clusters that a commit changes are changed; by default environment by environment,
     and in each of them one cluster first."""
+    promotions: tuple[PromotionRule, ...] = ()
+    """Pull requests that Roadstead opens by itself, to give an environment what is proven in another one."""
+
+    @model_validator(mode="after")
+    def _promotes_forward(self) -> Self:
+        check_rules(self.promotions, self.environments)
+        return self
 
 
 class Fleet(Manifest):

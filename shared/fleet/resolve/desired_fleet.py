@@ -10,6 +10,7 @@ from shared.fleet.desired import Desired
 from shared.fleet.manifests.guards import Guards
 from shared.fleet.manifests.kinds import Environment
 from shared.fleet.manifests.notifications import Route
+from shared.fleet.manifests.promotion_rules import PromotionRule
 from shared.fleet.manifests.rollout import Rollout
 from shared.fleet.resolve.cluster_resolver import ClusterResolver
 from shared.fleet.resolve.problems import Problem
@@ -40,6 +41,7 @@ class DesiredFleet:
     - ``subscriptions``: those that the shared files name.
     - ``environments``: in the order of fleet.yaml.
     - ``rollout``: how changes reach the clusters; None where all start at once, or fleet.yaml is invalid.
+    - ``promotions``: what is promoted without anybody asking.
     - ``inputs``: by cluster, a hash of everything that the cluster is resolved from, where it is known.
     - ``left_out``: how many files and clusters were not read because the plan's work was used up.
     - ``resolver``: resolves one cluster again to find the places of its values, because the trees of all
@@ -59,6 +61,7 @@ class DesiredFleet:
     notifications: tuple[Route, ...] | None = ()
     subscriptions: tuple[str, ...] = ()
     rollout: Rollout | None = None
+    promotions: tuple[PromotionRule, ...] = ()
 
     def explained(self, name: str) -> Resolved | None:
         """Return a cluster with the places of its values, None for one that is not resolved."""

@@ -193,6 +193,7 @@ def finish(stage: ClusterStage, contents: Contents) -> DesiredFleet:
         layers.manifest.spec.notifications if layers.manifest else None,
         layers.subscriptions,
         _rollout(layers.manifest),
+        layers.manifest.spec.promotions if layers.manifest else (),
     )
 
 

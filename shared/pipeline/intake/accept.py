@@ -14,7 +14,13 @@ from shared.jobs.reporting.measurements import WEBHOOKS, Measurement, Span
 from shared.logs import about
 from shared.pipeline.http_result import HttpResult, rejected
 from shared.pipeline.intake.webhook import Delivery, Ignored, PullChanged, Pushed, Refused, Reviewed
-from shared.pipeline.outbox import request_plan, request_preview, request_proposals, request_review
+from shared.pipeline.outbox import (
+    request_plan,
+    request_preview,
+    request_promotions,
+    request_proposals,
+    request_review,
+)
 from shared.ports import FleetRecord, Ports
 
 log = logging.getLogger(__name__)
@@ -77,6 +83,8 @@ def _queued(delivery: Pushed | PullChanged | Reviewed, ports: Ports) -> HttpResu
         reason, commit = f"pull request {delivery.action}", delivery.head
         if delivery.proposal and delivery.action in ("closed", "reopened"):
             request_proposals(ports, delivery.number)
+        if delivery.promotion and delivery.action in ("closed", "reopened"):
+            request_promotions(ports, delivery.number)
         if delivery.action != "closed":
             preview = PlanRequest(kind="pull", pull=delivery.number, head=commit, reason=reason)
             request_preview(preview, ports)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from shared.jobs.drift import BRANCHES
+from shared.jobs.drift import BRANCHES, PROMOTIONS
 
 MAX_BODY_BYTES = 25 * 1024 * 1024
 """GitHub caps payloads at 25 MB."""
@@ -63,7 +63,7 @@ class Pushed:
 class PullChanged:
     """A pull request into the tracked branch changed: its commit ``head``, its base, or its state.
 
-    ``proposal``: its branch has the name of one that proposes drift.
+    ``proposal``: its branch has the name of one that proposes drift, and ``promotion`` of one that promotes.
     """
 
     delivery: str
@@ -73,6 +73,7 @@ class PullChanged:
     action: str
     repository: int = 0
     proposal: bool = False
+    promotion: bool = False
 
 
 @dataclass(frozen=True)
@@ -181,15 +182,16 @@ def _read_pull(payload: dict[str, Any], delivery: str, digest: str, branch: str)
     if not (isinstance(head, str) and isinstance(base, str)):
         return Refused(400, "the pull_request has no head.sha or base.ref")
     base_changed = action == "edited" and _at(payload, "changes.base") is not None
-    proposal = str(_at(payload, "pull_request.head.ref")).startswith(BRANCHES)
-    decided = proposal and action == "closed"
+    name = str(_at(payload, "pull_request.head.ref"))
+    proposal, promotion = name.startswith(BRANCHES), name.startswith(PROMOTIONS)
+    decided = (proposal or promotion) and action == "closed"
     if action not in PLANNED_ACTIONS and not base_changed and not decided:
         return Ignored(f"a pull request that was {action[:40]} needs no plan")
     if base != branch:
         return Ignored(f"the pull request goes into {base[:100]}, not {branch}")
     if not _COMMIT.fullmatch(head):
         return Refused(400, "the pull_request's head.sha is not the id of a commit")
-    return PullChanged(delivery, digest, number, head, action, _repository_id(payload), proposal)
+    return PullChanged(delivery, digest, number, head, action, _repository_id(payload), proposal, promotion)
 
 
 def _read_review(payload: dict[str, Any], delivery: str, digest: str, branch: str) -> Delivery:

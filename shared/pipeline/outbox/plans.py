@@ -8,7 +8,7 @@ from typing import Literal
 
 from shared.fleet.desired import digest_of
 from shared.jobs.failures.errors import ReconcileError
-from shared.jobs.messages import PlanRequest, RolloutAct, SweepPart
+from shared.jobs.messages import PlanRequest, PromotionAsked, RolloutAct, SweepPart
 from shared.pipeline.outbox.times import later, slot, whole
 from shared.ports import FleetRecord, Message, Ports
 
@@ -25,7 +25,7 @@ NOTIFY_SECONDS = 15
 ROLLOUT_SECONDS = 5
 """Requests that a rollout continues within this many seconds are one message."""
 PROPOSE_SECONDS = 15
-"""Requests for the pull requests about drift within this many seconds are one message."""
+"""Requests for the pull requests about drift, or for promotions, within this many seconds are one message."""
 
 
 def request_plan(request: PlanRequest, *, message_id: str, ports: Ports, after: float = 0) -> None:
@@ -150,6 +150,28 @@ def request_proposals(ports: Ports, pull: int = 0, *, after: float = 0, attempt:
     _send_plan(request, f"propose:{number}:{attempt}:{pull}", at, ports)
 
 
+def request_promotions(
+    ports: Ports, pull: int = 0, *, at: datetime | None = None, after: float = 0, attempt: int = 0
+) -> None:
+    """Ask for the pull requests that rules of fleet.yaml promote by, some seconds from now, or ``at`` a time.
+
+    ``pull`` is the number of one that somebody closed or reopened.
+    """
+    number, due = slot(PROPOSE_SECONDS, after, ports)
+    message_id = f"promote:{number}:{attempt}:{pull}"
+    if at is not None:
+        message_id, due = f"promote:at:{int(at.timestamp())}", at + timedelta(seconds=1)
+    request = PlanRequest(kind="promote", reason="promotions", attempt=attempt, pull=pull)
+    _send_plan(request, message_id, due, ports)
+
+
+def request_promotion(asked: PromotionAsked, ports: Ports, *, after: float = 0, attempt: int = 0) -> None:
+    """Queue the promotion that a person asked for."""
+    digest = digest_of([asked.model_dump(mode="json"), attempt])
+    request = PlanRequest(kind="promote", reason="asked", promotion=asked, attempt=attempt)
+    _send_plan(request, f"promote:{digest}", later(after, ports), ports)
+
+
 def request_status_again(commit: str, ports: Ports) -> None:
     """Ask that the status of a commit is written again a few seconds from now."""
     message_id = f"report:{commit}:{ports.unique()}"
@@ -188,7 +210,7 @@ def _send_plan(request: PlanRequest, message_id: str, at: datetime | None, ports
         session = f"{ports.config.fleet}:reports"
     elif request.kind == "notify":
         session = f"{ports.config.fleet}:notifications"
-    elif request.kind == "propose":
+    elif request.kind in ("propose", "promote"):
         session = f"{ports.config.fleet}:proposals"
     elif request.kind == "sweep":
         session = f"{ports.config.fleet}:sweeps"

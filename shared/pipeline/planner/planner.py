@@ -26,6 +26,7 @@ from shared.pipeline.outbox import (
     request_outdated_marks,
     request_plan,
     request_plan_again,
+    request_promotions,
     request_report_now,
 )
 from shared.pipeline.planner.approvals import approved_plan
@@ -42,6 +43,7 @@ from shared.pipeline.planner.handover import begun, hand_over, may_be_saved, sma
 from shared.pipeline.planner.identity import first_generation, identified
 from shared.pipeline.planner.missed_heads import repaired_gaps
 from shared.pipeline.planner.plan_problems import report_failed_plan, report_outage, report_unreadable
+from shared.pipeline.planner.promotion_memory import with_promotions
 from shared.pipeline.planner.reporter import report, report_again
 from shared.pipeline.planner.rollouts import advance, stage
 from shared.pipeline.planner.team_reviews import approved_request
@@ -299,8 +301,11 @@ def _carry_out(
     notified = inputs.desired.notifications
     if notified is not None:
         fleet = replace(fleet, routes=routes_of(notified), subscriptions=inputs.desired.subscriptions)
+        fleet = with_promotions(fleet, inputs.desired, plan_record.at)
     planned = replace(fleet, commit=head, at=plan_record.at, planning="", handover=None, problem=None)
     ports.state.save_fleet(replace(planned, groups_indexed=True, awaiting_deletion=awaiting))
+    if planned.promotions:
+        request_promotions(ports)
     return True
 
 

@@ -19,7 +19,7 @@ from shared.jobs.failures.errors import Stale
 from shared.jobs.messages import PlanRequest, RolloutAct
 from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.summary import summary_of
-from shared.pipeline.outbox import request_report, request_rollout
+from shared.pipeline.outbox import request_promotions, request_report, request_rollout
 from shared.pipeline.repository.commit_reader import PlanInputs
 from shared.ports import FleetRecord, Ports
 from shared.rollouts.begin import superseded
@@ -123,6 +123,8 @@ def advance(request: PlanRequest, ports: Ports) -> bool:
     if decision.rollout != rollout:
         ports.state.save_rollout(decision.rollout)
         request_report(ports)
+        if fleet.promotions:
+            request_promotions(ports)
     if decision.rollout.state not in _CURRENT:
         ports.state.save_fleet(replace(fleet, rollout=""))
     _ask_at(decision.next_at, ports)

@@ -1,1 +1,1 @@
-"""Proposals: pull requests that take what somebody changed in Azure into the manifest of a cluster."""
+"""Proposals: pull requests that take into git what somebody changed in Azure, or what is proven elsewhere."""

@@ -20,7 +20,7 @@ from shared.fleet.resolve.repository_layout import cluster_path
 from shared.jobs.drift import DriftedField, digest_of_proposal, drift_from
 from shared.jobs.record import ClusterRecord
 from shared.logs import about_record
-from shared.pipeline.proposals.head import Head
+from shared.pipeline.proposals.head import Head, parents_of
 from shared.pipeline.proposals.remembered import branch_of, proposable, seen, value_of, wanted, with_commit
 from shared.pipeline.proposals.texts import OVER, commit_message, over_text, pull_text
 from shared.pipeline.sweep.conclusions import decided_of
@@ -127,7 +127,7 @@ def _propose(
             raise NoRoom
         message = commit_message(live.name, taken)
         content = found.content.encode()
-        parents = _parents(tip, turn)
+        parents = parents_of(tip, turn.head.commit, turn.ports)
         commit = ports.proposing.add_commit(NewCommit(cluster_path(live.name), content, message, parents))
         asked = proposal.opened if opened else ports.clock()
         proposal = _save(turn, replace(with_commit(proposal, commit), opened=asked))
@@ -160,14 +160,6 @@ def _manifest(
         partial(turn.head.resolve, live.name),
         lambda desired: drift_of(desired, live.owner, live.existing, known),
     )
-
-
-def _parents(tip: str | None, turn: _Turn) -> list[str]:
-    """Return the parents of the next commit: the branch, and the newest commit, whose files it has."""
-    head = turn.head.commit
-    if tip is None:
-        return [head]
-    return [tip] if turn.ports.repository.is_descendant(tip, head) else [tip, head]
 
 
 def _end(turn: _Turn, *, left_out: tuple[LeftOut, ...] = (), forget: bool = False) -> None:

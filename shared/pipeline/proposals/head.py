@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from shared.fleet.desired import Desired
 from shared.fleet.resolve.cluster_resolver import ClusterResolver
+from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.layers import Layers
+from shared.fleet.resolve.problems import Problem
 from shared.fleet.resolve.repository_layout import Files, cluster_path, shared_paths
 from shared.fleet.resolve.shared_files import read_layers
 from shared.fleet.resolve.work import Work
 from shared.jobs.failures.errors import Unavailable
+from shared.jobs.record import ClusterRecord
 from shared.pipeline.repository.blob_reader import read_blobs
 from shared.pipeline.repository.branch_source import require_own
-from shared.pipeline.repository.commit_reader import read_files
+from shared.pipeline.repository.commit_reader import desired_of, read_files, read_known
 from shared.ports import FleetRecord, Ports
 
 
@@ -41,8 +44,26 @@ class Head:
 
     def manifest(self, name: str) -> str | None:
         """Return the manifest of a cluster, None where there is none."""
-        path = cluster_path(name)
+        return self.text(cluster_path(name))
+
+    def text(self, path: str) -> str | None:
+        """Return a file, None where there is none."""
         return self._contents([path])[path].decode() if path in self._files.blobs else None
+
+    def desired(self, records: Mapping[str, ClusterRecord]) -> DesiredFleet:
+        """Return what the commit asks for."""
+        known, work = read_known(records, self.ports), Work(self.ports.config.plan_work)
+        return desired_of(self.commit, self._files, known, self.ports, work)
+
+    def resolved_with(
+        self, names: Sequence[str], path: str, text: str
+    ) -> Mapping[str, Desired | tuple[Problem, ...]]:
+        """Return clusters as they would be with another text of a shared file."""
+        shared = {**self._contents(shared_paths(self._files)), path: text.encode()}
+        work = Work(self.ports.config.plan_work)
+        layers = read_layers(self.ports.config.fleet, self._files, shared, work)
+        own = self._contents(map(cluster_path, names))
+        return dict(ClusterResolver(layers, self._files, own).clusters(names))
 
     def resolve(self, name: str, manifest: str) -> Desired | str:
         """Return the cluster of a manifest in this commit, or what is wrong with it."""
@@ -67,3 +88,10 @@ class Head:
         wanted = {path: self._files.blobs[path] for path in paths}
         blobs = read_blobs(self.commit, wanted, self.ports)
         return {path: blobs[sha] for path, sha in wanted.items()}
+
+
+def parents_of(tip: str | None, head: str, ports: Ports) -> list[str]:
+    """Return the parents of a branch's next commit: its tip, and the newest commit, whose files it has."""
+    if tip is None:
+        return [head]
+    return [tip] if ports.repository.is_descendant(tip, head) else [tip, head]

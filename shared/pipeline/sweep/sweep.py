@@ -19,7 +19,7 @@ from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import PlanRequest, SweepPart
 from shared.jobs.reporting.summary import ClusterSummary, summary_of
 from shared.logs import about_record
-from shared.pipeline.outbox import request_proposals, request_report, request_sweep
+from shared.pipeline.outbox import request_promotions, request_proposals, request_report, request_sweep
 from shared.pipeline.planner.reporter import reopen
 from shared.pipeline.runs import record_end
 from shared.pipeline.sweep.activity import ActivityLog
@@ -120,6 +120,8 @@ def _sweep(
         request_report(ports)
         if any(summary.proposed for summary in summaries) or ports.state.proposals():
             request_proposals(ports)
+        if fleet.promotions:
+            request_promotions(ports)
     return changed, any(summary.lost or summary.differs_since for summary in summaries)
 
 

@@ -14,6 +14,7 @@ from shared.ports.state.fleet import BranchRead, FleetRecord, Handover, Source
 from shared.ports.state.manifests import Manifests
 from shared.ports.state.notices import Notices
 from shared.ports.state.plans import PlanRecord, Plans
+from shared.ports.state.promotions import Lifted, Promotion, Promotions
 from shared.ports.state.proposals import LeftOut, Proposal, Proposals
 from shared.ports.state.rollouts import Rollouts
 from shared.ports.state.sweeps import Listing, Orphan, SweepRecord, Sweeps
@@ -32,12 +33,15 @@ __all__ = [
     "GroupMember",
     "Handover",
     "LeftOut",
+    "Lifted",
     "Listing",
     "Manifests",
     "Notices",
     "Orphan",
     "PlanRecord",
     "Plans",
+    "Promotion",
+    "Promotions",
     "Proposal",
     "Proposals",
     "Rollouts",
@@ -50,7 +54,7 @@ __all__ = [
 ]
 
 
-class _OfFleet(Plans, Manifests, Acts, Sweeps, Proposals, Rollouts, Timers, Protocol):
+class _OfFleet(Plans, Manifests, Acts, Sweeps, Proposals, Promotions, Rollouts, Timers, Protocol):
     """What is stored of the fleet as a whole."""
 
 

@@ -9,6 +9,8 @@ from shared.jobs.failures.fleet_problem import FleetProblem
 from shared.jobs.gaps import Gaps
 from shared.notices.routes import Route
 from shared.ports.github import BranchHead
+from shared.promotions.given_up import Had
+from shared.promotions.promoted_values import Rule
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,10 @@ class FleetRecord:
     too."""
     rollout: str = ""
     """The commit whose rollout has clusters that did not start or end yet, "" for none."""
+    promotions: tuple[Rule, ...] = ()
+    """What is promoted without anybody asking, as of the last plan with a valid fleet.yaml."""
+    had: tuple[Had, ...] = ()
+    """What the targets of these rules had, as of that plan."""
     etag: str = field(default="", compare=False)
     """The version that was read, "" for a record not saved yet."""
 

@@ -70,6 +70,13 @@ from shared.pipeline.api.schema.plans import (
     Recorded,
     RecordedCluster,
 )
+from shared.pipeline.api.schema.promotions import (
+    Promotion,
+    PromotionHold,
+    PromotionReceipt,
+    Promotions,
+    PromotionValue,
+)
 from shared.pipeline.api.schema.rollouts import (
     Rollout,
     RolloutDecision,
@@ -132,6 +139,11 @@ __all__ = [
     "PlanSummary",
     "Plans",
     "Progress",
+    "Promotion",
+    "PromotionHold",
+    "PromotionReceipt",
+    "PromotionValue",
+    "Promotions",
     "Readiness",
     "Recorded",
     "RecordedCluster",

@@ -1,0 +1,56 @@
+"""``roadstead promote``: a pull request that gives an environment what is proven in another one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from cli.errors import UsageError
+from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, connect
+from cli.terminal.output import Output, OutputOption, echo, show
+from cli.terminal.promotions_view import promotions_view, receipt_view
+
+
+class Promoted(StrEnum):
+    """What can be promoted."""
+
+    VERSION = "version"
+    COMPONENTS = "components"
+    PLATFORM = "platform"
+
+
+def promote(
+    source: Annotated[str, typer.Argument(metavar="FROM", help="An environment with Ready clusters.")] = "",
+    target: Annotated[str, typer.Argument(metavar="TO", help="The environment that is to get it.")] = "",
+    *,
+    what: Annotated[
+        list[Promoted] | None,
+        typer.Option("--what", help="What to promote, more than once (default: all that differs)."),
+    ] = None,
+    reason: Reason = "",
+    output: OutputOption = Output.TABLE,
+    url: Url = DEFAULT_URL,
+    key_file: KeyFile = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+) -> None:
+    """Open a pull request that gives an environment what is proven in another one, or list promotions.
+
+    Every cluster of FROM must be Ready with the same value. Nothing changes before the merge.
+    """
+    if bool(source) != bool(target):
+        raise UsageError("give two environments, or none to list the promotions")
+    with connect(url, key_file, timeout) as api:
+        if source:
+            receipt = api.promote(source, target, [each.value for each in what or ()], reason)
+            echo(receipt_view(receipt))
+            return
+        found = api.promotions()
+    show(
+        found,
+        output,
+        table=lambda _: promotions_view(found["promotions"], datetime.now(UTC)),
+        names=lambda: (f"environment/{each['target']}" for each in found["promotions"]),
+    )

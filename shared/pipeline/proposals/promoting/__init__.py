@@ -1,0 +1,1 @@
+"""Promotions: pull requests that give an environment what is proven in another one."""

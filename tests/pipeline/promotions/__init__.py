@@ -1,0 +1,1 @@
+"""Promotions by hand and by rules, on a fleet in memory."""

@@ -1,0 +1,191 @@
+"""Promotions by a rule of fleet.yaml: after a soak, and never over a hold."""
+
+from __future__ import annotations
+
+import pytest
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.record import Phase
+from tests.support.drift_proposals import github_calls
+from tests.support.pipeline_runs import phases
+from tests.support.promotions import (
+    BRANCH,
+    PROD,
+    RULE,
+    TEST,
+    ask,
+    change,
+    decided,
+    files,
+    fleet_with,
+    holds,
+    merge,
+    problem,
+    production,
+    pulls,
+    stored,
+)
+from tests.support.sweeps import sweep
+
+HOUR = 3600
+
+
+def proposed() -> MemoryCloud:
+    """Return a cloud in which the rule has proposed 1.36 to production."""
+    cloud = fleet_with(files(extra=RULE))
+    change(cloud, files(test="1.36", extra=RULE))
+    cloud.run(seconds=HOUR + 60)
+    assert [each.state for each in pulls(cloud)] == ["open"]
+    return cloud
+
+
+def merged() -> MemoryCloud:
+    cloud = proposed()
+    merge(cloud, pulls(cloud)[0].number)
+    assert pulls(cloud) == []
+    return cloud
+
+
+def test_a_rule_proposes_what_has_been_ready_for_its_soak_and_not_before() -> None:
+    cloud = fleet_with(files(extra=RULE))
+    change(cloud, files(test="1.36", extra=RULE), seconds=HOUR - 600)
+    assert phases(cloud) == dict.fromkeys((*TEST, *PROD), Phase.READY)
+    assert pulls(cloud, state="all") == []
+    assert problem(cloud).startswith("promotion: development is watched until 2026-01-01 ")
+    cloud.run(seconds=HOUR)
+    (pull,) = pulls(cloud)
+    assert "A rule of `fleet.yaml` asks for this." in pull.body
+    assert (problem(cloud), holds(cloud)) == ("", [])
+
+
+def test_a_merge_ends_it_and_what_the_environment_had_before_is_held() -> None:
+    cloud = merged()
+    assert cloud.ports.proposing.tip(BRANCH) is None
+    assert holds(cloud) == [("1.35", "given up")]
+    sweep(cloud)
+    assert len(pulls(cloud, state="all")) == 1
+
+
+def test_a_revert_is_a_hold_that_no_rule_undoes() -> None:
+    cloud = merged()
+    change(cloud, files(test="1.36", extra=RULE))
+    assert holds(cloud) == [("1.36", "given up")]
+    for _ in range(3):
+        cloud.run(seconds=2 * HOUR)
+        sweep(cloud)
+    assert len(pulls(cloud, state="all")) == 1
+    assert problem(cloud) == (
+        "version: production had 1.36, and a commit took it back: no rule gives it again"
+    )
+
+
+def test_a_person_lifts_a_hold_until_the_next_revert() -> None:
+    cloud = merged()
+    change(cloud, files(test="1.36", extra=RULE))
+    assert ask(cloud, "version").status == 202
+    (pull,) = pulls(cloud)
+    merge(cloud, pull.number)
+    assert holds(cloud) == [("1.35", "given up")]
+    change(cloud, files(test="1.36", extra=RULE))
+    cloud.run(seconds=2 * HOUR)
+    assert holds(cloud) == [("1.36", "given up")]
+    assert pulls(cloud) == []
+
+
+def test_a_commit_lifts_a_hold_by_giving_the_value_again_or_by_proving_another_one() -> None:
+    cloud = merged()
+    change(cloud, files(test="1.36", extra=RULE))
+    change(cloud, files(test="1.36", prod="1.36", extra=RULE))
+    assert holds(cloud) == [("1.35", "given up")]
+    change(cloud, files(test="1.36", extra=RULE))
+    change(cloud, files(test="1.37", extra=RULE))
+    cloud.run(seconds=2 * HOUR)
+    assert [each.state for each in pulls(cloud)] == ["open"]
+    assert "'1.37'" in production(cloud)
+
+
+def test_what_is_closed_without_a_merge_is_not_proposed_again_unless_it_is_reopened() -> None:
+    cloud = proposed()
+    (pull,) = pulls(cloud)
+    cloud.ports.proposing.close_pull(pull.number)
+    decided(cloud, pull.number, "closed")
+    change(cloud, files(test="1.36", extra=RULE) | {"notes.txt": b"x"})
+    cloud.run(seconds=2 * HOUR)
+    assert (pulls(cloud), holds(cloud)) == ([], [("1.36", "declined")])
+    cloud.repository.pulls.change(pull.number, state="open")
+    decided(cloud, pull.number, "reopened")
+    assert holds(cloud) == []
+    assert len(pulls(cloud)) == 1
+
+
+def test_a_person_opens_another_one_for_what_was_declined() -> None:
+    cloud = proposed()
+    (pull,) = pulls(cloud)
+    cloud.ports.proposing.close_pull(pull.number)
+    decided(cloud, pull.number, "closed")
+    assert ask(cloud, "version").status == 202
+    assert [each.number for each in pulls(cloud)] == [pull.number + 1]
+    assert holds(cloud) == []
+
+
+def test_a_pull_request_that_a_person_asked_for_is_left_to_that_person() -> None:
+    cloud = fleet_with(files(test="1.36", extra=RULE))
+    ask(cloud)
+    body = pulls(cloud)[0].body
+    change(cloud, files(test="1.37", extra=RULE))
+    cloud.run(seconds=2 * HOUR)
+    assert "'1.36'" in production(cloud)
+    assert pulls(cloud)[0].body == body
+
+
+def test_a_newer_value_brings_the_pull_request_of_a_rule_up_to_date() -> None:
+    cloud = proposed()
+    change(cloud, files(test="1.37", extra=RULE), seconds=HOUR - 600)
+    assert "'1.36'" in production(cloud)
+    cloud.run(seconds=2 * HOUR)
+    assert "'1.37'" in production(cloud)
+    assert len(pulls(cloud, state="all")) == 1
+
+
+def test_a_commit_that_gives_the_value_closes_the_pull_request_without_a_decline() -> None:
+    cloud = proposed()
+    change(cloud, files(test="1.36", prod="1.36", extra=RULE))
+    cloud.run(seconds=60)
+    assert pulls(cloud) == []
+    assert stored(cloud).declined == ()
+    assert cloud.ports.proposing.tip(BRANCH) is None
+
+
+def test_nothing_is_read_from_github_while_nothing_changes() -> None:
+    cloud = proposed()
+    calls = github_calls(cloud)
+    sweep(cloud)
+    cloud.run(seconds=HOUR)
+    assert [each for each in calls if each != "read_head"] == []
+
+
+def test_a_cluster_that_is_not_ready_stops_the_rule() -> None:
+    cloud = fleet_with(files(extra=RULE))
+    cloud.azure.interventions.fail_next("a1", "QuotaExceeded", "no vCPUs are left")
+    change(cloud, files(test="1.36", extra=RULE))
+    sweep(cloud)
+    assert pulls(cloud, state="all") == []
+    assert problem(cloud) == "promotion: not every cluster of development is Ready: a1"
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("{from: production, to: development}", "must come after"),
+        ("{from: development, to: staging}", "is not in environments"),
+        ("{from: development, to: development}", "must come after"),
+    ],
+)
+def test_a_rule_that_goes_nowhere_is_a_problem_of_the_file(rule: str, message: str) -> None:
+    cloud = fleet_with(files())
+    commit = change(cloud, files(test="1.36", extra=f"  promotions: [{rule}]\n"))
+    found = cloud.repository.statuses.latest(commit)[0].status
+    plan = cloud.state.plan(commit)
+    assert found.state == "failure"
+    assert plan is not None
+    assert any(message in problem for problem in plan.plan.problems)

@@ -1,0 +1,1 @@
+"""What is proven, and what automation may give, without a cloud."""

@@ -1,0 +1,138 @@
+"""What is proven in an environment, by git and by the records of its clusters."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from shared.fleet.desired import Desired
+from shared.fleet.manifests.cluster.drift import DriftAction
+from shared.jobs.drift import Drift, DriftedField
+from shared.jobs.record import Condition, Phase, Running
+from shared.promotions.obstacles import Obstacle, Reason, describe
+from shared.promotions.promoted_values import Value, What, value_of
+from shared.promotions.proven import Proof, proven
+from tests.support.cluster_records import NOW, later, record
+from tests.support.desired_clusters import desired
+
+
+def with_spec(name: str = "one", *, blob: str = "", **spec: Any) -> Desired:
+    """Return a cluster of the environment test."""
+    document = json.loads(json.dumps(desired(name).document()))
+    document["spec"] |= spec | {"flux": document["spec"]["flux"] | spec.get("flux", {})}
+    return Desired.from_document(
+        document | {"name": name, "environment": "test"} | ({"components": blob} if blob else {})
+    )
+
+
+def ready(wanted: Desired, at: float = 0, **changes: Any) -> Any:
+    """Return the record of a cluster that is Ready with what git asks for."""
+    condition = Condition("Ready", True, "Done", "", later(at), 1, later(at))
+    base = record()
+    found = replace(
+        base,
+        name=wanted.name,
+        document=wanted.document(),
+        observed_generation=1,
+        phase=Phase.READY,
+        job=replace(base.job, active=False),
+        conditions=(condition,),
+    )
+    return replace(found, **changes)
+
+
+def prove(what: What, *clusters: tuple[Desired | None, Any]) -> Proof | Obstacle:
+    wanted = {each.name: each for each, _ in clusters if each is not None}
+    return proven(what, "test", wanted, {each.name: each for _, each in clusters if each is not None})
+
+
+ONE = with_spec(kubernetesVersion="1.36")
+
+
+def test_a_value_is_proven_once_every_cluster_is_ready_with_it() -> None:
+    two = with_spec("two", kubernetesVersion="1.36")
+    found = prove(What.VERSION, (ONE, ready(ONE, 5)), (two, ready(two, 9)))
+    assert found == Proof(What.VERSION, Value("kubernetesVersion", "1.36"), ("one", "two"), later(9))
+
+
+def test_an_environment_without_clusters_proves_nothing() -> None:
+    assert prove(What.VERSION) == Obstacle(Reason.EMPTY, "test")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"phase": Phase.UPDATING},
+        {"phase": Phase.FAILED},
+        {"observed_generation": 0},
+        {"rebuilding": True},
+        {"conditions": (Condition("Ready", False, "ClusterMissing", "", NOW),)},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_a_cluster_that_is_not_ready_now_proves_nothing(changes: dict[str, Any]) -> None:
+    found = prove(What.VERSION, (ONE, ready(ONE, **changes)))
+    assert found == Obstacle(Reason.NOT_READY, "test", ("one",))
+
+
+def test_a_cluster_without_a_record_is_not_ready() -> None:
+    assert prove(What.VERSION, (ONE, None)) == Obstacle(Reason.NOT_READY, "test", ("one",))
+
+
+def test_a_value_that_git_has_and_the_cluster_not_yet_is_pending() -> None:
+    newer = with_spec(kubernetesVersion="1.37")
+    assert prove(What.VERSION, (newer, ready(ONE))) == Obstacle(Reason.PENDING, "test", ("one",))
+
+
+def test_a_cluster_that_git_has_no_valid_manifest_of_is_pending() -> None:
+    assert prove(What.VERSION, (None, ready(ONE))) == Obstacle(Reason.PENDING, "test", ("one",))
+
+
+def test_a_components_file_that_changed_since_is_pending() -> None:
+    before, after = with_spec(blob="a" * 40), with_spec(blob="b" * 40)
+    assert prove(What.COMPONENTS, (after, ready(before))) == Obstacle(Reason.PENDING, "test", ("one",))
+    assert isinstance(prove(What.COMPONENTS, (after, ready(after))), Proof)
+
+
+@pytest.mark.parametrize(("runs", "proof"), [("1.36.3", True), ("1.37.1", False), ("1.35.9", False)])
+def test_a_version_is_proven_by_what_runs(runs: str, proof: bool) -> None:
+    found = prove(What.VERSION, (ONE, ready(ONE, running=Running(runs))))
+    assert isinstance(found, Proof) == proof
+    assert proof or found == Obstacle(Reason.NEWER, "test", ("one",), runs)
+
+
+def test_a_value_that_somebody_changed_in_azure_is_not_proven() -> None:
+    drifted = Drift(DriftedField("kubernetesVersion", '"1.36"', '"1.37"', NOW, action=DriftAction.REPORT))
+    found = prove(What.VERSION, (ONE, ready(ONE, drift=drifted)))
+    assert found == Obstacle(Reason.DRIFTED, "test", ("one",))
+
+
+@pytest.mark.parametrize(
+    ("flux", "expected"),
+    [
+        ({"tag": "v2"}, Value("flux.tag", "v2")),
+        ({"commit": "c" * 40}, Value("flux.commit", "c" * 40)),
+        ({"branch": "main"}, None),
+        ({"semver": "1.x"}, None),
+    ],
+)
+def test_a_platform_is_a_tag_or_a_commit(flux: dict[str, str], expected: Value | None) -> None:
+    one = with_spec(flux=flux)
+    assert value_of(What.PLATFORM, one.document()["spec"]) == expected
+    assert isinstance(prove(What.PLATFORM, (one, ready(one))), Proof) == bool(expected)
+
+
+def test_the_extension_has_a_version_in_place_of_components() -> None:
+    spec = {"flux": {"install": "extension", "components": "x.yaml", "extension": {"version": "1.19.5"}}}
+    assert value_of(What.COMPONENTS, spec) == Value("flux.extension.version", "1.19.5")
+    assert value_of(What.COMPONENTS, {"flux": {"install": "extension"}}) is None
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_every_obstacle_has_a_sentence(reason: Reason) -> None:
+    text = describe("version", Obstacle(reason, "test", tuple("abcdefg"), "1.36"))
+    assert text.startswith("version: ")
+    assert "test" in text or "files" in text or "1.36" in text
