@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from cli.errors import CommandError
@@ -43,12 +43,16 @@ class Deletes:
 
 @dataclass(frozen=True)
 class Against:
-    """What a plan is compared with; ``commit`` was planned last, "" for none."""
+    """What a plan is compared with; ``commit`` was planned last, "" for none.
+
+    ``durations`` are how many seconds changes of each kind took in the fleet.
+    """
 
     description: str
     commit: str = ""
     clusters: Mapping[str, Recorded] | None = None
     deletes: Deletes = Deletes()
+    durations: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 def recorded(tree: Worktree, api: Api) -> Against:
@@ -61,7 +65,8 @@ def recorded(tree: Worktree, api: Api) -> Against:
             "give the other app's --url"
         )
     clusters = {found["name"]: _cluster(found) for found in view["clusters"]}
-    return Against(f"{fleet} at {commit[:8] or 'no commit'}", commit, clusters, _deletes(view))
+    durations = {kind: tuple(each) for kind, each in view.get("durations", {}).items()}
+    return Against(f"{fleet} at {commit[:8] or 'no commit'}", commit, clusters, _deletes(view), durations)
 
 
 def _deletes(view: schema.Recorded) -> Deletes:

@@ -19,7 +19,9 @@ from shared.fleet.planning.plan import Action, Item, Plan
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.parts import plan_part
 from shared.pipeline.api.views.plans import plan_item
-from shared.rollouts.expected import at_once, describe_bounds, groups_of, is_one_step
+from shared.pipeline.api.views.rollouts import as_object
+from shared.rollouts.estimate import Durations, describe_estimate, estimate
+from shared.rollouts.expected import at_once, describe_bounds, groups_of, is_one_step, work_of
 from shared.rollouts.rollout import Rollout
 
 _ORDER = (
@@ -84,10 +86,10 @@ def table(
     shown = sorted((item for item in items if wide or item.action is not Action.UNCHANGED), key=_rank)
     for _, same in groupby(shown, key=lambda item: _rank(item)[:-1]):
         parts += [Text(""), *_group(list(same))]
-    return Group(*parts, *_stages(rollout))
+    return Group(*parts, *_stages(rollout, against.durations))
 
 
-def _stages(rollout: Rollout | None) -> Iterator[RenderableType]:
+def _stages(rollout: Rollout | None, durations: Durations) -> Iterator[RenderableType]:
     """Yield the stages in which the changes would reach the clusters, and where approvals are asked for."""
     groups = list(groups_of(rollout)) if rollout else []
     if rollout is None or is_one_step(groups):
@@ -103,6 +105,8 @@ def _stages(rollout: Rollout | None) -> Iterator[RenderableType]:
         yield indented(Text(f"{bounds}{few(group.clusters)}"), 4)
     if at_once(rollout):
         yield indented(Text(f"at once: {few(at_once(rollout))}"), 2)
+    found = estimate(rollout.kind, work_of(groups), durations)
+    yield indented(Text(f"duration: {describe_estimate(found)}"), 2)
 
 
 def _action(item: Item) -> str:
@@ -175,13 +179,17 @@ def as_json(
         "problems": list(plan.problems),
         "needsApproval": sorted(plan.deletes_needing_approval),
         "items": [{**plan_item(item), "destructive": bool(destruction(item))} for item in items],
-        "rollout": _rollout(rollout) if rollout else None,
+        "rollout": _rollout(rollout, against.durations) if rollout else None,
     }
 
 
-def _rollout(rollout: Rollout) -> Mapping[str, Any]:
-    groups = [*_planned(rollout)]
-    return {"strategy": rollout.strategy, "atOnce": list(at_once(rollout)), "groups": groups}
+def _rollout(rollout: Rollout, durations: Durations) -> Mapping[str, Any]:
+    return {
+        "strategy": rollout.strategy,
+        "atOnce": list(at_once(rollout)),
+        "groups": [*_planned(rollout)],
+        "estimate": as_object(estimate(rollout.kind, work_of(groups_of(rollout)), durations)),
+    }
 
 
 def _planned(rollout: Rollout) -> Iterator[Mapping[str, Any]]:

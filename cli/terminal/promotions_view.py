@@ -14,8 +14,8 @@ from cli.times import age, many
 from shared.pipeline.api import schema
 
 _HOLDS = {
-    "given up": "held: a commit took it back; roadstead promote gives it again",
-    "declined": "held: its pull request was closed; roadstead promote opens another",
+    "withdrawn": "on hold: a commit took it back; roadstead promote gives it again",
+    "declined": "on hold: its pull request was closed; roadstead promote opens another",
 }
 
 

@@ -41,6 +41,8 @@ def rollout_view(view: schema.Rollout, now: datetime) -> RenderableType:
         parts.append(Text(f"stage {stage['name']}{approval}"))
         for number, group in enumerate(stage["groups"]):
             parts += [indented(line, 2) for line in _group(number, group)]
+    if view["estimate"]:
+        parts.append(Text(f"left: {view['estimate']['text']}"))
     for each in view["decisions"]:
         about = f" {each['subject']}" if each["subject"] else ""
         reason = f": {each['reason']}" if each["reason"] else ""

@@ -33,7 +33,7 @@ class Reason(StrEnum):
     INVALID = "invalid"
     """The files are invalid with it, or it cannot be written."""
     SOAK = "soak"
-    GIVEN_UP = "given up"
+    WITHDRAWN = "withdrawn"
     """The target had the value, and a commit took it away: automation does not bring it back."""
     DECLINED = "declined"
     """Somebody closed the pull request with the value."""
@@ -41,7 +41,7 @@ class Reason(StrEnum):
 
 NOTHING_TO_DO = frozenset({Reason.SAME, Reason.NO_VALUE, Reason.OWN})
 """The reasons that are no obstacle for another value."""
-HOLDS = frozenset({Reason.GIVEN_UP, Reason.DECLINED})
+HOLDS = frozenset({Reason.WITHDRAWN, Reason.DECLINED})
 """The reasons that stop automation alone: a person can promote nevertheless."""
 
 
@@ -68,7 +68,7 @@ _TEXTS: Mapping[Reason, str] = {
     Reason.LOWER: "AKS lowers no version, and {names} of {environment} has a newer one than {detail}",
     Reason.INVALID: "the files are invalid, or would be with it: {detail}",
     Reason.SOAK: "{environment} is watched until {detail}",
-    Reason.GIVEN_UP: "{environment} had {detail}, and a commit took it back: no rule gives it again",
+    Reason.WITHDRAWN: "{environment} had {detail}, and a commit took it back: no rule gives it again",
     Reason.DECLINED: "the pull request with {detail} was closed without a merge: no rule opens another",
 }
 

@@ -39,6 +39,12 @@ def strategy_name(strategies: Sequence[Strategy], updates: Iterable[Item]) -> st
     return next((each.name for each in strategies if not found.isdisjoint(each.changes)), "")
 
 
+def slowest_kind(updates: Iterable[Item]) -> str:
+    """Return the kind of the changes of a commit that takes longest, "" without one that Azure sees."""
+    found = _kinds(updates)
+    return next((kind for kind in ("versions", "nodePools", ANY, "platform") if kind in found), "")
+
+
 def _kinds(updates: Iterable[Item]) -> Collection[str]:
     changes = (change for item in updates for change in item.changes)
     return {kind_of(change) for change in changes if not change.path.startswith(ROADSTEADS_OWN)}

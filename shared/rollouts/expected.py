@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from shared.rollouts.estimate import Work
 from shared.rollouts.rollout import Group, Rollout, Stage
 
 
@@ -37,6 +38,12 @@ def groups_of(rollout: Rollout) -> Iterator[ExpectedGroup]:
         one = rollout.stages[stage]
         if names:
             yield ExpectedGroup(one, group, one.groups[group], names)
+
+
+def work_of(groups: Iterable[ExpectedGroup]) -> Iterator[Work]:
+    """Yield what is to be done in groups of which no cluster has started."""
+    for each in groups:
+        yield Work(len(each.clusters), each.rule.bound, each.rule.soak)
 
 
 def is_one_step(groups: Sequence[ExpectedGroup]) -> bool:

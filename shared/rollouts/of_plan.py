@@ -12,7 +12,7 @@ from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.jobs.reporting.summary import summary_of
 from shared.rollouts.begin import Candidate, begin
 from shared.rollouts.candidates import Records, candidates_of, is_own, not_held, updates_of
-from shared.rollouts.change_kinds import strategy_name
+from shared.rollouts.change_kinds import slowest_kind, strategy_name
 from shared.rollouts.decide import decide
 from shared.rollouts.rollout import Rollout, State
 from shared.rollouts.strategy import stages_of
@@ -35,12 +35,13 @@ def rollout_of_plan(
     hold back have stages of their own.
     """
     name = known.strategy if known else strategy_name(written.strategies, updates_of(plan))
+    kind = (known.kind if known else "") or slowest_kind(updates_of(plan))
     stages = stages_of(written, name, tuple(desired.environments))
     candidates = list(candidates_of(plan, desired.clusters, records, before, now))
 
     def with_stages(ahead: frozenset[str]) -> Rollout:
         rollout = begin(plan.commit, stages, candidates, before, now, ahead=ahead)
-        rollout = replace(rollout, strategy=name)
+        rollout = replace(rollout, strategy=name, kind=kind)
         return _continued(with_windows(rollout, candidates, written), known)
 
     rollout = with_stages(frozenset())
@@ -59,7 +60,8 @@ def expected_rollout(plan: Plan, desired: DesiredFleet, now: datetime) -> Rollou
     name = strategy_name(desired.rollout.strategies, updates_of(plan))
     stages = stages_of(desired.rollout, name, tuple(desired.environments))
     candidates = list(_from_files(plan, desired))
-    rollout = replace(begin(plan.commit, stages, candidates, None, now), strategy=name)
+    rollout = begin(plan.commit, stages, candidates, None, now)
+    rollout = replace(rollout, strategy=name, kind=slowest_kind(updates_of(plan)))
     return with_windows(rollout, candidates, desired.rollout)
 
 

@@ -112,6 +112,7 @@ class Rollout:
     ``failures`` are those of a completed rollout. ``overridden`` is who lets it start clusters outside
     their windows and in freezes, None for nobody. ``entered`` are the stages that started after an approval.
     ``strategy`` is the name of the strategy whose stages it has, "" in a fleet with the same for all changes.
+    ``kind`` is that of its slowest change, "" in what the version before stored.
     """
 
     commit: str
@@ -135,6 +136,7 @@ class Rollout:
     overridden: Decided | None = None
     entered: tuple[int, ...] = ()
     strategy: str = ""
+    kind: str = ""
     etag: str = field(default="", compare=False)
 
     def places(self) -> Iterator[tuple[int, int]]:

@@ -34,13 +34,13 @@ def test_a_promotion_is_asked_for_and_shown(url: str, cloud: MemoryCloud) -> Non
     assert "version: production has 1.36 already" in refused.stderr
 
 
-def test_what_a_rule_waits_for_and_what_is_held_is_shown(url: str, cloud: MemoryCloud) -> None:
+def test_what_a_rule_waits_for_and_what_it_never_gives_is_shown(url: str, cloud: MemoryCloud) -> None:
     change(cloud, files(test="1.36", extra=RULE))
     merge(cloud, pulls(cloud)[0].number)
     change(cloud, files(test="1.36", extra=RULE))
     shown = plain(on_terminal("promote", ROADSTEAD_URL=url)[1])
     assert "development to production, by a rule" in shown
-    assert "kubernetesVersion: 1.36  held: a commit took it back;" in " ".join(shown.split("\n"))
+    assert "kubernetesVersion: 1.36  on hold: a commit took it back;" in " ".join(shown.split("\n"))
     assert max(len(line) for line in shown.splitlines()) <= 80
     names = roadstead("promote", "-o", "name", ROADSTEAD_URL=url)
     assert names.stdout == "environment/production\n"

@@ -54,6 +54,7 @@ def test_a_rollout_is_shown_with_its_stages_and_what_its_clusters_wait_for(
     assert "stage first" in shown
     assert "group 1: 3 of 3 ready, 0 changing (3 at a time, budget 3)" in shown
     assert "stage second  approval needed" in shown
+    assert "left: about 5m, 2m to 15m (assumed, because fewer than 5 other changes have ended" in shown
     assert "4 clusters (b1, b2, b3, b4): waits for an approval of stage second" in shown
     assert "roadstead rollout approve second" in shown
     why = json.loads(roadstead("why", "b1", "-o", "json", ROADSTEAD_URL=url).stdout)
@@ -126,7 +127,9 @@ def test_a_plan_of_the_files_shows_the_stages_and_where_approvals_are_asked(
     assert (
         "  stage second  waits for an approval\n    group 1 (4 at a time, failure budget 4): b1, b2" in shown
     )
+    assert "  duration: about 10m, 4m to 30m (assumed, because fewer than 5 other changes" in shown
     found = json.loads(roadstead("plan", str(tmp_path), "-o", "json", ROADSTEAD_URL=url).stdout)["rollout"]
+    assert (found["estimate"]["kind"], found["estimate"]["likelySeconds"]) == ("any", 600)
     assert [(each["stage"], each["approvals"], each["clusters"]) for each in found["groups"]] == [
         ("first", 0, [*DEV]),
         ("second", 1, [*PROD]),

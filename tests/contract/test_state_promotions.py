@@ -10,8 +10,8 @@ import pytest
 from shared.jobs.failures.errors import Stale
 from shared.ports import State
 from shared.ports.state import FleetRecord, Lifted, Promotion
-from shared.promotions.given_up import GivenUp, Had
 from shared.promotions.promoted_values import Rule, Value, What
+from shared.promotions.withdrawn import Had, Withdrawal
 
 NOW = datetime(2027, 1, 2, 3, 4, 5, tzinfo=UTC)
 V1, V2 = Value("flux.tag", "v1"), Value("flux.tag", "v2")
@@ -52,7 +52,7 @@ def test_a_promotion_is_written_over_the_version_that_was_read(state: State) -> 
 
 def test_the_rules_and_what_environments_had_are_stored_with_the_fleet(state: State) -> None:
     rules = (Rule("test", "production", (What.PLATFORM,), timedelta(hours=24)),)
-    had = (Had("production", (V2,), (V1, V2), (GivenUp(V1, NOW),)),)
+    had = (Had("production", (V2,), (V1, V2), (Withdrawal(V1, NOW),)),)
     saved = state.save_fleet(FleetRecord(promotions=rules, had=had))
     assert (saved.promotions, saved.had) == (rules, had)
     assert state.fleet() == saved

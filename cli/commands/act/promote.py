@@ -36,7 +36,7 @@ def promote(
     key_file: KeyFile = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
-    """Open a pull request that gives an environment what is proven in another one, or list promotions.
+    """Give an environment what is proven in another one: open a pull request, or list them.
 
     Every cluster of FROM must be Ready with the same value. Nothing changes before the merge.
     """

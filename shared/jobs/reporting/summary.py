@@ -48,7 +48,8 @@ class ClusterSummary:
     is ignored, "" for none, and ``unnamed_since`` since when nobody is known who deleted or stopped the
     cluster, None where that is not asked. ``ready_since`` is since when it has been Ready, None
     where it is not, and in what the version before stored. ``life`` is that of the cluster in Azure, "" where
-    it is the ``uid``. ``details`` are None where they were not asked for, and in
+    it is the ``uid``. ``took`` are the seconds from the start of its last job until it was Ready, 0 where
+    it is not. ``details`` are None where they were not asked for, and in
     what the version before stored.
     """
 
@@ -79,6 +80,7 @@ class ClusterSummary:
     exempt_until: str = ""
     unnamed_since: datetime | None = None
     life: str = ""
+    took: int = 0
 
     @property
     def shown_phase(self) -> Phase:
@@ -137,6 +139,7 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         exempt_until=record.loss.expires if record.loss and is_exempt(record) else "",
         unnamed_since=unnamed_since(record),
         life=record.life,
+        took=_took(record),
     )
 
 
@@ -148,6 +151,14 @@ def _policies_of(drift: Drift) -> Mapping[str, int]:
 def _ready_since(record: ClusterRecord) -> datetime | None:
     ready = record.condition(READY)
     return ready.since if ready is not None and ready.status else None
+
+
+def _took(record: ClusterRecord) -> int:
+    """Return how long the last job took that ended with a Ready cluster, 0 where that is not known."""
+    since = _ready_since(record)
+    if since is None or record.job.active or record.observed_generation != record.generation:
+        return 0
+    return max(0, int((since - record.job.started).total_seconds()))
 
 
 def _differs_since(record: ClusterRecord) -> datetime | None:

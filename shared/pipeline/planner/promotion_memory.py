@@ -1,4 +1,4 @@
-"""What the planner notes of promotions with a plan: the rules, and what their targets have and gave up."""
+"""What the planner notes of promotions with a plan: the rules, and what their targets have and withdrew."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from datetime import datetime
 
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.ports import FleetRecord
-from shared.promotions.given_up import planned
 from shared.promotions.promoted_values import rules_of, values_in
+from shared.promotions.withdrawn import planned
 
 
 def with_promotions(fleet: FleetRecord, desired: DesiredFleet, at: datetime) -> FleetRecord:

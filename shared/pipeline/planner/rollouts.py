@@ -25,6 +25,7 @@ from shared.ports import FleetRecord, Ports
 from shared.rollouts.begin import superseded
 from shared.rollouts.candidates import updates_of
 from shared.rollouts.decide import Decision, decide
+from shared.rollouts.estimate import with_completed
 from shared.rollouts.of_plan import rollout_of_plan
 from shared.rollouts.rollout import ActKind, Decided, Rollout, State, act_on
 
@@ -126,7 +127,8 @@ def advance(request: PlanRequest, ports: Ports) -> bool:
         if fleet.promotions:
             request_promotions(ports)
     if decision.rollout.state not in _CURRENT:
-        ports.state.save_fleet(replace(fleet, rollout=""))
+        durations = with_completed(fleet.durations, decision.rollout, seen)
+        ports.state.save_fleet(replace(fleet, rollout="", durations=durations))
     _ask_at(decision.next_at, ports)
     return bool(decision.start)
 

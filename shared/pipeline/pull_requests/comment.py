@@ -25,6 +25,7 @@ from shared.pipeline.pull_requests.stages import stages_of
 from shared.pipeline.pull_requests.warnings import warnings_of
 from shared.ports import Annotation, Check, CommitStatus
 from shared.ports.github import status_line
+from shared.rollouts.estimate import Durations
 from shared.rollouts.rollout import Rollout
 
 CONTEXT = "roadstead/plan"
@@ -56,7 +57,8 @@ class PullPlan:
 
     ``head`` would be merged into ``branch`` at commit ``base``; ``note`` is a remark for the reviewer.
     ``retirements`` and ``exemptions`` are warnings about the clusters that the plan changes; ``stale`` says
-    that the table of the former is old. ``rollout`` is the one that the commit would have, None for none.
+    that the table of the former is old. ``rollout`` is the one that the commit would have, None for none, and
+    ``durations`` are those of earlier changes.
     """
 
     fleet: str
@@ -73,6 +75,7 @@ class PullPlan:
     stale: str = ""
     exemptions: tuple[Problem, ...] = ()
     rollout: Rollout | None = None
+    durations: Durations = field(default_factory=dict)
 
     @property
     def conclusion(self) -> str:
@@ -155,7 +158,7 @@ def _parts(view: PullPlan) -> Iterator[str]:
     if view.stale:
         yield f"> [!NOTE]\n> {prose(view.stale)}"
     yield from warnings_of("Exemptions from drift that end", view.exemptions)
-    yield from stages_of(view.rollout)
+    yield from stages_of(view.rollout, view.durations)
     yield from _items(view)
 
 

@@ -190,6 +190,7 @@ def _planned(
         each.cluster for each in plan.items if each.action in touched and each.cluster in desired.clusters
     ]
     warned = changed[:WARNINGS_OF]
+    fleet = ports.state.fleet()
     return replace(
         view,
         plan=plan,
@@ -197,17 +198,21 @@ def _planned(
         retirements=tuple(retirement_warnings(desired, warned, today)),
         stale=stale(today) if changed else "",
         exemptions=tuple(exemption_warnings(desired, warned, today)),
-        rollout=_rollout(plan, desired, records, ports),
+        rollout=_rollout(plan, desired, records, fleet.rollout, ports),
+        durations=fleet.durations,
     )
 
 
 def _rollout(
-    plan: Plan, desired: DesiredFleet, records: Mapping[str, ClusterRecord], ports: Ports
+    plan: Plan,
+    desired: DesiredFleet,
+    records: Mapping[str, ClusterRecord],
+    under_way: str,
+    ports: Ports,
 ) -> Rollout | None:
-    """Return the rollout that a merge would have now, after the one that is under way; None for none."""
+    """Return the rollout that a merge would have now, after the one that is ``under_way``; None for none."""
     if desired.rollout is None or not updates_of(plan):
         return None
-    under_way = ports.state.fleet().rollout
     before, its_plan = ports.state.rollout(under_way), ports.state.plan(under_way)
     return rollout_of_plan(
         plan,

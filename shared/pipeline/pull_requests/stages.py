@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shared.pipeline.pull_requests.markdown import code, table
-from shared.rollouts.expected import at_once, describe_bounds, groups_of, is_one_step
+from shared.rollouts.estimate import Durations, describe_estimate, estimate
+from shared.rollouts.expected import at_once, describe_bounds, groups_of, is_one_step, work_of
 from shared.rollouts.rollout import Rollout
 
 GROUPS_SHOWN = 50
 NAMED = 10
 
 
-def stages_of(rollout: Rollout | None) -> Iterator[str]:
+def stages_of(rollout: Rollout | None, durations: Durations) -> Iterator[str]:
     """Yield the stages with their clusters and where approvals are asked for; nothing without an order."""
     groups = list(groups_of(rollout)) if rollout else []
     if is_one_step(groups):
@@ -31,6 +32,9 @@ def stages_of(rollout: Rollout | None) -> Iterator[str]:
         yield f"#### Rollout\n\n{strategy}" + table(("stage", "group", "clusters", "how"), lines)
     if len(groups) > len(lines):
         yield f"{len(groups) - len(lines)} more groups are not shown."
+    if lines and rollout:
+        found = estimate(rollout.kind, work_of(groups), durations)
+        yield f"Duration: {describe_estimate(found)}."
     if lines and rollout and (first := at_once(rollout)):
         yield f"At once: {_named(first)}."
 

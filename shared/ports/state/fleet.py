@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -9,8 +10,8 @@ from shared.jobs.failures.fleet_problem import FleetProblem
 from shared.jobs.gaps import Gaps
 from shared.notices.routes import Route
 from shared.ports.github import BranchHead
-from shared.promotions.given_up import Had
 from shared.promotions.promoted_values import Rule
+from shared.promotions.withdrawn import Had
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,8 @@ class FleetRecord:
     """What is promoted without anybody asking, as of the last plan with a valid fleet.yaml."""
     had: tuple[Had, ...] = ()
     """What the targets of these rules had, as of that plan."""
+    durations: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """The seconds that changes of clusters took in completed rollouts, by kind; the newest of each."""
     etag: str = field(default="", compare=False)
     """The version that was read, "" for a record not saved yet."""
 

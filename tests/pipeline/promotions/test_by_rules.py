@@ -61,7 +61,7 @@ def test_a_rule_proposes_what_has_been_ready_for_its_soak_and_not_before() -> No
 def test_a_merge_ends_it_and_what_the_environment_had_before_is_held() -> None:
     cloud = merged()
     assert cloud.ports.proposing.tip(BRANCH) is None
-    assert holds(cloud) == [("1.35", "given up")]
+    assert holds(cloud) == [("1.35", "withdrawn")]
     sweep(cloud)
     assert len(pulls(cloud, state="all")) == 1
 
@@ -69,7 +69,7 @@ def test_a_merge_ends_it_and_what_the_environment_had_before_is_held() -> None:
 def test_a_revert_is_a_hold_that_no_rule_undoes() -> None:
     cloud = merged()
     change(cloud, files(test="1.36", extra=RULE))
-    assert holds(cloud) == [("1.36", "given up")]
+    assert holds(cloud) == [("1.36", "withdrawn")]
     for _ in range(3):
         cloud.run(seconds=2 * HOUR)
         sweep(cloud)
@@ -85,10 +85,10 @@ def test_a_person_lifts_a_hold_until_the_next_revert() -> None:
     assert ask(cloud, "version").status == 202
     (pull,) = pulls(cloud)
     merge(cloud, pull.number)
-    assert holds(cloud) == [("1.35", "given up")]
+    assert holds(cloud) == [("1.35", "withdrawn")]
     change(cloud, files(test="1.36", extra=RULE))
     cloud.run(seconds=2 * HOUR)
-    assert holds(cloud) == [("1.36", "given up")]
+    assert holds(cloud) == [("1.36", "withdrawn")]
     assert pulls(cloud) == []
 
 
@@ -96,7 +96,7 @@ def test_a_commit_lifts_a_hold_by_giving_the_value_again_or_by_proving_another_o
     cloud = merged()
     change(cloud, files(test="1.36", extra=RULE))
     change(cloud, files(test="1.36", prod="1.36", extra=RULE))
-    assert holds(cloud) == [("1.35", "given up")]
+    assert holds(cloud) == [("1.35", "withdrawn")]
     change(cloud, files(test="1.36", extra=RULE))
     change(cloud, files(test="1.37", extra=RULE))
     cloud.run(seconds=2 * HOUR)

@@ -80,6 +80,7 @@ from shared.pipeline.api.schema.promotions import (
 from shared.pipeline.api.schema.rollouts import (
     Rollout,
     RolloutDecision,
+    RolloutEstimate,
     RolloutGroup,
     RolloutReceipt,
     Rollouts,
@@ -152,6 +153,7 @@ __all__ = [
     "Retirement",
     "Rollout",
     "RolloutDecision",
+    "RolloutEstimate",
     "RolloutGroup",
     "RolloutReceipt",
     "RolloutStage",

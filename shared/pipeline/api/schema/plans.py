@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict, final
+from typing import Any, NotRequired, TypedDict, final
 
 from shared.pipeline.api.schema.clusters import PlanPart
 
@@ -104,10 +104,14 @@ class RecordedCluster(TypedDict):
 
 @final
 class Recorded(TypedDict):
-    """``GET recorded``: what ``roadstead plan`` compares the files with."""
+    """``GET recorded``: what ``roadstead plan`` compares the files with.
+
+    ``durations`` are the seconds that changes of each kind took; an app of the version before has none.
+    """
 
     fleet: str
     commit: str
     approval: Approval | None
+    durations: NotRequired[dict[str, list[int]]]
     clusters: list[RecordedCluster]
     next: str | None

@@ -35,6 +35,22 @@ class RolloutGroup(TypedDict):
     passedAt: str | None
 
 
+@final
+class RolloutEstimate(TypedDict):
+    """How many seconds are left, without approvals, windows and freezes.
+
+    ``samples`` is how many changes of this ``kind`` that comes from, 0 for what is assumed; ``text`` is
+    all of it as a sentence.
+    """
+
+    kind: str
+    lowSeconds: int
+    likelySeconds: int
+    highSeconds: int
+    samples: int
+    text: str
+
+
 class RolloutStage(TypedDict):
     """A stage; ``approval`` is "needed", "given" or "" where it needs none.
 
@@ -76,8 +92,12 @@ class WaitingCluster(TypedDict):
 
 @final
 class Rollout(RolloutSummary):
-    """``GET rollouts/COMMIT``; ``waiting`` is a page of the clusters that do not start now."""
+    """``GET rollouts/COMMIT``; ``waiting`` is a page of the clusters that do not start now.
 
+    ``estimate`` is None where nothing is left.
+    """
+
+    estimate: RolloutEstimate | None
     stages: list[RolloutStage]
     decisions: list[RolloutDecision]
     waiting: list[WaitingCluster]

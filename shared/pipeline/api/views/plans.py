@@ -110,7 +110,8 @@ def _how_to_approve(plan: Plan) -> str:
 
 def recorded_view(ports: Ports, page: Page = FIRST_PAGE) -> schema.Recorded:
     """Return what the next plan is compared with: the clusters as accepted, and the commit planned last."""
-    commit = ports.state.fleet().commit
+    fleet = ports.state.fleet()
+    commit = fleet.commit
     records = ports.state.clusters_page(page.after, page.limit)
     plan_record = ports.state.plan(commit)
     approval = plan_record.approval if plan_record else None
@@ -120,6 +121,7 @@ def recorded_view(ports: Ports, page: Page = FIRST_PAGE) -> schema.Recorded:
         "fleet": ports.config.fleet,
         "commit": commit,
         "approval": _approval(approval),
+        "durations": {kind: list(each) for kind, each in fleet.durations.items()},
         "clusters": [_recorded(record, needs_approval, approved) for record in records],
         "next": page.next([record.name for record in records]),
     }

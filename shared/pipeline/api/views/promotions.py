@@ -1,4 +1,4 @@
-"""Promotions: what is proposed to each environment, why nothing is, and which values are held back."""
+"""Promotions: what is proposed to each environment, why nothing is, and which values no rule gives."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def _holds(promotion: Promotion, fleet: FleetRecord) -> Iterator[schema.Promotio
         return
     lifted = {each.value: each.at for each in promotion.lifted}
     has = {*had.file, *had.clusters}
-    gave_up = [each.value for each in had.given_up if had.gave_up(each.value, lifted.get(each.value))]
+    withdrew = [each.value for each in had.withdrawn if had.withdrew(each.value, lifted.get(each.value))]
     found: dict[Value, Reason] = dict.fromkeys(promotion.declined, Reason.DECLINED)
-    found |= dict.fromkeys([*promotion.merged, *gave_up], Reason.GIVEN_UP)
+    found |= dict.fromkeys([*promotion.merged, *withdrew], Reason.WITHDRAWN)
     for value, reason in sorted(found.items()):
         if value not in has:
             yield {"field": value.path, "value": value.value, "reason": reason.value}

@@ -10,8 +10,9 @@ from shared.pipeline.api import schema
 from shared.pipeline.api.views.parts import FIRST_PAGE, Page, iso
 from shared.ports import FleetRecord, Ports
 from shared.rollouts.decide import Decision, decide
+from shared.rollouts.estimate import Estimate, Work, describe_estimate, estimate
 from shared.rollouts.report import describe, describe_wait, remedy, state_of
-from shared.rollouts.rollout import ActKind, Rollout
+from shared.rollouts.rollout import ActKind, Rollout, State
 from shared.rollouts.standing import Standing
 from shared.rollouts.waits import Reason, Wait
 
@@ -25,6 +26,8 @@ _OF_A_GROUP = (
     Reason.WINDOW,
     Reason.FREEZE,
 )
+
+_UNFINISHED = (Standing.WAITING, Standing.BUSY, Standing.IN_FLIGHT)
 
 
 def rollouts_view(ports: Ports) -> schema.Rollouts:
@@ -40,8 +43,10 @@ def rollout_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.R
         return None
     decision, now = _decided(rollout, ports), ports.clock()
     names = [name for name in sorted(decision.waits) if name > page.after][: page.limit]
+    fleet = ports.state.fleet()
     return {
-        **_summary(rollout, decision, ports.state.fleet().rollout),
+        **_summary(rollout, decision, fleet.rollout),
+        "estimate": _estimate(decision, fleet),
         "stages": [_stage(rollout, decision, number, now) for number in range(len(rollout.stages))],
         "decisions": list(_decisions(rollout)),
         "waiting": [waiting_cluster(name, decision.waits[name], commit) for name in names],
@@ -104,6 +109,37 @@ def _stage(rollout: Rollout, decision: Decision, number: int, now: datetime) -> 
         "approvalsMissing": missing,
         "groups": groups,
     }
+
+
+def _estimate(decision: Decision, fleet: FleetRecord) -> schema.RolloutEstimate | None:
+    """Return how long what is left takes, as far as nothing but the clusters and soaks is waited for."""
+    rollout = decision.rollout
+    if rollout.state is not State.ACTIVE:
+        return None
+    return as_object(estimate(rollout.kind, _left(decision), fleet.durations))
+
+
+def as_object(found: Estimate) -> schema.RolloutEstimate:
+    """Return an estimate as the API and the command show it."""
+    return {
+        "kind": found.kind,
+        "lowSeconds": found.low,
+        "likelySeconds": found.likely,
+        "highSeconds": found.high,
+        "samples": found.samples,
+        "text": describe_estimate(found),
+    }
+
+
+def _left(decision: Decision) -> Iterator[Work]:
+    rollout = decision.rollout
+    for stage, number in rollout.places():
+        if rollout.has_passed(stage, number):
+            continue
+        rule = rollout.stages[stage].groups[number]
+        own = (each for each in rollout.members if (each.stage, each.group) == (stage, number))
+        left = sum(decision.standings[each.cluster] in _UNFINISHED for each in own)
+        yield Work(left, rule.bound, rule.soak)
 
 
 def _group(rollout: Rollout, decision: Decision, stage: int, number: int) -> schema.RolloutGroup:

@@ -1,8 +1,8 @@
 """Carries out promotions: those that a person asked for, and those of rules of fleet.yaml.
 
 A rule reads summaries first, and GitHub only when all clusters of its source have been Ready for its soak and
-something is new since. It never gives what the target gave up, and what somebody declined: see
-``shared.promotions.given_up``. All messages are of the session of proposals.
+something is new since. It never gives what the target withdrew, and what somebody declined: see
+``shared.promotions.withdrawn``. All messages are of the session of proposals.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _carry_out(rule: Rule, summaries: Sequence[ClusterSummary], fleet: FleetReco
         _note(replace(promotion, digest=digest), "", ports)
         return
     head = Head(fleet, ports)
-    if head.commit != fleet.commit:  # what the target gave up with it is not noted before its plan
+    if head.commit != fleet.commit:  # what the target withdrew with it is not noted before its plan
         return
     found = evaluate(rule.source, rule.target, rule.what, head, ports, _held(rule, promotion, fleet))
     problem = "; ".join(describe(what, each) for what, each in found.obstacles.items() if _matters(each))
@@ -169,8 +169,8 @@ def _held(rule: Rule, promotion: Promotion, fleet: FleetRecord) -> Held:
     lifted = {each.value: each.at for each in promotion.lifted}
 
     def held(value: Value) -> Reason | None:
-        if value in promotion.merged or (had is not None and had.gave_up(value, lifted.get(value))):
-            return Reason.GIVEN_UP
+        if value in promotion.merged or (had is not None and had.withdrew(value, lifted.get(value))):
+            return Reason.WITHDRAWN
         return Reason.DECLINED if value in promotion.declined else None
 
     return held

@@ -1,4 +1,4 @@
-"""What an environment gave up, as the planner notes it: over all histories, no rule gives a value back."""
+"""What an environment withdrew, as the planner notes it: over all histories, no rule gives a value back."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.promotions.given_up import Had, planned
 from shared.promotions.promoted_values import Value
+from shared.promotions.withdrawn import Had, planned
 
 NOW = datetime(2027, 1, 2, 3, 4, 5, tzinfo=UTC)
 VALUES = [Value("flux.tag", name) for name in ("v1", "v2", "v3")]
@@ -21,16 +21,16 @@ def test_a_first_plan_notes_what_there_is_and_gives_nothing_up() -> None:
     assert planned(had, "production", [VALUES[0]], VALUES[:2], NOW) == had
 
 
-def test_what_one_cluster_keeps_in_its_own_file_is_given_up_with_the_file_of_the_environment() -> None:
+def test_what_one_cluster_keeps_in_its_own_file_is_withdrawn_with_the_file_of_the_environment() -> None:
     before = planned(None, "production", [VALUES[1]], [VALUES[1]], NOW)
     after = planned(before, "production", [], [VALUES[0], VALUES[1]], NOW)
-    assert after.gave_up(VALUES[1], None)
+    assert after.withdrew(VALUES[1], None)
 
 
-def test_a_value_that_one_cluster_tries_alone_is_not_given_up() -> None:
+def test_a_value_that_one_cluster_tries_alone_is_not_withdrawn() -> None:
     before = planned(None, "production", [VALUES[0]], [VALUES[0], VALUES[1]], NOW)
-    assert not before.gave_up(VALUES[1], None)
-    assert planned(before, "production", [VALUES[1]], [VALUES[1]], NOW).given_up[0].value == VALUES[0]
+    assert not before.withdrew(VALUES[1], None)
+    assert planned(before, "production", [VALUES[1]], [VALUES[1]], NOW).withdrawn[0].value == VALUES[0]
 
 
 @dataclass
@@ -57,7 +57,7 @@ class World:
 
     def rule(self, proven: Value) -> None:
         """Let a rule propose what is proven, and somebody merge that."""
-        if proven != self.value and not self.had.gave_up(proven, self.lifted.get(proven)):
+        if proven != self.value and not self.had.withdrew(proven, self.lifted.get(proven)):
             assert proven not in self.taken_back
             self.commit(proven)
 
@@ -79,5 +79,5 @@ def test_no_rule_gives_back_what_a_commit_took_until_a_commit_or_a_person_lifts_
     world = World(planned(None, "production", [VALUES[0]], [VALUES[0]], NOW))
     for act, value in acts:
         getattr(world, act)(value)
-        held = {each for each in VALUES if world.had.gave_up(each, world.lifted.get(each))}
+        held = {each for each in VALUES if world.had.withdrew(each, world.lifted.get(each))}
         assert held == world.taken_back
