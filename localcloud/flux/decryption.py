@@ -2,8 +2,8 @@
 
 Source of rules and messages: ``fluxcd/kustomize-controller`` v1.7.3 (``internal/decryptor/decryptor.go``): an
 object with a ``sops`` section is decrypted whole, without its MAC, because a build may have changed it; in a
-Secret also each value of ``data`` that is a document of SOPS. Keys are the entries ``*.agekey`` of the Secret that
-``secretRef`` names; an OpenPGP key, a cloud's key service, and encrypted files of generators are not read.
+Secret also each value of ``data`` that is a document of SOPS. Keys are the entries ``*.agekey`` of the Secret
+that ``secretRef`` names; an OpenPGP key, a cloud's key service, and encrypted files of generators are not read.
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ def _object(value: dict[str, Any], keys: str) -> dict[str, Any]:
             whole: dict[str, Any] = json.loads(text)
             return whole
         if value["kind"] == "Secret" and value.get("data"):
-            return {**value, "data": {key: _entry(where, key, one, keys) for key, one in value["data"].items()}}
+            return {
+                **value,
+                "data": {key: _entry(where, key, one, keys) for key, one in value["data"].items()},
+            }
     except _Failed as problem:
         group, _, version = str(value["apiVersion"]).rpartition("/")
         named = f"{value['kind']}.{version}.{group or '[noGrp]'}/{metadata['name']}"
@@ -87,7 +90,12 @@ def _sops(data: bytes, read: str, write: str, keys: str, what: str) -> bytes:
     environment = {"SOPS_AGE_KEY": keys, "HOME": os.devnull}
     try:
         done = subprocess.run(
-            [*command, *formats], input=data, env=environment, capture_output=True, timeout=_SECONDS, check=False
+            [*command, *formats],
+            input=data,
+            env=environment,
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         raise _Failed(f"no end of sops after {_SECONDS} s") from None

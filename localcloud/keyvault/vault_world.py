@@ -15,11 +15,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-EXAMPLE_VAULT, EXAMPLE_NAME = "platform", "sops-age"
-"""The vault and the name of the one secret that the example fleet asks for."""
-EXAMPLE_RECIPIENT = "age162lprr0dngj7tfsvqe6yrvwdgjteljhqa54hde9z4q0cflm5schq5ejvau"
-EXAMPLE_VALUE = "AGE-SECRET-KEY-1GPSANARQVE9GH45XR8J5VL5D5XAFPRELSNYXRTLE2G64HWK63EDSH6LQ45"
-"""An age key for examples, which everybody has: files of git are encrypted for the first, and this decrypts them."""
 _NAME = re.compile(r"[0-9a-zA-Z-]{1,127}")
 _MOST_BYTES = 25 * 1024
 _LINK = "https://go.microsoft.com/fwlink/?linkid=2125182"
