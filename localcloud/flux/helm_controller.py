@@ -1,8 +1,8 @@
 """The helm-controller of the local Flux: it installs, upgrades and uninstalls the releases of charts.
 
 Source of conditions, reasons, messages and of what a release is: ``fluxcd/helm-controller`` v1.4
-(``internal/controller/helmrelease_controller.go``, ``internal/reconcile``, ``docs/spec/v2``). ``helm`` renders.
-An object of a release is applied server-side; Helm compares three versions of it instead.
+(``internal/controller/helmrelease_controller.go``, ``internal/reconcile``, ``docs/spec/v2``). ``helm``
+renders. An object of a release is applied server-side; Helm compares three versions of it instead.
 """
 
 from __future__ import annotations

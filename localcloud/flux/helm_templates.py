@@ -47,7 +47,7 @@ class Release:
 
 
 def chart_of(files: Mapping[str, bytes], folder: str, *, revision: str = "") -> Chart:
-    """Return the chart in a folder; raise NotReady without one. ``revision`` becomes a part of the version."""
+    """Return the chart in a folder; raise NotReady without one. ``revision`` goes into the version."""
     prefix = f"{folder.strip('./')}/"
     inside = {name.removeprefix(prefix): data for name, data in files.items() if name.startswith(prefix)}
     try:
