@@ -3,7 +3,7 @@
 Source of rules and messages: ``fluxcd/kustomize-controller`` v1.7.3 (``internal/decryptor/decryptor.go``): an
 object with a ``sops`` section is decrypted whole, without its MAC, because a build may have changed it; in a
 Secret also each value of ``data`` that is a document of SOPS. Keys are the entries ``*.agekey`` of the
-Secret that ``secretRef`` names; an OpenPGP key, a cloud's key service, and encrypted files of generators are not read.
+Secret that ``secretRef`` names. OpenPGP, key services, and encrypted files of generators are not read.
 """
 
 from __future__ import annotations

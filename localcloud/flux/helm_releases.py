@@ -1,7 +1,7 @@
 """What a HelmRelease says of its release, and what the helm-controller writes on the objects of one.
 
 Source: ``fluxcd/helm-controller`` v1.4 (``api/v2/helmrelease_types.go``, ``api/v2/snapshot_types.go``, the
-labels of ``internal/postrender``), and the labels and annotations of ``helm.sh/helm`` (``pkg/action/validate.go``).
+labels of ``internal/postrender``); ``helm.sh/helm`` (``pkg/action/validate.go``, its labels and annotations).
 """
 
 from __future__ import annotations

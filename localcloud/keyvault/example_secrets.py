@@ -16,10 +16,13 @@ AGE_KEY = "AGE-SECRET-KEY-1GPSANARQVE9GH45XR8J5VL5D5XAFPRELSNYXRTLE2G64HWK63EDSH
 """The files of the examples are encrypted for the recipient with SOPS. Everybody has this key."""
 
 
-def example_secrets() -> dict[str, str]:
-    """Return the secrets by name: an age key for SOPS, and a certificate and a key for sealed-secrets."""
+def example_secrets(channel: str) -> dict[str, str]:
+    """Return the secrets by name: an age key for SOPS, a certificate and a key for sealed-secrets, and the
+    address of a team's channel.
+    """
     certificate, key = _sealing_pair()
-    return {"sops-age": AGE_KEY, "sealed-secrets-crt": certificate, "sealed-secrets-key": key}
+    sealing = {"sealed-secrets-crt": certificate, "sealed-secrets-key": key}
+    return {"sops-age": AGE_KEY, **sealing, "teams-shop": channel}
 
 
 @cache

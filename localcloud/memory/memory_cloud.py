@@ -110,7 +110,7 @@ class MemoryCloud:
         self.channels = MemoryChannels()
         versions = random.Random(f"vault{seed}")  # noqa: S311
         self.vault = VaultWorld(EXAMPLE_VAULT, self.clock, unique=lambda: f"{versions.getrandbits(128):032x}")
-        for name, value in example_secrets().items():
+        for name, value in example_secrets("https://channel.example.org/shop").items():
             self.vault.set(name, value)
         self.vaults = WorldVaults({EXAMPLE_VAULT: self.vault})
         self.dead_letters: list[dead_letters.ReceivedDeadLetter] = []

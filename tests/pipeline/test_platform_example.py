@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from pathlib import Path
 
 import pytest
 
@@ -13,17 +12,16 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
 from shared.pipeline.api.views.why import why_view
 from tests.support.pipeline_runs import phases, push, status
+from tests.support.platform_example import platform_example
 from tests.support.team_systems import cluster_id
 
-EXAMPLE = Path(__file__).parents[2] / "examples/platform"
 TOKEN = "a-token-that-git-keeps-encrypted"
 _KINDS = {kind.kind: kind for kind in BUILT_IN}
 
 
 @pytest.fixture
 def files() -> dict[str, bytes]:
-    found = (path for path in EXAMPLE.rglob("*") if path.is_file() and path.name != "README.md")
-    return {str(path.relative_to(EXAMPLE)): path.read_bytes() for path in found}
+    return platform_example()
 
 
 def found(cloud: MemoryCloud, cluster: str, kind: str, name: str, namespace: str = "") -> Object | None:

@@ -101,7 +101,7 @@ def small_clusters(config: Config, authority: Authority, identity: IdentityServe
     source = Repositories(repositories(state), url=config.urls["github"], token=settings["GITHUB_TOKEN"])
     with (
         closing(source),
-        closing(HttpPosts()) as posts,
+        closing(HttpPosts(state / "ca.pem")) as posts,
         KubernetesPlane(
             authority,
             accepts_token=lambda token: identity.accepts(token, SERVER_APPLICATION),
@@ -116,7 +116,7 @@ def small_clusters(config: Config, authority: Authority, identity: IdentityServe
 def _vault(config: Config, authority: Authority, identity: IdentityServer) -> VaultServer:
     """Return the vault of the example fleets; where the apps have roles, only the worker may read it."""
     world = VaultWorld(EXAMPLE_VAULT, system_clock)
-    for name, value in example_secrets().items():
+    for name, value in example_secrets(config.settings["NOTIFY_TEAMS_WEBHOOK_URL"]).items():
         world.set(name, value)
     worker, with_roles = directory.APPS["worker"].id, bool(config.options["roles"])
 
