@@ -2,8 +2,8 @@
 
 They are written one after the other, each at most once in a job; what somebody changes back meanwhile is left
 to the next check. The git credentials of the app go with each write of the first one: Azure never shows them,
-so nobody can say whether it has the present ones. The job that rebuilds a record takes them as present, because
-it writes nothing; the next one writes them.
+so nobody can say whether it has the present ones. The job that rebuilds a record takes them as present: it
+writes nothing. The next one writes them.
 """
 
 from __future__ import annotations
