@@ -127,7 +127,7 @@ class HelmController:
     def _released(self, at: At, value: Object, status: dict[str, Any]) -> list[Condition]:
         """Bring the release to what the object says; raise NotReady."""
         spec = value["spec"]
-        unknown = sorted(_NOT_DONE & spec.keys())
+        unknown = sorted(name for name in _NOT_DONE if spec.get(name))
         if unknown:
             raise NotReady("InstallFailed", f"the local Flux does not know {', '.join(unknown)}")
         self._check_dependencies(at, spec)

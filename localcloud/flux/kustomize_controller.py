@@ -122,7 +122,7 @@ class KustomizeController:
 
     def _reconciled(self, at: At, value: Object, status: dict[str, Any], progress: list[str]) -> None:
         """Bring the cluster to what the source holds; raise NotReady. ``progress`` takes what it is at."""
-        unknown = sorted(_NOT_BUILT & value["spec"].keys())
+        unknown = sorted(name for name in _NOT_BUILT if value["spec"].get(name))
         if unknown:
             raise NotReady("BuildFailed", f"the local Flux does not know {', '.join(unknown)}")
         source, revision = self._source(at, value)
