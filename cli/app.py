@@ -57,6 +57,9 @@ COMMANDS: Sections = {
         "import": Entry(
             "cli.commands.write.import_cluster:import_cluster", "Write the manifest of a cluster in Azure."
         ),
+        "rebuild": Entry(
+            "cli.commands.write.rebuild:rebuild", "Ask in a manifest that its cluster is rebuilt."
+        ),
         "validate": Entry("cli.commands.write.validate:validate", "Check every manifest."),
         "explain": Entry(
             "cli.commands.write.explain:explain", "Show a cluster with the source of each value."
