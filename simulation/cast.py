@@ -13,6 +13,7 @@ from simulation.actors.contributors import Contributors
 from simulation.actors.grants import Grants
 from simulation.actors.large_records import ENTITY_BYTES, LargeRecords
 from simulation.actors.lost_webhooks import LostWebhooks
+from simulation.actors.rebuilds import Rebuilds
 from simulation.actors.reviewers import Reviewers
 from simulation.actors.rollouts import Rollouts
 from simulation.actors.second_app import SecondApp
@@ -60,6 +61,8 @@ class Cast:
             self.upkeep[named.SYSTEMS] = Systems(seed, everybody, loop)
         if named.IDENTITY_ACCESS in kinds:
             self.upkeep[named.IDENTITY_ACCESS] = Grants(seed, everybody, loop, replaced)
+        if named.REBUILDS in kinds:
+            self.upkeep[named.REBUILDS] = Rebuilds(seed, everybody, loop)
         if named.LOST_WEBHOOKS in kinds:
             self.upkeep[named.LOST_WEBHOOKS] = LostWebhooks(seed, everybody, loop)
         histories = {each.cloud: each.history for each in everybody}

@@ -15,6 +15,7 @@ from localcloud.azure.world.arm_resources import Condition
 from localcloud.tables.memory_state import MemoryState
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.planning import make_plan as decision
+from shared.fleet.planning import rebuilds
 from shared.jobs.record import ClusterRecord
 from shared.jobs.transitions import acceptance
 from shared.jobs.transitions import lease as leases
@@ -160,7 +161,8 @@ def an_old_read_of_the_branch_serves_every_request(patch: pytest.MonkeyPatch) ->
 
 
 def deletes_need_no_approval(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(decision, "_guard", lambda *_: "")
+    for module in (decision, rebuilds):
+        patch.setattr(module, "guard_of_delete", lambda *_: None)
 
 
 def every_app_runs_every_recipe(patch: pytest.MonkeyPatch) -> None:
