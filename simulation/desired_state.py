@@ -16,6 +16,7 @@ from simulation.granted import SUBSCRIPTION, as_grants
 from simulation.staging import Staging, as_yaml
 from simulation.team_systems import COMPONENTS as OF_TENANTS
 from simulation.team_systems import DesiredSystem
+from simulation.vault_secrets import as_secrets
 
 GROUPS = {"d": "rg-c"}
 """The cluster that shares the resource group of another one."""
@@ -56,8 +57,8 @@ class DesiredCluster:
 
     ``large``: its manifest is valid, and its record would be larger than an entity; see ``large_records``.
     ``window`` is the day of its maintenance window, ``newest_image`` whether no older node image is accepted.
-    ``grants`` are the names of its federated credentials, and of its role assignments. ``rebuild`` is the
-    number of the rebuild that its manifest asks for.
+    ``grants`` are the names of its federated credentials, and of its role assignments, ``secrets`` those of
+    its bootstrap secrets. ``rebuild`` is the number of the rebuild that its manifest asks for.
     """
 
     name: str
@@ -72,6 +73,7 @@ class DesiredCluster:
     newest_image: bool = False
     large: bool = False
     grants: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
     rebuild: int = 0
 
     @property
@@ -185,7 +187,7 @@ spec:
         text += f"  maintenanceWindows: [{{name: {WINDOW}, maintenanceWindow: {_window(cluster.window)}}}]\n"
     if cluster.newest_image:
         text += f'  minNodeImageVersion: "{NEWEST_IMAGE}"\n'
-    text += as_grants(cluster.name, cluster.grants)
+    text += as_grants(cluster.name, cluster.grants) + as_secrets(cluster.secrets)
     if cluster.name in CORRECTED:
         more = f", rules: [{_EXEMPTION}]" if cluster.name in EXEMPT else ""
         more += ", missingCluster: recreate, fluxObjects: correct" if cluster.name in RECREATED else ""
