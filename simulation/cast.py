@@ -7,13 +7,13 @@ from collections.abc import Collection, Mapping, Sequence
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from simulation.actors import kinds as named
+from simulation.actors.asked_rebuilds import Rebuilds
 from simulation.actors.channels import Channels
 from simulation.actors.checks import Checks
 from simulation.actors.contributors import Contributors
 from simulation.actors.grants import Grants
 from simulation.actors.large_records import ENTITY_BYTES, LargeRecords
 from simulation.actors.lost_webhooks import LostWebhooks
-from simulation.actors.rebuilds import Rebuilds
 from simulation.actors.reviewers import Reviewers
 from simulation.actors.rollouts import Rollouts
 from simulation.actors.second_app import SecondApp

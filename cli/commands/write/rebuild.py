@@ -29,7 +29,7 @@ def rebuild(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The cluster's name.")],
     path: RepositoryPath = Path(),
 ) -> None:
-    """Write into a cluster's manifest that it is to be deleted and created again; merge it to have it done.
+    """Ask for a rebuild in a manifest: the merge deletes the cluster and creates it again.
 
     The file alone changes. The merge has the guards of a delete.
     """
