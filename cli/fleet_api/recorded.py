@@ -28,6 +28,7 @@ class Recorded:
     restorable: bool
     retryable_failure: bool
     running_version: str
+    rebuilt_for: str = ""
     outdated: bool = False
 
 
@@ -89,4 +90,5 @@ def _cluster(found: schema.RecordedCluster) -> Recorded:
         found["restorable"],
         found["retryableFailure"],
         found.get("runningVersion", ""),
+        found.get("rebuiltFor", ""),
     )
