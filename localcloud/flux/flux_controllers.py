@@ -1,5 +1,5 @@
-"""The local Flux: it fetches the GitRepository objects of a cluster, applies its Kustomization objects, and
-posts what it did to the Providers of ``generic-hmac``.
+"""The local Flux: it fetches the sources of a cluster, applies its Kustomization objects, and posts what it
+did to the Providers of ``generic-hmac``.
 
 An object is reconciled when it, a request or its source changed, and after its interval. A controller runs
 only while its Deployment (``source-controller``, ``kustomize-controller``) is available in the
@@ -14,18 +14,18 @@ from datetime import datetime
 
 from localcloud.flux.kustomize_controller import KustomizeController
 from localcloud.flux.notification_controller import NotificationController, Post, nowhere
-from localcloud.flux.source_controller import ReadSource, Source, SourceController
+from localcloud.flux.source_controller import ReadSource, Source, SourceController, Stores
 from localcloud.kubernetes.world.kinds import DEPLOYMENT
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At
 
-__all__ = ["Flux", "ReadSource", "Source"]
+__all__ = ["Flux", "FluxExtension", "ReadSource", "Source", "Stores"]
 
 _NAMESPACE = "flux-system"
 
 
 class Flux:
-    """The Flux controllers of one cluster; ``read_source`` reads the git repository."""
+    """The Flux controllers of one cluster; ``read_source`` reads git, ``stores`` everything else."""
 
     def __init__(
         self,
@@ -33,15 +33,16 @@ class Flux:
         read_source: ReadSource,
         clock: Callable[[], datetime],
         post: Post = nowhere,
+        stores: Stores = Stores(),  # noqa: B008 - frozen
     ) -> None:
         self._world = world
         self._notifications = NotificationController(world, post, clock)
         tell = self._notifications.take
-        self._sources = SourceController(world, read_source, clock, tell)
+        self._sources = SourceController(world, read_source, clock, tell, stores)
         self._kustomizations = KustomizeController(world, self._sources.artifact, clock, tell)
 
     def reconcile(self) -> None:
-        """Reconcile every GitRepository and Kustomization that is due."""
+        """Reconcile every source and Kustomization that is due."""
         for controller, name in (
             (self._sources, "source-controller"),
             (self._kustomizations, "kustomize-controller"),
@@ -65,14 +66,20 @@ class Flux:
 class FluxExtension:
     """Flux in every cluster: it reads a branch once a round, and the files of a commit once."""
 
-    def __init__(self, read_source: ReadSource, clock: Callable[[], datetime], post: Post = nowhere) -> None:
-        self._read, self._clock, self._post = read_source, clock, post
+    def __init__(
+        self,
+        read_source: ReadSource,
+        clock: Callable[[], datetime],
+        post: Post = nowhere,
+        stores: Stores = Stores(),  # noqa: B008 - frozen
+    ) -> None:
+        self._read, self._clock, self._post, self._stores = read_source, clock, post, stores
         self._round: dict[tuple[str, str], Source | None] = {}
         self._files: dict[tuple[str, str], tuple[str, Mapping[str, bytes]]] = {}
 
     def install(self, world: KubernetesWorld) -> Flux:
         """Return the controllers of a cluster."""
-        return Flux(world, self.source, self._clock, self._post)
+        return Flux(world, self.source, self._clock, self._post, self._stores)
 
     def refresh(self) -> None:
         """Begin a round, in which every branch is read again."""
