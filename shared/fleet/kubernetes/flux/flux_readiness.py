@@ -133,7 +133,26 @@ _GIT_PROBLEMS = (
     ),
 )
 """What git servers and the git library of Flux write, and what to do; the first that matches counts."""
+_OF_REGISTRY = (
+    "The registry gave no artifact. With provider: azure, the identity of Flux needs the role AcrPull; with "
+    "secretRef, correct that Secret. Correct the address or the tag in spec.flux, or push the artifact."
+)
+_OF_CONTAINER = (
+    "The storage account gave no blobs. With provider: azure, the identity of Flux needs the role Storage "
+    "Blob Data Reader; with secretRef, correct that Secret. Correct the place or the container in spec.flux."
+)
+_BY_KIND = {
+    ("OCIRepository", "AuthenticationFailed"): _OF_REGISTRY,
+    ("OCIRepository", "OCIArtifactPullFailed"): _OF_REGISTRY,
+    ("OCIRepository", "ReadOperationFailed"): _OF_REGISTRY,
+    ("Bucket", "AuthenticationFailed"): _OF_CONTAINER,
+    ("Bucket", "BucketOperationFailed"): _OF_CONTAINER,
+}
+"""What Flux gives as the reason where a registry or a storage account refuses it, or has nothing there."""
 _BY_REASON = {
+    "FeatureGateDisabled": "serviceAccountName of a source needs Flux with the feature gate "
+    "ObjectLevelWorkloadIdentity: correct the arguments of its controllers in the file of "
+    "spec.flux.components, or write spec.flux.workloadIdentity instead.",
     "AuthenticationFailed": f"Flux has no usable credentials for the repository: {_CREDENTIALS}.",
     "ArtifactFailed": "Correct spec.flux.path: it must be a folder of the branch.",
     "BuildFailed": "Correct the manifests below spec.flux.path, and push.",
@@ -143,14 +162,17 @@ _BY_REASON = {
 }
 
 
-def advice(failure: Failed, place: str = "spec.flux") -> str:
+def advice(failure: Failed, place: str = "spec.flux", kind: str = "") -> str:
     """Return what an operator can do about a failure of Flux, "" when nothing more is known.
 
-    ``place`` is the field of the manifest with the object that failed, "" for what Flux itself applied.
+    ``place`` is the field of the manifest with the object that failed, "" for what Flux itself applied, and
+    ``kind`` the kind of that object.
     """
     if not place:
         return "Correct the object, or what it applies, in the repository that has it, and push."
     text, hint = failure.message.lower(), _BY_REASON.get(failure.reason, "")
+    if (kind, failure.reason) in _BY_KIND:
+        return _BY_KIND[kind, failure.reason].replace("in spec.flux", f"in {place}")
     if failure.reason == "GitOperationFailed":
         hint = next((hint for marks, hint in _GIT_PROBLEMS if any(mark in text for mark in marks)), "")
     return hint.replace("spec.flux.", f"{place}.")

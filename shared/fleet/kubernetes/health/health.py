@@ -15,9 +15,8 @@ from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux.flux_objects import (
     CREDENTIALS,
     FACTS,
-    KUSTOMIZATION,
+    NAMESPACE,
     SECRET,
-    SOURCE,
     is_ours,
     ref_of,
 )
@@ -177,9 +176,14 @@ def node_faults(nodes: Sequence[Json], now: datetime) -> Iterator[Fault]:
 def in_order(faults: Sequence[Fault]) -> list[Fault]:
     """Return the faults with likely causes first: what Roadstead applied, then sources, then the rest."""
     order = {kind: number for number, kind in enumerate(FLUX_KINDS)}
-    first = (SOURCE, KUSTOMIZATION)
+    first = (NAMESPACE, NAMESPACE)
     return sorted(
-        faults, key=lambda fault: (order.get(fault.ref.kind, -1), fault.ref not in first, str(fault.ref))
+        faults,
+        key=lambda fault: (
+            order.get(fault.ref.kind, -1),
+            (fault.ref.namespace, fault.ref.name) != first,
+            str(fault.ref),
+        ),
     )
 
 

@@ -67,7 +67,7 @@ def _wait(context: StepContext, first: Seen, seconds: float, others: str) -> Out
             reason, required = f"{name}: somebody suspended it{others}", f"`{first.resume}` resumes it."
             return Wait(OBSERVE_SECONDS, reason, action_required=required, open_ended=True)
         case Failed(reason, message) as failed:
-            required = advice(failed, first.place)
+            required = advice(failed, first.place, ref.kind)
             return Wait(seconds, f"{name}: {reason}: {message}{others}", action_required=required)
         case Progressing(message):
             return Wait(seconds, f"{name}: {message}{others}")
