@@ -42,11 +42,28 @@ class Progressing:
 
 
 @dataclass(frozen=True)
+class Attempt:
+    """What Flux tried to apply and could not: ``revision`` is "" where no new revision failed.
+
+    ``applied`` is what it applied last, "" for nothing, and ``path`` where that has the manifests, "" for the
+    root and where it is unknown.
+    """
+
+    revision: str = ""
+    applied: str = ""
+    path: str = ""
+
+
+NO_ATTEMPT = Attempt()
+
+
+@dataclass(frozen=True)
 class Failed:
     """Flux tried and failed; it tries again by itself. ``reason`` and ``message`` are Flux's own."""
 
     reason: str
     message: str
+    attempt: Attempt = NO_ATTEMPT
 
 
 @dataclass(frozen=True)
@@ -80,10 +97,18 @@ def reconciled(live: Json) -> Readiness:
     reason = str(ready.get("reason", ""))
     message = message_of(ready)
     if ready.get("status") == "False":
-        return Failed(reason, message)
+        return Failed(reason, message, attempt_of(live))
     if ready.get("status") != "True":
         return Progressing(f"{reason}: {message}")
     return Ready(_revision(status))
+
+
+def attempt_of(live: Json) -> Attempt:
+    """Return what an object that failed tried to apply."""
+    status, spec = live.get("status") or {}, live.get("spec") or {}
+    tried, applied = status.get("lastAttemptedRevision"), status.get("lastAppliedRevision")
+    revision = str(tried) if tried and tried != applied else ""
+    return Attempt(revision, str(applied or ""), str(spec.get("path") or ""))
 
 
 def ready_condition(live: Json) -> Json | None:

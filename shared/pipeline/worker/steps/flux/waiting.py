@@ -19,6 +19,7 @@ from shared.jobs.findings.flux_correction import corrects_flux
 from shared.jobs.outcomes import Outcome, Restart, Wait
 from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS
 from shared.pipeline.worker.steps.context import StepContext
+from shared.pipeline.worker.steps.flux.commits_behind import commits_behind
 
 _WAITS = "DependencyNotReady"
 
@@ -68,7 +69,8 @@ def _wait(context: StepContext, first: Seen, seconds: float, others: str) -> Out
             return Wait(OBSERVE_SECONDS, reason, action_required=required, open_ended=True)
         case Failed(reason, message) as failed:
             required = advice(failed, first.place, ref.kind)
-            return Wait(seconds, f"{name}: {reason}: {message}{others}", action_required=required)
+            behind = commits_behind(failed.attempt, context.record, context.ports)
+            return Wait(seconds, f"{name}: {reason}: {message}{behind}{others}", action_required=required)
         case Progressing(message):
             return Wait(seconds, f"{name}: {message}{others}")
         case Ready():
