@@ -14,6 +14,7 @@ from datetime import datetime
 
 from localcloud.flux.kustomize_controller import KustomizeController
 from localcloud.flux.notification_controller import NotificationController, Post, nowhere
+from localcloud.flux.operator_controller import OperatorController
 from localcloud.flux.source_controller import ReadSource, Source, SourceController, Stores
 from localcloud.kubernetes.world.kinds import DEPLOYMENT
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
@@ -40,10 +41,12 @@ class Flux:
         tell = self._notifications.take
         self._sources = SourceController(world, read_source, clock, tell, stores)
         self._kustomizations = KustomizeController(world, self._sources.artifact, clock, tell)
+        self._operator = OperatorController(world, clock)
 
     def reconcile(self) -> None:
         """Reconcile every source and Kustomization that is due."""
         for controller, name in (
+            (self._operator, "flux-operator"),
             (self._sources, "source-controller"),
             (self._kustomizations, "kustomize-controller"),
         ):
@@ -55,7 +58,8 @@ class Flux:
 
     def due(self) -> datetime | None:
         """Return when the next object is due, None when nothing is."""
-        times = [self._sources.schedule.next(), self._kustomizations.schedule.next()]
+        parts = (self._operator, self._sources, self._kustomizations)
+        times = [part.schedule.next() for part in parts]
         return min((time for time in times if time is not None), default=None)
 
     def _runs(self, name: str) -> bool:

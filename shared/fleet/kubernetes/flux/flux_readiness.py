@@ -166,12 +166,24 @@ _OF_CONTAINER = (
     "The storage account gave no blobs. With provider: azure, the identity of Flux needs the role Storage "
     "Blob Data Reader; with secretRef, correct that Secret. Correct the place or the container in spec.flux."
 )
+_OF_OPERATOR = (
+    "The Flux Operator has no such Flux. Correct the version, or the artifact, in spec.flux.instance: the "
+    "operator knows the versions of its own release, and never goes back to a lower minor version."
+)
+_OF_CONTROLLERS = (
+    "`kubectl -n flux-system describe pods` shows why the controllers do not start; correct what the message "
+    "names in spec.flux.instance, and push."
+)
 _BY_KIND = {
     ("OCIRepository", "AuthenticationFailed"): _OF_REGISTRY,
     ("OCIRepository", "OCIArtifactPullFailed"): _OF_REGISTRY,
     ("OCIRepository", "ReadOperationFailed"): _OF_REGISTRY,
     ("Bucket", "AuthenticationFailed"): _OF_CONTAINER,
     ("Bucket", "BucketOperationFailed"): _OF_CONTAINER,
+    ("FluxInstance", "ArtifactFailed"): _OF_OPERATOR,
+    ("FluxInstance", "BuildFailed"): _OF_OPERATOR,
+    ("FluxInstance", "ReconciliationFailed"): _OF_CONTROLLERS,
+    ("FluxInstance", "HealthCheckFailed"): _OF_CONTROLLERS,
 }
 """What Flux gives as the reason where a registry or a storage account refuses it, or has nothing there."""
 _BY_REASON = {

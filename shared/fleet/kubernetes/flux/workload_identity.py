@@ -15,7 +15,7 @@ from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux.flux_objects import DIGEST, stamped
 
 CLIENT_ID, USES = "azure.workload.identity/client-id", "azure.workload.identity/use"
-_OF_PODS = "roadstead.dev/workload-identity"
+OF_PODS = "roadstead.dev/workload-identity"
 """The annotation of the pods with the client id, so that they are replaced with it."""
 CONTROLLERS = ("source-controller", "kustomize-controller")
 """Those that pull sources, and that decrypt with Azure Key Vault."""
@@ -35,7 +35,7 @@ def _acting(one: Json, client_id: str) -> Json:
         return stamped({**one, "metadata": _metadata(one["metadata"], "annotations", {CLIENT_ID: client_id})})
     template = one["spec"]["template"]
     pods = _metadata(template.get("metadata") or {}, "labels", {USES: "true"})
-    pods = _metadata(pods, "annotations", {_OF_PODS: client_id})
+    pods = _metadata(pods, "annotations", {OF_PODS: client_id})
     spec = {**one["spec"], "template": {**template, "metadata": pods}}
     return stamped({**one, "metadata": _metadata(one["metadata"], "annotations", {}), "spec": spec})
 

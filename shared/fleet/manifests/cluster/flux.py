@@ -13,7 +13,8 @@ from pydantic import Field, StrictBool, StrictStr, ValidationError, model_valida
 
 from shared.fleet.manifests.arm_types import Guid
 from shared.fleet.manifests.base import Manifest, RepositoryPath
-from shared.fleet.manifests.cluster.flux_extension import COMPONENTS, EXTENSION, FluxExtension
+from shared.fleet.manifests.cluster.flux_extension import EXTENSION, FluxExtension
+from shared.fleet.manifests.cluster.flux_instance import OPERATOR, FluxInstance
 from shared.fleet.manifests.cluster.flux_kustomization import Kustomization
 from shared.fleet.manifests.cluster.flux_source import (
     BUCKET,
@@ -87,7 +88,8 @@ class Flux(Manifest):
     path: RepositoryPath
     """The folder in it that Flux applies to the cluster."""
     components: RepositoryPath = "flux/gotk-components.yaml"
-    """The file of this repository with the Flux to install: write it with flux install --export."""
+    """The file of this repository with the Flux to install: write it with flux install --export. With
+    install: operator, it has the Flux Operator."""
     sources: Annotated[tuple[FluxSource, ...], Field(max_length=50)] = ()
     """More sources, by name."""
     kustomizations: Annotated[tuple[Kustomization, ...], Field(max_length=100)] = ()
@@ -96,15 +98,21 @@ class Flux(Manifest):
     """Whether Flux is locked down for several tenants on a cluster that has systems."""
     events: FluxEvents | None = None
     """Whether Flux reports to Roadstead what it does; by default Roadstead only reads it."""
-    install: Literal["components", "extension"] = "components"
-    """What brings Flux to the cluster: the components of this repository, or Microsoft's extension, which
-    needs no way to the API server. It is fixed once the cluster exists."""
+    install: Literal["components", "extension", "operator"] = "components"
+    """What brings Flux to the cluster: the components of this repository, the Flux Operator, or Microsoft's
+    extension, which needs no way to the API server. It is fixed once the cluster exists."""
     extension: FluxExtension | None = None
+    instance: FluxInstance | None = None
 
     @property
     def is_extension(self) -> bool:
         """Whether Flux is Microsoft's extension, and everything about it goes through Azure."""
         return self.install == EXTENSION
+
+    @property
+    def is_operator(self) -> bool:
+        """Whether the Flux Operator installs Flux."""
+        return self.install == OPERATOR
 
     @property
     def kind(self) -> str:
@@ -140,8 +148,16 @@ class Flux(Manifest):
 
     @model_validator(mode="after")
     def _extension_is_chosen(self) -> Self:
-        if self.extension is not None and self.install == COMPONENTS:
+        if self.extension is not None and not self.is_extension:
             raise ValueError("extension: only install: extension has this; add that, or remove it")
+        if self.instance is not None and not self.is_operator:
+            raise ValueError("instance: only install: operator has this; add that, or remove it")
+        if self.is_operator and self.instance is None:
+            raise ValueError(
+                "install: operator needs instance.distribution.version, the Flux to install; add it"
+            )
+        if self.events and self.instance and "notification-controller" not in self.instance.components:
+            raise ValueError("events: instance.components has no notification-controller; add it")
         return self
 
     @model_validator(mode="after")

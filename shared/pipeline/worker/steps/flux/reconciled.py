@@ -15,12 +15,12 @@ from shared.fleet.kubernetes.flux.flux_readiness import (
     reconciled,
 )
 from shared.fleet.kubernetes.flux.sync_objects import source_ref, sync_objects
-from shared.fleet.kubernetes.health import health
 from shared.fleet.manifests.cluster.flux_source import MAIN
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.outcomes import Outcome
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.live_objects import LiveObjects
+from shared.pipeline.worker.steps.flux.pinned import kinds_of_flux
 from shared.pipeline.worker.steps.flux.sync import request_of
 from shared.pipeline.worker.steps.flux.waiting import Seen, first_wait
 from shared.pipeline.worker.steps.flux.wanted_commit import follows, older_commit
@@ -102,7 +102,7 @@ def _children(
     What somebody suspended is at rest.
     """
     manifests = flux_objects.components(context.ports.repository.blob(context.desired.components))
-    objects = [one for kind in health.kinds_of_flux(manifests) for one in api.list(*kind)]
+    objects = [one for kind in kinds_of_flux(context, manifests) for one in api.list(*kind)]
     for live in _descendants(objects, {(one.ref.namespace, one.ref.name) for one in parents}):
         ref, spec = flux_objects.ref_of(live), live.get("spec") or {}
         if spec.get("suspend"):

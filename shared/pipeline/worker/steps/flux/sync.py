@@ -84,7 +84,7 @@ def other_source(context: StepContext) -> list[str]:
 def _undefined(context: StepContext, wanted: Sequence[Json]) -> Fail | None:
     """Return the failure for a source of a kind that the components do not define."""
     needed = {manifest["kind"] for manifest in wanted} & _OPTIONAL
-    if not needed:
+    if not needed or context.desired.has_operator:  # its FluxInstance, which is Ready, defines them
         return None
     path = context.desired.spec.flux.components
     try:
