@@ -41,7 +41,7 @@ _GROUP = "source.toolkit.fluxcd.io"
 API = f"{_GROUP}/v1"
 FINALIZER = "finalizers.fluxcd.io"
 _MANAGER = "source-controller"
-_STORAGE = "http://source-controller.flux-system.svc.cluster.local."
+STORAGE = "http://source-controller.flux-system.svc.cluster.local."
 
 
 def _no_registry(_host: str, _path: str, _headers: Mapping[str, str]) -> Reply:
@@ -139,7 +139,7 @@ class SourceController:
                 "path": path,
                 "revision": fetched.revision,
                 "size": sum(len(content) for content in fetched.source.files().values()),
-                "url": f"{_STORAGE}/{path}",
+                "url": f"{STORAGE}/{path}",
                 **({"metadata": dict(fetched.metadata)} if fetched.metadata else {}),
             }
             about = {f"{_GROUP}/revision": fetched.revision}

@@ -17,7 +17,7 @@ from localcloud.flux.flux_controllers import Stores
 from localcloud.flux.sources.bucket_source import BlobError
 from localcloud.flux.sources.distribution_client import RegistryError
 from localcloud.flux.sources.fetched import Login
-from localcloud.flux.wire_stores import ACCOUNT, ACCOUNT_KEY, wire_stores
+from localcloud.flux.sources.wire_stores import ACCOUNT, ACCOUNT_KEY, wire_stores
 from localcloud.registry.registry_app import RegistryServer
 from localcloud.registry.registry_store import OCI_MANIFEST, RegistryStore
 from tests.support.azurite import running_storage

@@ -7,7 +7,9 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION, SOURCE
 from shared.fleet.resource_ids import ObjectRef
+from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
+from tests.support.flux_definitions import with_real_definitions
 from tests.support.one_cluster import ONE, advice, api, files, live, record
 from tests.support.pipeline_runs import phases, push
 from tests.support.sources import CLIENT, colour, manifests, pulling
@@ -166,3 +168,20 @@ def test_the_extension_pulls_an_artifact_too() -> None:
         "OCIRepository",
         "oci://example.azurecr.io/fleet",
     )
+
+
+@pytest.mark.parametrize(
+    "flux",
+    [
+        f"{FLEET}, digest: 'sha256:{'0' * 64}', provider: azure, {IDENTITY}",
+        f"{FLEET}, semver: 1.x, provider: azure, serviceAccountName: reader",
+        f"{BLOBS}, prefix: platform/, {IDENTITY}",
+        "repository: 'ssh://git@github.com/example/fleet', secretRef: {name: deploy-key}",
+        "sources: [{name: c, kind: OCIRepository, url: 'oci://e.io/c', layerSelector: {operation: copy}}]",
+    ],
+)
+def test_flux_accepts_each_kind_of_source_by_its_own_definitions(flux: str) -> None:
+    cloud = MemoryCloud(throttle=False)
+    push(cloud, with_real_definitions(pulling(flux, identity=True)))
+    cloud.run(seconds=300)
+    assert record(cloud).job.step.name is Step.VERIFY, record(cloud).job.reason

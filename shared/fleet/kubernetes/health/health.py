@@ -22,6 +22,7 @@ from shared.fleet.kubernetes.flux.flux_objects import (
 )
 from shared.fleet.kubernetes.flux.flux_readiness import (
     NO_ATTEMPT,
+    WAITS_FOR_ANOTHER,
     Attempt,
     attempt_of,
     message_of,
@@ -152,7 +153,7 @@ def _flux_fault(live: Json, now: datetime) -> Fault | None:
     if ready.get("status") == "True":
         return None
     reason = str(ready.get("reason") or "Failed")
-    if ready.get("status") == "False":
+    if ready.get("status") == "False" and reason != WAITS_FOR_ANOTHER:
         return Fault(ref, reason, f"{reason}: {message_of(ready)}", attempt_of(live), since)
     if now - since <= PATIENCE:
         return None
@@ -172,17 +173,18 @@ def node_faults(nodes: Sequence[Json], now: datetime) -> Iterator[Fault]:
 
 
 def in_order(faults: Sequence[Fault]) -> list[Fault]:
-    """Return the faults with likely causes first: what Roadstead applied, then sources, then the rest."""
+    """Return the faults with likely causes first: what Roadstead applied, then sources, then the rest.
+
+    What waits for others is last.
+    """
     order = {kind: number for number, kind in enumerate(FLUX_KINDS)}
     first = (NAMESPACE, NAMESPACE)
-    return sorted(
-        faults,
-        key=lambda fault: (
-            order.get(fault.ref.kind, -1),
-            (fault.ref.namespace, fault.ref.name) != first,
-            str(fault.ref),
-        ),
-    )
+
+    def place(fault: Fault) -> tuple[bool, int, bool, str]:
+        waits, kind = fault.reason == WAITS_FOR_ANOTHER, order.get(fault.ref.kind, -1)
+        return (waits, kind, (fault.ref.namespace, fault.ref.name) != first, str(fault.ref))
+
+    return sorted(faults, key=place)
 
 
 def changed_at(live: Json) -> datetime:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from shared.fleet.kubernetes.flux.flux_objects import NAMESPACE
 from shared.fleet.kubernetes.flux.flux_readiness import (
+    WAITS_FOR_ANOTHER,
     Failed,
     Progressing,
     Readiness,
@@ -20,8 +21,6 @@ from shared.jobs.outcomes import Outcome, Restart, Wait
 from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.commits_behind import commits_behind
-
-_WAITS = "DependencyNotReady"
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ def first_wait(context: StepContext, seen: Iterable[Seen], seconds: float) -> Ou
 
 def _rank(seen: Seen) -> int:
     if isinstance(seen.state, Failed):
-        return 2 if seen.state.reason == _WAITS else 0
+        return 2 if seen.state.reason == WAITS_FOR_ANOTHER else 0
     return 1 if isinstance(seen.state, Progressing) else 0
 
 

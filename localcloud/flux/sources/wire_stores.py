@@ -14,7 +14,7 @@ from functools import partial
 
 import urllib3
 
-from localcloud.flux.flux_controllers import Stores
+from localcloud.flux.source_controller import Stores
 from localcloud.flux.sources.bucket_source import Blob, BlobError
 from localcloud.flux.sources.distribution_client import Distribution, RegistryError, Reply
 from localcloud.flux.sources.fetched import Login
