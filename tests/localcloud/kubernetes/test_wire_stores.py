@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
-import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import pytest
-import urllib3
 from azure.storage.blob import ContainerClient
 
 from localcloud.common.certificates import Authority
@@ -19,47 +16,12 @@ from localcloud.flux.sources.distribution_client import RegistryError
 from localcloud.flux.sources.fetched import Login
 from localcloud.flux.sources.wire_stores import ACCOUNT, ACCOUNT_KEY, wire_stores
 from localcloud.registry.registry_app import RegistryServer
-from localcloud.registry.registry_store import OCI_MANIFEST, RegistryStore
+from localcloud.registry.registry_store import RegistryStore
+from tests.support.artifact_pushes import NAME, Pusher
 from tests.support.azurite import running_storage
 
-HOST, NAME = "example.azurecr.io", "fleet"
+HOST = "example.azurecr.io"
 CLIENT = "00000000-0000-0000-0000-000000000031"
-
-
-class Pusher:
-    """Pushes as the distribution specification says, and not through the store."""
-
-    def __init__(self, server: RegistryServer, authority: Authority, login: str = "") -> None:
-        context = ssl.create_default_context(cadata=authority.pem.decode())
-        self._pool = urllib3.PoolManager(ssl_context=context)
-        self._url = server.url
-        given = base64.b64encode(login.encode()).decode()
-        self._headers = {"Authorization": f"Basic {given}"} if login else {}
-
-    def ask(
-        self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None
-    ) -> urllib3.BaseHTTPResponse:
-        return self._pool.request(
-            method, f"{self._url}{path}", body=body, headers={**self._headers, **(headers or {})}
-        )
-
-    def blob(self, content: bytes) -> str:
-        digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
-        begun = self.ask("POST", f"/v2/{NAME}/blobs/uploads/")
-        assert begun.status == 202
-        place = begun.headers["Location"]
-        half = len(content) // 2
-        patched = self.ask("PATCH", place, content[:half])
-        assert (patched.status, patched.headers["Range"]) == (202, f"0-{half - 1}")
-        ended = self.ask("PUT", f"{place}?digest={digest}", content[half:])
-        assert (ended.status, ended.headers["Docker-Content-Digest"]) == (201, digest)
-        return digest
-
-    def manifest(self, tag: str, *, config: str, layer: str) -> urllib3.BaseHTTPResponse:
-        parts = {"config": {"mediaType": "a/b", "digest": config, "size": 2}}
-        body = {**parts, "schemaVersion": 2, "layers": [{"mediaType": "c/d", "digest": layer, "size": 3}]}
-        path, kind = f"/v2/{NAME}/manifests/{tag}", {"Content-Type": OCI_MANIFEST}
-        return self.ask("PUT", path, json.dumps(body).encode(), kind)
 
 
 @pytest.fixture
@@ -82,7 +44,7 @@ def stores(server: RegistryServer, authority: Authority) -> Stores:
 def test_what_is_pushed_by_the_specification_is_pulled_by_tag_and_by_digest(
     registry: RegistryServer, authority: Authority
 ) -> None:
-    pusher = Pusher(registry, authority, "ann:secret")
+    pusher = Pusher(registry.url, authority.pem, "ann:secret")
     layer, config = pusher.blob(b"layer"), pusher.blob(b"{}")
     digest = pusher.manifest("v1", config=config, layer=layer).headers["Docker-Content-Digest"]
     pusher.manifest("v2", config=config, layer=layer)
@@ -105,7 +67,7 @@ def test_the_registry_refuses_in_the_words_of_the_specification(
             pulled.manifest(HOST, NAME, "v1", login)
     with pytest.raises(RegistryError, match="NAME_UNKNOWN"):
         pulled.tags(HOST, "nothing", Login("ann", "secret"))
-    pusher = Pusher(registry, authority, "ann:secret")
+    pusher = Pusher(registry.url, authority.pem, "ann:secret")
     layer = pusher.blob(b"layer")
     missing = pusher.manifest("v1", config=f"sha256:{'0' * 64}", layer=layer)
     assert json.loads(missing.data)["errors"][0]["code"] == "MANIFEST_BLOB_UNKNOWN"
