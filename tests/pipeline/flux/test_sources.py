@@ -9,6 +9,7 @@ from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION, SOURCE
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
+from tests.support.flux_components import FILE
 from tests.support.flux_definitions import with_real_definitions
 from tests.support.one_cluster import ONE, advice, api, files, live, record
 from tests.support.pipeline_runs import phases, push
@@ -185,3 +186,12 @@ def test_flux_accepts_each_kind_of_source_by_its_own_definitions(flux: str) -> N
     push(cloud, with_real_definitions(pulling(flux, identity=True)))
     cloud.run(seconds=300)
     assert record(cloud).job.step.name is Step.VERIFY, record(cloud).job.reason
+
+
+def test_components_without_the_version_of_artifacts_that_is_needed_are_refused_with_the_remedy() -> None:
+    cloud = with_artifact()
+    older = pulling(FLEET)
+    older[FILE] = older[FILE].replace(b'"name": "v1", "served"', b'"name": "v1beta2", "served"')
+    assert brought(cloud, older, 300) is Phase.FAILED
+    reason = "spec.flux.repository needs OCIRepository, which flux/gotk-components.yaml does not define"
+    assert reason in record(cloud).job.reason
