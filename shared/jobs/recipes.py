@@ -6,10 +6,20 @@ from enum import StrEnum
 
 
 class Recipe(StrEnum):
-    """What a job brings about. One recipe serves creation and change, because every step is an ensure."""
+    """What a job brings about. One recipe serves creation and change, because every step is an ensure.
+
+    A cluster that exists outside Roadstead is attached and released: nothing of it is in Azure.
+    """
 
     PROVISION = "provision"
     DELETE = "delete"
+    ATTACH = "attach"
+    RELEASE = "release"
+
+    @property
+    def removes(self) -> bool:
+        """Whether the job ends with the record: its cluster is deleted, or released."""
+        return self in (Recipe.DELETE, Recipe.RELEASE)
 
 
 class Step(StrEnum):
@@ -30,6 +40,7 @@ class Step(StrEnum):
     DELETE_CLUSTER = "delete-cluster"
     DELETE_IDENTITY_ACCESS = "delete-identity-access"
     DELETE_RESOURCE_GROUP = "delete-resource-group"
+    RELEASE = "release"
     FINALIZE = "finalize"
 
 
@@ -54,6 +65,15 @@ STEPS: dict[Recipe, tuple[Step, ...]] = {
         Step.DELETE_RESOURCE_GROUP,
         Step.FINALIZE,
     ),
+    Recipe.ATTACH: (
+        Step.ACCESS,
+        Step.BOOTSTRAP_SECRETS,
+        Step.FLUX_COMPONENTS,
+        Step.FLUX_SYNC,
+        Step.SYSTEMS,
+        Step.VERIFY,
+    ),
+    Recipe.RELEASE: (Step.TOMBSTONE, Step.RELEASE, Step.FINALIZE),
 }
 
 CONDITIONS: dict[Step, str] = {
@@ -72,6 +92,7 @@ CONDITIONS: dict[Step, str] = {
     Step.DELETE_CLUSTER: "ClusterDeleted",
     Step.DELETE_IDENTITY_ACCESS: "IdentityAccessDeleted",
     Step.DELETE_RESOURCE_GROUP: "ResourceGroupDeleted",
+    Step.RELEASE: "Released",
     Step.FINALIZE: "Finalized",
 }
 

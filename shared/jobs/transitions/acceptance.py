@@ -17,7 +17,7 @@ from shared.jobs.job import Contest, ContestKind, Job, new_job
 from shared.jobs.recipes import CONDITIONS, STEPS, Recipe
 from shared.jobs.record import ClusterRecord, Phase, working_phase
 
-_OF_DELETES = frozenset(CONDITIONS[step] for step in STEPS[Recipe.DELETE])
+_OF_DELETES = frozenset(CONDITIONS[step] for recipe in Recipe if recipe.removes for step in STEPS[recipe])
 
 
 def accept_new(
@@ -32,7 +32,7 @@ def accept_new(
         generation=generation,
         observed_generation=0,
         phase=Phase.PROVISIONING,
-        job=new_job(Recipe.PROVISION, sequence=1, now=now),
+        job=new_job(_bringing(desired), sequence=1, now=now),
         commit=commit,
         created=now,
         updated=now,
@@ -64,7 +64,7 @@ def accept_change(
         digest=desired.digest,
         generation=generation or record.generation + 1,
         phase=Phase.UPDATING if record.observed_generation else Phase.PROVISIONING,
-        job=_following_job(record, Recipe.PROVISION, now),
+        job=_following_job(record, _bringing(desired), now),
         commit=commit,
         delete_accepted=False,
         corrections=(),
@@ -80,7 +80,7 @@ def accept_delete(record: ClusterRecord, *, commit: str, now: datetime, generati
         record,
         generation=generation or record.generation + 1,
         phase=Phase.DELETING,
-        job=_following_job(record, Recipe.DELETE, now),
+        job=_following_job(record, Recipe.RELEASE if record.desired.is_existing else Recipe.DELETE, now),
         commit=commit,
         updated=now,
     )
@@ -111,6 +111,7 @@ def accept_takeover(record: ClusterRecord, contest: Contest, *, now: datetime) -
         predecessors=tuple(dict.fromkeys((*record.predecessors, *contest.installations))),
         life=contest.life or record.life,
         rebuilding=False,
+        cluster_uid="" if contest.kind is ContestKind.IDENTITY else record.cluster_uid,
         delete_accepted=record.delete_accepted and not _of_another_life(contest),
         phase=working_phase(record),
         job=_following_job(record, record.job.recipe, now),
@@ -135,6 +136,10 @@ def under_installation(record: ClusterRecord, installation: str) -> ClusterRecor
 def _of_another_life(contest: Contest) -> bool:
     """Return whether a takeover is of a cluster that the delete which Azure accepted may not be about."""
     return bool(contest.life) or contest.kind is ContestKind.LIFE
+
+
+def _bringing(desired: Desired) -> Recipe:
+    return Recipe.ATTACH if desired.is_existing else Recipe.PROVISION
 
 
 def _following_job(record: ClusterRecord, recipe: Recipe, now: datetime) -> Job:
