@@ -148,7 +148,7 @@ def test_a_certificate_that_is_none_is_refused_without_its_content(
 
 
 def test_the_kubeconfig_of_a_real_tool_is_read(plane: KubernetesPlane) -> None:
-    """Kubectl's own form has fields of its client beside what is read."""
+    """Kubectl's own form has fields of its client with what is read."""
     content = yaml.safe_load(plane.kubeconfig(outside("harbour")))
     content["preferences"] = {"colors": True}
     content["clusters"][0]["cluster"]["disable-compression"] = True

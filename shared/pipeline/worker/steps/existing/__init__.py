@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from shared.pipeline.worker.steps.existing.ownership import another_cluster, ensure_owner, held_elsewhere
+from shared.pipeline.worker.steps.existing.holds import another_cluster, held_elsewhere
+from shared.pipeline.worker.steps.existing.ownership import ensure_owner
 from shared.pipeline.worker.steps.existing.release import release_cluster
 from shared.pipeline.worker.steps.existing.verify import verified_elsewhere
 

@@ -18,20 +18,14 @@ from shared.fleet.kubernetes.ownership.owner_map import (
     generation_in,
     owner_map,
 )
-from shared.jobs.failures.errors import AnotherCluster, NotOwned
-from shared.jobs.job import Contest, ContestKind
+from shared.jobs.failures.errors import NotOwned
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.pipeline.worker.elsewhere import identity_of
-from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS
 from shared.pipeline.worker.steps.contests import UNKNOWN_LIFE, contest_of, older_than_azure, outdated
 from shared.pipeline.worker.steps.context import StepContext
-from shared.pipeline.worker.steps.rebuilt import CONFIRM, is_rebuilt, unknown_generation
+from shared.pipeline.worker.steps.existing.first_entry import first_entry
+from shared.pipeline.worker.steps.rebuilt import is_rebuilt, unknown_generation
 from shared.ports import KubernetesApi
-
-_PUT_BACK = (
-    "Put the kubeconfig of the right cluster into the vault; or, if the cluster was built again, run"
-    " `roadstead takeover NAME`."
-)
 
 
 def ensure_owner(context: StepContext) -> Outcome:
@@ -41,8 +35,9 @@ def ensure_owner(context: StepContext) -> Outcome:
     live = api.get(OWNER_MAP)
     done = Done(cluster_uid=identity_of(api), facts=facts_of(context.desired, {}))
     if live is None:
-        if context.record.rebuilding:
-            return held_elsewhere(context, "nothing on it says whose it is")
+        hindrance = first_entry(context, api)
+        if hindrance:
+            return hindrance
         api.create(owner_map(_tags(context, {})))
         return replace(done, note="marked the cluster as this fleet's")
     existing = as_tagged(live)
@@ -98,18 +93,3 @@ def _leave_mark(context: StepContext, api: KubernetesApi, live: Json, existing: 
         return
     if not context.record.rebuilding:
         api.replace({**live, "data": {**(live.get("data") or {}), CONTEST_TAG: str(mine)}})
-
-
-def held_elsewhere(context: StepContext, why: str, life: str = "") -> Wait:
-    """Return the wait of a cluster whose record is rebuilt, and that is not as git has it."""
-    contest = Contest(ContestKind.REBUILT, life=life)
-    what = f"the cluster {context.record.name} is not written to"
-    reason = f"{what}: the tables do not know what was written to it last, and {why}"
-    return Wait(OBSERVE_SECONDS, reason, action_required=CONFIRM, open_ended=True, contest=contest)
-
-
-def another_cluster(context: StepContext, error: AnotherCluster) -> Wait:
-    """Return the wait of a cluster whose kubeconfig leads to another one; a takeover accepts that one."""
-    reason = f"the cluster {context.record.name} is not written to: {error}"
-    contest = Contest(ContestKind.IDENTITY)
-    return Wait(OBSERVE_SECONDS, reason, action_required=_PUT_BACK, open_ended=True, contest=contest)
