@@ -46,7 +46,10 @@ def _vaults(text: str) -> str:
 
 
 def _networks(text: str) -> str:
-    networks_of(text)
+    try:
+        networks_of(text)
+    except ValueError:
+        raise ValueError("must be networks such as 10.20.0.0/16, separated by commas") from None
     return text
 
 

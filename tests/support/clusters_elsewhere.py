@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localcloud.keyvault.vault_world import EXAMPLE_VAULT
+from localcloud.keyvault.example_secrets import EXAMPLE_VAULT
 from localcloud.kubernetes.world.kubernetes_clusters import outside
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.memory.memory_cloud import MemoryCloud

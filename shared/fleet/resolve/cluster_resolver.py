@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from shared.fleet.desired import Desired
-from shared.fleet.manifests.kinds import Cluster, ClusterElsewhere
+from shared.fleet.manifests.kinds import ADOPT, Cluster, ClusterElsewhere
 from shared.fleet.resolve.layers import Base, Layers
 from shared.fleet.resolve.manifest_file import (
     Contents,
@@ -107,6 +107,9 @@ class ClusterResolver:
         misnamed = wrong_name(merged.node, manifest.metadata.name, name, "folder is called", more=_RENAMED)
         if misnamed:
             return (misnamed, *merged.problems)
+        if merged.model is ClusterElsewhere and manifest.metadata.annotations.adopt:
+            place = merged.node.find(("metadata", "annotations", ADOPT)).mark
+            return (problem_at(place, f"metadata.annotations.{ADOPT}", _NOT_ADOPTED), *merged.problems)
         violations = list(findings(manifest.spec))
         components, extension = (
             manifest.spec.flux.components.removeprefix("./"),
@@ -223,6 +226,7 @@ class ClusterResolver:
 
 MAX_RESOLVED_BYTES = 512 * 1024
 """What a record holds however little it can be compressed (an entity of Table Storage has 1 MiB)."""
+_NOT_ADOPTED = "is for clusters in Azure; with provider: existing, Roadstead takes no cluster over"
 _RENAMED = "; a cluster is renamed by deleting and creating it"
 
 

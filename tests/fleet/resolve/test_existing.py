@@ -81,6 +81,15 @@ def test_the_extension_of_microsoft_is_refused_with_its_place() -> None:
     assert found.startswith("clusters/harbour/cluster.yaml:10:10 spec.flux.install: Microsoft's extension")
 
 
+def test_there_is_nothing_of_it_to_adopt() -> None:
+    annotated = HARBOUR.replace(
+        "  name: harbour\n", "  name: harbour\n  annotations: {roadstead.dev/adopt: when-equal}\n"
+    )
+    (found,) = problems(harbour(annotated))
+    assert "clusters/harbour/cluster.yaml:5:" in found
+    assert "is for clusters in Azure" in found
+
+
 def test_two_manifests_with_one_kubeconfig_are_both_refused() -> None:
     other = HARBOUR.replace("name: harbour", "name: quay").replace("secret: harbour", "secret: Harbour")
     fleet = harbour(clusters__quay__cluster=other)

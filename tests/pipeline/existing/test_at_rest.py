@@ -13,6 +13,8 @@ from shared.jobs.record import Phase
 from shared.pipeline.api.acts.drill import drill
 from shared.pipeline.api.acts.live import read_live
 from shared.pipeline.api.views.clusters import cluster_detail
+from shared.pipeline.api.views.tree import tree_view
+from shared.pipeline.api.views.why import why_view
 from tests.support.checks import check, condition
 from tests.support.clusters_elsewhere import SECRET, api, attached, files, record, world
 from tests.support.one_cluster import suspended
@@ -85,6 +87,8 @@ def test_views_and_drills_say_that_it_is_not_in_azure(extra: str) -> None:
     (drilled,) = drill(cloud.ports).body["clusters"]
     assert drilled["outcome"] == "unknown"
     assert "it is not in Azure" in drilled["reason"]
+    assert tree_view("harbour", cloud.ports) is not None
+    assert why_view("harbour", cloud.ports) is not None
     view: Any = cluster_detail("harbour", cloud.ports)
     assert view["spec"]["provider"] == "existing"
     assert (view["location"], view["nodes"]) == ("", 3)

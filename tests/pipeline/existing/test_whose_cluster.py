@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localcloud.keyvault.vault_world import EXAMPLE_NAME, EXAMPLE_VAULT
+from localcloud.keyvault.example_secrets import EXAMPLE_VAULT
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.kubernetes.flux.flux_objects import FACTS
 from shared.fleet.kubernetes.ownership.owner_map import OWNER_MAP
@@ -144,7 +144,8 @@ def test_lost_tables_and_a_cluster_that_differs_from_git_wait_for_a_takeover() -
     cloud = attached(config=FIRST)
     cloud.state.lose()
     cloud.clock.advance(3600)
-    secret = f"{{name: age, vault: {EXAMPLE_VAULT}, keys: {{age.agekey: {EXAMPLE_NAME}}}}}"
+    cloud.vault.set("fleet-age", "a-key-for-files")
+    secret = f"{{name: age, vault: {EXAMPLE_VAULT}, keys: {{age.agekey: fleet-age}}}}"
     push(cloud, files(extra=f"  bootstrapSecrets: [{secret}]\n"))
     with counted(cloud) as calls:
         cloud.run(seconds=1800)
