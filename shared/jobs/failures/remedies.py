@@ -87,9 +87,10 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "Check that the resource in the message exists.",
     ),
     errors.SecretMissing: Remedy(
-        "A secret of Azure Key Vault that a bootstrap secret needs does not exist, is deleted or disabled.",
+        "A secret of Azure Key Vault that a bootstrap secret, or an existing cluster, needs does not exist, is"
+        " deleted or disabled.",
         "Create, recover or enable the secret in the message, or correct its name in `spec.bootstrapSecrets`"
-        " (docs/how-to/bootstrap-secrets.md).",
+        " or `spec.existing` (docs/how-to/bootstrap-secrets.md).",
     ),
     errors.InvalidKubeconfig: Remedy(
         "The kubeconfig of an existing cluster is none that Roadstead uses: it needs a token or a client"

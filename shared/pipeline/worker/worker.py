@@ -94,7 +94,7 @@ def handle(message: JobMessage, queue: JobQueue, ports: Ports) -> None:
 
 
 def _handle(record: ClusterRecord | None, message: JobMessage, queue: JobQueue, ports: Ports) -> None:
-    if record is not None and not queue.carries(record.job.recipe):
+    if record is not None and not _may_run(record, queue):
         log.info("%s: handed over to the queue of the recipe %s", record.name, record.job.recipe)
         send_continuation(record, ports)
         return
@@ -114,6 +114,11 @@ def _handle(record: ClusterRecord | None, message: JobMessage, queue: JobQueue, 
             send_later(current, message, ports)
         case Run(leased):
             _run(leased, ports)
+
+
+def _may_run(record: ClusterRecord, queue: JobQueue) -> bool:
+    """Return whether the record's job is one of this app: only the deleter's identity may delete."""
+    return queue.carries(record.job.recipe)
 
 
 def _run(record: ClusterRecord, ports: Ports) -> None:
