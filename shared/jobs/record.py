@@ -154,6 +154,8 @@ class ClusterRecord:
     ``rebuilding``: the record does not know what was written to the cluster last, so that the job only
     compares: nothing is written until the cluster is verified, or an operator takes it over.
 
+    ``rebuilt_for`` is the time of the rebuild that this life of the cluster was created for, "" for none.
+
     ``has_rival``: another installation managed the cluster too, or had marked it, when it was read last.
 
     ``cluster_uid`` is the identity of a cluster that exists outside Roadstead: the uid of its namespace
@@ -202,6 +204,7 @@ class ClusterRecord:
     rollout: str = ""
     rebuilding: bool = False
     cluster_uid: str = ""
+    rebuilt_for: str = ""
     recent_events: tuple[Event, ...] = ()
     etag: str = field(default="", compare=False)
 
@@ -218,7 +221,8 @@ class ClusterRecord:
         delete may have started.
         """
         certain = self.job.lease is None and not self.job.step.abandoned_leases
-        return self.deleting and certain and self.job.next_run.delay is Delay.RESTORED
+        says_so = self.job.next_run.delay is Delay.RESTORED or self.outdated
+        return self.deleting and certain and says_so
 
     @property
     def failed(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from shared.fleet.desired import Desired
-from shared.fleet.manifests.kinds import ADOPT, Cluster, ClusterElsewhere
+from shared.fleet.manifests.kinds import ADOPT, REBUILD, Cluster, ClusterElsewhere
 from shared.fleet.resolve.layers import Base, Layers
 from shared.fleet.resolve.manifest_file import (
     Contents,
@@ -107,9 +107,11 @@ class ClusterResolver:
         misnamed = wrong_name(merged.node, manifest.metadata.name, name, "folder is called", more=_RENAMED)
         if misnamed:
             return (misnamed, *merged.problems)
-        if merged.model is ClusterElsewhere and manifest.metadata.annotations.adopt:
-            place = merged.node.find(("metadata", "annotations", ADOPT)).mark
-            return (problem_at(place, f"metadata.annotations.{ADOPT}", _NOT_ADOPTED), *merged.problems)
+        annotations = manifest.metadata.annotations
+        for name, asked in ((ADOPT, annotations.adopt), (REBUILD, annotations.rebuild)):
+            if asked and merged.model is ClusterElsewhere:
+                place = merged.node.find(("metadata", "annotations", name)).mark
+                return (problem_at(place, f"metadata.annotations.{name}", _ONLY_AZURE), *merged.problems)
         violations = list(findings(manifest.spec))
         components, extension = (
             manifest.spec.flux.components.removeprefix("./"),
@@ -127,6 +129,7 @@ class ClusterResolver:
             merged.cluster_class,
             manifest.metadata.labels,
             manifest.metadata.annotations.adopt or "",
+            manifest.metadata.annotations.rebuild or "",
         )
         size = _size_of(desired)
         if size > MAX_RESOLVED_BYTES:
@@ -226,7 +229,7 @@ class ClusterResolver:
 
 MAX_RESOLVED_BYTES = 512 * 1024
 """What a record holds however little it can be compressed (an entity of Table Storage has 1 MiB)."""
-_NOT_ADOPTED = "is for clusters in Azure; with provider: existing, Roadstead takes no cluster over"
+_ONLY_AZURE = "is for clusters in Azure, and this one has provider: existing; remove it"
 _RENAMED = "; a cluster is renamed by deleting and creating it"
 
 

@@ -87,8 +87,8 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "Check that the resource in the message exists.",
     ),
     errors.SecretMissing: Remedy(
-        "A secret of Azure Key Vault that a bootstrap secret, or an existing cluster, needs does not exist, is"
-        " deleted or disabled.",
+        "A secret of Azure Key Vault that a bootstrap secret, or an existing cluster, needs does not exist,"
+        " or is deleted or disabled.",
         "Create, recover or enable the secret in the message, or correct its name in `spec.bootstrapSecrets`"
         " or `spec.existing` (docs/how-to/bootstrap-secrets.md).",
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from shared.fleet.desired import Desired
 from shared.fleet.manifests.existing_spec import EMPTY, FIELDS
 from shared.fleet.resolve.desired_fleet import DesiredFleet
@@ -81,9 +83,10 @@ def test_the_extension_of_microsoft_is_refused_with_its_place() -> None:
     assert found.startswith("clusters/harbour/cluster.yaml:10:10 spec.flux.install: Microsoft's extension")
 
 
-def test_there_is_nothing_of_it_to_adopt() -> None:
+@pytest.mark.parametrize("asked", ["adopt: when-equal", 'rebuild: "2026-11-26T10:00:00Z"'])
+def test_there_is_nothing_of_it_to_adopt_or_to_rebuild(asked: str) -> None:
     annotated = HARBOUR.replace(
-        "  name: harbour\n", "  name: harbour\n  annotations: {roadstead.dev/adopt: when-equal}\n"
+        "  name: harbour\n", f"  name: harbour\n  annotations: {{roadstead.dev/{asked}}}\n"
     )
     (found,) = problems(harbour(annotated))
     assert "clusters/harbour/cluster.yaml:5:" in found
