@@ -19,7 +19,7 @@ def release_cluster(context: StepContext) -> Outcome:
     Without its secret nobody enters the cluster: whoever deletes or disables that lets a cluster go that
     no longer answers.
     """
-    restored = not_removed(context, started=False)
+    restored = not_removed(context, {}, started=False)
     if restored:
         return restored
     try:
