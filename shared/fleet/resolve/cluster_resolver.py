@@ -108,10 +108,10 @@ class ClusterResolver:
         if misnamed:
             return (misnamed, *merged.problems)
         annotations = manifest.metadata.annotations
-        for name, asked in ((ADOPT, annotations.adopt), (REBUILD, annotations.rebuild)):
+        for key, asked in ((ADOPT, annotations.adopt), (REBUILD, annotations.rebuild)):
             if asked and merged.model is ClusterElsewhere:
-                place = merged.node.find(("metadata", "annotations", name)).mark
-                return (problem_at(place, f"metadata.annotations.{name}", _ONLY_AZURE), *merged.problems)
+                place = merged.node.find(("metadata", "annotations", key)).mark
+                return (problem_at(place, f"metadata.annotations.{key}", _ONLY_AZURE), *merged.problems)
         violations = list(findings(manifest.spec))
         components, extension = (
             manifest.spec.flux.components.removeprefix("./"),
