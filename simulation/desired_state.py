@@ -56,7 +56,7 @@ class DesiredCluster:
 
     ``large``: its manifest is valid, and its record would be larger than an entity; see ``large_records``.
     ``window`` is the day of its maintenance window, ``newest_image`` whether no older node image is accepted.
-    ``grants`` are the names of its federated credentials, and of its role assignments.
+    ``grants`` are the names of its federated credentials, of its role assignments and of its policies.
     """
 
     name: str
