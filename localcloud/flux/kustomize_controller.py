@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from localcloud.flux import kustomize_build as build
+from localcloud.flux.decryption import decrypted
 from localcloud.flux.flux_conditions import (
     Condition,
     NotReady,
@@ -42,7 +43,7 @@ _MANAGER, _NAMESPACE = "kustomize-controller", "flux-system"
 _DEPENDENCY_SECONDS = 30.0
 _LEAST_TIMEOUT = 30.0
 _NOT_BUILT = {
-    *("decryption", "patches", "images", "components", "namePrefix", "nameSuffix", "commonMetadata"),
+    *("patches", "images", "components", "namePrefix", "nameSuffix", "commonMetadata"),
     *("kubeConfig", "healthCheckExprs", "deletionPolicy", "force"),
 }
 """What a Kustomization may have and this controller does not carry out: it fails, and says so."""
@@ -165,8 +166,13 @@ class KustomizeController:
         status["lastAttemptedRevision"] = revision
         progress.append(f"Building manifests {limit}")
         objects = build.objects(files, spec.get("path", "./"))
+        if "decryption" in spec:
+            objects = decrypted(objects, spec["decryption"], lambda name: self._secret(name, at.namespace))
         variables = self._variables(at, spec.get("postBuild") or {}, objects)
         return objects if variables is None else [substituted(item, variables) for item in objects]
+
+    def _secret(self, name: str, namespace: str) -> Object | None:
+        return self._world.find(At(_BUILT_IN["Secret"], name, namespace))
 
     def _checked(self, value: Object) -> list[At]:
         """Return the objects of ``healthChecks``; raise NotReady for an unknown kind."""
