@@ -16,6 +16,7 @@ from simulation.granted import SUBSCRIPTION, as_grants
 from simulation.staging import Staging, as_yaml
 from simulation.team_systems import COMPONENTS as OF_TENANTS
 from simulation.team_systems import DesiredSystem
+from simulation.vault_secrets import as_secrets
 
 GROUPS = {"d": "rg-c"}
 """The cluster that shares the resource group of another one."""
@@ -56,7 +57,8 @@ class DesiredCluster:
 
     ``large``: its manifest is valid, and its record would be larger than an entity; see ``large_records``.
     ``window`` is the day of its maintenance window, ``newest_image`` whether no older node image is accepted.
-    ``grants`` are the names of its federated credentials, of its role assignments and of its policies.
+    ``grants`` are the names of its federated credentials, of its role assignments and of its policies,
+    ``secrets`` those of its bootstrap secrets.
     """
 
     name: str
@@ -71,6 +73,7 @@ class DesiredCluster:
     newest_image: bool = False
     large: bool = False
     grants: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
 
     def with_pool(self, pool: Pool) -> DesiredCluster:
         """Return the cluster with a pool that replaces the one of its name, or is added."""
@@ -173,7 +176,7 @@ spec:
         text += f"  maintenanceWindows: [{{name: {WINDOW}, maintenanceWindow: {_window(cluster.window)}}}]\n"
     if cluster.newest_image:
         text += f'  minNodeImageVersion: "{NEWEST_IMAGE}"\n'
-    text += as_grants(cluster.name, cluster.grants)
+    text += as_grants(cluster.name, cluster.grants) + as_secrets(cluster.secrets)
     if cluster.name in CORRECTED:
         more = f", rules: [{_EXEMPTION}]" if cluster.name in EXEMPT else ""
         more += ", missingCluster: recreate, fluxObjects: correct" if cluster.name in RECREATED else ""

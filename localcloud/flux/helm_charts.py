@@ -7,6 +7,7 @@ are not fetched.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from typing import Any
 from localcloud.flux.flux_conditions import Condition, NotReady, stamp, with_conditions
 from localcloud.flux.helm_templates import Chart, chart_of
 from localcloud.flux.schedule import Schedule, seconds_of
-from localcloud.flux.source_controller import API, Source
+from localcloud.flux.source_controller import API, STORAGE, Source
 from localcloud.kubernetes.world.api_errors import ApiError
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, Object
@@ -115,5 +116,13 @@ class HelmChartController:
         ):
             return {}
         path = f"helmchart/{at.namespace}/{at.name}/{chart.name}-{chart.version}.tgz"
-        times = {"lastUpdateTime": stamp(self._clock())}
-        return {"artifact": {"path": path, "revision": chart.version, **times}}
+        content = repr(sorted(chart.files.items())).encode()
+        artifact = {
+            "digest": f"sha256:{hashlib.sha256(content).hexdigest()}",
+            "lastUpdateTime": stamp(self._clock()),
+            "path": path,
+            "revision": chart.version,
+            "size": len(content),
+            "url": f"{STORAGE}/{path}",
+        }
+        return {"artifact": artifact}

@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from localcloud.flux.controller_flags import applying, flag
 from localcloud.flux.flux_conditions import (
     Condition,
     NotReady,
@@ -43,10 +44,9 @@ from localcloud.flux.notification_controller import FluxEvent
 from localcloud.flux.schedule import Schedule, go_duration, seconds_of
 from localcloud.flux.source_controller import API as SOURCE_API
 from localcloud.kubernetes.world.api_errors import ApiError
-from localcloud.kubernetes.world.kinds import BUILT_IN, DEPLOYMENT, Kind
+from localcloud.kubernetes.world.kinds import BUILT_IN, Kind
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, Object, Write
-from localcloud.kubernetes.world.rbac import Impersonated, ServiceAccount
 from localcloud.kubernetes.world.writes.patches import MERGE
 
 API = f"{GROUP}/v2"
@@ -127,7 +127,7 @@ class HelmController:
     def _released(self, at: At, value: Object, status: dict[str, Any]) -> list[Condition]:
         """Bring the release to what the object says; raise NotReady."""
         spec = value["spec"]
-        unknown = sorted(_NOT_DONE & spec.keys())
+        unknown = sorted(name for name in _NOT_DONE if spec.get(name))
         if unknown:
             raise NotReady("InstallFailed", f"the local Flux does not know {', '.join(unknown)}")
         self._check_dependencies(at, spec)
@@ -180,7 +180,7 @@ class HelmController:
         is_new: bool,
     ) -> None:
         spec = value["spec"]
-        client = self._client(at, spec)
+        client = applying(self._world, _MANAGER, at.namespace, spec.get("serviceAccountName"))
         try:
             objects = [marked(client, item, at, release) for item in rendered(chart, release, values)]
             if (spec.get("install") or {}).get("createNamespace"):
@@ -249,7 +249,10 @@ class HelmController:
             text = f'no matches for kind "HelmChart" in version "{SOURCE_API}"'
             raise NotReady("ArtifactFailed", f"could not get Source object: {text}")
         target = self._chart_place(kind, at, value)
-        if target.namespace != at.namespace and self._flag("no-cross-namespace-refs") == "true":
+        if (
+            target.namespace != at.namespace
+            and flag(self._world, _MANAGER, "no-cross-namespace-refs") == "true"
+        ):
             ref = template["sourceRef"]
             where = f"{ref['kind']}/{target.namespace}/{ref['name']}"
             text = f"can't access '{where}', cross-namespace references have been blocked"
@@ -299,21 +302,10 @@ class HelmController:
             found = merged(found, yaml.safe_load(plain) or {})
         return merged(found, spec.get("values") or {})
 
-    def _client(self, at: At, spec: Mapping[str, Any]) -> Client:
-        name = spec.get("serviceAccountName") or self._flag("default-service-account")
-        return Impersonated(self._world, ServiceAccount(at.namespace, name)) if name else self._world
-
-    def _flag(self, name: str) -> str:
-        found = self._world.find(At(DEPLOYMENT, _MANAGER, _NAMESPACE)) or {}
-        pod = ((found.get("spec") or {}).get("template") or {}).get("spec") or {}
-        args = [arg for container in pod.get("containers") or () for arg in container.get("args") or ()]
-        given = (arg.removeprefix(f"--{name}=") for arg in args if arg.startswith(f"--{name}="))
-        return next(given, "")
-
     def _finalize(self, at: At, value: Object, finalizers: Sequence[str]) -> None:
         spec, status = value["spec"], value.get("status") or {}
         if not spec.get("suspend"):
-            client = self._client(at, spec)
+            client = applying(self._world, _MANAGER, at.namespace, spec.get("serviceAccountName"))
             for one in status.get("history") or ():
                 release = Release(one["name"], one["namespace"], one["version"])
                 self._prune(client, at, release, ())

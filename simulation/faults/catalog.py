@@ -11,6 +11,7 @@ from simulation.actors.kinds import (
     PULL_REQUESTS,
     ROLLOUTS,
     SECOND_APP,
+    SECRETS,
     SYSTEMS,
     TEAM_REVIEWS,
 )
@@ -35,6 +36,6 @@ def compatible(kinds: frozenset[str]) -> frozenset[str]:
     """Return these kinds of faults and actors without those that a rule of another one excludes."""
     kinds = kinds - {SYSTEMS} if kinds & WITHOUT_SYSTEMS else kinds
     kinds = kinds - {IDENTITY_ACCESS} if kinds & WITHOUT_GRANTS else kinds
-    kinds = kinds - {CHANNELS, ROLLOUTS} if SECOND_APP in kinds else kinds
+    kinds = kinds - {CHANNELS, ROLLOUTS, SECRETS} if SECOND_APP in kinds else kinds
     kinds = kinds - disasters.FAULTS.keys() if kinds & {SECOND_APP, CHANNELS} else kinds
     return kinds - REMOVES_FACTS if CHANNELS in kinds else kinds

@@ -13,6 +13,7 @@ from tests.simulation.mutations import MUTATIONS
 from tests.simulation.pull_request_mutations import PULL_REQUEST_MUTATIONS
 from tests.simulation.review_mutations import REVIEW_MUTATIONS
 from tests.simulation.rollout_mutations import ROLLOUT_MUTATIONS
+from tests.simulation.secret_mutations import SECRET_MUTATIONS
 from tests.simulation.size_mutations import SIZE_MUTATIONS
 from tests.simulation.sweep_mutations import SWEEP_MUTATIONS
 from tests.simulation.system_mutations import SYSTEM_MUTATIONS
@@ -37,4 +38,5 @@ ALL = (
     *ROLLOUT_MUTATIONS,
     *SYSTEM_MUTATIONS,
     *IDENTITY_MUTATIONS,
+    *SECRET_MUTATIONS,
 )
