@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from simulation.actors import kinds as named
+from simulation.actors.asked_rebuilds import Rebuilds
 from simulation.actors.channels import Channels
 from simulation.actors.checks import Checks
 from simulation.actors.contributors import Contributors
@@ -61,6 +62,8 @@ class Cast:
             self.upkeep[named.SYSTEMS] = Systems(seed, everybody, loop)
         if named.IDENTITY_ACCESS in kinds:
             self.upkeep[named.IDENTITY_ACCESS] = Grants(seed, everybody, loop, replaced)
+        if named.REBUILDS in kinds:
+            self.upkeep[named.REBUILDS] = Rebuilds(seed, everybody, loop)
         self.secrets = Secrets(seed, everybody, loop) if named.SECRETS in kinds else None
         if self.secrets is not None:
             self.upkeep[named.SECRETS] = self.secrets

@@ -58,7 +58,8 @@ class DesiredCluster:
     ``large``: its manifest is valid, and its record would be larger than an entity; see ``large_records``.
     ``window`` is the day of its maintenance window, ``newest_image`` whether no older node image is accepted.
     ``grants`` are the names of its federated credentials, of its role assignments and of its policies,
-    ``secrets`` those of its bootstrap secrets.
+    ``secrets`` those of its bootstrap secrets. ``rebuild`` is the number of the rebuild that its manifest asks
+    for.
     """
 
     name: str
@@ -74,6 +75,12 @@ class DesiredCluster:
     large: bool = False
     grants: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
+    rebuild: int = 0
+
+    @property
+    def asked(self) -> int:
+        """The number of the rebuild that its manifest has; one that adopts a cluster has none."""
+        return 0 if self.adopt else self.rebuild
 
     def with_pool(self, pool: Pool) -> DesiredCluster:
         """Return the cluster with a pool that replaces the one of its name, or is added."""
@@ -136,6 +143,10 @@ class DesiredFleet:
         """Return the fleet without some clusters."""
         return replace(self, clusters={n: c for n, c in self.clusters.items() if n not in names})
 
+    def keeps(self, name: str, created_for: int) -> bool:
+        """Return whether it has a cluster, and asks for no other one in the place of that of a rebuild."""
+        return name in self.clusters and self.clusters[name].asked <= created_for
+
     @property
     def corrected(self) -> DesiredFleet:
         """The fleet with every manifest valid, and none too large."""
@@ -155,11 +166,12 @@ class DesiredFleet:
 
 @lru_cache(maxsize=512)
 def _cluster(cluster: DesiredCluster) -> bytes:
-    adopt = f", annotations: {{roadstead.dev/adopt: {cluster.adopt}}}" if cluster.adopt else ""
+    given = f"adopt: {cluster.adopt}" if cluster.adopt else _rebuild(cluster.asked)
+    annotated = f", annotations: {{roadstead.dev/{given}}}" if given else ""
     text = f"""\
 apiVersion: roadstead.dev/v1alpha1
 kind: Cluster
-metadata: {{name: {cluster.name}{adopt}}}
+metadata: {{name: {cluster.name}{annotated}}}
 spec:
   {"locaton" if cluster.invalid else "location"}: eastus
   resourceGroup: {group_of(cluster.name)}
@@ -186,6 +198,10 @@ spec:
     if cluster.suspended:
         text += f'  suspend: {{owner: somebody, reason: an audit, until: "{cluster.suspended}"}}\n'
     return text.encode()
+
+
+def _rebuild(number: int) -> str:
+    return f'rebuild: "2025-12-01T{number // 60:02}:{number % 60:02}:00Z"' if number else ""
 
 
 def _tags(cluster: DesiredCluster) -> str:

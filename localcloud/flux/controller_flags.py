@@ -1,4 +1,4 @@
-"""What the Deployment of a controller tells it: its flags, and with whose rights it applies."""
+"""What the Deployment of a controller says: its flags, and with whose rights it applies."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ ROLLOUTS = "rollouts"
 SYSTEMS = "systems"
 IDENTITY_ACCESS = "identity-access"
 SECRETS = "secrets"
+REBUILDS = "rebuilds"
 
 RARE: Mapping[str, float] = {
     PULL_REQUESTS: 0.1,
@@ -31,6 +32,7 @@ RARE: Mapping[str, float] = {
     SYSTEMS: 0.08,
     IDENTITY_ACCESS: 0.08,
     SECRETS: 0.08,
+    REBUILDS: 0.08,
 }
 
 

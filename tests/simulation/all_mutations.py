@@ -11,6 +11,7 @@ from tests.simulation.gap_mutations import GAP_MUTATIONS
 from tests.simulation.identity_mutations import IDENTITY_MUTATIONS
 from tests.simulation.mutations import MUTATIONS
 from tests.simulation.pull_request_mutations import PULL_REQUEST_MUTATIONS
+from tests.simulation.rebuild_mutations import REBUILD_MUTATIONS
 from tests.simulation.review_mutations import REVIEW_MUTATIONS
 from tests.simulation.rollout_mutations import ROLLOUT_MUTATIONS
 from tests.simulation.secret_mutations import SECRET_MUTATIONS
@@ -38,5 +39,6 @@ ALL = (
     *ROLLOUT_MUTATIONS,
     *SYSTEM_MUTATIONS,
     *IDENTITY_MUTATIONS,
+    *REBUILD_MUTATIONS,
     *SECRET_MUTATIONS,
 )
