@@ -2,71 +2,31 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
-import yaml
-
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.resource_ids import ClusterId, ManagedIdentityId, ObjectRef
+from shared.fleet.resource_ids import ClusterId, ObjectRef
 from shared.jobs.record import Phase
 from shared.pipeline.api.views.why import why_view
+from tests.support import fleet_files
 from tests.support.identity_access import credentials, with_identity
 from tests.support.pipeline_runs import phases, push
 from tests.support.resolved_fleets import resolved
+from tests.support.service_operator import ORDERS, POSTGRES, SERVER, operator_files
 from tests.support.team_systems import objects
 
-EXAMPLES = Path(__file__).parents[3] / "examples"
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 BALTIC = ClusterId(SUBSCRIPTION, "rg-baltic-aks", "baltic-aks")
-ORDERS = ManagedIdentityId(SUBSCRIPTION, "rg-identities", "orders")
-POSTGRES = "dbforpostgresql.azure.com/v1api20250801"
-KINDS = (
-    ("resources.azure.com", "v1api20200601", "ResourceGroup"),
-    ("dbforpostgresql.azure.com", "v1api20250801", "FlexibleServer"),
-    ("dbforpostgresql.azure.com", "v1api20250801", "FlexibleServersAdministrator"),
-    ("dbforpostgresql.azure.com", "v1api20250801", "FlexibleServersDatabase"),
-)
-"""The kinds of the example, as the reference of Azure Service Operator has them."""
-SERVER = ObjectRef(POSTGRES, "FlexibleServer", "orders-example", "orders")
-
-
-def definition(group: str, version: str, kind: str) -> dict[str, Any]:
-    """Return a definition in place of that of a release, which has hundreds of fields."""
-    plural = f"{kind.lower()}s"
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    served = {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"},
-            "versions": [served],
-        },
-    }
 
 
 def example(*, installed: bool = True) -> dict[str, bytes]:
-    """Return the fleet of the example with one cluster; ``installed``: with definitions of the operator."""
-    files: dict[str, bytes] = {}
-    for folder in ("fleet", "azure-service-operator"):
-        root = EXAMPLES / folder
-        found = (path for path in root.rglob("*") if path.is_file() and ".roadstead" not in path.parts)
-        files |= {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
+    """Return the example over the example fleet, with one cluster."""
+    files = fleet_files.example() | operator_files(installed=installed)
     others = (
         "clusters/atlantic-aks/",
         "clusters/pacific-aks/",
         "clusters/sargasso-aks/",
         "systems/shop.yaml",
     )
-    kept = {path: text for path, text in files.items() if not path.startswith(others)}
-    if installed:
-        documents = yaml.safe_dump_all([definition(*kind) for kind in KINDS])
-        kept["operators/azure-service-operator/operator.yaml"] = documents.encode()
-    return kept
+    return {path: text for path, text in files.items() if not path.startswith(others)}
 
 
 def hydrated(files: dict[str, bytes]) -> MemoryCloud:
