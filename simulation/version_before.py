@@ -46,6 +46,7 @@ ADDED_FIELDS = (
     "former_grants",
     "rebuilding",
     "cluster_uid",
+    "compliance",
     "rebuilt_for",
 )
 """What a record of the version before does not have."""

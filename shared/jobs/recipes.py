@@ -30,6 +30,7 @@ class Step(StrEnum):
     NODE_POOLS = "node-pools"
     MAINTENANCE = "maintenance-windows"
     IDENTITY_ACCESS = "identity-access"
+    POLICIES = "policies"
     ACCESS = "access"
     BOOTSTRAP_SECRETS = "bootstrap-secrets"
     FLUX_COMPONENTS = "flux-components"
@@ -39,6 +40,7 @@ class Step(StrEnum):
     TOMBSTONE = "tombstone"
     DELETE_CLUSTER = "delete-cluster"
     DELETE_IDENTITY_ACCESS = "delete-identity-access"
+    DELETE_POLICIES = "delete-policies"
     DELETE_RESOURCE_GROUP = "delete-resource-group"
     RELEASE = "release"
     FINALIZE = "finalize"
@@ -51,6 +53,7 @@ STEPS: dict[Recipe, tuple[Step, ...]] = {
         Step.NODE_POOLS,
         Step.MAINTENANCE,
         Step.IDENTITY_ACCESS,
+        Step.POLICIES,
         Step.ACCESS,
         Step.BOOTSTRAP_SECRETS,
         Step.FLUX_COMPONENTS,
@@ -62,6 +65,7 @@ STEPS: dict[Recipe, tuple[Step, ...]] = {
         Step.TOMBSTONE,
         Step.DELETE_CLUSTER,
         Step.DELETE_IDENTITY_ACCESS,
+        Step.DELETE_POLICIES,
         Step.DELETE_RESOURCE_GROUP,
         Step.FINALIZE,
     ),
@@ -82,6 +86,7 @@ CONDITIONS: dict[Step, str] = {
     Step.NODE_POOLS: "NodePoolsReady",
     Step.MAINTENANCE: "MaintenanceWindowsSet",
     Step.IDENTITY_ACCESS: "IdentityAccessSet",
+    Step.POLICIES: "PoliciesAssigned",
     Step.ACCESS: "AccessReady",
     Step.BOOTSTRAP_SECRETS: "SecretsApplied",
     Step.FLUX_COMPONENTS: "FluxInstalled",
@@ -91,6 +96,7 @@ CONDITIONS: dict[Step, str] = {
     Step.TOMBSTONE: "Tombstoned",
     Step.DELETE_CLUSTER: "ClusterDeleted",
     Step.DELETE_IDENTITY_ACCESS: "IdentityAccessDeleted",
+    Step.DELETE_POLICIES: "PoliciesDeleted",
     Step.DELETE_RESOURCE_GROUP: "ResourceGroupDeleted",
     Step.RELEASE: "Released",
     Step.FINALIZE: "Finalized",
