@@ -45,6 +45,8 @@ ADDED_FIELDS = (
     "had_systems",
     "former_grants",
     "rebuilding",
+    "cluster_uid",
+    "compliance",
     "rebuilt_for",
 )
 """What a record of the version before does not have."""

@@ -6,10 +6,20 @@ from enum import StrEnum
 
 
 class Recipe(StrEnum):
-    """What a job brings about. One recipe serves creation and change, because every step is an ensure."""
+    """What a job brings about. One recipe serves creation and change, because every step is an ensure.
+
+    A cluster that exists outside Roadstead is attached and released: nothing of it is in Azure.
+    """
 
     PROVISION = "provision"
     DELETE = "delete"
+    ATTACH = "attach"
+    RELEASE = "release"
+
+    @property
+    def removes(self) -> bool:
+        """Whether the job ends with the record: its cluster is deleted, or released."""
+        return self in (Recipe.DELETE, Recipe.RELEASE)
 
 
 class Step(StrEnum):
@@ -20,6 +30,7 @@ class Step(StrEnum):
     NODE_POOLS = "node-pools"
     MAINTENANCE = "maintenance-windows"
     IDENTITY_ACCESS = "identity-access"
+    POLICIES = "policies"
     ACCESS = "access"
     BOOTSTRAP_SECRETS = "bootstrap-secrets"
     FLUX_COMPONENTS = "flux-components"
@@ -29,7 +40,9 @@ class Step(StrEnum):
     TOMBSTONE = "tombstone"
     DELETE_CLUSTER = "delete-cluster"
     DELETE_IDENTITY_ACCESS = "delete-identity-access"
+    DELETE_POLICIES = "delete-policies"
     DELETE_RESOURCE_GROUP = "delete-resource-group"
+    RELEASE = "release"
     FINALIZE = "finalize"
 
 
@@ -40,6 +53,7 @@ STEPS: dict[Recipe, tuple[Step, ...]] = {
         Step.NODE_POOLS,
         Step.MAINTENANCE,
         Step.IDENTITY_ACCESS,
+        Step.POLICIES,
         Step.ACCESS,
         Step.BOOTSTRAP_SECRETS,
         Step.FLUX_COMPONENTS,
@@ -51,9 +65,19 @@ STEPS: dict[Recipe, tuple[Step, ...]] = {
         Step.TOMBSTONE,
         Step.DELETE_CLUSTER,
         Step.DELETE_IDENTITY_ACCESS,
+        Step.DELETE_POLICIES,
         Step.DELETE_RESOURCE_GROUP,
         Step.FINALIZE,
     ),
+    Recipe.ATTACH: (
+        Step.ACCESS,
+        Step.BOOTSTRAP_SECRETS,
+        Step.FLUX_COMPONENTS,
+        Step.FLUX_SYNC,
+        Step.SYSTEMS,
+        Step.VERIFY,
+    ),
+    Recipe.RELEASE: (Step.TOMBSTONE, Step.RELEASE, Step.FINALIZE),
 }
 
 CONDITIONS: dict[Step, str] = {
@@ -62,6 +86,7 @@ CONDITIONS: dict[Step, str] = {
     Step.NODE_POOLS: "NodePoolsReady",
     Step.MAINTENANCE: "MaintenanceWindowsSet",
     Step.IDENTITY_ACCESS: "IdentityAccessSet",
+    Step.POLICIES: "PoliciesAssigned",
     Step.ACCESS: "AccessReady",
     Step.BOOTSTRAP_SECRETS: "SecretsApplied",
     Step.FLUX_COMPONENTS: "FluxInstalled",
@@ -71,7 +96,9 @@ CONDITIONS: dict[Step, str] = {
     Step.TOMBSTONE: "Tombstoned",
     Step.DELETE_CLUSTER: "ClusterDeleted",
     Step.DELETE_IDENTITY_ACCESS: "IdentityAccessDeleted",
+    Step.DELETE_POLICIES: "PoliciesDeleted",
     Step.DELETE_RESOURCE_GROUP: "ResourceGroupDeleted",
+    Step.RELEASE: "Released",
     Step.FINALIZE: "Finalized",
 }
 

@@ -35,11 +35,20 @@ def of_environment(
     return sorted(names | {each.name for each in kept if each.name not in desired and not each.deleting})
 
 
+def concerns(what: What, cluster: Desired) -> bool:
+    """Return whether a cluster can have such a value: one outside Roadstead's AKS has no version of git."""
+    return what is not What.VERSION or not cluster.is_existing
+
+
 def proven(
     what: What, environment: str, desired: Mapping[str, Desired], records: Mapping[str, ClusterRecord]
 ) -> Proof | Obstacle:
     """Return what is proven in an environment; ``desired`` are the clusters of the newest commit."""
-    names = of_environment(environment, desired, records)
+    names = [
+        name
+        for name in of_environment(environment, desired, records)
+        if concerns(what, desired.get(name) or records[name].desired)
+    ]
     if not names:
         return Obstacle(Reason.EMPTY, environment)
     found: dict[Value, list[str]] = {}

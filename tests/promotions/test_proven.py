@@ -125,6 +125,12 @@ def test_a_platform_is_a_tag_or_a_commit(flux: dict[str, str], expected: Value |
     assert isinstance(prove(What.PLATFORM, (one, ready(one))), Proof) == bool(expected)
 
 
+def test_a_cluster_that_is_no_aks_cluster_of_roadstead_has_no_version_to_prove() -> None:
+    other = with_spec("two", provider="existing", existing={"kubeconfig": {"vault": "v", "secret": "s"}})
+    assert isinstance(prove(What.VERSION, (ONE, ready(ONE)), (other, ready(other))), Proof)
+    assert prove(What.VERSION, (other, ready(other))) == Obstacle(Reason.EMPTY, "test")
+
+
 def test_the_extension_has_a_version_in_place_of_components() -> None:
     spec = {"flux": {"install": "extension", "components": "x.yaml", "extension": {"version": "1.19.5"}}}
     assert value_of(What.COMPONENTS, spec) == Value("flux.extension.version", "1.19.5")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from shared.fleet.aks.removed_keys import keys_to_remove
 from shared.fleet.desired import Desired
-from shared.fleet.identity_access.names import former
+from shared.fleet.identity_access.names import former, granted
 from shared.fleet.kubernetes.flux.flux_configurations import configurations_to_remove
 from shared.fleet.planning.system_removals import to_remove
+from shared.fleet.policies.policy_names import assigned
 from shared.fleet.systems.cluster_systems import systems_in
 from shared.jobs.failures.errors import ClusterMissing
 from shared.jobs.findings.conditions import with_summary
@@ -17,7 +20,7 @@ from shared.jobs.job import Contest, ContestKind, Job, new_job
 from shared.jobs.recipes import CONDITIONS, STEPS, Recipe
 from shared.jobs.record import ClusterRecord, Phase, working_phase
 
-_OF_DELETES = frozenset(CONDITIONS[step] for step in STEPS[Recipe.DELETE])
+_OF_DELETES = frozenset(CONDITIONS[step] for recipe in Recipe if recipe.removes for step in STEPS[recipe])
 
 
 def accept_new(
@@ -32,7 +35,7 @@ def accept_new(
         generation=generation,
         observed_generation=0,
         phase=Phase.PROVISIONING,
-        job=new_job(Recipe.PROVISION, sequence=1, now=now),
+        job=new_job(_bringing(desired), sequence=1, now=now),
         commit=commit,
         created=now,
         updated=now,
@@ -57,7 +60,7 @@ def accept_change(
         record,
         document=document,
         removed_keys=keys_to_remove(record.document, document, record.removed_keys),
-        former_grants=former(record.document, document, record.former_grants),
+        former_grants=former(_around(record.document), _around(document), record.former_grants),
         had_systems=record.had_systems or bool(record.desired.systems or desired.systems),
         removed_systems=to_remove(systems_in(record.document), systems_in(document), record.removed_systems),
         removed_configurations=configurations_to_remove(
@@ -66,7 +69,7 @@ def accept_change(
         digest=desired.digest,
         generation=generation or record.generation + 1,
         phase=Phase.UPDATING if record.observed_generation else Phase.PROVISIONING,
-        job=_following_job(record, Recipe.PROVISION, now),
+        job=_following_job(record, _bringing(desired), now),
         commit=commit,
         delete_accepted=False,
         rebuilt_for=max(record.rebuilt_for, desired.rebuild) if record.outdated else record.rebuilt_for,
@@ -83,7 +86,7 @@ def accept_delete(record: ClusterRecord, *, commit: str, now: datetime, generati
         record,
         generation=generation or record.generation + 1,
         phase=Phase.DELETING,
-        job=_following_job(record, Recipe.DELETE, now),
+        job=_following_job(record, Recipe.RELEASE if record.desired.is_existing else Recipe.DELETE, now),
         commit=commit,
         updated=now,
     )
@@ -114,6 +117,7 @@ def accept_takeover(record: ClusterRecord, contest: Contest, *, now: datetime) -
         predecessors=tuple(dict.fromkeys((*record.predecessors, *contest.installations))),
         life=contest.life or record.life,
         rebuilding=False,
+        cluster_uid="" if contest.kind is ContestKind.IDENTITY else record.cluster_uid,
         delete_accepted=record.delete_accepted and not _of_another_life(contest),
         phase=working_phase(record),
         job=_following_job(record, record.job.recipe, now),
@@ -135,9 +139,18 @@ def under_installation(record: ClusterRecord, installation: str) -> ClusterRecor
     )
 
 
+def _around(document: Mapping[str, Any]) -> Sequence[str]:
+    """Return the resource ids of what a stored form has in Azure around its cluster."""
+    return (*granted(document), *assigned(document))
+
+
 def _of_another_life(contest: Contest) -> bool:
     """Return whether a takeover is of a cluster that the delete which Azure accepted may not be about."""
     return bool(contest.life) or contest.kind is ContestKind.LIFE
+
+
+def _bringing(desired: Desired) -> Recipe:
+    return Recipe.ATTACH if desired.is_existing else Recipe.PROVISION
 
 
 def _following_job(record: ClusterRecord, recipe: Recipe, now: datetime) -> Job:

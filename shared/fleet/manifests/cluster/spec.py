@@ -38,6 +38,7 @@ from shared.fleet.manifests.cluster.addons import (
 from shared.fleet.manifests.cluster.autoscaler import AutoScalerProfile
 from shared.fleet.manifests.cluster.bootstrap_secrets import BootstrapSecret, differ
 from shared.fleet.manifests.cluster.drift import DriftPolicy
+from shared.fleet.manifests.cluster.existing import ExistingCluster, Provider
 from shared.fleet.manifests.cluster.flux import Flux
 from shared.fleet.manifests.cluster.identity import Identity, IdentityProfile
 from shared.fleet.manifests.cluster.identity_access import FederatedCredentials, RoleAssignments
@@ -58,6 +59,7 @@ from shared.fleet.manifests.cluster.node_settings import (
     UpgradeSettings,
     WindowsProfile,
 )
+from shared.fleet.manifests.cluster.policies import PolicyAssignments, check_policies
 from shared.fleet.manifests.cluster.security import SecurityProfile
 from shared.fleet.manifests.node_pool.pool import NodePool
 from shared.fleet.manifests.untyped import only_untyped
@@ -174,6 +176,10 @@ class ClusterAzure(Manifest):
 class ClusterSpec(ClusterProperties):
     """One AKS cluster and what runs on it."""
 
+    provider: Provider | None = None
+    """Whose cluster it is: aks, by default, or existing, a cluster of any cloud or none that exists already.
+    It needs existing, and has no field of AKS."""
+    existing: ExistingCluster | None = None
     subscription_id: Uuid
     """The Azure subscription that the cluster lives in."""
     resource_group: ResourceGroupName
@@ -201,6 +207,8 @@ class ClusterSpec(ClusterProperties):
     """Service accounts of the cluster that act as identities of Azure, by name."""
     role_assignments: RoleAssignments = ()
     """Roles of Azure that the cluster's identities have, by name."""
+    policies: PolicyAssignments = ()
+    """Policies and initiatives of Azure Policy that are assigned to the cluster, by name."""
     deletion_protection: StrictBool = False
     """The cluster is not deleted, whatever happens to its folder; in production it is true unless the
     manifest sets it to false."""
@@ -220,6 +228,12 @@ class ClusterSpec(ClusterProperties):
         if not aks_runs_system_nodes and "System" not in modes:
             raise ValueError("needs at least one pool with mode: System")
         return pools
+
+    @field_validator("policies")
+    @classmethod
+    def _policies_can_be_assigned(cls, entries: PolicyAssignments, info: ValidationInfo) -> PolicyAssignments:
+        check_policies(entries, info.data)
+        return entries
 
     @model_validator(mode="after")
     def _pool_names_differ(self) -> Self:
@@ -264,6 +278,8 @@ class ClusterSpec(ClusterProperties):
 
     @model_validator(mode="after")
     def _parts_fit_together(self) -> Self:
+        if self.existing and self.provider != "existing":
+            raise ValueError("existing needs provider: existing; an AKS cluster has no kubeconfig of yours")
         if self.support_plan == "AKSLongTermSupport" and self.sku.tier != "Premium":
             raise ValueError("supportPlan: AKSLongTermSupport needs sku.tier: Premium")
         if self.disable_local_accounts and self.aad_profile is None and not self.sku.automatic:
@@ -282,6 +298,8 @@ class ClusterSpec(ClusterProperties):
             raise ValueError("securityProfile.workloadIdentity needs oidcIssuerProfile.enabled: true")
         if self.federated_credentials and not (issuer or self.sku.automatic):
             raise ValueError("federatedCredentials needs oidcIssuerProfile.enabled: true")
+        if self.flux.workload_identity and not ((identity and identity.enabled) or self.sku.automatic):
+            raise ValueError("flux.workloadIdentity needs securityProfile.workloadIdentity.enabled: true")
         if self.identity_profile and (self.identity is None or self.identity.type != "UserAssigned"):
             raise ValueError("identityProfile needs identity.type: UserAssigned")
         if self.metrics_profile and self.metrics_profile.cost_analysis.enabled and self.sku.tier == "Free":

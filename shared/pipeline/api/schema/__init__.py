@@ -33,6 +33,7 @@ from shared.pipeline.api.schema.clusters import (
     FleetProblem,
     MissingCluster,
     PlanPart,
+    Policy,
     Retirement,
     Why,
 )
@@ -139,6 +140,7 @@ __all__ = [
     "PlanPart",
     "PlanSummary",
     "Plans",
+    "Policy",
     "Progress",
     "Promotion",
     "PromotionHold",

@@ -18,7 +18,7 @@ from shared.pipeline.proposals.head import Head
 from shared.ports import Ports
 from shared.promotions.obstacles import HOLDS, NOTHING_TO_DO, Obstacle, Reason
 from shared.promotions.promoted_values import PLATFORM_PATHS, VERSION_PATH, Value, What, value_of
-from shared.promotions.proven import Proof, proven
+from shared.promotions.proven import Proof, concerns, proven
 
 Held = Callable[[Value], Reason | None]
 """Returns why a value is not given without somebody asking, None where nothing holds it."""
@@ -91,7 +91,8 @@ def evaluate(
 
 def _wanted(proof: Proof, target: _Target, held: Held) -> Obstacle | None:
     """Return why a proven value is not given to the target, None if it may be."""
-    own = {name: value_of(proof.what, each.document()["spec"]) for name, each in target.clusters.items()}
+    those = {name: each for name, each in target.clusters.items() if concerns(proof.what, each)}
+    own = {name: value_of(proof.what, each.document()["spec"]) for name, each in those.items()}
     if not own:
         return Obstacle(Reason.EMPTY, target.name)
     if all(value == proof.value for value in own.values()):
@@ -157,7 +158,10 @@ def _invalid(target: _Target, detail: str) -> Obstacle:
 
 
 def _has(cluster: object, proof: Proof) -> bool:
-    return isinstance(cluster, Desired) and value_of(proof.what, cluster.document()["spec"]) == proof.value
+    if not isinstance(cluster, Desired):
+        return False
+    same = value_of(proof.what, cluster.document()["spec"]) == proof.value
+    return same or not concerns(proof.what, cluster)
 
 
 def _takes(name: str, target: _Target, proofs: Sequence[Proof], after: Mapping[str, object]) -> bool:
