@@ -40,6 +40,7 @@ LISTS = {
     "roadstead contexts": [],
     "roadstead dead-letters": [],
     "roadstead notify": [],
+    "roadstead promote": [],
     "roadstead rollout list": [],
     "roadstead rollout show": [],
     "roadstead plan": ["fleet", "--empty"],
@@ -148,6 +149,7 @@ def test_the_formats_are_those_of_kubectl(tmp_path: Path, url: str, name: str) -
         "context/",
         "route/",
         "rollout/",
+        "environment/",
         "output/",
     }
     for line in shown[Output.NAME].stdout.splitlines():

@@ -28,7 +28,9 @@ def promote(
     *,
     what: Annotated[
         list[Promoted] | None,
-        typer.Option("--what", help="What to promote, more than once (default: all that differs)."),
+        typer.Option(
+            "--what", metavar="KIND", help="version, components or platform, more than once (default: all)."
+        ),
     ] = None,
     reason: Reason = "",
     output: OutputOption = Output.TABLE,
