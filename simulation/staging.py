@@ -50,26 +50,37 @@ Staging = tuple[StagedStage, ...] | None
 """The stages of a fleet; a file without any has the default, and None lets everything start at once."""
 
 
+SELECTED, MISTYPED = "quick", "quikc"
+"""The strategy that a commit may select, and what somebody writes who mistypes its name."""
+
+
 def stage_of(staging: Staging, name: str) -> StagedStage:
     """Return the stage that a cluster is in."""
     return next((stage for stage in staging or () if name in stage.clusters), OTHERS)
 
 
-def as_yaml(staging: Staging) -> str:
-    """Return the field of fleet.yaml, "" for one that has none."""
+def as_yaml(staging: Staging, selectable: Staging = ()) -> str:
+    """Return the field of fleet.yaml, "" for one that has none; a commit may select other stages."""
     if not staging:
         return "  rollout: {allAtOnce: true}\n" if staging is None else ""
-    text = "  rollout:\n    stages:\n"
-    for stage in staging:
-        groups = ", ".join(map(_group, stage.groups))
-        select = f"select: {{clusters: [{', '.join(stage.clusters)}]}}"
-        approval = f", approval: true, approvers: {stage.approvers}" if stage.approvers else ""
-        text += f"      - {{name: {stage.name}, {select}{approval}, groups: [{groups}]}}\n"
+    stages = f"[{', '.join(map(_stage, staging))}]"
+    text = f"  rollout:\n    stages: {stages}\n"
+    if selectable:
+        other = f"{{name: {SELECTED}, selectable: true, stages: [{', '.join(map(_stage, selectable))}]}}"
+        usual = f"{{name: usual, changes: [any], stages: {stages}}}"
+        text = f"  rollout:\n    strategies:\n      - {usual}\n      - {other}\n"
     limits = [(each, each.shut) for each in staging if each.shut]
     windows = [_window(stage, shut) for stage, shut in limits if not shut.freeze]
     freezes = [_freeze(stage, shut) for stage, shut in limits if shut.freeze]
     text += "".join(["    changeWindows:\n", *windows] if windows else [])
     return text + "".join(["    freezes:\n", *freezes] if freezes else [])
+
+
+def _stage(stage: StagedStage) -> str:
+    groups = ", ".join(map(_group, stage.groups))
+    select = f"select: {{clusters: [{', '.join(stage.clusters)}]}}"
+    approval = f", approval: true, approvers: {stage.approvers}" if stage.approvers else ""
+    return f"{{name: {stage.name}, {select}{approval}, groups: [{groups}]}}"
 
 
 def _window(stage: StagedStage, shut: Shut) -> str:

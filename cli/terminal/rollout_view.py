@@ -32,7 +32,8 @@ def rollout_view(view: schema.Rollout, now: datetime) -> RenderableType:
     """Return how far a rollout is, stage by stage, and why its clusters wait."""
     view = printable(view)
     head = Text(f"{view['commit'][:8]}  {view['state']}", style="bold")
-    head.append(f"  strategy {view['strategy']}" if view["strategy"] else "")
+    selected = ", which the commit selects" if view["selected"] else ""
+    head.append(f"  strategy {view['strategy']}{selected}" if view["strategy"] else "")
     head.append(f"  began {age(view['beganAt'], now)} ago", style="dim")
     parts: list[RenderableType] = [head]
     for stage in view["stages"]:

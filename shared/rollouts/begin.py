@@ -15,6 +15,8 @@ from shared.rollouts.strategy import OTHERS, GroupRule, StageRule, at_least, at_
 
 BACK = "back"
 """The first stage of a commit that takes a change back: the clusters that have it already."""
+_UNDER_WAY = (State.ACTIVE, State.SUPERSEDED)
+"""What a rollout is whose place another one takes; it is superseded already if a planner ended in between."""
 AHEAD = "fix:"
 """What the names of stages begin with whose clusters the paused rollout before does not hold back."""
 
@@ -74,7 +76,7 @@ def begin(
             name = f"{AHEAD if passing else ''}{rule.name}"
             bounds = tuple(group for group, _ in groups)
             stages.append(_stage(rule, name, bounds, ahead=passing))
-    paused = earlier.paused if earlier and earlier.state is State.ACTIVE else None
+    paused = earlier.paused if earlier and earlier.state in _UNDER_WAY else None
     return Rollout(commit, now, tuple(stages), tuple(members), paused=paused, inherited=paused is not None)
 
 

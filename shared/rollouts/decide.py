@@ -167,7 +167,9 @@ def _groups(rollout: Rollout, standings: Mapping[str, Standing], seen: Seen) -> 
 
 
 def _block(rollout: Rollout, groups: Iterable[_Part]) -> Wait | None:
-    """Return what keeps the whole rollout from starting anything: a person, or a spent budget."""
+    """Return what keeps the whole rollout from starting anything: its commit, a person, or a spent budget."""
+    if rollout.refused is not None:
+        return Wait(Reason.STRATEGY, refused=rollout.refused)
     if rollout.paused is not None:
         return Wait(Reason.PAUSED, by=rollout.paused)
     return _spent(groups)
@@ -191,7 +193,7 @@ def _stop(rollout: Rollout, part: _Part, groups: Iterable[_Part], block: Wait | 
     stage = rollout.stages[part.stage]
     if block is None or not (stage.back or stage.ahead):
         return block
-    if block.reason is Reason.PAUSED and not rollout.inherited:
+    if block.reason is Reason.STRATEGY or (block.reason is Reason.PAUSED and not rollout.inherited):
         return block
     return None if stage.back else _spent(each for each in groups if rollout.stages[each.stage].ahead)
 

@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from shared.rollouts.decide import Decision
-from shared.rollouts.rollout import Decided, Rollout, State
+from shared.rollouts.rollout import Decided, Refused, Rollout, State
 from shared.rollouts.standing import Standing
 from shared.rollouts.waits import Reason, Wait
 
 NAMED = 3
+_PAUSED = {
+    Reason.BUDGET: "Paused: failure budget spent",
+    Reason.STRATEGY: "Paused: the commit names another strategy",
+}
 
 
 def describe_wait(wait: Wait, commit: str) -> str:
@@ -29,6 +33,8 @@ def describe_wait(wait: Wait, commit: str) -> str:
             return f"waits in {group}, in which as many clusters change as may: {_some(wait.clusters)}"
         case Reason.BUDGET:
             return f"waits, because the failure budget of {group} is spent: {_some(wait.clusters)}"
+        case Reason.STRATEGY:
+            return f"waits, because {_refusal(wait.refused)}"
         case Reason.PAUSED:
             return f"waits, because {_who(wait.by)} paused the rollout"
         case Reason.ABORTED:
@@ -57,6 +63,9 @@ def remedy(wait: Wait) -> str:
             return f"Push a fix, or start a failed cluster again with {again}, or take it out with {out}."
         case Reason.PAUSED:
             return "`roadstead rollout resume` continues."
+        case Reason.STRATEGY:
+            resume = "`roadstead rollout resume` continues with the strategy of its changes."
+            return f"Push a commit that selects another one, or none. {resume}"
         case Reason.WINDOW | Reason.FREEZE:
             return "In an emergency, `roadstead rollout override --reason TEXT` lets it start."
         case Reason.ABORTED | Reason.SKIPPED:
@@ -78,7 +87,7 @@ def state_of(rollout: Rollout, decision: Decision) -> str:
         case State.ACTIVE:
             pass
     if decision.block is not None:
-        return "Paused" if decision.block.reason is Reason.PAUSED else "Paused: failure budget spent"
+        return _PAUSED.get(decision.block.reason, "Paused")
     flying = (Standing.IN_FLIGHT, Standing.BUSY)
     if decision.start or any(each in flying for each in decision.standings.values()):
         return "Progressing"
@@ -123,6 +132,16 @@ def _with_number(number: int, predicate: str) -> str:
 def _plural(predicate: str) -> str:
     verb, _, rest = predicate.partition(" ")
     return f"{ {'waits': 'wait', 'waits,': 'wait,', 'is': 'are'}.get(verb, verb) } {rest}"
+
+
+def _refusal(refused: Refused | None) -> str:
+    """Return why a commit may not select what it names."""
+    if refused is None:
+        return "the commit names a strategy that it may not select"
+    names, allowed = ", ".join(refused.named), ", ".join(refused.allowed)
+    if len(refused.named) > 1:
+        return f"the commit names several strategies: {names}"
+    return f"the commit names the strategy {names}; it may select {allowed}"
 
 
 def _some(names: Sequence[str]) -> str:

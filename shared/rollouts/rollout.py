@@ -103,6 +103,18 @@ class Decided:
 
 
 @dataclass(frozen=True)
+class Refused:
+    """A strategy that a commit names and may not select, or several, when that was found; what it may select.
+
+    Nothing starts until somebody has resumed the rollout; a newer commit selects for itself.
+    """
+
+    named: tuple[str, ...]
+    allowed: tuple[str, ...]
+    at: datetime
+
+
+@dataclass(frozen=True)
 class Rollout:
     """What one commit does to the clusters that it changes.
 
@@ -111,7 +123,8 @@ class Rollout:
     was one of the rollout that this supersedes. ``resumed`` are the times of the pauses that were lifted.
     ``failures`` are those of a completed rollout. ``overridden`` is who lets it start clusters outside
     their windows and in freezes, None for nobody. ``entered`` are the stages that started after an approval.
-    ``strategy`` is the name of the strategy whose stages it has, "" in a fleet with the same for all changes.
+    ``strategy`` is the name of the strategy whose stages it has, "" in a fleet with the same for all changes;
+    ``selected``: its commit selects it. ``refused`` is a selection that nobody has resumed in spite of it.
     """
 
     commit: str
@@ -135,6 +148,8 @@ class Rollout:
     overridden: Decided | None = None
     entered: tuple[int, ...] = ()
     strategy: str = ""
+    selected: bool = False
+    refused: Refused | None = None
     etag: str = field(default="", compare=False)
 
     def places(self) -> Iterator[tuple[int, int]]:
@@ -190,6 +205,8 @@ def act_on(rollout: Rollout, kind: ActKind, decided: Decided, lifts: datetime | 
                 return rollout
             return replace(rollout, paused=decided, inherited=False)
         case ActKind.RESUME:
+            if rollout.refused is not None and rollout.refused.at == lifts:
+                return replace(rollout, refused=None, resumed=(*rollout.resumed, rollout.refused.at))
             if rollout.paused is None or rollout.paused.at != lifts:
                 return rollout
             lifted = (*rollout.resumed, rollout.paused.at)

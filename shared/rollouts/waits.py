@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from shared.rollouts.calendar import Closed, closed
-from shared.rollouts.rollout import Decided, Rollout
+from shared.rollouts.rollout import Decided, Refused, Rollout
 from shared.rollouts.standing import Standing
 
 
@@ -24,6 +24,8 @@ class Reason(StrEnum):
     """As many clusters of its group change as may at a time."""
     BUDGET = "budget"
     """So many clusters of a group have failed that the rollout is paused."""
+    STRATEGY = "strategy"
+    """The commit names a strategy that it may not select."""
     PAUSED = "paused"
     ABORTED = "aborted"
     ASIDE = "aside"
@@ -43,6 +45,7 @@ class Wait:
     ``clusters`` are those that it waits for, or that have failed; ``until`` is when a soak or a freeze ends,
     or a window opens, and ``by`` who paused or skipped, or answers for a freeze, whose name is its subject.
     ``window`` is the name of one, and ``missing`` how many people have not approved yet.
+    ``refused`` is what the commit selects and may not.
     """
 
     reason: Reason
@@ -53,6 +56,7 @@ class Wait:
     by: Decided | None = None
     window: str = ""
     missing: int = 0
+    refused: Refused | None = None
 
 
 def shut_members(rollout: Rollout, standings: Mapping[str, Standing], now: datetime) -> Mapping[str, Closed]:

@@ -17,13 +17,16 @@ from simulation.actors.kinds import ROLLOUTS
 from simulation.desired_state import DesiredCluster, DesiredFleet
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
-from simulation.staging import Shut, StagedGroup, StagedStage, Staging
+from simulation.staging import MISTYPED, SELECTED, Shut, StagedGroup, StagedStage, Staging
 
 ACTS = (4, 10)
 DEFAULT_SHARE = 0.1
 """In how many seeds the fleets have no stages of their own, and so the default."""
 SOAKS = (0, 0, 20, 120)
 PEOPLE = ("somebody", "another one")
+SELECTING = 0.4
+"""In how many fleets without windows commits may select other stages."""
+TRAILERS = ("", SELECTED, SELECTED, MISTYPED)
 
 
 class Rollouts:
@@ -34,11 +37,27 @@ class Rollouts:
         self._everybody, self._loop = [*everybody], loop
         default = random.Random(f"{seed} default stages").random() < DEFAULT_SHARE  # noqa: S311
         self._staging = {one.fleet: () if default else self._drawn(one.names) for one in self._everybody}
+        self._of_strategies = random.Random(f"{seed} strategies")  # noqa: S311
+        self._selectable = self._other_stages(self._of_strategies)
         self.acts = 0
 
     def staged(self, operators: Operators, wanted: DesiredFleet) -> DesiredFleet:
         """Return a fleet with its strategy."""
-        return replace(wanted, staging=self._staging[operators.fleet])
+        fleet = operators.fleet
+        return replace(wanted, staging=self._staging[fleet], selectable=self._selectable[fleet])
+
+    def _other_stages(self, chance: random.Random) -> dict[str, Staging]:
+        """Return the stages that the commits of some fleets may select: one for all of their clusters.
+
+        Windows and freezes are the same for every strategy, so these fleets have none.
+        """
+        found = dict[str, Staging]()
+        for one in self._everybody:
+            staging = self._staging[one.fleet] or ()
+            drawn = chance.random() < SELECTING and staging and not any(each.shut for each in staging)
+            group = StagedGroup(0, 2, 2)
+            found[one.fleet] = (StagedStage("all", tuple(one.names), (group,)),) if drawn else ()
+        return found
 
     def _drawn(self, names: tuple[str, ...]) -> Staging:
         chance, stages = self._chance, list[StagedStage]()
@@ -90,6 +109,8 @@ class Rollouts:
                 desired = desired.with_cluster(desired.clusters.get(name, DesiredCluster(name)))
         for cluster in desired.clusters.values():
             desired = desired.with_cluster(replace(cluster, tag=tag))
+        if desired.selectable:
+            desired = replace(desired, trailer=self._of_strategies.choice(TRAILERS))
         operators.push(desired)
 
     def _on(self, operators: Operators, rollout: Rollout, kind: ActKind) -> None:
@@ -119,7 +140,7 @@ class Rollouts:
                 continue
             if (rollout.windows or rollout.freezes) and not rollout.overridden:
                 self._on(operators, rollout, ActKind.OVERRIDE)
-            if rollout.paused:
+            if rollout.paused or rollout.refused:
                 self._on(operators, rollout, ActKind.RESUME)
             for place, _ in enumerate(rollout.stages):
                 if rollout.missing_approvals(place, self._loop.clock()):

@@ -70,7 +70,7 @@ class RolloutRules:
         if before is None or before.uid != after.uid or after.generation == before.generation:
             return
         seen.started[after.generation] = after.job.started
-        staging = self._context.history(cloud).desired(after.commit).staging
+        staging = self._context.history(cloud).desired(after.commit).in_force
         if staging is not None and not (after.deleting or before.deleting or self._context.replaced[fleet]):
             self._in_turn(cloud, before, after, staging)
 
@@ -86,6 +86,8 @@ class RolloutRules:
         stage = rollout.stages[member.stage]
         if not stage.back and stage.name.removeprefix(FIX) != stage_of(staging, after.name).name:
             raise RuleViolated("rollout", f"{after.name} is in the stage {stage.name}")
+        if self._context.history(cloud).desired(after.commit).mistyped and not rollout.resumed:
+            raise RuleViolated("rollout strategy", f"{after.name} starts, and its commit names no strategy")
         self._not_stopped(cloud, rollout, after, stage)
         self._not_held(cloud, rollout, before, stage)
         self._not_shut(rollout, after, staging)

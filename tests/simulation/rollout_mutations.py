@@ -12,6 +12,7 @@ from shared.pipeline.planner import planner, rollouts
 from shared.pipeline.planner.rollouts import Staged
 from shared.rollouts import calendar, decide, of_plan, standing
 from shared.rollouts.rollout import Rollout, State
+from shared.rollouts.selected.choice import NOTHING, choose
 from simulation.actors.kinds import ROLLOUTS
 from tests.simulation.mutations import mutation
 
@@ -96,6 +97,14 @@ def a_pause_holds_nothing_that_a_newer_commit_changes_again(patch: pytest.Monkey
     patch.setattr(of_plan, "not_held", everything)
 
 
+def a_commit_selects_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(of_plan, "choose", lambda strategies, _, updates: choose(strategies, NOTHING, updates))
+
+
+def a_mistyped_strategy_is_passed_over(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(of_plan, "_refused", lambda *_: None)
+
+
 def a_freeze_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(calendar, "_active", lambda *_: None)
 
@@ -126,6 +135,8 @@ ROLLOUT_MUTATIONS = (
     mutation(a_pause_counts_for_nothing, ROLLOUTS, "rollout stopped"),
     mutation(an_abort_counts_for_nothing, ROLLOUTS, "rollout stopped"),
     mutation(a_pause_holds_nothing_that_a_newer_commit_changes_again, ROLLOUTS, "rollout stopped"),
+    mutation(a_commit_selects_nothing, ROLLOUTS, "rollout"),
+    mutation(a_mistyped_strategy_is_passed_over, ROLLOUTS, "rollout strategy"),
     mutation(a_freeze_counts_for_nothing, ROLLOUTS, "rollout window"),
     mutation(a_window_is_always_open, ROLLOUTS, "rollout window"),
     mutation(nobody_says_that_a_cluster_has_ended, ROLLOUTS, "lost work", "open status", "not in sync"),

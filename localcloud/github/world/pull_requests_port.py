@@ -126,6 +126,7 @@ def pull_of(record: PullRecord, merge: str | None = None, html: str = "https://g
         open=record.state == "open",
         merged=record.merged,
         url=f"{html}/pull/{record.number}",
+        labels=frozenset(record.labels),
     )
 
 
@@ -146,4 +147,5 @@ def _merged(record: PullRecord, repository: int, at: datetime) -> MergedPull:
         merge_commit=record.merge_commit,
         author=PEOPLE[record.author].id,
         at=at.replace(microsecond=0),
+        labels=frozenset(record.labels),
     )

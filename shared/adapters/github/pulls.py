@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shared.adapters.github.client import PAGE, GitHubClient, json_call
-from shared.adapters.github.reviews import GitHubReviews
+from shared.adapters.github.reviews import GitHubReviews, labels_of
 from shared.jobs.failures.errors import Dependency, Unauthorized
 from shared.ports import Annotation, Check, Comment, Pull
 
@@ -109,6 +109,7 @@ def pull_of(item: Mapping[str, Any]) -> Pull:
         open=item["state"] == "open",
         merged=bool(item.get("merged_at")),
         url=item["html_url"],
+        labels=labels_of(item),
     )
 
 

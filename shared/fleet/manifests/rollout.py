@@ -82,16 +82,31 @@ class Strategy(Manifest):
 
     name: ObjectName
     """The strategy's name."""
-    changes: Annotated[tuple[ChangeKind, ...], Field(min_length=1)]
+    changes: tuple[ChangeKind, ...] = ()
     """The kinds of changes: ``versions`` are those of Kubernetes and of node images, ``nodePools`` all others
     of node pools, ``platform`` is Flux, bootstrap secrets and systems, and ``any`` is what no other
     strategy names."""
+    selectable: StrictBool = False
+    """Whether a commit may select the strategy with the trailer ``Rollout: NAME``, whatever it changes."""
+    pull_request_label: Annotated[StrictStr, Field(min_length=1, max_length=50)] | None = None
+    """A label of the merged pull request that selects the strategy as the trailer does."""
     stages: tuple[Stage, ...] = ()
     """The stages, in order; by default one for each environment."""
+
+    @property
+    def may_be_selected(self) -> bool:
+        """Whether a commit, or its pull request, may select the strategy."""
+        return self.selectable or self.pull_request_label is not None
 
     @model_validator(mode="after")
     def _has_each_stage_once(self) -> Self:
         check_stages(self.stages)
+        return self
+
+    @model_validator(mode="after")
+    def _is_for_some_commits(self) -> Self:
+        if not (self.changes or self.may_be_selected):
+            raise ValueError("it needs changes, selectable: true or pullRequestLabel; no commit has it")
         return self
 
 
@@ -104,8 +119,8 @@ class Rollout(Manifest):
     """The stages, in order; by default one for each environment, in the order of ``environments``. Clusters
     that no stage selects are in a last one, ``others``."""
     strategies: tuple[Strategy, ...] = ()
-    """Instead of ``stages``: the stages by kinds of changes. A commit has the first strategy that names a
-    kind of change that it makes."""
+    """Instead of ``stages``: the stages by kinds of changes. A commit has the strategy that it selects, and
+    otherwise the first one that names a kind of change that it makes."""
     change_windows: tuple[ChangeWindow, ...] = ()
     """When changes may start; a cluster without a window has no limit."""
     freezes: tuple[Freeze, ...] = ()
@@ -141,6 +156,10 @@ class Rollout(Manifest):
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise ValueError(f"there are several strategies {twice}; a rollout names one of them")
+        labels = [each.pull_request_label for each in self.strategies if each.pull_request_label]
+        twice = next((name for name in labels if labels.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"strategies: the label {twice} selects several; a rollout has one strategy")
         kinds = [kind for each in self.strategies for kind in each.changes]
         twice = next((kind for kind in kinds if kinds.count(kind) > 1), None)
         if twice is not None:

@@ -20,6 +20,7 @@ from shared.jobs.messages import PlanRequest, RolloutAct
 from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.summary import summary_of
 from shared.pipeline.outbox import request_report, request_rollout
+from shared.pipeline.planner.commit_selection import read_selection
 from shared.pipeline.repository.commit_reader import PlanInputs
 from shared.ports import FleetRecord, Ports
 from shared.rollouts.begin import superseded
@@ -27,6 +28,7 @@ from shared.rollouts.candidates import updates_of
 from shared.rollouts.decide import Decision, decide
 from shared.rollouts.of_plan import rollout_of_plan
 from shared.rollouts.rollout import ActKind, Decided, Rollout, State, act_on
+from shared.rollouts.selected.choice import NOTHING
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +61,7 @@ def stage(plan: Plan, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> S
     if known is not None and _covers(known, updates):
         rollout = known
     else:
+        asked = NOTHING if current else read_selection(plan.commit, written, fleet, ports)
         before = earlier or (known if current else None)
         _supersede(before, plan.commit, ports)
         rollout = rollout_of_plan(
@@ -70,6 +73,7 @@ def stage(plan: Plan, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> S
             before,
             _plan_of(before, ports),
             known if current else None,
+            asked,
         )
         rollout = replace(rollout, etag=known.etag if known else "")
     decision = _decided(rollout, inputs.records, ports)

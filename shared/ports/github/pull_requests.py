@@ -15,6 +15,7 @@ class Pull:
 
     ``merge`` is the commit of GitHub's test merge, "" with conflicts, None while there is no test merge.
     ``fork``: the head belongs to another repository. ``url`` is that of its page.
+    ``labels`` are the names of its labels.
     """
 
     number: int
@@ -25,6 +26,7 @@ class Pull:
     open: bool = True
     merged: bool = False
     url: str = ""
+    labels: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ def act_on_rollout(
     refusal = _by_author(rollout, subject, addresses, ports) if kind is ActKind.APPROVE else None
     if refusal is not None:
         return refusal
-    lifts = rollout.paused.at if kind is ActKind.RESUME and rollout.paused else None
+    lifts = _lifted(rollout) if kind is ActKind.RESUME else None
     act = RolloutAct(
         commit=commit,
         kind=kind.value,
@@ -69,6 +69,13 @@ def act_on_rollout(
         "by": by,
     }
     return HttpResult(202, receipt)
+
+
+def _lifted(rollout: Rollout) -> datetime | None:
+    """Return the time of what a resume lifts: a selection that was refused first, then a pause."""
+    if rollout.refused is not None:
+        return rollout.refused.at
+    return rollout.paused.at if rollout.paused else None
 
 
 def _by_author(rollout: Rollout, stage: str, addresses: frozenset[str], ports: Ports) -> HttpResult | None:
@@ -89,7 +96,7 @@ def _why_not(rollout: Rollout, kind: ActKind, subject: str, by: str, now: dateti
     if rollout.state is not State.ACTIVE:
         state = state_of(rollout, Decision(rollout)).lower()
         return f"the rollout of {rollout.commit[:8]} is not under way: {state}"
-    if kind is ActKind.RESUME and rollout.paused is None:
+    if kind is ActKind.RESUME and _lifted(rollout) is None:
         return (
             "nobody paused the rollout; a failure budget that is spent needs a fix, a replay, or a cluster "
             "that is taken out"

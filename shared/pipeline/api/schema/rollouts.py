@@ -50,11 +50,13 @@ class RolloutStage(TypedDict):
 class RolloutSummary(TypedDict):
     """A rollout in a list; ``state`` is what `rollout list` shows, ``progress`` a sentence.
 
-    ``strategy`` is the name of its strategy, "" in a fleet with the same stages for all changes.
+    ``strategy`` is the name of its strategy, "" in a fleet with the same stages for all changes;
+    ``selected``: the commit selects it.
     """
 
     commit: str
     strategy: str
+    selected: bool
     state: str
     progress: str
     beganAt: str | None

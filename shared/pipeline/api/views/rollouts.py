@@ -85,6 +85,7 @@ def _summary(rollout: Rollout, decision: Decision, under_way: str) -> schema.Rol
     return {
         "commit": rollout.commit,
         "strategy": rollout.strategy,
+        "selected": rollout.selected,
         "state": state_of(rollout, decision),
         "progress": describe(rollout, decision),
         "beganAt": iso(rollout.began),
