@@ -35,13 +35,17 @@ class Shut:
 
 @dataclass(frozen=True)
 class StagedStage:
-    """A stage with the clusters of these names; ``approvers``: so many people must let it begin."""
+    """A stage with the clusters of these names; ``approvers``: so many people must let it begin.
+
+    It waits for so many minutes ``after`` the stages before it.
+    """
 
     name: str
     clusters: tuple[str, ...]
     groups: tuple[StagedGroup, ...]
     approvers: int = 0
     shut: Shut | None = None
+    after: int = 0
 
 
 OTHERS = StagedStage("others", (), (StagedGroup(1, 1, 1), StagedGroup(0, 1, 1)))
@@ -80,7 +84,8 @@ def _stage(stage: StagedStage) -> str:
     groups = ", ".join(map(_group, stage.groups))
     select = f"select: {{clusters: [{', '.join(stage.clusters)}]}}"
     approval = f", approval: true, approvers: {stage.approvers}" if stage.approvers else ""
-    return f"{{name: {stage.name}, {select}{approval}, groups: [{groups}]}}"
+    gate = f", gate: {{owner: somebody, reason: a night, after: {stage.after}m}}" if stage.after else ""
+    return f"{{name: {stage.name}, {select}{approval}{gate}, groups: [{groups}]}}"
 
 
 def _window(stage: StagedStage, shut: Shut) -> str:

@@ -15,7 +15,7 @@ from datetime import datetime
 from shared.rollouts.calendar import Closed
 from shared.rollouts.rollout import Group, Member, Passed, Rollout, State
 from shared.rollouts.standing import Seen, Standing, standing
-from shared.rollouts.waits import Reason, Wait, shut_members, shut_wait
+from shared.rollouts.waits import Reason, Wait, gate_wait, shut_members, shut_wait
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,15 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     passed, watched, until = list(rollout.passed), list[Passed](), None
     since = {(each.stage, each.group): each.at for each in rollout.watched}
     opened: Wait | None = None
+    begins = {each.stage for each in rollout.members if _is_left(each, standings)}
+    gates = list[datetime | None]()
     before: dict[tuple[int, int], Wait | None] = {}
     for part in groups:
         place = (part.stage, part.number)
-        missing = rollout.missing_approvals(part.stage, now) if part.number == 0 else 0
-        if opened is None and missing:
-            opened = Wait(Reason.APPROVAL, rollout.stages[part.stage].name, missing=missing)
+        if opened is None and part.number == 0 and part.stage in begins:
+            reached = replace(rollout, passed=tuple(passed)).reached(part.stage) or now
+            opened = gate_wait(rollout, part.stage, reached, now)
+            gates += [opened.until] if opened else []
         before[place] = opened
         if rollout.has_passed(*place):
             continue
@@ -73,11 +76,12 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
         free, held = _starts(part, stops, shut)
         start += free
         waits |= held
-        entered |= {part.stage} if free and stops is None and rollout.stages[part.stage].approval else set()
+        entered |= {part.stage} if free and stops is None and rollout.stages[part.stage].is_gated else set()
         opening += [shut[name].until for name in held if name in shut and stops is None]
     waits |= _skipped(rollout, seen)
     times = [
         until,
+        *gates,
         *opening,
         *(each.suspended_until for each in rollout.members if _aside(each, standings, now)),
     ]
@@ -85,6 +89,11 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     after = replace(after, entered=tuple(sorted(entered)))
     after = after if start or waits else _ended(after, groups, now)
     return Decision(after, standings, tuple(start), waits, next_at, block)
+
+
+def _is_left(member: Member, standings: Mapping[str, Standing]) -> bool:
+    """Return whether a member is still to begin with its stage: one without any needs nobody to open it."""
+    return standings[member.cluster] in _NOT_STARTED and not member.at_once
 
 
 def _aside(member: Member, standings: Mapping[str, Standing], now: datetime) -> bool:

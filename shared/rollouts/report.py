@@ -28,7 +28,9 @@ def describe_wait(wait: Wait, commit: str) -> str:
             return f"waits until {_time(wait.until)}, while {group} is watched"
         case Reason.APPROVAL:
             what = f"{wait.missing} more approvals" if wait.missing > 1 else "an approval"
-            return f"waits for {what} of stage {wait.stage}"
+            return f"waits for {what} of stage {wait.stage}{_answers(wait.by)}"
+        case Reason.TIME:
+            return f"waits until {_time(wait.until)}, when stage {wait.stage} may begin{_answers(wait.by)}"
         case Reason.CONCURRENCY:
             return f"waits in {group}, in which as many clusters change as may: {_some(wait.clusters)}"
         case Reason.BUDGET:
@@ -66,7 +68,7 @@ def remedy(wait: Wait) -> str:
         case Reason.STRATEGY:
             resume = "`roadstead rollout resume` continues with the strategy of its changes."
             return f"Push a commit that selects another one, or none. {resume}"
-        case Reason.WINDOW | Reason.FREEZE:
+        case Reason.WINDOW | Reason.FREEZE | Reason.TIME:
             return "In an emergency, `roadstead rollout override --reason TEXT` lets it start."
         case Reason.ABORTED | Reason.SKIPPED:
             return "The next commit that is planned takes the cluster along."
@@ -94,6 +96,7 @@ def state_of(rollout: Rollout, decision: Decision) -> str:
     reasons = {each.reason for each in decision.waits.values()}
     texts = {
         Reason.APPROVAL: "Waiting for approval",
+        Reason.TIME: "Waiting for the time of a stage",
         Reason.FREEZE: "Waiting for a freeze to end",
         Reason.WINDOW: "Waiting for a change window",
     }
@@ -147,6 +150,11 @@ def _refusal(refused: Refused | None) -> str:
 def _some(names: Sequence[str]) -> str:
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return (", ".join(names[:NAMED]) or "its clusters") + more
+
+
+def _answers(by: Decided | None) -> str:
+    """Return who answers for a gate, and why it is there."""
+    return f" ({by.by}: {by.reason})" if by else ""
 
 
 def _who(by: Decided | None) -> str:

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from shared.rollouts.calendar import Freeze, Window
+from shared.rollouts.strategy import NO_GATE, Gate
 
 
 class State(StrEnum):
@@ -49,7 +50,8 @@ class Stage:
     ``back``: they go back to what they had before the rollout that was superseded. No pause and no failure of
     that one keeps them from it. ``ahead``: the paused rollout that was superseded does not hold them back.
     ``approvers`` different people approve it, none of them an author if it is ``by_others``, and an approval
-    counts until it ``expires``.
+    counts until it ``expires``. ``gate`` is what else it waits for, and ``reached`` when the rollout that was
+    superseded reached it, None if it did not, or if a stage before it has changed since.
     """
 
     name: str
@@ -60,6 +62,13 @@ class Stage:
     approvers: int = 1
     by_others: bool = False
     expires: timedelta | None = None
+    gate: Gate = NO_GATE
+    reached: datetime | None = None
+
+    @property
+    def is_gated(self) -> bool:
+        """Whether it waits for more than the stages before it."""
+        return self.approval or self.gate != NO_GATE
 
 
 @dataclass(frozen=True)
@@ -161,6 +170,14 @@ class Rollout:
         """Return whether a group was found to have passed."""
         return any((each.stage, each.group) == (stage, group) for each in self.passed)
 
+    def reached(self, stage: int) -> datetime | None:
+        """Return since when a stage is the next one, None while one before it has not passed."""
+        before = [place for place in self.places() if place[0] < stage]
+        passed = {(each.stage, each.group): each.at for each in self.passed}
+        if any(place not in passed for place in before):
+            return None
+        return self.stages[stage].reached or max((passed[place] for place in before), default=self.began)
+
     def missing_approvals(self, stage: int, now: datetime) -> int:
         """Return how many more people must approve a stage; nobody once it has entered."""
         one = self.stages[stage]
@@ -173,7 +190,7 @@ class Rollout:
         return any(by in self._approvers(each, now) for each in self.stages if each.name == name)
 
     def _approvers(self, stage: Stage, now: datetime) -> set[str]:
-        own = (each for each in self.approved if each.subject == stage.name)
+        own = (each for each in self.approved if each.subject == stage.name and stage.gate.takes(each.at))
         return {each.by for each in own if stage.expires is None or now < each.at + stage.expires}
 
     def skips(self, cluster: str) -> bool:

@@ -20,6 +20,8 @@ class Reason(StrEnum):
     SOAK = "soak"
     """An earlier group has succeeded, and is watched for a time."""
     APPROVAL = "approval"
+    TIME = "time"
+    """The gate of its stage opens later."""
     CONCURRENCY = "concurrency"
     """As many clusters of its group change as may at a time."""
     BUDGET = "budget"
@@ -43,9 +45,10 @@ class Wait:
     """Why a cluster does not start: the reason, and the stage and group that it is about.
 
     ``clusters`` are those that it waits for, or that have failed; ``until`` is when a soak or a freeze ends,
-    or a window opens, and ``by`` who paused or skipped, or answers for a freeze, whose name is its subject.
-    ``window`` is the name of one, and ``missing`` how many people have not approved yet.
-    ``refused`` is what the commit selects and may not.
+    a window opens or the time of a stage has come, ``since`` when the wait began, where that is known.
+    ``by`` is who paused or skipped, or answers for a gate or for a freeze, whose name is its subject.
+    ``window`` is the name of one, ``missing`` how many people have not approved yet, and ``refused`` what the
+    commit selects and may not.
     """
 
     reason: Reason
@@ -57,6 +60,23 @@ class Wait:
     window: str = ""
     missing: int = 0
     refused: Refused | None = None
+    since: datetime | None = None
+
+
+def gate_wait(rollout: Rollout, stage: int, reached: datetime, now: datetime) -> Wait | None:
+    """Return what a stage waits for that was ``reached`` at a time, None if nothing keeps it from beginning.
+
+    Who lets a rollout start outside its windows opens the gates that wait for a time, and no other ones.
+    """
+    one = rollout.stages[stage]
+    gate, opens = one.gate, one.gate.opens(reached)
+    by = Decided(gate.owner, reached, gate.reason, one.name) if gate.owner else None
+    missing = rollout.missing_approvals(stage, now)
+    if missing:
+        return Wait(Reason.APPROVAL, one.name, missing=missing, by=by, since=reached)
+    if now < opens and not rollout.overridden and stage not in rollout.entered:
+        return Wait(Reason.TIME, one.name, until=opens, by=by, since=reached)
+    return None
 
 
 def shut_members(rollout: Rollout, standings: Mapping[str, Standing], now: datetime) -> Mapping[str, Closed]:

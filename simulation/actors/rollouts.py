@@ -24,6 +24,8 @@ DEFAULT_SHARE = 0.1
 """In how many seeds the fleets have no stages of their own, and so the default."""
 SOAKS = (0, 0, 20, 120)
 PEOPLE = ("somebody", "another one")
+GATED, MINUTES = 0.3, (1, 3, 15)
+"""How many stages wait for a time, and for how many minutes."""
 SELECTING = 0.4
 """In how many fleets without windows commits may select other stages."""
 TRAILERS = ("", SELECTED, SELECTED, MISTYPED)
@@ -37,6 +39,8 @@ class Rollouts:
         self._everybody, self._loop = [*everybody], loop
         default = random.Random(f"{seed} default stages").random() < DEFAULT_SHARE  # noqa: S311
         self._staging = {one.fleet: () if default else self._drawn(one.names) for one in self._everybody}
+        gates = random.Random(f"{seed} gates")  # noqa: S311
+        self._staging = {fleet: _gated(staging, gates) for fleet, staging in self._staging.items()}
         self._of_strategies = random.Random(f"{seed} strategies")  # noqa: S311
         self._selectable = self._other_stages(self._of_strategies)
         self.acts = 0
@@ -151,6 +155,14 @@ class Rollouts:
     def content(self) -> bool:
         """Whether no rollout waits for them, and none has left a cluster as it was."""
         return all(under_way(operators) is None and not _left(operators) for operators in self._everybody)
+
+
+def _gated(staging: Staging, chance: random.Random) -> Staging:
+    """Return stages of which some wait for a time after those before them."""
+    return staging and tuple(
+        replace(stage, after=chance.choice(MINUTES)) if chance.random() < GATED else stage
+        for stage in staging
+    )
 
 
 def under_way(operators: Operators) -> Rollout | None:

@@ -13,6 +13,7 @@ from shared.pipeline.planner.rollouts import Staged
 from shared.rollouts import calendar, decide, of_plan, standing
 from shared.rollouts.rollout import Rollout, State
 from shared.rollouts.selected.choice import NOTHING, choose
+from shared.rollouts.strategy import Gate
 from simulation.actors.kinds import ROLLOUTS
 from tests.simulation.mutations import mutation
 
@@ -56,6 +57,10 @@ def a_soak_is_over_at_once(patch: pytest.MonkeyPatch) -> None:
 
 def an_approval_is_given_by_itself(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Rollout, "missing_approvals", lambda *_: 0)
+
+
+def the_time_of_a_stage_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Gate, "opens", lambda _, reached: reached)
 
 
 def one_person_approves_for_all(patch: pytest.MonkeyPatch) -> None:
@@ -131,6 +136,7 @@ ROLLOUT_MUTATIONS = (
     ),
     mutation(a_soak_is_over_at_once, ROLLOUTS, "rollout soak"),
     mutation(an_approval_is_given_by_itself, ROLLOUTS, "rollout approval"),
+    mutation(the_time_of_a_stage_counts_for_nothing, ROLLOUTS, "rollout time"),
     mutation(one_person_approves_for_all, ROLLOUTS, "rollout approval"),
     mutation(a_pause_counts_for_nothing, ROLLOUTS, "rollout stopped"),
     mutation(an_abort_counts_for_nothing, ROLLOUTS, "rollout stopped"),

@@ -8,6 +8,7 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from shared.fleet.manifests.base import Manifest, ObjectName, rule
 from shared.fleet.manifests.change_windows import ChangeWindow, Duration, Freeze
+from shared.fleet.manifests.gates import ApprovalHours, ApprovalRole, Gate
 from shared.fleet.manifests.selection import Selector
 
 Number = Annotated[
@@ -64,6 +65,12 @@ class Stage(Manifest):
     """Whether an author of the commit may not approve it."""
     approval_expires: Duration | None = None
     """How long an approval counts until the stage starts; by default as long as the rollout."""
+    approval_role: ApprovalRole = "Approver"
+    """The role that approves it; an Admin always may."""
+    approval_hours: ApprovalHours | None = None
+    """The hours in which it can be approved; by default at every time."""
+    gate: Gate | None = None
+    """What the stage waits for besides an approval, and who answers for that."""
     groups: tuple[Group, ...] = ()
     """The groups of the stage, in order; by default one cluster, then all others."""
 
@@ -71,9 +78,17 @@ class Stage(Manifest):
     def _asks_before_it_says_whom(self) -> Self:
         given = {"approvers": self.approvers != 1, "approvalByOthers": self.approval_by_others}
         given["approvalExpires"] = self.approval_expires is not None
+        given |= {"approvalRole": self.approval_role != "Approver"}
+        given |= {"approvalHours": self.approval_hours is not None}
         extra = " and ".join(name for name, written in given.items() if written)
         if extra and not self.approval:
             raise ValueError(f"{extra}: only a stage with approval: true has this")
+        return self
+
+    @model_validator(mode="after")
+    def _has_a_gate_that_waits(self) -> Self:
+        if self.gate is not None and not (self.approval or self.gate.opens_by_itself):
+            raise ValueError("gate: it waits for nothing; write approval: true, after or notBefore")
         return self
 
 

@@ -73,6 +73,7 @@ from shared.pipeline.api.schema.plans import (
 from shared.pipeline.api.schema.rollouts import (
     Rollout,
     RolloutDecision,
+    RolloutGate,
     RolloutGroup,
     RolloutReceipt,
     Rollouts,
@@ -140,6 +141,7 @@ __all__ = [
     "Retirement",
     "Rollout",
     "RolloutDecision",
+    "RolloutGate",
     "RolloutGroup",
     "RolloutReceipt",
     "RolloutStage",

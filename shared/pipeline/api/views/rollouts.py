@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from shared.pipeline.api import schema
+from shared.pipeline.api.access import Role
 from shared.pipeline.api.views.parts import FIRST_PAGE, Page, iso
 from shared.ports import FleetRecord, Ports
 from shared.rollouts.decide import Decision, decide
@@ -66,6 +67,7 @@ def wait_of(name: str, decision: Decision) -> Wait | None:
 
 def waiting_cluster(name: str, wait: Wait, commit: str) -> schema.WaitingCluster:
     """Return why a cluster does not start now."""
+    since = wait.since or (wait.by.at if wait.by else None)
     return {
         "cluster": name,
         "reason": wait.reason.value,
@@ -73,6 +75,9 @@ def waiting_cluster(name: str, wait: Wait, commit: str) -> schema.WaitingCluster
         "group": wait.group + 1 if wait.reason in _OF_A_GROUP else None,
         "waits": describe_wait(wait, commit),
         "suggestedAction": remedy(wait),
+        "since": iso(since) if since else None,
+        "owner": wait.by.by if wait.by else "",
+        "because": wait.by.reason if wait.by else "",
     }
 
 
@@ -103,7 +108,21 @@ def _stage(rollout: Rollout, decision: Decision, number: int, now: datetime) -> 
         "name": stage.name,
         "approval": approval,
         "approvalsMissing": missing,
+        "gate": _gate(decision.rollout, number) if stage.is_gated else None,
         "groups": groups,
+    }
+
+
+def _gate(rollout: Rollout, number: int) -> schema.RolloutGate:
+    stage, reached = rollout.stages[number], rollout.reached(number)
+    opens = stage.gate.opens(reached) if reached else stage.gate.not_before
+    return {
+        "owner": stage.gate.owner,
+        "reason": stage.gate.reason,
+        "reachedAt": iso(reached) if reached else None,
+        "opensAt": iso(opens) if opens else None,
+        "role": (stage.gate.role or Role.APPROVER.value) if stage.approval else "",
+        "entered": number in rollout.entered,
     }
 
 

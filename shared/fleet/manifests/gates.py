@@ -1,0 +1,43 @@
+"""Gates of stages: what a stage waits for when the one before has passed, besides an approval."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from shared.fleet.manifests.arm_types import UtcMoment
+from shared.fleet.manifests.base import Manifest
+from shared.fleet.manifests.change_windows import Duration, Recurrence, TimeOfDay, TimeZone, Who
+
+EVERY_APPROVER = "Approver"
+ApprovalRole = Literal["Approver", "Admin"]
+
+
+class ApprovalHours(Manifest):
+    """The hours in which a stage can be approved; an approval of another time does not count."""
+
+    time_zone: TimeZone
+    """The time zone of ``start``; the hours follow its daylight saving time."""
+    recurrence: Recurrence
+    """On which days they begin, as a recurrence rule."""
+    start: TimeOfDay
+    """When they begin on these days, in the time zone."""
+    duration: Duration
+    """How long they last."""
+
+
+class Gate(Manifest):
+    """Who answers for what a stage waits for, why, and until when."""
+
+    owner: Who
+    """Who is responsible for the gate, and for an approval of the stage."""
+    reason: Who
+    """Why the stage waits."""
+    after: Duration | None = None
+    """How long the stage waits once all stages before it have passed."""
+    not_before: UtcMoment | None = None
+    """The time before which the stage does not begin."""
+
+    @property
+    def opens_by_itself(self) -> bool:
+        """Whether it has something of its own to wait for."""
+        return self.after is not None or self.not_before is not None
