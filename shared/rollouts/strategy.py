@@ -63,7 +63,8 @@ class Gate:
     """What a stage waits for besides approvals, and who answers for that, and why.
 
     The stage waits for a time ``after`` the stages before it have passed, and does not begin before one. Its
-    approvals are given by somebody with the ``role``, "" for every approver, and in the ``hours``.
+    approvals are given by somebody with the ``role``, "" for every approver, and in the ``hours``;
+    a ``system`` may give one too.
     """
 
     owner: str = ""
@@ -72,6 +73,7 @@ class Gate:
     not_before: datetime | None = None
     role: str = ""
     hours: Window | None = None
+    system: str = ""
 
     def opens(self, reached: datetime) -> datetime:
         """Return when the stage may begin that was ``reached`` at a time."""
@@ -146,6 +148,7 @@ def _gate(written: manifest.Stage) -> Gate:
         datetime.fromisoformat(before) if before else None,
         written.approval_role if asks and written.approval_role != EVERY_APPROVER else "",
         _hours(hours) if hours else None,
+        written.approval_system or "",
     )
 
 

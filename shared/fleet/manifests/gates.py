@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import StrictStr
 
 from shared.fleet.manifests.arm_types import UtcMoment
-from shared.fleet.manifests.base import Manifest
+from shared.fleet.manifests.base import Manifest, rule
 from shared.fleet.manifests.change_windows import Duration, Recurrence, TimeOfDay, TimeZone, Who
 
 EVERY_APPROVER = "Approver"
+SystemName = Annotated[
+    StrictStr,
+    rule(
+        r"[A-Z][A-Z0-9_]{0,62}",
+        "the name of a system, such as CHANGES, whose key is in a setting; a key does not belong in git",
+    ),
+]
 ApprovalRole = Literal["Approver", "Admin"]
 
 

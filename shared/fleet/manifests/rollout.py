@@ -8,7 +8,7 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from shared.fleet.manifests.base import Manifest, ObjectName, rule
 from shared.fleet.manifests.change_windows import ChangeWindow, Duration, Freeze
-from shared.fleet.manifests.gates import ApprovalHours, ApprovalRole, Gate
+from shared.fleet.manifests.gates import ApprovalHours, ApprovalRole, Gate, SystemName
 from shared.fleet.manifests.selection import Selector
 
 Number = Annotated[
@@ -69,6 +69,9 @@ class Stage(Manifest):
     """The role that approves it; an Admin always may."""
     approval_hours: ApprovalHours | None = None
     """The hours in which it can be approved; by default at every time."""
+    approval_system: SystemName | None = None
+    """The external system that may approve it too, by a signed message; the app setting
+    ``APPROVAL_KEY_<system>`` has its key."""
     gate: Gate | None = None
     """What the stage waits for besides an approval, and who answers for that."""
     groups: tuple[Group, ...] = ()
@@ -80,9 +83,14 @@ class Stage(Manifest):
         given["approvalExpires"] = self.approval_expires is not None
         given |= {"approvalRole": self.approval_role != "Approver"}
         given |= {"approvalHours": self.approval_hours is not None}
+        given |= {"approvalSystem": self.approval_system is not None}
         extra = " and ".join(name for name, written in given.items() if written)
         if extra and not self.approval:
             raise ValueError(f"{extra}: only a stage with approval: true has this")
+        if self.approval_system and (self.approval_by_others or self.approval_role != "Approver"):
+            raise ValueError(
+                "approvalSystem: a system has no role and no address to compare with an author's"
+            )
         return self
 
     @model_validator(mode="after")

@@ -48,7 +48,7 @@ def act_on_rollout(
     if kind is ActKind.OVERRIDE and not reason.strip():
         return rejected(400, WITHOUT_REASON)
     by, at = operator(actor), ports.clock()
-    problem = _why_not(rollout, kind, subject, by, at)
+    problem = why_not(rollout, kind, subject, by, at)
     if problem:
         return rejected(409, problem)
     if kind is ActKind.APPROVE:
@@ -115,7 +115,7 @@ def _by_author(rollout: Rollout, stage: str, addresses: frozenset[str], ports: P
     return rejected(403, problem) if problem else None
 
 
-def _why_not(rollout: Rollout, kind: ActKind, subject: str, by: str, now: datetime) -> str:
+def why_not(rollout: Rollout, kind: ActKind, subject: str, by: str, now: datetime) -> str:
     """Return why an act has no meaning for a rollout, "" when it has one."""
     if rollout.state is not State.ACTIVE:
         state = state_of(rollout, Decision(rollout)).lower()
