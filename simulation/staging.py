@@ -37,7 +37,7 @@ class Shut:
 class StagedStage:
     """A stage with the clusters of these names; ``approvers``: so many people must let it begin.
 
-    It waits for so many minutes ``after`` the stages before it.
+    It waits for so many minutes ``after`` the stages before it, and if it is ``checked`` for a check run.
     """
 
     name: str
@@ -46,8 +46,18 @@ class StagedStage:
     approvers: int = 0
     shut: Shut | None = None
     after: int = 0
+    checked: bool = False
+
+    @property
+    def gate(self) -> str:
+        """Its gate in fleet.yaml, "" for none."""
+        parts = [f"after: {self.after}m"] if self.after else []
+        parts += [f"githubChecks: [{CHECK}]"] if self.checked else []
+        return f", gate: {{owner: somebody, reason: a night, {', '.join(parts)}}}" if parts else ""
 
 
+CHECK = "smoke"
+"""The check run that opens gates."""
 OTHERS = StagedStage("others", (), (StagedGroup(1, 1, 1), StagedGroup(0, 1, 1)))
 """The clusters of a fleet that no stage selects; it has so few that a fifth of them is one."""
 Staging = tuple[StagedStage, ...] | None
@@ -84,8 +94,7 @@ def _stage(stage: StagedStage) -> str:
     groups = ", ".join(map(_group, stage.groups))
     select = f"select: {{clusters: [{', '.join(stage.clusters)}]}}"
     approval = f", approval: true, approvers: {stage.approvers}" if stage.approvers else ""
-    gate = f", gate: {{owner: somebody, reason: a night, after: {stage.after}m}}" if stage.after else ""
-    return f"{{name: {stage.name}, {select}{approval}{gate}, groups: [{groups}]}}"
+    return f"{{name: {stage.name}, {select}{approval}{stage.gate}, groups: [{groups}]}}"
 
 
 def _window(stage: StagedStage, shut: Shut) -> str:

@@ -23,7 +23,8 @@ class Decision:
     """What a rollout does now: ``rollout`` is its record as it is to be saved.
 
     ``start`` may start at once, in this order. ``next_at`` is when time alone may change the decision, None
-    for never. ``block`` is what keeps the whole rollout from starting anything, None for nothing.
+    for never. ``block`` is what keeps the whole rollout from starting anything, None for nothing. ``gated``
+    is the stage whose gate waits for checks, None for none.
     """
 
     rollout: Rollout
@@ -32,6 +33,7 @@ class Decision:
     waits: Mapping[str, Wait] = field(default_factory=dict)
     next_at: datetime | None = None
     block: Wait | None = None
+    gated: int | None = None
 
 
 def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
@@ -46,7 +48,7 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     since = {(each.stage, each.group): each.at for each in rollout.watched}
     opened: Wait | None = None
     begins = {each.stage for each in rollout.members if _is_left(each, standings)}
-    gates = list[datetime | None]()
+    gates, gated = list[datetime | None](), None
     before: dict[tuple[int, int], Wait | None] = {}
     for part in groups:
         place = (part.stage, part.number)
@@ -54,6 +56,7 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
             reached = replace(rollout, passed=tuple(passed)).reached(part.stage) or now
             opened = gate_wait(rollout, part.stage, reached, now)
             gates += [opened.until] if opened else []
+            gated = part.stage if opened and opened.reason is Reason.CHECK else None
         before[place] = opened
         if rollout.has_passed(*place):
             continue
@@ -88,7 +91,7 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     next_at = min((at for at in times if at is not None and at > now), default=None)
     after = replace(after, entered=tuple(sorted(entered)))
     after = after if start or waits else _ended(after, groups, now)
-    return Decision(after, standings, tuple(start), waits, next_at, block)
+    return Decision(after, standings, tuple(start), waits, next_at, block, gated)
 
 
 def _is_left(member: Member, standings: Mapping[str, Standing]) -> bool:

@@ -99,4 +99,5 @@ def _continued(rollout: Rollout, known: Rollout | None) -> Rollout:
         aborted=known.aborted,
         overridden=known.overridden,
         refused=known.refused,
+        checked=known.checked,
     )

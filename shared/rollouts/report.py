@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from shared.rollouts.decide import Decision
-from shared.rollouts.rollout import Decided, Refused, Rollout, State
+from shared.rollouts.rollout import Checked, Decided, Refused, Rollout, State
 from shared.rollouts.standing import Standing
 from shared.rollouts.waits import Reason, Wait
 
@@ -31,6 +31,9 @@ def describe_wait(wait: Wait, commit: str) -> str:
             return f"waits for {what} of stage {wait.stage}{_answers(wait.by)}"
         case Reason.TIME:
             return f"waits until {_time(wait.until)}, when stage {wait.stage} may begin{_answers(wait.by)}"
+        case Reason.CHECK:
+            checks = ", ".join(map(_check, wait.checks))
+            return f"waits for checks of stage {wait.stage}: {checks}{_answers(wait.by)}"
         case Reason.CONCURRENCY:
             return f"waits in {group}, in which as many clusters change as may: {_some(wait.clusters)}"
         case Reason.BUDGET:
@@ -68,6 +71,11 @@ def remedy(wait: Wait) -> str:
         case Reason.STRATEGY:
             resume = "`roadstead rollout resume` continues with the strategy of its changes."
             return f"Push a commit that selects another one, or none. {resume}"
+        case Reason.CHECK:
+            return (
+                "The stage begins once the check run of the commit has succeeded. In an emergency, "
+                "`roadstead rollout override --reason TEXT` lets it start."
+            )
         case Reason.WINDOW | Reason.FREEZE | Reason.TIME:
             return "In an emergency, `roadstead rollout override --reason TEXT` lets it start."
         case Reason.ABORTED | Reason.SKIPPED:
@@ -97,6 +105,7 @@ def state_of(rollout: Rollout, decision: Decision) -> str:
     texts = {
         Reason.APPROVAL: "Waiting for approval",
         Reason.TIME: "Waiting for the time of a stage",
+        Reason.CHECK: "Waiting for a check",
         Reason.FREEZE: "Waiting for a freeze to end",
         Reason.WINDOW: "Waiting for a change window",
     }
@@ -150,6 +159,12 @@ def _refusal(refused: Refused | None) -> str:
 def _some(names: Sequence[str]) -> str:
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return (", ".join(names[:NAMED]) or "its clusters") + more
+
+
+def _check(said: Checked) -> str:
+    """Return what a check said, and why it is not known."""
+    detail = f" ({said.detail})" if said.detail else ""
+    return f"{said.check} {said.state}{detail}"
 
 
 def _answers(by: Decided | None) -> str:

@@ -111,6 +111,28 @@ class Decided:
     subject: str = ""
 
 
+class CheckState(StrEnum):
+    """What a check of a gate said; only one that has passed opens it."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    RUNNING = "running"
+    MISSING = "missing"
+    UNKNOWN = "unknown"
+    """It could not be read."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a check of the gate of a stage said, and when; ``detail`` is for people alone."""
+
+    stage: str
+    check: str
+    state: CheckState
+    at: datetime
+    detail: str = ""
+
+
 @dataclass(frozen=True)
 class Refused:
     """A strategy that a commit names and may not select, or several, when that was found; what it may select.
@@ -133,6 +155,7 @@ class Rollout:
     ``failures`` are those of a completed rollout. ``overridden`` is who lets it start clusters outside
     their windows and in freezes, None for nobody. ``entered`` are the stages that started after an approval.
     ``strategy`` is the name of the strategy whose stages it has, "" in a fleet with the same for all changes;
+    ``checked`` is what the checks of its gates said last.
     ``selected``: its commit selects it. ``refused`` is a selection that nobody has resumed in spite of it.
     """
 
@@ -159,6 +182,7 @@ class Rollout:
     strategy: str = ""
     selected: bool = False
     refused: Refused | None = None
+    checked: tuple[Checked, ...] = ()
     etag: str = field(default="", compare=False)
 
     def places(self) -> Iterator[tuple[int, int]]:
@@ -177,6 +201,10 @@ class Rollout:
         if any(place not in passed for place in before):
             return None
         return self.stages[stage].reached or max((passed[place] for place in before), default=self.began)
+
+    def said(self, stage: str) -> dict[str, Checked]:
+        """Return what each check of the gate of a stage said last."""
+        return {each.check: each for each in self.checked if each.stage == stage}
 
     def missing_approvals(self, stage: int, now: datetime) -> int:
         """Return how many more people must approve a stage; nobody once it has entered."""

@@ -64,7 +64,7 @@ class Gate:
 
     The stage waits for a time ``after`` the stages before it have passed, and does not begin before one. Its
     approvals are given by somebody with the ``role``, "" for every approver, and in the ``hours``;
-    a ``system`` may give one too.
+    a ``system`` may give one too. ``checks`` are names of check runs on GitHub that must have succeeded.
     """
 
     owner: str = ""
@@ -74,6 +74,7 @@ class Gate:
     role: str = ""
     hours: Window | None = None
     system: str = ""
+    checks: tuple[str, ...] = ()
 
     def opens(self, reached: datetime) -> datetime:
         """Return when the stage may begin that was ``reached`` at a time."""
@@ -149,6 +150,7 @@ def _gate(written: manifest.Stage) -> Gate:
         written.approval_role if asks and written.approval_role != EVERY_APPROVER else "",
         _hours(hours) if hours else None,
         written.approval_system or "",
+        tuple(dict.fromkeys(gate.github_checks)) if gate else (),
     )
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from shared.rollouts.calendar import Closed, closed
-from shared.rollouts.rollout import Decided, Refused, Rollout
+from shared.rollouts.rollout import Checked, CheckState, Decided, Refused, Rollout
 from shared.rollouts.standing import Standing
 
 
@@ -22,6 +22,8 @@ class Reason(StrEnum):
     APPROVAL = "approval"
     TIME = "time"
     """The gate of its stage opens later."""
+    CHECK = "check"
+    """A check of the gate of its stage has not passed."""
     CONCURRENCY = "concurrency"
     """As many clusters of its group change as may at a time."""
     BUDGET = "budget"
@@ -48,7 +50,7 @@ class Wait:
     a window opens or the time of a stage has come, ``since`` when the wait began, where that is known.
     ``by`` is who paused or skipped, or answers for a gate or for a freeze, whose name is its subject.
     ``window`` is the name of one, ``missing`` how many people have not approved yet, and ``refused`` what the
-    commit selects and may not.
+    commit selects and may not. ``checks`` is what those said that have not passed.
     """
 
     reason: Reason
@@ -61,12 +63,33 @@ class Wait:
     missing: int = 0
     refused: Refused | None = None
     since: datetime | None = None
+    checks: tuple[Checked, ...] = ()
+
+
+_SOONEST, _LATEST = timedelta(seconds=30), timedelta(minutes=15)
+"""How long after an answer a check is read again: a tenth of the time that its stage has waited."""
+
+
+def check_again_at(said: Checked | None, reached: datetime, now: datetime) -> datetime:
+    """Return when a check of a gate is to be read; a moment from now for one that never was."""
+    if said is None:
+        return now + timedelta(seconds=1)
+    return said.at + min(max((said.at - reached) / 10, _SOONEST), _LATEST)
+
+
+def unpassed(rollout: Rollout, stage: int) -> tuple[str, ...]:
+    """Return the checks of the gate of a stage that have not passed."""
+    one = rollout.stages[stage]
+    said = rollout.said(one.name)
+    return tuple(n for n in one.gate.checks if n not in said or said[n].state is not CheckState.PASSED)
 
 
 def gate_wait(rollout: Rollout, stage: int, reached: datetime, now: datetime) -> Wait | None:
     """Return what a stage waits for that was ``reached`` at a time, None if nothing keeps it from beginning.
 
-    Who lets a rollout start outside its windows opens the gates that wait for a time, and no other ones.
+    Checks are read last, so that their answers are new when the stage begins. Who lets a rollout start
+    outside its windows opens the gates that wait for a time or for a check, and none that waits for an
+    approval.
     """
     one = rollout.stages[stage]
     gate, opens = one.gate, one.gate.opens(reached)
@@ -76,6 +99,12 @@ def gate_wait(rollout: Rollout, stage: int, reached: datetime, now: datetime) ->
         return Wait(Reason.APPROVAL, one.name, missing=missing, by=by, since=reached)
     if now < opens and not rollout.overridden and stage not in rollout.entered:
         return Wait(Reason.TIME, one.name, until=opens, by=by, since=reached)
+    left = unpassed(rollout, stage)
+    if left and not rollout.overridden and stage not in rollout.entered:
+        said = rollout.said(one.name)
+        again = min(check_again_at(said.get(name), reached, now) for name in left)
+        found = tuple(said.get(name) or Checked(one.name, name, CheckState.MISSING, reached) for name in left)
+        return Wait(Reason.CHECK, one.name, until=again, by=by, since=reached, checks=found)
     return None
 
 

@@ -17,17 +17,20 @@ from simulation.actors.kinds import ROLLOUTS
 from simulation.desired_state import DesiredCluster, DesiredFleet
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
-from simulation.staging import MISTYPED, SELECTED, Shut, StagedGroup, StagedStage, Staging
+from simulation.staging import CHECK, MISTYPED, SELECTED, Shut, StagedGroup, StagedStage, Staging
 
 ACTS = (4, 10)
 DEFAULT_SHARE = 0.1
 """In how many seeds the fleets have no stages of their own, and so the default."""
 SOAKS = (0, 0, 20, 120)
 PEOPLE = ("somebody", "another one")
+CHECKED = 0.15
+"""How many stages wait for a check run."""
 GATED, MINUTES = 0.3, (1, 3, 15)
 """How many stages wait for a time, and for how many minutes."""
 SELECTING = 0.4
 """In how many fleets without windows commits may select other stages."""
+CONCLUSIONS = ("success", "failure", "neutral")
 TRAILERS = ("", SELECTED, SELECTED, MISTYPED)
 
 
@@ -97,6 +100,7 @@ class Rollouts:
         if self._chance.random() < 0.6:
             self._change_all(operators)
         elif (rollout := under_way(operators)) is not None:
+            self._conclude(operators, rollout, self._of_strategies.choice(CONCLUSIONS))
             kinds = [
                 *(ActKind.APPROVE, ActKind.PAUSE, ActKind.RESUME) * 3,
                 ActKind.SKIP,
@@ -116,6 +120,12 @@ class Rollouts:
         if desired.selectable:
             desired = replace(desired, trailer=self._of_strategies.choice(TRAILERS))
         operators.push(desired)
+
+    def _conclude(self, operators: Operators, rollout: Rollout, conclusion: str) -> None:
+        """Write a check run of the commit of a rollout, as its tests do."""
+        self._loop.log("%s: the check run of %s: %s", operators.fleet, rollout.commit[:8], conclusion)
+        body = {"name": CHECK, "status": "completed", "conclusion": conclusion}
+        operators.cloud.repository.pulls.write_check(rollout.commit, body)
 
     def _on(self, operators: Operators, rollout: Rollout, kind: ActKind) -> None:
         subject = ""
@@ -144,6 +154,8 @@ class Rollouts:
                 continue
             if (rollout.windows or rollout.freezes) and not rollout.overridden:
                 self._on(operators, rollout, ActKind.OVERRIDE)
+            if any(stage.gate.checks for stage in rollout.stages):
+                self._conclude(operators, rollout, "success")
             if rollout.paused or rollout.refused:
                 self._on(operators, rollout, ActKind.RESUME)
             for place, _ in enumerate(rollout.stages):
@@ -159,10 +171,11 @@ class Rollouts:
 
 def _gated(staging: Staging, chance: random.Random) -> Staging:
     """Return stages of which some wait for a time after those before them."""
-    return staging and tuple(
+    timed = tuple(
         replace(stage, after=chance.choice(MINUTES)) if chance.random() < GATED else stage
-        for stage in staging
+        for stage in staging or ()
     )
+    return staging and tuple(replace(stage, checked=chance.random() < CHECKED) for stage in timed)
 
 
 def under_way(operators: Operators) -> Rollout | None:

@@ -18,7 +18,7 @@ from simulation.event_loop import MAX_SKEW
 from simulation.history import LONG_AGO
 from simulation.invariants.context import Context
 from simulation.rule import RuleViolated
-from simulation.staging import OTHERS, StagedGroup, StagedStage, Staging, stage_of
+from simulation.staging import CHECK, OTHERS, StagedGroup, StagedStage, Staging, stage_of
 
 CLOCKS = timedelta(seconds=2 * MAX_SKEW + 1)
 FIX = "fix:"
@@ -174,6 +174,10 @@ class RolloutRules:
                 reached = max(reached, min(times, default=LONG_AGO))
         if written is not None:
             self._past_its_gate(rollout, member, written, reached)
+            runs = cloud.repository.pulls.checks(rollout.commit)
+            succeeded = any((each.name, each.conclusion) == (CHECK, "success") for each in runs)
+            if written.checked and not (succeeded or rollout.overridden):
+                raise RuleViolated("rollout check", f"{member.cluster} starts, and {CHECK} has not succeeded")
 
     def _past_its_gate(
         self, rollout: Rollout, member: Member, written: StagedStage, reached: datetime

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from shared.pipeline import outbox
-from shared.pipeline.planner import planner, rollouts
+from shared.pipeline.planner import gate_checks, planner, rollouts
 from shared.pipeline.planner.rollouts import Staged
 from shared.rollouts import calendar, decide, of_plan, standing
-from shared.rollouts.rollout import Rollout, State
+from shared.rollouts.rollout import CheckState, Rollout, State
 from shared.rollouts.selected.choice import NOTHING, choose
 from shared.rollouts.strategy import Gate
 from simulation.actors.kinds import ROLLOUTS
@@ -61,6 +61,10 @@ def an_approval_is_given_by_itself(patch: pytest.MonkeyPatch) -> None:
 
 def the_time_of_a_stage_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Gate, "opens", lambda _, reached: reached)
+
+
+def a_check_that_has_failed_opens_its_gate(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(gate_checks, "_state", lambda _: CheckState.PASSED)
 
 
 def one_person_approves_for_all(patch: pytest.MonkeyPatch) -> None:
@@ -137,6 +141,7 @@ ROLLOUT_MUTATIONS = (
     mutation(a_soak_is_over_at_once, ROLLOUTS, "rollout soak"),
     mutation(an_approval_is_given_by_itself, ROLLOUTS, "rollout approval"),
     mutation(the_time_of_a_stage_counts_for_nothing, ROLLOUTS, "rollout time"),
+    mutation(a_check_that_has_failed_opens_its_gate, ROLLOUTS, "rollout check"),
     mutation(one_person_approves_for_all, ROLLOUTS, "rollout approval"),
     mutation(a_pause_counts_for_nothing, ROLLOUTS, "rollout stopped"),
     mutation(an_abort_counts_for_nothing, ROLLOUTS, "rollout stopped"),

@@ -11,7 +11,7 @@ from localcloud.github.world.pull_requests import PullRecord, Pulls
 from localcloud.github.world.reviews import ReviewRecord
 from localcloud.github.world.text_limits import MAX_ANNOTATIONS
 from shared.jobs.failures.errors import Dependency, Unauthorized
-from shared.ports import Check, Comment, MergedPull, Pull, PullAuthors, Review, ReviewState
+from shared.ports import Check, CheckRun, Comment, MergedPull, Pull, PullAuthors, Review, ReviewState
 
 AUTHOR = "operator"
 APP_AUTHOR = "roadstead[bot]"
@@ -51,6 +51,11 @@ class WorldPullRequests:
             self._pulls.write_comment(number, self._author, body)
         else:
             self._pulls.edit_comment(over.id, body)
+
+    def check_runs(self, commit: str, name: str) -> Sequence[CheckRun]:
+        """Return the newest check run of a name of a commit."""
+        found = [each for each in self._pulls.checks(commit) if each.name == name]
+        return [CheckRun(each.name, each.status, each.conclusion or "") for each in found[:1]]
 
     def check(self, commit: str, check: Check) -> None:
         """Write a check run, its annotations in as many calls as GitHub wants."""

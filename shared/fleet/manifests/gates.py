@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import StrictStr
+from pydantic import Field, StrictStr
 
 from shared.fleet.manifests.arm_types import UtcMoment
 from shared.fleet.manifests.base import Manifest, rule
 from shared.fleet.manifests.change_windows import Duration, Recurrence, TimeOfDay, TimeZone, Who
 
 EVERY_APPROVER = "Approver"
+CheckName = Annotated[StrictStr, Field(min_length=1, max_length=100)]
 SystemName = Annotated[
     StrictStr,
     rule(
@@ -46,7 +47,10 @@ class Gate(Manifest):
     not_before: UtcMoment | None = None
     """The time before which the stage does not begin."""
 
+    github_checks: Annotated[tuple[CheckName, ...], Field(max_length=5)] = ()
+    """The names of check runs on GitHub that must have succeeded for the commit of the rollout."""
+
     @property
     def opens_by_itself(self) -> bool:
         """Whether it has something of its own to wait for."""
-        return self.after is not None or self.not_before is not None
+        return self.after is not None or self.not_before is not None or bool(self.github_checks)

@@ -96,7 +96,9 @@ class Stage(Manifest):
     @model_validator(mode="after")
     def _has_a_gate_that_waits(self) -> Self:
         if self.gate is not None and not (self.approval or self.gate.opens_by_itself):
-            raise ValueError("gate: it waits for nothing; write approval: true, after or notBefore")
+            raise ValueError(
+                "gate: it waits for nothing; write approval: true, after, notBefore or githubChecks"
+            )
         return self
 
 

@@ -21,6 +21,7 @@ from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.summary import summary_of
 from shared.pipeline.outbox import request_report, request_rollout
 from shared.pipeline.planner.commit_selection import read_selection
+from shared.pipeline.planner.gate_checks import with_checks
 from shared.pipeline.repository.commit_reader import PlanInputs
 from shared.ports import FleetRecord, Ports
 from shared.rollouts.begin import superseded
@@ -112,7 +113,7 @@ def _decided(rollout: Rollout, records: Mapping[str, ClusterRecord], ports: Port
 def advance(request: PlanRequest, ports: Ports) -> bool:
     """Carry out what a person decided, and return whether clusters may start, which a plan then does.
 
-    A plan that is being handed over decides by itself.
+    A plan that is being handed over decides by itself. Checks of gates are read here alone.
     """
     fleet = ports.state.fleet()
     if request.act is not None:
@@ -124,6 +125,9 @@ def advance(request: PlanRequest, ports: Ports) -> bool:
         return False
     seen = {each.name: each for each in ports.state.summaries()}
     decision = decide(rollout, seen, ports.clock())
+    if decision.gated is not None:
+        checked = with_checks(decision.rollout, decision.gated, ports)
+        decision = decide(checked, seen, ports.clock())
     if decision.rollout != rollout:
         ports.state.save_rollout(decision.rollout)
         request_report(ports)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
+from typing import cast
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.failures.errors import Unauthorized
 from shared.pipeline.api.acts.rollout import act_on_rollout
 from shared.pipeline.api.views.rollouts import rollout_view
 from shared.pipeline.api.views.why import why_view
+from shared.ports import CheckRun, PullRequests
 from shared.rollouts.rollout import ActKind, State
 from tests.support.pipeline_runs import push, status
 from tests.support.staged_fleets import DEV, PROD, act, changed, ready_fleet, rollout_of, staged, tags
@@ -143,3 +147,75 @@ def only_prod_as_before(rollout: str) -> dict[str, bytes]:
     """Return the manifests of production as they were."""
     files = staged(rollout, tags("one"))
     return {path: text for path, text in files.items() if path.split("/")[1:2] in [[name] for name in PROD]}
+
+
+CHECKED = GATED.format(gate='gate: {owner: qa, reason: end to end, githubChecks: ["e2e tests"]}')
+
+
+def concluded(cloud: MemoryCloud, commit: str, conclusion: str | None) -> None:
+    """Let a check run of a commit end, or begin with no conclusion."""
+    body = {"name": "e2e tests", "status": "in_progress"} | ({"conclusion": conclusion} if conclusion else {})
+    cloud.repository.pulls.write_check(commit, body)
+
+
+def reason_of(cloud: MemoryCloud) -> tuple[str, str]:
+    why = why_view("b1", cloud.ports)
+    assert why is not None
+    assert why["rollout"] is not None
+    return why["rollout"]["reason"], why["rollout"]["waits"]
+
+
+def test_a_stage_waits_until_a_check_run_of_the_commit_has_succeeded() -> None:
+    cloud, commit = waiting(CHECKED)
+    assert reason_of(cloud) == (
+        "check",
+        "waits for checks of stage second: e2e tests missing (qa: end to end)",
+    )
+    for conclusion, text in (
+        (None, "running"),
+        ("failure", "failed (failure)"),
+        ("neutral", "failed (neutral)"),
+    ):
+        concluded(cloud, commit, conclusion)
+        cloud.run(seconds=900)
+        assert f"e2e tests {text}" in reason_of(cloud)[1]
+        assert changed(cloud, "one") == {*DEV}
+    concluded(cloud, commit, "success")
+    cloud.run(seconds=1800)
+    assert changed(cloud, "one") == {*DEV, *PROD}
+    cloud.run()
+    assert rollout_of(cloud, commit).state is State.COMPLETED
+
+
+def test_a_check_run_of_another_commit_opens_no_gate_and_an_override_does() -> None:
+    cloud, commit = waiting(CHECKED)
+    concluded(cloud, "0" * 40, "success")
+    cloud.run(seconds=1800)
+    assert changed(cloud, "one") == {*DEV}
+    act(cloud, commit, "override")
+    cloud.run(seconds=600)
+    assert changed(cloud, "one") == {*DEV, *PROD}
+
+
+class NoChecks:
+    """Pull requests whose check runs cannot be read."""
+
+    def __init__(self, inner: object) -> None:
+        self._inner, self.calls = inner, 0
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._inner, name)
+
+    def check_runs(self, *_: str) -> list[CheckRun]:
+        self.calls += 1
+        raise Unauthorized("give the token the permission Checks: read")
+
+
+def test_a_check_that_cannot_be_read_holds_its_stage_says_why_and_is_read_less_and_less() -> None:
+    cloud, _ = waiting(CHECKED)
+    refused = NoChecks(cloud.ports.pulls)
+    cloud.with_ports(lambda ports: replace(ports, pulls=cast(PullRequests, refused)))
+    cloud.run(seconds=86400)
+    assert "e2e tests unknown (Unauthorized: give the token the permission" in reason_of(cloud)[1]
+    assert changed(cloud, "one") == {*DEV}
+    assert 24 * 4 <= refused.calls <= 24 * 4 + 40

@@ -75,8 +75,8 @@ def act_on_rollout(
     return HttpResult(202, receipt)
 
 
-def _is_timed(stage: Stage) -> bool:
-    return bool(stage.gate.after or stage.gate.not_before)
+def _can_be_overridden(stage: Stage) -> bool:
+    return bool(stage.gate.after or stage.gate.not_before or stage.gate.checks)
 
 
 def _lifted(rollout: Rollout) -> datetime | None:
@@ -136,9 +136,11 @@ def why_not(rollout: Rollout, kind: ActKind, subject: str, by: str, now: datetim
         closed = [each for each in rollout.stages if each.name == subject and not each.gate.takes(now)]
         if closed:
             return f"stage {subject} is approved in its hours alone: {_hours(closed[0])}"
-    timed = rollout.windows or rollout.freezes or any(map(_is_timed, rollout.stages))
+    timed = rollout.windows or rollout.freezes or any(map(_can_be_overridden, rollout.stages))
     if kind is ActKind.OVERRIDE and not timed:
-        return "no change window, no freeze and no time of a stage is in the strategy of the rollout"
+        return (
+            "no change window, no freeze and no gate with a time or a check is in the strategy of the rollout"
+        )
     if kind is ActKind.SKIP and all(each.cluster != subject for each in rollout.members):
         return f"{subject[:63]} is not in the rollout of {rollout.commit[:8]}"
     return ""
