@@ -57,6 +57,7 @@ COMMANDS: Sections = {
         "import": Entry(
             "cli.commands.write.import_cluster:import_cluster", "Write the manifest of a cluster in Azure."
         ),
+        "rebuild": Entry("cli.commands.write.rebuild:rebuild", "Ask for a rebuild in a manifest."),
         "validate": Entry("cli.commands.write.validate:validate", "Check every manifest."),
         "explain": Entry(
             "cli.commands.write.explain:explain", "Show a cluster with the source of each value."

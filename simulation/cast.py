@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from simulation.actors import kinds as named
+from simulation.actors.asked_rebuilds import Rebuilds
 from simulation.actors.channels import Channels
 from simulation.actors.checks import Checks
 from simulation.actors.contributors import Contributors
@@ -16,6 +17,7 @@ from simulation.actors.lost_webhooks import LostWebhooks
 from simulation.actors.reviewers import Reviewers
 from simulation.actors.rollouts import Rollouts
 from simulation.actors.second_app import SecondApp
+from simulation.actors.secrets import Secrets
 from simulation.actors.sweeps import Sweeps
 from simulation.actors.systems import Systems
 from simulation.actors.upkeep import Upkeep
@@ -60,6 +62,11 @@ class Cast:
             self.upkeep[named.SYSTEMS] = Systems(seed, everybody, loop)
         if named.IDENTITY_ACCESS in kinds:
             self.upkeep[named.IDENTITY_ACCESS] = Grants(seed, everybody, loop, replaced)
+        if named.REBUILDS in kinds:
+            self.upkeep[named.REBUILDS] = Rebuilds(seed, everybody, loop)
+        self.secrets = Secrets(seed, everybody, loop) if named.SECRETS in kinds else None
+        if self.secrets is not None:
+            self.upkeep[named.SECRETS] = self.secrets
         if named.LOST_WEBHOOKS in kinds:
             self.upkeep[named.LOST_WEBHOOKS] = LostWebhooks(seed, everybody, loop)
         histories = {each.cloud: each.history for each in everybody}
@@ -79,6 +86,8 @@ class Cast:
         """End what only they can end, when the faults have ended."""
         if self.channels is not None:
             self.channels.calm()
+        if self.secrets is not None:
+            self.secrets.calm()
         if self.contributors is not None:
             self.contributors.deliver_again()
 

@@ -16,6 +16,7 @@ from simulation.granted import SUBSCRIPTION, as_grants
 from simulation.staging import MISTYPED, SELECTED, Staging, as_yaml
 from simulation.team_systems import COMPONENTS as OF_TENANTS
 from simulation.team_systems import DesiredSystem
+from simulation.vault_secrets import as_secrets
 
 GROUPS = {"d": "rg-c"}
 """The cluster that shares the resource group of another one."""
@@ -56,7 +57,8 @@ class DesiredCluster:
 
     ``large``: its manifest is valid, and its record would be larger than an entity; see ``large_records``.
     ``window`` is the day of its maintenance window, ``newest_image`` whether no older node image is accepted.
-    ``grants`` are the names of its federated credentials, and of its role assignments.
+    ``grants`` are the names of its federated credentials, and of its role assignments, ``secrets`` those of
+    its bootstrap secrets. ``rebuild`` is the number of the rebuild that its manifest asks for.
     """
 
     name: str
@@ -71,6 +73,13 @@ class DesiredCluster:
     newest_image: bool = False
     large: bool = False
     grants: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+    rebuild: int = 0
+
+    @property
+    def asked(self) -> int:
+        """The number of the rebuild that its manifest has; one that adopts a cluster has none."""
+        return 0 if self.adopt else self.rebuild
 
     def with_pool(self, pool: Pool) -> DesiredCluster:
         """Return the cluster with a pool that replaces the one of its name, or is added."""
@@ -136,6 +145,10 @@ class DesiredFleet:
         """Return the fleet without some clusters."""
         return replace(self, clusters={n: c for n, c in self.clusters.items() if n not in names})
 
+    def keeps(self, name: str, created_for: int) -> bool:
+        """Return whether it has a cluster, and asks for no other one in the place of that of a rebuild."""
+        return name in self.clusters and self.clusters[name].asked <= created_for
+
     @property
     def corrected(self) -> DesiredFleet:
         """The fleet with every manifest valid, and none too large."""
@@ -173,11 +186,12 @@ class DesiredFleet:
 
 @lru_cache(maxsize=512)
 def _cluster(cluster: DesiredCluster) -> bytes:
-    adopt = f", annotations: {{roadstead.dev/adopt: {cluster.adopt}}}" if cluster.adopt else ""
+    given = f"adopt: {cluster.adopt}" if cluster.adopt else _rebuild(cluster.asked)
+    annotated = f", annotations: {{roadstead.dev/{given}}}" if given else ""
     text = f"""\
 apiVersion: roadstead.dev/v1alpha1
 kind: Cluster
-metadata: {{name: {cluster.name}{adopt}}}
+metadata: {{name: {cluster.name}{annotated}}}
 spec:
   {"locaton" if cluster.invalid else "location"}: eastus
   resourceGroup: {group_of(cluster.name)}
@@ -194,7 +208,7 @@ spec:
         text += f"  maintenanceWindows: [{{name: {WINDOW}, maintenanceWindow: {_window(cluster.window)}}}]\n"
     if cluster.newest_image:
         text += f'  minNodeImageVersion: "{NEWEST_IMAGE}"\n'
-    text += as_grants(cluster.name, cluster.grants)
+    text += as_grants(cluster.name, cluster.grants) + as_secrets(cluster.secrets)
     if cluster.name in CORRECTED:
         more = f", rules: [{_EXEMPTION}]" if cluster.name in EXEMPT else ""
         more += ", missingCluster: recreate, fluxObjects: correct" if cluster.name in RECREATED else ""
@@ -204,6 +218,10 @@ spec:
     if cluster.suspended:
         text += f'  suspend: {{owner: somebody, reason: an audit, until: "{cluster.suspended}"}}\n'
     return text.encode()
+
+
+def _rebuild(number: int) -> str:
+    return f'rebuild: "2025-12-01T{number // 60:02}:{number % 60:02}:00Z"' if number else ""
 
 
 def _tags(cluster: DesiredCluster) -> str:

@@ -47,11 +47,14 @@ class FleetHistory:
         """Return when a commit last became the head, in whole seconds as GitHub says it."""
         return self._moved_at[self.place(commit)].replace(microsecond=0)
 
-    def wanted_since(self, name: str) -> datetime | None:
-        """Return since when the head has a cluster without a break, None while it does not have it."""
+    def wanted_since(self, name: str, created_for: int) -> datetime | None:
+        """Return since when the head has a cluster as it is without a break, None while it does not.
+
+        ``created_for`` is the number of the rebuild for which it was created.
+        """
         since = None
         for commit, at in zip(reversed(self.head_line), reversed(self._moved_at), strict=True):
-            if name not in self._desired[commit].clusters:
+            if not self._desired[commit].keeps(name, created_for):
                 break
             since = at
         return since
@@ -100,6 +103,8 @@ class AzureHistory:
     vanished: Counter[ClusterId] = field(default_factory=Counter)
     lives: Counter[ClusterId] = field(default_factory=Counter)
     """How often a cluster of a name was created."""
+    created_for: dict[ClusterId, int] = field(default_factory=dict)
+    """The number of the rebuild for which a cluster was created."""
     _disturbed_at: dict[ClusterId, datetime] = field(default_factory=dict)
 
     def created(self, cluster: ClusterId, owner: str) -> None:

@@ -195,6 +195,8 @@ class Operators:
         record, key = self.cloud.state.cluster(desired.name), cluster_id(desired.name)
         if record is None or record.phase is not Phase.READY or self.cloud.state.fleet().rollout:
             return False  # a rollout that waits says so itself
+        if desired.name in self._deletes_needing_approval():
+            return False  # its rebuild is approved first: a commit would need an approval of its own
         disturbed = self._azure_history.disturbed_at(key) is not None
         return disturbed and bool(self.oracle.differences(self.fleet, desired, key))
 

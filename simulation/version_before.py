@@ -45,6 +45,7 @@ ADDED_FIELDS = (
     "had_systems",
     "former_grants",
     "rebuilding",
+    "rebuilt_for",
 )
 """What a record of the version before does not have."""
 ADDED_TO_CONDITIONS = ("observed_generation", "verified")

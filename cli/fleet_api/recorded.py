@@ -28,6 +28,7 @@ class Recorded:
     restorable: bool
     retryable_failure: bool
     running_version: str
+    rebuilt_for: str = ""
     outdated: bool = False
 
 
@@ -84,4 +85,5 @@ def _cluster(found: schema.RecordedCluster) -> Recorded:
         found["restorable"],
         found["retryableFailure"],
         found.get("runningVersion", ""),
+        found.get("rebuiltFor", ""),
     )

@@ -27,6 +27,7 @@ _ORDER = (
     Action.INVALID,
     Action.ON_HOLD,
     Action.DELETE,
+    Action.REBUILD,
     Action.UPDATE,
     Action.CREATE,
     Action.ADOPT,
@@ -38,6 +39,7 @@ _STYLE = {
     Action.INVALID: "bold red",
     Action.ON_HOLD: "yellow",
     Action.DELETE: "bold magenta",
+    Action.REBUILD: "bold magenta",
     Action.UPDATE: "cyan",
     Action.CREATE: "green",
     Action.ADOPT: "green",
@@ -54,6 +56,8 @@ _MARGIN = 15
 
 def destruction(item: Item) -> str:
     """Return what the item removes, now or once it is approved; "" for nothing."""
+    if item.rebuilds:
+        return "deletes the cluster, and creates it again"
     if item.action is Action.DELETE or (item.needs_approval and not item.retained):
         return "deletes the cluster"
     effects = _effects(item)

@@ -76,7 +76,11 @@ def _texts(card: Any) -> Iterator[str]:
         "TextBlock": lambda block: str(block["text"]),
     }
     for block in card["body"]:
-        yield readers[block["type"]](block)
+        for inner in block["items"] if block["type"] == "Container" else (block,):
+            if inner["type"] == "FactSet":
+                yield from (f"{fact['title']}: {fact['value']}" for fact in inner["facts"])
+            else:
+                yield readers[inner["type"]](inner)
     for action in card.get("actions", ()):
         if action["type"] != "Action.OpenUrl":
             raise ValueError("another action")

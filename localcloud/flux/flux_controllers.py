@@ -1,19 +1,23 @@
-"""The local Flux: it fetches the GitRepository objects of a cluster, applies its Kustomization objects, and
-posts what it did to the Providers of ``generic-hmac``.
+"""The local Flux: it fetches the GitRepository objects of a cluster, applies its Kustomization objects,
+carries out its HelmRelease objects, and posts what it did to the Providers of ``generic-hmac``.
 
 An object is reconciled when it, a request or its source changed, and after its interval. A controller runs
-only while its Deployment (``source-controller``, ``kustomize-controller``) is available in the
-namespace ``flux-system``: without the components, nothing is applied, as in a real cluster.
+only while its Deployment (``source-controller``, ``kustomize-controller``, ``helm-controller``) is available
+in the namespace ``flux-system``: without the components, nothing is applied, as in a real cluster.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
+from typing import Protocol
 
+from localcloud.flux.helm_charts import HelmChartController
+from localcloud.flux.helm_controller import HelmController
 from localcloud.flux.kustomize_controller import KustomizeController
 from localcloud.flux.notification_controller import NotificationController, Post, nowhere
+from localcloud.flux.schedule import Schedule
 from localcloud.flux.source_controller import ReadSource, Source, SourceController
 from localcloud.kubernetes.world.kinds import DEPLOYMENT
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
@@ -22,6 +26,12 @@ from localcloud.kubernetes.world.object_store import At
 __all__ = ["Flux", "ReadSource", "Source"]
 
 _NAMESPACE = "flux-system"
+
+
+class _Controller(Protocol):
+    schedule: Schedule
+
+    def reconcile(self) -> None: ...
 
 
 class Flux:
@@ -38,14 +48,13 @@ class Flux:
         self._notifications = NotificationController(world, post, clock)
         tell = self._notifications.take
         self._sources = SourceController(world, read_source, clock, tell)
+        self._charts = HelmChartController(world, self._sources.artifact, clock)
         self._kustomizations = KustomizeController(world, self._sources.artifact, clock, tell)
+        self._releases = HelmController(world, self._charts, clock, tell)
 
     def reconcile(self) -> None:
-        """Reconcile every GitRepository and Kustomization that is due."""
-        for controller, name in (
-            (self._sources, "source-controller"),
-            (self._kustomizations, "kustomize-controller"),
-        ):
+        """Reconcile every object of Flux that is due."""
+        for controller, name in self._controllers():
             if self._runs(name):
                 controller.reconcile()
             else:
@@ -54,8 +63,14 @@ class Flux:
 
     def due(self) -> datetime | None:
         """Return when the next object is due, None when nothing is."""
-        times = [self._sources.schedule.next(), self._kustomizations.schedule.next()]
+        times = [controller.schedule.next() for controller, _ in self._controllers()]
         return min((time for time in times if time is not None), default=None)
+
+    def _controllers(self) -> Iterator[tuple[_Controller, str]]:
+        yield self._sources, "source-controller"
+        yield self._charts, "source-controller"
+        yield self._kustomizations, "kustomize-controller"
+        yield self._releases, "helm-controller"
 
     def _runs(self, name: str) -> bool:
         found = self._world.find(At(DEPLOYMENT, name, _NAMESPACE))

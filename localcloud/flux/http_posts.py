@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 log = logging.getLogger(__name__)
 
@@ -16,11 +18,12 @@ _ATTEMPTS = 4
 
 
 class HttpPosts:
-    """Posts requests to addresses of this machine."""
+    """Posts requests to addresses of this machine; ``ca`` is the file with the authority to trust."""
 
-    def __init__(self) -> None:
+    def __init__(self, ca: Path | None = None) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="flux-events")
-        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        trust = urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=ca))
+        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), trust)
 
     def __call__(self, url: str, headers: Mapping[str, str], body: bytes) -> None:
         """Send a request soon."""

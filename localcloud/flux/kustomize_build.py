@@ -1,7 +1,7 @@
 """From the files of a repository to the objects of a Kustomization.
 
 A ``kustomization.yaml`` that only lists ``resources`` (files and folders) is read here. One with anything
-else is built by the real kustomize where kubectl is installed, and is an error elsewhere. Without one, all
+else is built by the real kustomize, which kubectl brings along. Without one, all
 YAML files in a folder and below count, as Flux does it. Messages are those of Flux, whose builds have a
 folder of their own.
 """
@@ -100,13 +100,8 @@ def _folder(files: Mapping[str, bytes], folder: str) -> Iterator[dict[str, Any]]
 def _listed(files: Mapping[str, bytes], folder: str, listed: str) -> Iterator[dict[str, Any]]:
     documents = _documents(listed, files[listed])
     content = documents[0] if documents and isinstance(documents[0], dict) else {}
-    unknown = sorted(set(content) - _ALLOWED)
-    if unknown:
-        command = kustomize_command()
-        if not command:
-            text = f"{listed} has {', '.join(unknown)}: the local Flux needs kubectl for these"
-            raise NotReady("BuildFailed", f"kustomize build failed: {text}")
-        yield from _objects(listed, built(files, folder, command))
+    if set(content) - _ALLOWED:
+        yield from _objects(listed, built(files, folder, kustomize_command()))
         return
     for entry in content.get("resources") or ():
         name = posixpath.normpath(posixpath.join(folder, str(entry)))

@@ -13,6 +13,8 @@ from datetime import datetime
 from typing import Any
 
 from localcloud.flux import kustomize_build as build
+from localcloud.flux.controller_flags import account_of, applying, flag
+from localcloud.flux.decryption import decrypted
 from localcloud.flux.flux_conditions import (
     Condition,
     NotReady,
@@ -22,17 +24,16 @@ from localcloud.flux.flux_conditions import (
     kept,
     with_conditions,
 )
-from localcloud.flux.inventory import Client, apply_all, entry, owner_labels, prune, unhealthy
+from localcloud.flux.inventory import apply_all, entry, owner_labels, prune, unhealthy
 from localcloud.flux.kustomize_build import substituted
 from localcloud.flux.notification_controller import FluxEvent
 from localcloud.flux.schedule import Schedule, go_duration, seconds_of
 from localcloud.flux.source_controller import API as SOURCE_API
 from localcloud.flux.source_controller import Source
 from localcloud.kubernetes.world.api_errors import ApiError
-from localcloud.kubernetes.world.kinds import BUILT_IN, DEPLOYMENT, SERVICE_ACCOUNT, Kind
+from localcloud.kubernetes.world.kinds import BUILT_IN, SERVICE_ACCOUNT, Kind
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, Object, Write
-from localcloud.kubernetes.world.rbac import Impersonated, ServiceAccount
 from localcloud.kubernetes.world.writes.patches import MERGE
 
 _GROUP = "kustomize.toolkit.fluxcd.io"
@@ -42,7 +43,7 @@ _MANAGER, _NAMESPACE = "kustomize-controller", "flux-system"
 _DEPENDENCY_SECONDS = 30.0
 _LEAST_TIMEOUT = 30.0
 _NOT_BUILT = {
-    *("decryption", "patches", "images", "components", "namePrefix", "nameSuffix", "commonMetadata"),
+    *("patches", "images", "components", "namePrefix", "nameSuffix", "commonMetadata"),
     *("kubeConfig", "healthCheckExprs", "deletionPolicy", "force"),
 }
 """What a Kustomization may have and this controller does not carry out: it fails, and says so."""
@@ -121,7 +122,7 @@ class KustomizeController:
 
     def _reconciled(self, at: At, value: Object, status: dict[str, Any], progress: list[str]) -> None:
         """Bring the cluster to what the source holds; raise NotReady. ``progress`` takes what it is at."""
-        unknown = sorted(_NOT_BUILT & value["spec"].keys())
+        unknown = sorted(name for name in _NOT_BUILT if value["spec"].get(name))
         if unknown:
             raise NotReady("BuildFailed", f"the local Flux does not know {', '.join(unknown)}")
         source, revision = self._source(at, value)
@@ -131,7 +132,7 @@ class KustomizeController:
         objects = self._built(at, value, source, status, revision, progress, limit)
         progress.append(f"Detecting drift {limit}")
         before = (status.get("inventory") or {}).get("entries") or []
-        client = self._client(at, value["spec"])
+        client = applying(self._world, _MANAGER, at.namespace, value["spec"].get("serviceAccountName"))
         changes = list[str]()
         refs = apply_all(client, [_marked(item, at, value["spec"]) for item in objects], changes)
         if changes:
@@ -165,8 +166,13 @@ class KustomizeController:
         status["lastAttemptedRevision"] = revision
         progress.append(f"Building manifests {limit}")
         objects = build.objects(files, spec.get("path", "./"))
+        if "decryption" in spec:
+            objects = decrypted(objects, spec["decryption"], lambda name: self._secret(name, at.namespace))
         variables = self._variables(at, spec.get("postBuild") or {}, objects)
         return objects if variables is None else [substituted(item, variables) for item in objects]
+
+    def _secret(self, name: str, namespace: str) -> Object | None:
+        return self._world.find(At(_BUILT_IN["Secret"], name, namespace))
 
     def _checked(self, value: Object) -> list[At]:
         """Return the objects of ``healthChecks``; raise NotReady for an unknown kind."""
@@ -215,24 +221,16 @@ class KustomizeController:
             if problem:
                 raise NotReady("DependencyNotReady", problem, retry=_DEPENDENCY_SECONDS)
 
-    def _client(self, at: At, spec: Mapping[str, Any]) -> Client:
-        """Return what applies: the controller's own rights, or those of the account that the object names."""
-        name = spec.get("serviceAccountName") or self._flag("default-service-account")
-        return Impersonated(self._world, ServiceAccount(at.namespace, name)) if name else self._world
-
     def _prune_all(self, at: At, spec: Mapping[str, Any], entries: Sequence[Mapping[str, str]]) -> None:
         """Delete what a Kustomization applied, unless its account no longer exists (``finalize``)."""
-        name = spec.get("serviceAccountName") or self._flag("default-service-account")
+        name = account_of(self._world, _MANAGER, spec.get("serviceAccountName"))
         if not name or self._world.find(At(SERVICE_ACCOUNT, name, at.namespace)) is not None:
-            prune(self._client(at, spec), entries, [], owner_labels(at.name, at.namespace))
-
-    def _flag(self, name: str) -> str:
-        """Return a flag of the controller, "" where its Deployment does not set it."""
-        found = self._world.find(At(DEPLOYMENT, _MANAGER, _NAMESPACE)) or {}
-        pod = ((found.get("spec") or {}).get("template") or {}).get("spec") or {}
-        args = [arg for container in pod.get("containers") or () for arg in container.get("args") or ()]
-        given = (arg.removeprefix(f"--{name}=") for arg in args if arg.startswith(f"--{name}="))
-        return next(given, "")
+            prune(
+                applying(self._world, _MANAGER, at.namespace, spec.get("serviceAccountName")),
+                entries,
+                [],
+                owner_labels(at.name, at.namespace),
+            )
 
     def _named_source(self, at: At, value: Object) -> tuple[Object | None, str]:
         """Return the source object, and its name in messages."""
@@ -251,7 +249,7 @@ class KustomizeController:
     def _source(self, at: At, value: Object) -> tuple[Source, str]:
         ref = value["spec"]["sourceRef"]
         namespace = ref.get("namespace", at.namespace)
-        if namespace != at.namespace and self._flag("no-cross-namespace-refs") == "true":
+        if namespace != at.namespace and flag(self._world, _MANAGER, "no-cross-namespace-refs") == "true":
             where = f"{ref['kind']}/{namespace}/{ref['name']}"
             blocked = "cross-namespace references have been blocked"
             raise NotReady("AccessDenied", f"can't access '{where}', {blocked}")

@@ -1,8 +1,8 @@
-"""The notification-controller of the local Flux: it posts the events of the other controllers, signed.
+"""The notification-controller of the local Flux: it posts the events of the other controllers.
 
 Sources: ``fluxcd/notification-controller`` (``docs/spec/v1beta3`` for which Alert takes an event, for the
-limit of equal events and for the body, ``internal/notifier/forwarder.go`` for the request and its headers).
-It knows Providers of the type ``generic-hmac`` alone.
+limit of equal events and for the body, ``internal/notifier/forwarder.go`` and ``teams.go`` for the requests).
+It knows Providers of the types ``generic-hmac`` and ``msteams``.
 """
 
 from __future__ import annotations
@@ -87,7 +87,11 @@ class NotificationController:
     def _send(self, event: FluxEvent, at: datetime, provider: Object) -> None:
         spec, namespace = provider["spec"], provider["metadata"]["namespace"]
         secret = self._world.find(At(_SECRET, (spec.get("secretRef") or {}).get("name", ""), namespace))
-        token = base64.b64decode(((secret or {}).get("data") or {}).get("token", ""))
+        data = (secret or {}).get("data") or {}
+        token, address = (base64.b64decode(data.get(key, "")) for key in ("token", "address"))
+        url = address.decode() or spec.get("address", "")
+        if spec["type"] == "msteams" and url:
+            self._post(url, {"Content-Type": "application/json"}, json.dumps(card(event)).encode())
         if spec["type"] != "generic-hmac" or not token:
             return
         body = json.dumps(_body(event, at)).encode()
@@ -97,7 +101,7 @@ class NotificationController:
             "gotk-component": event.controller,
             "X-Signature": f"sha256={signature}",
         }
-        self._post(spec["address"], headers, body)
+        self._post(url, headers, body)
 
 
 def _takes(alert: Object, event: FluxEvent) -> bool:
@@ -111,6 +115,28 @@ def _takes(alert: Object, event: FluxEvent) -> bool:
         and source.get("namespace", alert["metadata"]["namespace"]) == metadata["namespace"]
         for source in spec["eventSources"]
     )
+
+
+def card(event: FluxEvent) -> dict[str, Any]:
+    """Return the message to Teams of an event."""
+    subject, metadata = event.subject, event.subject["metadata"]
+    title = f"{subject['kind'].lower()}/{metadata['name']}.{metadata['namespace']}"
+    text = {"type": "TextBlock", "text": event.message, "wrap": True}
+    facts = [{"title": name, "value": value} for name, value in sorted(event.metadata.items())]
+    items = [
+        {"type": "TextBlock", "text": title, "size": "large", "weight": "bolder", "wrap": True},
+        text | ({"color": "attention"} if event.severity == "error" else {}),
+        {"type": "FactSet", "facts": facts},
+    ]
+    content = {
+        "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+        "type": "AdaptiveCard",
+        "version": "1.4",
+        "msteams": {"width": "Full"},
+        "body": [{"type": "Container", "items": items}],
+    }
+    kind = "application/vnd.microsoft.card.adaptive"
+    return {"type": "message", "attachments": [{"contentType": kind, "content": content}]}
 
 
 def _body(event: FluxEvent, at: datetime) -> dict[str, Any]:

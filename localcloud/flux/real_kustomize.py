@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from localcloud.common.programs import program
 from localcloud.flux.flux_conditions import NotReady
 
 BUILD_FOLDER = "/tmp/kustomization-1"  # noqa: S108 - as messages of Flux name the folder of a build
@@ -15,8 +16,8 @@ _SECONDS = 30
 
 
 def kustomize_command() -> tuple[str, ...]:
-    """Return the command that builds a folder, () when the machine has none."""
-    kustomize, kubectl = shutil.which("kustomize"), shutil.which("kubectl")
+    """Return the command that builds a folder, () when there is none."""
+    kustomize, kubectl = shutil.which("kustomize"), program("kubectl")
     if kustomize:
         return (kustomize, "build")
     return (kubectl, "kustomize") if kubectl else ()
@@ -27,6 +28,10 @@ def built(files: Mapping[str, bytes], folder: str, command: tuple[str, ...]) -> 
 
     As in kustomize-controller, a file may be outside the folder, but not outside the repository.
     """
+    if not command:
+        raise NotReady(
+            "BuildFailed", f"kustomize build failed: the local Flux needs kubectl to build {folder}"
+        )
     with tempfile.TemporaryDirectory(prefix="kustomization-") as root:
         for name, content in files.items():
             path = Path(root, name)

@@ -37,7 +37,7 @@ API = f"{_GROUP}/v1"
 FINALIZER = "finalizers.fluxcd.io"
 _SECRET = next(kind for kind in BUILT_IN if kind.kind == "Secret")
 _MANAGER = "source-controller"
-_STORAGE = "http://source-controller.flux-system.svc.cluster.local."
+STORAGE = "http://source-controller.flux-system.svc.cluster.local."
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class SourceController:
                 "path": path,
                 "revision": revision,
                 "size": sum(len(content) for content in source.files().values()),
-                "url": f"{_STORAGE}/{path}",
+                "url": f"{STORAGE}/{path}",
             }
             stored, about = (
                 f"stored artifact for commit '{source.revision}'",

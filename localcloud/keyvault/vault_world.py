@@ -15,8 +15,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-EXAMPLE_VAULT, EXAMPLE_NAME = "platform", "sops-age"
-"""The vault and the name of the one secret that the example fleet asks for."""
 _NAME = re.compile(r"[0-9a-zA-Z-]{1,127}")
 _MOST_BYTES = 25 * 1024
 _LINK = "https://go.microsoft.com/fwlink/?linkid=2125182"

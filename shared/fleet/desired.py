@@ -31,7 +31,8 @@ class Desired:
     """A cluster as a commit requests it; ``components`` is the blob id of its components file, "" for none.
 
     ``environment`` and ``cluster_class`` are "" where it has none; ``labels`` are those of its metadata.
-    ``adopt`` is its annotation of that name: "", "when-equal" or "with-differences". ``removed_keys`` has, by
+    ``adopt`` is its annotation of that name: "", "when-equal" or "with-differences", and ``rebuild`` the time
+    of its annotation of that name, "" for none, which is no part of the stored form. ``removed_keys`` has, by
     node pool, the labels and taints to remove, and ``left`` the differences that a job leaves as they are, by
     their paths; neither is part of the stored form. ``systems`` are the stored forms of the teams'
     systems on it; ``had_systems``: it may have had some before, which is no part of the stored form either.
@@ -45,6 +46,7 @@ class Desired:
     cluster_class: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     adopt: str = ""
+    rebuild: str = ""
     removed_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     left: Collection[str] = ()
     systems: Sequence[Mapping[str, Any]] = ()
@@ -163,6 +165,7 @@ class Stored(Desired):
             cluster_class=document.get("class", ""),
             labels=document.get("labels", {}),
             adopt=document.get("adopt", ""),
+            rebuild="",
             removed_keys=removed_keys or {},
             left=frozenset(left),
             systems=systems_in(document),

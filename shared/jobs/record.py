@@ -154,6 +154,8 @@ class ClusterRecord:
     ``rebuilding``: the record does not know what was written to the cluster last, so that the job only
     compares: nothing is written until the cluster is verified, or an operator takes it over.
 
+    ``rebuilt_for`` is the time of the rebuild that this life of the cluster was created for, "" for none.
+
     ``has_rival``: another installation managed the cluster too, or had marked it, when it was read last.
 
     ``recent_events`` are those that are stored with the record alone; see ``shared.pipeline.history``.
@@ -198,6 +200,7 @@ class ClusterRecord:
     has_rival: bool = False
     rollout: str = ""
     rebuilding: bool = False
+    rebuilt_for: str = ""
     recent_events: tuple[Event, ...] = ()
     etag: str = field(default="", compare=False)
 
@@ -214,7 +217,8 @@ class ClusterRecord:
         delete may have started.
         """
         certain = self.job.lease is None and not self.job.step.abandoned_leases
-        return self.deleting and certain and self.job.next_run.delay is Delay.RESTORED
+        says_so = self.job.next_run.delay is Delay.RESTORED or self.outdated
+        return self.deleting and certain and says_so
 
     @property
     def failed(self) -> bool:

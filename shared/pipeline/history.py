@@ -11,7 +11,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from shared.jobs.event import Event
+from shared.jobs.outcomes import Done
 from shared.jobs.record import ClusterRecord
+from shared.jobs.reporting.rebuild_time import rebuild_time
 from shared.ports import Ports
 
 MOST = 16
@@ -30,3 +32,13 @@ def with_events(record: ClusterRecord, events: Iterable[Event], ports: Ports) ->
         ports.state.append(moved)
     kept = (earlier + new)[len(moved) :]
     return record if kept == earlier else replace(record, recent_events=kept)
+
+
+def with_rebuild_time(record: ClusterRecord, outcome: Done, ports: Ports) -> Done:
+    """Return the outcome that makes a cluster Ready; for one that was rebuilt, with how long that took."""
+    first = record.rebuilt_for and not (record.observed_generation or record.deleting or record.rebuilding)
+    if not first:
+        return outcome
+    events = [*ports.state.events(record.name, ports.config.events_kept), *record.recent_events]
+    took = rebuild_time(events, record.uid, ports.clock())
+    return replace(outcome, note="; ".join(filter(None, (outcome.note, took))))

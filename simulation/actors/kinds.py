@@ -16,6 +16,8 @@ CHANNELS = "channels"
 ROLLOUTS = "rollouts"
 SYSTEMS = "systems"
 IDENTITY_ACCESS = "identity-access"
+SECRETS = "secrets"
+REBUILDS = "rebuilds"
 
 RARE: Mapping[str, float] = {
     PULL_REQUESTS: 0.1,
@@ -29,6 +31,8 @@ RARE: Mapping[str, float] = {
     ROLLOUTS: 0.15,
     SYSTEMS: 0.08,
     IDENTITY_ACCESS: 0.08,
+    SECRETS: 0.08,
+    REBUILDS: 0.08,
 }
 
 

@@ -8,9 +8,12 @@ from simulation.actors.kinds import (
     CHANNELS,
     CHECKS,
     IDENTITY_ACCESS,
+    LARGE_RECORDS,
     PULL_REQUESTS,
+    REBUILDS,
     ROLLOUTS,
     SECOND_APP,
+    SECRETS,
     SYSTEMS,
     TEAM_REVIEWS,
 )
@@ -27,6 +30,9 @@ reports the object with which a team tries to leave, and a rollout delays what a
 WITHOUT_GRANTS = frozenset({SECOND_APP, ROLLOUTS})
 """With these nothing is granted to identities: the rule of the writer knows one app, and a rollout delays
 what a rule expects."""
+WITHOUT_REBUILDS = frozenset({LARGE_RECORDS, PULL_REQUESTS, SECRETS, TEAM_REVIEWS})
+"""With these nobody asks for a rebuild: a record may turn out to be too large after the delete, a review or a
+pull request removes clusters for good, and a cluster that goes takes its secrets along."""
 REMOVES_FACTS = frozenset({"clock-jump"})
 """A clock that is wrong by a month removes facts as the purge does: no channel can be asked for them then."""
 
@@ -35,6 +41,7 @@ def compatible(kinds: frozenset[str]) -> frozenset[str]:
     """Return these kinds of faults and actors without those that a rule of another one excludes."""
     kinds = kinds - {SYSTEMS} if kinds & WITHOUT_SYSTEMS else kinds
     kinds = kinds - {IDENTITY_ACCESS} if kinds & WITHOUT_GRANTS else kinds
-    kinds = kinds - {CHANNELS, ROLLOUTS} if SECOND_APP in kinds else kinds
+    kinds = kinds - {REBUILDS} if kinds & WITHOUT_REBUILDS else kinds
+    kinds = kinds - {CHANNELS, ROLLOUTS, SECRETS} if SECOND_APP in kinds else kinds
     kinds = kinds - disasters.FAULTS.keys() if kinds & {SECOND_APP, CHANNELS} else kinds
     return kinds - REMOVES_FACTS if CHANNELS in kinds else kinds

@@ -67,7 +67,7 @@ class AzureWrites:
             raise RuleViolated("unrequested delete", f"{what} without a tombstone")
         if kind == "delete":
             self._own_life(cloud, record, key, what)
-            self._still_removed(cloud, name, what)
+            self._still_removed(cloud, key, what)
             self._context.deletes.add(
                 (cloud.ports.config.fleet, name, record.uid, self._context.azure.lives[key])
             )
@@ -112,9 +112,13 @@ class AzureWrites:
         if life < context.azure.lives[key] and context.created_by.get(key) != record.uid:
             raise RuleViolated("later life", f"{what}, which was created again since its tombstone")
 
-    def _still_removed(self, cloud: MemoryCloud, name: str, what: str) -> None:
-        """Check that a delete begins only while the head, as far as it can be known, lacks the cluster."""
-        since = self._context.history(cloud).wanted_since(name)
+    def _still_removed(self, cloud: MemoryCloud, key: ClusterId, what: str) -> None:
+        """Check that a delete begins only while the head, as far as it can be known, lacks the cluster.
+
+        A head that asks for a rebuild, for which the cluster was not created, lacks it too.
+        """
+        created_for = self._context.azure.created_for.get(key, 0)
+        since = self._context.history(cloud).wanted_since(key.name, created_for)
         if since is not None and self._context.loop.clock() - since > KNOWN:
             raise RuleViolated("unrequested delete", f"{what}, which git has had again since {since}")
 
@@ -175,6 +179,8 @@ class AzureWrites:
         fleet = cloud.ports.config.fleet
         vanished = self._context.azure.vanished[key]
         self._context.created_by[key] = record.uid
+        life = fleet, record.name, record.uid
+        self._context.azure.created_for[key] = self._context.created_for.get(life, 0)
         seen = self._context.creations.setdefault((fleet, record.name, record.uid), Creations(0, vanished))
         seen.creates += 1
         if seen.creates > 1 + vanished - seen.vanished_before:

@@ -35,6 +35,7 @@ class Context:
     ``left`` are groups that belong to the owners of the clusters in them, ``creations`` those of each life of
     a cluster, ``planned`` the heads that were planned, and ``accepted_at`` when a spec was accepted last.
     ``tombstones`` have the life for which each was accepted, ``created_by`` the uid of a cluster's creator.
+    ``created_for`` is the number of the rebuild of each record, by fleet, name and uid.
     ``deletes`` are those that Azure accepted: fleet, name and uid of the record, and the life.
     Of fleets whose tables were ``replaced``, with how often: what these may have ``unknown``, and the commits
     whose status may stay ``unreported``.
@@ -49,6 +50,7 @@ class Context:
     planned: defaultdict[str, PlannedHead] = field(default_factory=lambda: defaultdict(PlannedHead))
     accepted_at: dict[tuple[str, str], datetime] = field(default_factory=dict)
     tombstones: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    created_for: dict[tuple[str, str, str], int] = field(default_factory=dict)
     deletes: set[tuple[str, str, str, int]] = field(default_factory=set)
     created_by: dict[ClusterId, str] = field(default_factory=dict)
     replaced: Counter[str] = field(default_factory=Counter)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import JOB_QUEUES, MemoryCloud
-from shared.jobs.record import Phase, of_health, to_json
+from shared.jobs.record import ClusterRecord, Phase, of_health, to_json
+from simulation.desired_state import DesiredCluster
 from simulation.invariants.context import Context
 from simulation.rule import RuleViolated
 
@@ -43,6 +44,18 @@ class TheEnd:
             found = self._context.oracle.differences(fleet, wanted, key_of(record.desired.id))
             if found:
                 raise RuleViolated("not in sync", f"{fleet}: {name}: {found}")
+            self._rebuilt(record, wanted, fleet)
+
+    def _rebuilt(self, record: ClusterRecord, wanted: DesiredCluster, fleet: str) -> None:
+        """Check that a cluster was created for the rebuild that the head has, or for a later one.
+
+        Whoever has lost tables keeps the cluster: a rebuild then takes another time.
+        """
+        created_for = self._context.azure.created_for.get(key_of(record.desired.id), 0)
+        knows_it = record.life in ("", record.uid) and not self._context.replaced[fleet]
+        if created_for < wanted.asked and knows_it:
+            what = f"{record.name} is to be rebuilt for {wanted.asked}, and is of {created_for}"
+            raise RuleViolated("rebuild", f"{fleet}: {what}")
 
     def _nothing_left(self, cloud: MemoryCloud) -> None:
         """Check that no cluster, no empty group and no record of ours remains that git does not have."""

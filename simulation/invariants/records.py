@@ -38,6 +38,8 @@ class Records:
                 0, self._context.azure.vanished[key_of(after.desired.id)]
             )
             self._requested(cloud, after)
+            wanted = self._context.history(cloud).desired(after.commit).clusters[after.name]
+            self._context.created_for[cloud.ports.config.fleet, after.name, after.uid] = wanted.asked
             self._is_member(cloud, after)
             self._context.history(cloud).forget_approvals(after.name)
             return
@@ -96,17 +98,19 @@ class Records:
             message = f"{record.name} was accepted, and {record.commit[:8]} does not ask for it"
             raise RuleViolated("unrequested change", message)
         if record.generation > 1:  # the next plan removes a record that a superseded planner creates
-            self._not_superseded(cloud, record.name, record.commit, wanted=True)
+            self._not_superseded(cloud, record, record.commit, wanted=True)
 
     def _may_be_deleted(self, cloud: MemoryCloud, before: ClusterRecord, commit: str) -> None:
-        """Check that a delete has a commit without the cluster, and an approval where it needs one."""
+        """Check that a delete has a commit without the cluster, or one that rebuilds it, and its approval."""
         history, name, fleet = self._context.history(cloud), before.name, cloud.ports.config.fleet
         desired = history.desired(commit)
-        if name in desired.clusters or desired.invalid:
+        again = desired.clusters.get(name)
+        impossible = again is not None and (again.invalid or again.large)
+        if desired.keeps(name, self._created_for(cloud, before)) or desired.invalid or impossible:
             raise RuleViolated(
                 "unrequested delete", f"{name} is deleted, and {commit[:8]} does not remove it"
             )
-        self._not_superseded(cloud, name, commit, wanted=False)
+        self._not_superseded(cloud, before, commit, wanted=False)
         records = cloud.state.clusters()
         approved = history.approved_of(commit, records)
         if name in approved:
@@ -118,7 +122,9 @@ class Records:
         if not self._exists(before, fleet):
             return
         place = (fleet, commit, history.place(commit), self._context.replaced[fleet])
-        others = [r for r in records if r.name not in desired.clusters and not r.deleting]
+        others = [
+            r for r in records if not (r.deleting or desired.keeps(r.name, self._created_for(cloud, r)))
+        ]
         self._deleted[place].add(name)
         removed = ({r.name for r in others if self._exists(r, fleet)} | self._deleted[place]) - approved
         if len(removed) > desired.budget:
@@ -132,14 +138,21 @@ class Records:
             key, fleet
         )
 
-    def _not_superseded(self, cloud: MemoryCloud, name: str, commit: str, *, wanted: bool) -> None:
+    def _created_for(self, cloud: MemoryCloud, record: ClusterRecord) -> int:
+        """Return the number of the rebuild for which a record began."""
+        return self._context.created_for.get((cloud.ports.config.fleet, record.name, record.uid), 0)
+
+    def _not_superseded(
+        self, cloud: MemoryCloud, record: ClusterRecord, commit: str, *, wanted: bool
+    ) -> None:
         """Check that no commit that was planned later asks for the opposite."""
-        history = self._context.history(cloud)
+        history, name = self._context.history(cloud), record.name
         planned = self._context.planned[cloud.ports.config.fleet]
         if planned.place <= history.place(commit):
             return
         desired = history.desired(planned.commit)
-        if not desired.invalid and (name in desired.clusters) != wanted:
+        has = name in desired.clusters if wanted else desired.keeps(name, self._created_for(cloud, record))
+        if not desired.invalid and has != wanted:
             rule, what = ("unrequested change", "accepted") if wanted else ("unrequested delete", "deleted")
             later = f"{planned.commit[:8]} was planned, which asks for the opposite"
             raise RuleViolated(rule, f"{name} is {what} for {commit[:8]}, after {later}")

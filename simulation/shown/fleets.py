@@ -68,7 +68,7 @@ class ShownFleets:
             self._held_otherwise(cloud, name)
         for cluster in view["clusters"]:
             plan = cluster["plan"]
-            if plan and plan["needsApproval"] and cluster["name"] in desired.clusters:
+            if plan and plan["needsApproval"] and desired.keeps(cluster["name"], 0):
                 raise untrue(
                     cloud, f"the delete of {cluster['name']} needs approval, and git has the cluster"
                 )

@@ -10,7 +10,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from localcloud.runtime.tools import TOOLS
+from localcloud.common.programs import TOOLS
 
 MODULES = Path(__file__).with_name("modules")
 BUILT = TOOLS / "authority"

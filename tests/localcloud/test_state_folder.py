@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 from pathlib import Path
 
 import pytest
 
+from localcloud.common.programs import program
 from localcloud.runtime.port_reservations import PortReservations
 from localcloud.runtime.state_folder import StateFolder, StateFolderError
 from localcloud.runtime.tools import ToolError, azurite_command
@@ -54,6 +56,14 @@ def test_a_port_that_is_taken_or_reserved_is_replaced_by_a_free_one() -> None:
         assert theirs.reserve(port) != port
     assert theirs.reserve(port) == port
     theirs.close()
+
+
+def test_a_program_is_the_installed_one_before_that_of_the_machine(tmp_path: Path) -> None:
+    assert program("sh", tmp_path) == shutil.which("sh")
+    assert program("no-such-program", tmp_path) is None
+    (tmp_path / "sh").mkdir()
+    (tmp_path / "sh" / "sh").touch()
+    assert program("sh", tmp_path) == str(tmp_path / "sh" / "sh")
 
 
 def test_the_error_about_a_missing_azurite_has_the_command(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,14 @@ import requests
 
 from localcloud.channels.teams_server import MOST_BYTES, TeamsServer
 from localcloud.common.certificates import Authority
+from localcloud.flux.http_posts import HttpPosts
+from localcloud.flux.notification_controller import FluxEvent, card
 from localcloud.runtime.up import show_notifications
 from shared.adapters.channels.payloads import teams_body
 from shared.jobs.failures.errors import Unauthenticated, Unavailable
 from shared.notices.routes import RouteType
 from tests.support.channels import message, send
+from tests.support.waiting import until
 
 PATH = "/workflows/local/triggers/manual/paths/invoke"
 SIGNATURE = "local-signature"
@@ -53,6 +57,20 @@ def test_a_message_of_the_app_is_taken_and_shown_as_text(
     assert not any("not whole" in line for line in lines)
     assert show_notifications(shown, seen) == seen
     assert capsys.readouterr().out == ""
+
+
+def test_an_alert_of_the_local_flux_is_taken_and_shown(
+    teams: TeamsServer, tmp_path: Path, authority: tuple[Authority, Path]
+) -> None:
+    subject = {"kind": "Kustomization", "metadata": {"name": "shop", "namespace": "shop"}}
+    event = FluxEvent(
+        subject, "error", "BuildFailed", "no such file", "kustomize-controller", {"revision": "main"}
+    )
+    with closing(HttpPosts(authority[1])) as posts:
+        posts(f"{teams.url}{PATH}?sig={SIGNATURE}", {}, json.dumps(card(event)).encode())
+        shown = tmp_path / "shown.txt"
+        until(shown.is_file)
+    assert shown.read_text().splitlines()[:3] == ["kustomization/shop.shop", "no such file", "revision: main"]
 
 
 @pytest.mark.parametrize(

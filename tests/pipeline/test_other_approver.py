@@ -19,6 +19,7 @@ from tests.support.replaced_ports import around
 
 ADA, GRACE = frozenset({"ada@example.com"}), frozenset({"grace@example.com"})
 REMOVAL = ["one", "two"]
+PATH = "clusters/one/cluster.yaml"
 
 
 def removed_by(author: str, *, also: int = 0) -> tuple[MemoryCloud, str]:
@@ -92,3 +93,24 @@ def test_the_calls_to_github_of_one_approval_are_bounded() -> None:
 )
 def test_who_cannot_be_compared_is_not_somebody_else(authors: set[str], allowed: bool) -> None:
     assert (why_not("one", GRACE, frozenset(authors)) == "") == allowed
+
+
+def test_the_author_of_a_rebuild_is_refused_also_after_somebody_else_has_changed_the_manifest() -> None:
+    cloud = MemoryCloud()
+    cloud.with_ports(lambda ports: replace(ports, config=replace(ports.config, approval_by_others=True)))
+    protected = fleet_files.cluster("one", extra="  deletionProtection: true\n")
+    push(cloud, fleet_files.fleet() | {PATH: protected})
+    cloud.run()
+    asks = b'name: one\n  annotations: {roadstead.dev/rebuild: "2026-01-02T00:00:00Z"}\n'
+    rebuild = protected.replace(b"name: one\n", asks)
+    cloud.repository.commit({PATH: rebuild}, author="ada@example.com")
+    two = rebuild.replace(b"count: 1", b"count: 2")
+    head = cloud.repository.commit({PATH: two}, author="joan@example.com")
+    accept(pushed(cloud, head), cloud.ports)
+    cloud.run()
+    uid = [record.uid for record in cloud.state.clusters()]
+    for author in (ADA, frozenset({"joan@example.com"})):
+        assert approve(head, ["one"], "a", cloud.ports, addresses=author).status == 403
+    assert approve(head, ["one"], "grace", cloud.ports, addresses=GRACE).status == 202
+    cloud.run()
+    assert [record.uid for record in cloud.state.clusters()] != uid

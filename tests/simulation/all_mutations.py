@@ -11,8 +11,10 @@ from tests.simulation.gap_mutations import GAP_MUTATIONS
 from tests.simulation.identity_mutations import IDENTITY_MUTATIONS
 from tests.simulation.mutations import MUTATIONS
 from tests.simulation.pull_request_mutations import PULL_REQUEST_MUTATIONS
+from tests.simulation.rebuild_mutations import REBUILD_MUTATIONS
 from tests.simulation.review_mutations import REVIEW_MUTATIONS
 from tests.simulation.rollout_mutations import ROLLOUT_MUTATIONS
+from tests.simulation.secret_mutations import SECRET_MUTATIONS
 from tests.simulation.size_mutations import SIZE_MUTATIONS
 from tests.simulation.sweep_mutations import SWEEP_MUTATIONS
 from tests.simulation.system_mutations import SYSTEM_MUTATIONS
@@ -37,4 +39,6 @@ ALL = (
     *ROLLOUT_MUTATIONS,
     *SYSTEM_MUTATIONS,
     *IDENTITY_MUTATIONS,
+    *REBUILD_MUTATIONS,
+    *SECRET_MUTATIONS,
 )

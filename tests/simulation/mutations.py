@@ -15,6 +15,7 @@ from localcloud.azure.world.arm_resources import Condition
 from localcloud.tables.memory_state import MemoryState
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.planning import make_plan as decision
+from shared.fleet.planning import rebuilds
 from shared.jobs.record import ClusterRecord
 from shared.jobs.transitions import acceptance
 from shared.jobs.transitions import lease as leases
@@ -56,7 +57,7 @@ def a_cluster_that_is_being_deleted_takes_a_new_spec(patch: pytest.MonkeyPatch) 
             self.document, self.digest, self.uid = record.document, "", record.uid
             self.generation, self.deleting, self.retryable_failure = record.generation, False, False
             self.restorable, self.running_version = False, record.running_version
-            self.outdated = False
+            self.outdated, self.rebuilt_for = False, record.rebuilt_for
 
     original = decision.make_plan
 
@@ -160,7 +161,8 @@ def an_old_read_of_the_branch_serves_every_request(patch: pytest.MonkeyPatch) ->
 
 
 def deletes_need_no_approval(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(decision, "_guard", lambda *_: "")
+    for module in (decision, rebuilds):
+        patch.setattr(module, "guard_of_delete", lambda *_: None)
 
 
 def every_app_runs_every_recipe(patch: pytest.MonkeyPatch) -> None:

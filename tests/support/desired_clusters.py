@@ -28,6 +28,7 @@ class Row:
     running_version: str = ""
     uid: str = "0badcafe"
     outdated: bool = False
+    rebuilt_for: str = ""
 
     @property
     def digest(self) -> str:

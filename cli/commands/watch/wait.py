@@ -106,7 +106,7 @@ def _progress(api: Api, name: str, state: State, plan: schema.Plan | None) -> tu
         return (True, f"{name} is deleted") if state is State.DELETED else (False, str(error))
     if state is State.DELETED and view["phase"] in (schema.DELETED, schema.NOT_CREATED):
         return True, f"{name} is deleted"
-    if item and item["notCarriedOut"] and view["phase"] != "Deleting":
+    if item and item["notCarriedOut"] and view["phase"] not in ("Deleting", schema.DELETED):
         raise CommandError(f"{name}: {item['action']}: {item['reason']}; see roadstead why {name}")
     if view["phase"] == schema.NOT_CREATED:
         raise CommandError(f"{name} is {view['phase']}; see roadstead why {name}")

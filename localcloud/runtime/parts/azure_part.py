@@ -7,7 +7,6 @@ certificates. Flux reads the repositories of the GitHub part from disk, as that 
 from __future__ import annotations
 
 import re
-import secrets
 import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
@@ -28,8 +27,9 @@ from localcloud.common.control_plane import ControlPlane
 from localcloud.flux.flux_controllers import FluxExtension, Source
 from localcloud.flux.http_posts import HttpPosts
 from localcloud.github.world.git_repository import GitRepository
+from localcloud.keyvault.example_secrets import EXAMPLE_VAULT, example_secrets
 from localcloud.keyvault.vault_server import SECRETS_USER, VaultServer
-from localcloud.keyvault.vault_world import EXAMPLE_NAME, EXAMPLE_VAULT, VaultWorld
+from localcloud.keyvault.vault_world import VaultWorld
 from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
 from localcloud.runtime.parts.part import (
     Config,
@@ -101,7 +101,7 @@ def small_clusters(config: Config, authority: Authority, identity: IdentityServe
     source = Repositories(repositories(state), url=config.urls["github"], token=settings["GITHUB_TOKEN"])
     with (
         closing(source),
-        closing(HttpPosts()) as posts,
+        closing(HttpPosts(state / "ca.pem")) as posts,
         KubernetesPlane(
             authority,
             accepts_token=lambda token: identity.accepts(token, SERVER_APPLICATION),
@@ -114,9 +114,10 @@ def small_clusters(config: Config, authority: Authority, identity: IdentityServe
 
 
 def _vault(config: Config, authority: Authority, identity: IdentityServer) -> VaultServer:
-    """Return the vault of the example fleet; where the apps have roles, only the worker may read it."""
+    """Return the vault of the example fleets; where the apps have roles, only the worker may read it."""
     world = VaultWorld(EXAMPLE_VAULT, system_clock)
-    world.set(EXAMPLE_NAME, f"AGE-SECRET-KEY-1{secrets.token_hex(29).upper()}")
+    for name, value in example_secrets(config.settings["NOTIFY_TEAMS_WEBHOOK_URL"]).items():
+        world.set(name, value)
     worker, with_roles = directory.APPS["worker"].id, bool(config.options["roles"])
 
     def granted(token: str) -> Collection[str] | None:

@@ -2,16 +2,17 @@
 
 The tags with fleet, cluster and repository say what a resource belongs to; a second app with a state of its
 own has the same. So a cluster and its group also carry the installation: an id that each state has, and the
-branch. A cluster carries its life, which is the uid of the record that created it, and when the job started
-that wrote to it last. An installation that meets the cluster of another one leaves its contest tag there, so
-that the other one sees it too, and writes nothing else (docs/decisions/0014).
+branch. A cluster carries its life, which is the uid of the record that created it and says for which rebuild,
+and when the job started that wrote to it last. An installation that meets the cluster of another one leaves
+its contest tag there, so that the other one sees it too, and writes nothing else (docs/decisions/0014).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from shared.fleet.json_tree import Json
 
@@ -21,6 +22,7 @@ FLEET_TAG, CLUSTER_TAG, REPOSITORY_TAG = "roadstead-fleet", "roadstead-cluster",
 INSTALLATION_TAG, LIFE_TAG, JOB_TAG = "roadstead-installation", "roadstead-life", "roadstead-job"
 CONTEST_TAG = "roadstead-contested-by"
 """The contest tag of an installation on the cluster of another one."""
+_CREATED_FOR = re.compile(r"-([0-9]{8}T[0-9]{6}Z)\Z")
 MAX_BRANCH = 200
 """A tag's value has at most 256 characters; the branch is there for people, the id decides."""
 
@@ -178,3 +180,21 @@ def _time(value: str | None) -> datetime | None:
     except ValueError:
         return None
     return time if time.tzinfo else None
+
+
+def new_life(unique: str, rebuild: str) -> str:
+    """Return the name of the life that a cluster begins.
+
+    ``rebuild`` is the time of its manifest's annotation of that name in UTC, "" for none.
+    """
+    return f"{unique}-{datetime.fromisoformat(rebuild).astimezone(UTC):%Y%m%dT%H%M%SZ}" if rebuild else unique
+
+
+def created_for(life: str) -> str:
+    """Return the time of the rebuild for which a life was created, "" for none: a later time is greater."""
+    found = _CREATED_FOR.search(life)
+    try:
+        moment = datetime.strptime(found[1], "%Y%m%dT%H%M%S%z") if found else None
+    except ValueError:
+        return ""
+    return moment.astimezone(UTC).isoformat(timespec="seconds") if moment else ""

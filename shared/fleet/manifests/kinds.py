@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictStr
+from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictStr, model_validator
 
+from shared.fleet.manifests.arm_types import UtcMoment
 from shared.fleet.manifests.base import OWN_PREFIX, ClusterName, LabelKey, LabelValue, Manifest, ObjectName
 from shared.fleet.manifests.cluster.spec import ClusterSpec
 from shared.fleet.manifests.guards import Guards
@@ -20,7 +21,7 @@ ApiVersion = Literal["roadstead.dev/v1alpha1"]
 Defaults = dict[StrictStr, Any]
 
 
-ADOPT = f"{OWN_PREFIX}adopt"
+ADOPT, REBUILD = f"{OWN_PREFIX}adopt", f"{OWN_PREFIX}rebuild"
 
 
 def _own_label(key: str) -> str:
@@ -32,9 +33,9 @@ def _own_label(key: str) -> str:
 def _not_ours(key: str) -> str:
     if not key.startswith(OWN_PREFIX):
         return key
-    if key == ADOPT:
+    if key in (ADOPT, REBUILD):
         raise ValueError("is for a Cluster's metadata; remove it here")
-    raise ValueError(f"there is no such annotation; did you mean {ADOPT}, on a Cluster?")
+    raise ValueError(f"there is no such annotation; did you mean {ADOPT} or {REBUILD}, on a Cluster?")
 
 
 def _no_two_quotas(quotas: tuple[ClusterQuota, ...]) -> tuple[ClusterQuota, ...]:
@@ -50,12 +51,22 @@ class Annotations(Manifest):
 
 
 class ClusterAnnotations(Annotations):
-    """Annotations as in Kubernetes; the one that begins with ``roadstead.dev/`` is Roadstead's own."""
+    """Annotations as in Kubernetes; those that begin with ``roadstead.dev/`` are Roadstead's own."""
 
     adopt: Annotated[Literal["when-equal", "with-differences"] | None, Field(alias=ADOPT)] = None
     """Adopt a cluster that exists in Azure and has no owner: only when it equals the manifest, or also
     when it differs.
     """
+    rebuild: Annotated[UtcMoment | None, Field(alias=REBUILD)] = None
+    """Rebuild the cluster: delete it and create it again from the manifest, unless it was created for this
+    time or a later one. The delete has the guards of any delete.
+    """
+
+    @model_validator(mode="after")
+    def _adopts_or_rebuilds(self) -> Self:
+        if self.adopt and self.rebuild:
+            raise ValueError(f"{ADOPT} and {REBUILD} exclude each other: a rebuild creates; remove {ADOPT}")
+        return self
 
 
 class Metadata(Manifest):

@@ -55,6 +55,9 @@ def azure_calls(item: Item, document: Mapping[str, Any] | None) -> AzureCalls:
         return AzureCalls(puts=1)  # our tags on the cluster; differences take more
     if item.action is Action.CREATE:
         return AzureCalls(puts=2 + len(_grants(document)))  # resource group, cluster
+    if item.action is Action.REBUILD:
+        of_grants = len(_grants(document))
+        return AzureCalls(puts=2 + of_grants, deletes=2 + of_grants)
     if item.action is Action.DELETE:
         return AzureCalls(deletes=2 + len(_grants(document)))  # cluster, resource group
     if item.action is not Action.UPDATE:

@@ -40,11 +40,12 @@ _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
     HoldKind.INVALID_FLEET_FILE: ("nothing is deleted while fleet.yaml is invalid", ""),
     HoldKind.IMMUTABLE_FIELD: (
         "{field} cannot change from {old} to {new}: it is fixed once a cluster exists",
-        "restore the old value, or add a cluster under another name",
+        "restore the old value, add a cluster under another name, or rebuild the cluster: roadstead rebuild",
     ),
     HoldKind.MOVE: (
         "{field} cannot change from {old} to {new}: a cluster cannot move",
-        "restore the old value, remove the cluster's folder, or add the new cluster under another name",
+        "restore the old value, remove the cluster's folder, add the new cluster under another name,"
+        " or rebuild the cluster in its new place: roadstead rebuild",
     ),
     HoldKind.AWAITS_DELETION: (
         "it is still being deleted",
@@ -88,12 +89,30 @@ _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
 }
 """The cause and the remedy; "" where the remedy is to correct the file, or no action is needed."""
 
+_OF_REBUILDS: Mapping[HoldKind, tuple[str, str]] = {
+    HoldKind.SUSPENSION: (
+        "the cluster is suspended by {owner} until {until}",
+        "{approve} releases the rebuild, or a commit after that time",
+    ),
+    HoldKind.DELETION_PROTECTION: (
+        "deletionProtection is on",
+        "{approve} releases the rebuild, which deletes the cluster first; or take the annotation back",
+    ),
+    HoldKind.DELETE_BUDGET: (
+        "the commit deletes {removed} clusters, for good or to rebuild them, and guards.deleteBudget in"
+        " fleet.yaml allows {budget}",
+        "{approve} releases the deletes, or a commit that raises the budget",
+    ),
+}
+"""The same for the guards of a delete where they hold a rebuild."""
+
 
 @dataclass(frozen=True)
 class Hold:
     """Why an item is not carried out; ``details`` has the values for its sentences.
 
-    ``reviewers`` there are the teams whose review releases it, if there are any.
+    ``reviewers`` there are the teams whose review releases it, if there are any, and ``rebuild`` is the time
+    of the rebuild that it holds.
     """
 
     kind: HoldKind
@@ -109,9 +128,18 @@ class Hold:
         """Whether it keeps systems on a cluster, and not the whole cluster as it is."""
         return self.kind in _OF_SYSTEMS
 
+    @property
+    def is_of_rebuild(self) -> bool:
+        """Whether it holds a rebuild."""
+        return "rebuild" in self.details
+
+    def of_rebuild(self, asked: str) -> Hold:
+        """Return the hold as that of a rebuild, by the time of its annotation."""
+        return Hold(self.kind, {**self.details, "rebuild": asked})
+
     def reviewed_by(self, teams: Sequence[str]) -> Hold:
-        """Return the hold with the teams whose review releases it as well."""
-        if not teams or "{approve}" not in _SENTENCES[self.kind][1]:
+        """Return the hold with the teams whose review releases it as well; none releases a rebuild."""
+        if not teams or self.is_of_rebuild or "{approve}" not in _SENTENCES[self.kind][1]:
             return self
         return Hold(self.kind, {**self.details, "reviewers": " or ".join(teams)})
 
@@ -119,13 +147,20 @@ class Hold:
     def cause(self) -> str:
         """Why the item is not carried out, without a full stop."""
         only = f"; Azure changes it only {self.details['only']}" if "only" in self.details else ""
-        return _SENTENCES[self.kind][0].format_map(self.details) + only
+        rebuild = "the rebuild is on hold: " if self.is_of_rebuild else ""
+        return rebuild + self._sentences[0].format_map(self.details) + only
 
     def remedy(self, approve: str = "roadstead approve") -> str:
         """Return what releases the item, "" where the cause implies it; ``approve`` is the command."""
         if "reviewers" in self.details:
             approve += f" or an approving review of its pull request by {self.details['reviewers']}"
-        return _SENTENCES[self.kind][1].format_map({**self.details, "approve": approve})
+        return self._sentences[1].format_map({**self.details, "approve": approve})
+
+    @property
+    def _sentences(self) -> tuple[str, str]:
+        """The cause and the remedy, before their values are filled in."""
+        usual = _SENTENCES[self.kind]
+        return _OF_REBUILDS.get(self.kind, usual) if self.is_of_rebuild else usual
 
     def __str__(self) -> str:
         return "; ".join(filter(None, (self.cause, self.remedy())))

@@ -10,12 +10,13 @@ from typing import Any
 from shared.fleet.aks.change_effects import missing_conditions
 from shared.fleet.aks.comparison import alike
 from shared.fleet.aks.field_effects import Effect
-from shared.fleet.desired import normalised
+from shared.fleet.desired import Desired, normalised
 from shared.fleet.garbage_collection import no_garbage_collection
 from shared.fleet.planning.differences import Change, differences
 from shared.fleet.planning.generations import above_any
 from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action, Item, Plan, Recorded
+from shared.fleet.planning.rebuilds import asks_for_rebuild, deletes_of, guard_of_delete, hold_of_rebuild
 from shared.fleet.planning.renames import rename_holds
 from shared.fleet.planning.system_holds import Retained, retained_systems
 from shared.fleet.planning.system_removals import keeping
@@ -46,14 +47,25 @@ def make_plan(
     added = {one.name: one.document() for one in new if not one.adopt} if gone else {}
     holds = rename_holds(gone, added, approved)
     retained = retained_systems(desired, recorded, approved)
-    items = [
-        _with_retained(
-            _wanted(name, desired, recorded.get(name), holds.get(name), retained.get(name), now),
-            retained.get(name),
-        )
-        for name in sorted(present)
-    ]
-    items += _removed(removed, desired, recorded, approved, now, holds)
+    deletes = deletes_of(desired, recorded, approved)
+    items = list[Item]()
+    for name in sorted(present):
+        record, cluster = recorded.get(name), desired.clusters.get(name)
+        if record is not None and cluster is not None and asks_for_rebuild(cluster, record):
+            guard = hold_of_rebuild(
+                cluster,
+                record,
+                desired,
+                recorded=len(recorded),
+                deletes=len(deletes),
+                approved=name in approved,
+                now=now,
+            )
+            items.append(_rebuild(cluster, record, desired, guard, now))
+            continue
+        item = _wanted(name, desired, record, holds.get(name), retained.get(name), now)
+        items.append(_with_retained(item, retained.get(name)))
+    items += _removed(removed, desired, recorded, approved, len(deletes), now, holds)
     if reviewers:
         items = [replace(item, hold=item.hold and item.hold.reviewed_by(reviewers)) for item in items]
     return Plan(
@@ -89,8 +101,7 @@ def _wanted(
     if record is None:
         return Item(name, Action.ADOPT if cluster.adopt else Action.CREATE, 1)
     if record.deleting and not record.restorable:
-        action = Action.RETRY if record.retryable_failure else Action.ON_HOLD
-        return _same_spec(record, name, action, Hold(HoldKind.AWAITS_DELETION))
+        return _awaits_deletion(record, name)
     cluster = keeping(cluster, systems_in(record.document), retained.names if retained else ())
     if cluster.digest == record.digest:
         return _unchanged(record, name, now)
@@ -106,6 +117,29 @@ def _wanted(
     if refused:
         return Item(name, Action.REFUSED, record.generation, record.uid, changes, refused)
     return Item(name, Action.UPDATE, _following(record, now), record.uid, changes)
+
+
+def _rebuild(
+    cluster: Desired, record: Recorded, desired: DesiredFleet, hold: Hold | None, now: datetime
+) -> Item:
+    """Return the item of a cluster whose manifest asks for another one in its place.
+
+    Where the present one is being deleted already, its delete continues, whoever asked for it.
+    """
+    name = cluster.name
+    if record.deleting:
+        return _awaits_deletion(record, name)
+    changed = differences(normalised(record.document), cluster.document(), record.running_version)
+    changes = tuple(_explained(change, name, desired) for change in changed)
+    if hold:
+        return Item(name, Action.ON_HOLD, record.generation, record.uid, changes, hold)
+    return Item(name, Action.REBUILD, _following(record, now), record.uid, changes)
+
+
+def _awaits_deletion(record: Recorded, name: str) -> Item:
+    """Return the item of a cluster that is created again once its delete has finished."""
+    action = Action.RETRY if record.retryable_failure else Action.ON_HOLD
+    return _same_spec(record, name, action, Hold(HoldKind.AWAITS_DELETION))
 
 
 def _following(record: Recorded, now: datetime) -> int:
@@ -173,11 +207,11 @@ def _removed(
     desired: DesiredFleet,
     recorded: Mapping[str, Recorded],
     approved: frozenset[str],
+    deletes: int,
     now: datetime,
     holds: Mapping[str, Hold],
 ) -> Iterator[Item]:
     """Yield the items of the clusters that the commit no longer contains."""
-    removed = sum(not recorded[name].deleting and name not in approved for name in names)
     for name in names:
         record = recorded[name]
         if record.deleting:
@@ -187,23 +221,9 @@ def _removed(
         if desired.guards is None:
             yield _same_spec(record, name, Action.ON_HOLD, Hold(HoldKind.INVALID_FLEET_FILE))
             continue
-        guard = holds.get(name) or _guard(
-            record, removed, desired.guards.delete_budget.of(len(recorded)), now
-        )
+        budget = desired.guards.delete_budget.of(len(recorded))
+        guard = holds.get(name) or guard_of_delete(record.document, deletes, budget, now)
         if guard and name not in approved:
             yield _same_spec(record, name, Action.ON_HOLD, guard)
         else:
             yield Item(name, Action.DELETE, _following(record, now), record.uid)
-
-
-def _guard(record: Recorded, removed: int, budget: int, now: datetime) -> Hold | None:
-    """Return the guard that holds a delete, None when none does."""
-    spec = record.document["spec"]
-    suspended = spec.get("suspend")
-    if suspended and datetime.fromisoformat(suspended["until"]) > now:
-        return Hold(HoldKind.SUSPENSION, {"owner": suspended["owner"], "until": suspended["until"]})
-    if spec.get("deletionProtection"):
-        return Hold(HoldKind.DELETION_PROTECTION)
-    if removed > budget:
-        return Hold(HoldKind.DELETE_BUDGET, {"removed": str(removed), "budget": str(budget)})
-    return None

@@ -18,6 +18,8 @@ class Action(StrEnum):
     CREATE = "create"
     ADOPT = "adopt"
     UPDATE = "update"
+    REBUILD = "rebuild"
+    """The cluster is deleted, and then created again from its manifest."""
     DELETE = "delete"
     RETRY = "retry"
     UNCHANGED = "unchanged"
@@ -52,6 +54,10 @@ class Recorded(Protocol):
     @property
     def restorable(self) -> bool:
         """Whether that removal can be taken back, because the delete has not started."""
+
+    @property
+    def rebuilt_for(self) -> str:
+        """The time of the rebuild that its life was created for, "" for none."""
 
     @property
     def retryable_failure(self) -> bool:
@@ -104,6 +110,11 @@ class Item:
         return self.hold is not None and self.hold.kind is HoldKind.AWAITS_DELETION
 
     @property
+    def rebuilds(self) -> bool:
+        """Whether the item is a rebuild, carried out or on hold."""
+        return self.action is Action.REBUILD or (self.hold is not None and self.hold.is_of_rebuild)
+
+    @property
     def being_deleted(self) -> bool:
         """Whether an earlier commit removed the cluster, and its deletion has not finished."""
         return self.hold is not None and self.hold.kind is HoldKind.BEING_DELETED
@@ -126,7 +137,7 @@ class Item:
     @property
     def acts(self) -> bool:
         """Whether a job follows from the item."""
-        return self.begins or self.action in (Action.UPDATE, Action.DELETE, Action.RETRY)
+        return self.begins or self.action in (Action.UPDATE, Action.REBUILD, Action.DELETE, Action.RETRY)
 
     @property
     def begins(self) -> bool:

@@ -118,6 +118,7 @@ class ClusterResolver:
             merged.cluster_class,
             manifest.metadata.labels,
             manifest.metadata.annotations.adopt or "",
+            manifest.metadata.annotations.rebuild or "",
         )
         size = _size_of(desired)
         if size > MAX_RESOLVED_BYTES:

@@ -138,7 +138,7 @@ def _not_carried_out(item: Item, commit: str) -> str:
         cause = item.hold.cause if item.hold else ""
         return f"what commit {commit[:8]} takes from {', '.join(item.retained)} {waits}: {cause}"
     if item.needs_approval:
-        return f"the delete of commit {commit[:8]} needs approval"
+        return f"the {'rebuild' if item.rebuilds else 'delete'} of commit {commit[:8]} needs approval"
     return f"commit {commit[:8]} is {item.outcome} for this cluster"
 
 

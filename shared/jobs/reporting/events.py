@@ -13,15 +13,24 @@ from shared.jobs.job import Contest
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.jobs.record import ClusterRecord, Phase
 
+REBUILD = "Rebuild"
+"""The reason of the event with which a rebuild begins."""
 FLUX_REPORTED = "FluxReported"
 """The reason of the event of what Flux reported."""
 
 
-def accepted_event(record: ClusterRecord, approved: str = "", *, restored: bool = False) -> Event:
+def accepted_event(
+    record: ClusterRecord, approved: str = "", *, restored: bool = False, rebuild: str = ""
+) -> Event:
     """Return the event of a spec, or a removal, that was just accepted; ``approved``: by whom, and why.
 
-    ``restored``: the spec takes a removal back.
+    ``restored``: the spec takes a removal back. ``rebuild`` is the time of the rebuild that begins with this
+    removal, "" for one that is for good.
     """
+    if rebuild:
+        approval = f", approved by {approved}" if approved else ""
+        what = f"commit {record.commit[:8]} rebuilds the cluster ({rebuild}): it is deleted, then created"
+        return _event(record, REBUILD, f"{what} again{approval}")
     what = "the cluster's removal in" if record.deleting else f"generation {record.generation} of"
     approval = f", approved by {approved}" if approved else ""
     taken_back = ", which has the cluster again: its delete had not started" if restored else ""

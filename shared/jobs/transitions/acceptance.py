@@ -37,6 +37,7 @@ def accept_new(
         created=now,
         updated=now,
         had_systems=bool(desired.systems),
+        rebuilt_for=desired.rebuild,
     )
     return with_summary(record, now)
 
@@ -48,7 +49,8 @@ def accept_change(
 
     ``generation`` is the next one unless it is given.
 
-    A tombstone is taken back, which requires a restorable record.
+    A tombstone is taken back, which requires a restorable record. A record that is older than Azure counts as
+    created for the rebuild that the spec asks for; its job compares that with the cluster's life.
     """
     document = desired.document()
     changed = replace(
@@ -67,6 +69,7 @@ def accept_change(
         job=_following_job(record, Recipe.PROVISION, now),
         commit=commit,
         delete_accepted=False,
+        rebuilt_for=max(record.rebuilt_for, desired.rebuild) if record.outdated else record.rebuilt_for,
         corrections=(),
         updated=now,
         conditions=tuple(each for each in record.conditions if each.type not in _OF_DELETES),

@@ -33,7 +33,9 @@ def approved_plan(
     approved = frozenset(approval.clusters) if approval else frozenset[str]()
     plan = make(approved=approved)
     deletes = plan.deletes_needing_approval
-    if not (teams and deletes):
+    rebuilds = any(item.rebuilds for item in plan.items if item.needs_approval)
+    if not (teams and deletes) or rebuilds:
+        # A review is of a removal that its pull request shows; for a rebuild, nothing says that.
         return Approved(plan, approval)
     asked = ask(head, {name: inputs.records[name].created for name in deletes}, fleet, ports)
     if asked.approval is not None:

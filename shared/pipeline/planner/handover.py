@@ -234,7 +234,8 @@ def _start(
             accepted = under_installation(accepted, fleet.installation)
             restored = record is not None and record.deleting and not accepted.deleting
             approved = _approved_by(accepted, plan_record.approval)
-            event = accepted_event(accepted, approved, restored=restored)
+            rebuild = desired.rebuild if desired and item.action is Action.REBUILD else ""
+            event = accepted_event(accepted, approved, restored=restored, rebuild=rebuild)
             saved = ports.state.save(with_events(accepted, [event], ports))
         except Stale:
             # A worker has saved its step since: accept on top of that record.
@@ -278,7 +279,7 @@ def _accepted(
         return accept_new(desired, uid=item.uid, commit=commit, now=now, generation=item.generation)
     if item.action is Action.RETRY:
         return accept_retry(record, now=now, left=record.job.left)
-    if item.action is Action.DELETE:
+    if item.action in (Action.DELETE, Action.REBUILD):
         return accept_delete(record, commit=commit, now=now, generation=item.generation)
     if desired is None:
         return None

@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
+from shared.fleet.aks.ownership import new_life
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.jobs.failures.errors import OtherRepository, ReconcileError, Retryable, Stale, Unexpected
 from shared.jobs.failures.retry import wait_before_retry
@@ -270,7 +271,7 @@ def _carry_out(
     fleet = replace(fleet, first_generation=first_generation(inputs, fleet, ports))
     approved = approved_plan(request, inputs, fleet, earlier, ports)
     plan = approved.plan.resume(earlier.plan if earlier else None)
-    plan = replace(plan, items=tuple(_with_uid(item, fleet, ports) for item in plan.items))
+    plan = replace(plan, items=tuple(_with_uid(item, inputs, fleet, ports) for item in plan.items))
     plan_record = PlanRecord(
         plan,
         ports.clock(),
@@ -295,7 +296,8 @@ def _carry_out(
         return False
     ports.state.save_plan(replace(plan_record, plan=replace(plan, applied=True)))
     save_fingerprints(plan, inputs, ports)
-    awaiting = tuple(item.cluster for item in plan.items if item.awaits_deletion)
+    again = (item for item in plan.items if item.awaits_deletion or item.action is Action.REBUILD)
+    awaiting = tuple(item.cluster for item in again)
     notified = inputs.desired.notifications
     if notified is not None:
         fleet = replace(fleet, routes=routes_of(notified), subscriptions=inputs.desired.subscriptions)
@@ -309,8 +311,9 @@ def _retried(plan: Plan) -> frozenset[str]:
     return frozenset(item.cluster for item in plan.items if item.action is Action.RETRY)
 
 
-def _with_uid(item: Item, fleet: FleetRecord, ports: Ports) -> Item:
+def _with_uid(item: Item, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> Item:
     """Return the item of a new cluster with its uid and generation, so that a second attempt has the same."""
     if not item.begins or item.uid:
         return item
-    return replace(item, uid=ports.unique(), generation=max(fleet.first_generation, 1))
+    uid = new_life(ports.unique(), inputs.desired.clusters[item.cluster].rebuild)
+    return replace(item, uid=uid, generation=max(fleet.first_generation, 1))

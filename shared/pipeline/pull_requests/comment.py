@@ -43,7 +43,7 @@ OUTDATED = (
 )
 _ORDER = (
     *(Action.REFUSED, Action.INVALID, Action.ON_HOLD),
-    *(Action.DELETE, Action.UPDATE, Action.ADOPT, Action.CREATE, Action.RETRY),
+    *(Action.DELETE, Action.REBUILD, Action.UPDATE, Action.ADOPT, Action.CREATE, Action.RETRY),
 )
 
 Documents = Mapping[str, tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]]
@@ -235,13 +235,15 @@ def _item(view: PullPlan, item: Item) -> Iterator[str]:
 
 def _action(item: Item, old: object, new: object) -> str:
     """Return the action as text; bold if it is not carried out, or destroys a resource."""
+    if item.action is Action.REBUILD:
+        return "**rebuild: delete the cluster and everything that runs there, then create it again**"
     if item.action is Action.DELETE:
         return "**delete the cluster, its resource group and everything that runs there**"
     if item.action is Action.ON_HOLD:
         if item.retained:
             return "**removal of namespaces, needs approval**" if item.needs_approval else "**on hold**"
         if item.needs_approval:
-            return "**delete, needs approval**"
+            return f"**{'rebuild' if item.rebuilds else 'delete'}, needs approval**"
         return "**on hold**" if new else "**delete, on hold**"
     if item.action is Action.INVALID:
         return "**invalid: keeps its last valid spec**" if old else "**invalid: not created**"

@@ -116,7 +116,7 @@ def _fingerprints(plan: Plan, inputs: PlanInputs) -> Mapping[str, str]:
     fingerprints, desired = {}, inputs.desired
     for item in plan.items:
         cluster, record = desired.clusters.get(item.cluster), inputs.records.get(item.cluster)
-        if cluster is None or item.not_carried_out:
+        if cluster is None or item.not_carried_out or item.action is Action.REBUILD:
             continue
         same = item.action in (Action.UNCHANGED, Action.RETRY)
         if same and (record is None or record.deleting):

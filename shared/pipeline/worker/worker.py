@@ -45,6 +45,7 @@ from shared.jobs.transitions.lease import (
 from shared.logs import about, about_record
 from shared.pipeline import outbox
 from shared.pipeline.facts import store_deletion, store_fact
+from shared.pipeline.history import with_rebuild_time
 from shared.pipeline.outbox import postpone_message, send_continuation, send_copy, send_later
 from shared.pipeline.worker.cluster_access import ClusterAccess
 from shared.pipeline.worker.lease_guard import with_lease_guard
@@ -165,6 +166,8 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
         _postpone(leased, limited, limiter, ports)
         return False
     before = leased.record
+    if isinstance(outcome, Done) and _is_last_step(before):
+        outcome = with_rebuild_time(before, outcome, ports)
     log.info("%s: %s: %s", before.name, before.job.step.name, outcome)
     if isinstance(outcome, Done) and before.deleting and _is_last_step(before):
         _delete_record(leased, outcome, ports)

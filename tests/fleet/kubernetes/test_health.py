@@ -153,6 +153,17 @@ def test_causes_come_first() -> None:
     assert kinds == ["ServiceAccount", "OCIRepository", "Kustomization", "HelmRelease"]
 
 
+def test_what_waits_for_another_is_at_work_and_comes_after_what_it_waits_for() -> None:
+    waits = live(status="False", reason="DependencyNotReady", since=LATELY)
+    assert faults(waits) == []
+    waits = live("Kustomization", "addons", status="False", reason="DependencyNotReady")
+    failed = live("Kustomization", "infrastructure", status="False", reason="BuildFailed")
+    assert [fault.reason for fault in in_order(list(flux_faults([waits, failed], NOW)))] == [
+        "BuildFailed",
+        "DependencyNotReady",
+    ]
+
+
 def test_the_kinds_of_flux_are_those_that_the_components_define_in_their_stored_version() -> None:
     def definition(kind: str, *versions: str) -> Json:
         served = [{"name": version, "storage": version == versions[0]} for version in versions]

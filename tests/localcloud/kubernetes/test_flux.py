@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pytest
 import yaml
 
-from localcloud.flux.real_kustomize import kustomize_command
+from localcloud.flux.flux_conditions import NotReady
+from localcloud.flux.real_kustomize import built
 from localcloud.kubernetes.world.object_store import At
 from localcloud.kubernetes.world.writes.patches import MERGE
 from tests.support.small_flux import KINDS, KUSTOMIZATION, SOURCE, FluxCluster, git_secret
@@ -220,31 +220,26 @@ patches:
 configMapGenerator:
 - {name: generated, namespace: team, literals: [a=b], options: {disableNameSuffixHash: true}}
 """
-PATHS = {"without kubectl": "", **({"with kubectl": os.environ["PATH"]} if kustomize_command() else {})}
 
 
-@pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
-def test_an_overlay_is_built_by_the_real_kustomize_and_refused_without_it(
-    cluster: FluxCluster, path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", path)
+def test_an_overlay_is_built_by_the_real_kustomize(cluster: FluxCluster) -> None:
     base = {"base/kustomization.yaml": b"resources: [two.yaml]", "base/two.yaml": MAP_FILE % b"two"}
     broken = {"broken/kustomization.yaml": b"resources: [gone.yaml]\nnamePrefix: x"}
     cluster.commit({**cluster.files, **base, **broken, "clusters/alpha/kustomization.yaml": OVERLAY})
     cluster.sync()
     cluster.sync("broken", path="./broken")
     cluster.let_time_pass()
-    if not path:
-        status, reason, message = cluster.ready()
-        assert (status, reason) == ("False", "BuildFailed")
-        assert "commonAnnotations, configMapGenerator, patches: the local Flux needs kubectl" in message
-        return
     assert cluster.maps() == ["generated", "two"]
     two = cluster.world.get(At(KINDS["ConfigMap"], "two", "team"))
     assert (two["data"]["colour"], two["metadata"]["annotations"]["stage"]) == ("red", "prod")
     status, reason, message = cluster.ready(name="broken")
     assert (status, reason) == ("False", "BuildFailed")
     assert "/tmp/kustomization-1/broken/gone.yaml" in message
+
+
+def test_without_kubectl_an_overlay_is_refused_with_what_is_missing() -> None:
+    with pytest.raises(NotReady, match="the local Flux needs kubectl to build clusters/alpha"):
+        built({}, "clusters/alpha", ())
 
 
 def test_definitions_are_established_before_their_objects(cluster: FluxCluster) -> None:

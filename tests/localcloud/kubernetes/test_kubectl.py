@@ -6,7 +6,6 @@ Both drive the same scenarios with the kubeconfig that the plane writes.
 from __future__ import annotations
 
 import json
-import shutil
 import socket
 import threading
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from kubernetes.dynamic.exceptions import DynamicApiError
 from localcloud.common.certificates import Authority
 from localcloud.common.clock import system_clock
 from localcloud.common.control_plane import Node
+from localcloud.common.programs import program
 from localcloud.flux.flux_controllers import FluxExtension, Source
 from localcloud.kubernetes.wire.cluster_access import common_name
 from localcloud.kubernetes.wire.kubernetes_servers import LOG_NAME, KubernetesPlane
@@ -109,13 +109,10 @@ def fixture(running: tuple[KubernetesPlane, Authority, Path]) -> Iterator[Fixtur
     plane.stop(cluster)
 
 
-_TOOLS = ["python", *(["kubectl"] if shutil.which("kubectl") else [])]
-
-
-@pytest.fixture(params=_TOOLS)
+@pytest.fixture(params=["python", "kubectl"])
 def driver(request: pytest.FixtureRequest, fixture: Fixture, tmp_path: Path) -> Iterator[Driver]:
     if request.param == "kubectl":
-        yield KubectlDriver(shutil.which("kubectl") or "", fixture.kubeconfig, tmp_path)
+        yield KubectlDriver(program("kubectl") or "", fixture.kubeconfig, tmp_path)
     else:
         client = PythonDriver(fixture.kubeconfig, tmp_path)
         yield client

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.kubernetes.flux.flux_objects import GitCredentials
 from shared.jobs.job import ContestKind, JobQueue
 from shared.jobs.messages import JobMessage
 from shared.jobs.record import ClusterRecord, Phase
@@ -17,6 +18,7 @@ from shared.pipeline.worker.guarded_kubernetes import GuardedKubernetes
 from shared.ports import FleetConfig
 from shared.ports.azure import GetGroup
 from tests.support import fleet_files
+from tests.support.extension_clusters import FLUX, PRIVATE
 from tests.support.lost_tables import CONFIG, ID, lose, ready
 from tests.support.one_cluster import ONE, WINDOW, advice, cluster, files, pool, record
 from tests.support.pipeline_runs import accepted, phases, push
@@ -233,3 +235,15 @@ def test_generations_begin_above_any_old_one_also_if_git_had_no_cluster_at_first
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert record(cloud).generation > 1_000_000
+
+
+def test_git_credentials_that_azure_never_shows_are_no_reason_to_write() -> None:
+    credentials = GitCredentials("roadstead", "a-token", "github.com")
+    cloud = ready(files(PRIVATE + FLUX), replace(CONFIG, git_credentials=credentials))
+    before = accepted(cloud)
+    lose(cloud)
+    assert phases(cloud) == {"one": Phase.READY}
+    assert accepted(cloud) == before
+    push(cloud, files(PRIVATE + FLUX + "  tags: {a: b}\n"))
+    cloud.run()
+    assert accepted(cloud)["put-configuration", "flux-system"] == 2

@@ -26,6 +26,9 @@ _OF_SECRET = re.compile(r"(Secret/\S+ (?:dry-run|apply) failed(?: \(\w+\))?).*",
 
 _FORMER = re.compile(r".+/([0-9a-f]{40})")
 
+WAITS_FOR_ANOTHER = "DependencyNotReady"
+"""The reason of Ready while an object of Flux waits for those that its ``dependsOn`` names."""
+
 
 @dataclass(frozen=True)
 class Ready:

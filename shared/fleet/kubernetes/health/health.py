@@ -21,7 +21,7 @@ from shared.fleet.kubernetes.flux.flux_objects import (
     is_ours,
     ref_of,
 )
-from shared.fleet.kubernetes.flux.flux_readiness import message_of, ready_condition
+from shared.fleet.kubernetes.flux.flux_readiness import WAITS_FOR_ANOTHER, message_of, ready_condition
 from shared.fleet.kubernetes.health.rollout import unfinished
 from shared.fleet.kubernetes.ownership.field_ownership import changed_by_others, our_entry
 from shared.fleet.resource_ids import ObjectRef
@@ -151,7 +151,7 @@ def _flux_fault(live: Json, now: datetime) -> Fault | None:
     if ready.get("status") == "True":
         return None
     reason = str(ready.get("reason") or "Failed")
-    if ready.get("status") == "False":
+    if ready.get("status") == "False" and reason != WAITS_FOR_ANOTHER:
         status, spec = live.get("status") or {}, live.get("spec") or {}
         tried, applied = status.get("lastAttemptedRevision"), status.get("lastAppliedRevision")
         revision = str(tried) if tried and tried != applied else ""
@@ -175,12 +175,18 @@ def node_faults(nodes: Sequence[Json], now: datetime) -> Iterator[Fault]:
 
 
 def in_order(faults: Sequence[Fault]) -> list[Fault]:
-    """Return the faults with likely causes first: what Roadstead applied, then sources, then the rest."""
+    """Return the faults with likely causes first: what Roadstead applied, then sources, then the rest.
+
+    What waits for others is last.
+    """
     order = {kind: number for number, kind in enumerate(FLUX_KINDS)}
     first = (SOURCE, KUSTOMIZATION)
-    return sorted(
-        faults, key=lambda fault: (order.get(fault.ref.kind, -1), fault.ref not in first, str(fault.ref))
-    )
+
+    def place(fault: Fault) -> tuple[bool, int, bool, str]:
+        waits, kind = fault.reason == WAITS_FOR_ANOTHER, order.get(fault.ref.kind, -1)
+        return (waits, kind, fault.ref not in first, str(fault.ref))
+
+    return sorted(faults, key=place)
 
 
 def changed_at(live: Json) -> datetime:

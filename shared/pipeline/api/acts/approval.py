@@ -42,7 +42,8 @@ def approve(
     if not deletes or sorted(requested) != deletes:
         return rejected(409, f"an approval names exactly the deletes that need it: {_first(deletes)}")
     if ports.config.approval_by_others:
-        refusal = refused_by_authors(commit, deletes, addresses, ports)
+        rebuilds = {item.cluster for item in plan_record.plan.items if item.rebuilds}
+        refusal = refused_by_authors(commit, deletes, rebuilds, addresses, ports)
         if refusal is not None:
             return refusal
     by, now = operator(actor), ports.clock()

@@ -98,6 +98,7 @@ class RecordedCluster(TypedDict):
     restorable: bool
     retryableFailure: bool
     runningVersion: str
+    rebuiltFor: str
     needsApproval: bool
     approved: bool
 

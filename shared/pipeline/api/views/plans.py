@@ -138,6 +138,7 @@ def _recorded(
         "restorable": record.restorable,
         "retryableFailure": record.retryable_failure,
         "runningVersion": record.running_version,
+        "rebuiltFor": record.rebuilt_for,
         "needsApproval": record.name in needs_approval,
         "approved": record.name in approved,
     }

@@ -66,7 +66,7 @@ def delete_cluster(context: StepContext) -> Outcome:
         return still_exists(what)
     later = of_later_life(context, existing)
     started = record.delete_accepted and later is None
-    restored = not_removed(context, started=started)
+    restored = not_removed(context, existing, started=started)
     unsure = not started and _may_have_started(context, accepted=accepted)
     if restored and unsure and not context.job.step.rechecking:
         unseen = f"Azure may not show yet that it deletes {what}; reading once more"

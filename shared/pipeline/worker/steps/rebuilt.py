@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from shared.fleet.aks.cluster_body import cluster_write
-from shared.fleet.aks.ownership import LIFE_TAG, tag
+from shared.fleet.aks.ownership import LIFE_TAG, created_for, tag
 from shared.fleet.aks.writes import ImmutableChange
 from shared.fleet.drift.differences import differences_of
 from shared.fleet.json_tree import Json
@@ -46,6 +46,9 @@ def compare_cluster(context: StepContext, existing: Json) -> Outcome:
     hindrance = not_ready(compares, existing)
     if hindrance:
         return hindrance
+    missed = _missed_rebuild(context, existing)
+    if missed:
+        return missed
     differences = [*map(str, differences_of(context.desired, context.owner, existing))]
     differences += [f"maintenanceWindows[{name}]" for name in differing_windows(context)]
     if differences:
@@ -60,6 +63,17 @@ def compare_cluster(context: StepContext, existing: Json) -> Outcome:
     note = "the cluster exists, and is as git has it; nothing is written"
     facts = facts_of(context.desired, existing)
     return Done(note, life=tag(existing, LIFE_TAG) or "", facts=facts, rebuilding=True)
+
+
+def _missed_rebuild(context: StepContext, existing: Json) -> Wait | None:
+    """Return the wait of a cluster that was not rebuilt before the tables were lost, None for any other.
+
+    Whoever takes the cluster over keeps it: a rebuild then takes a later time in the manifest.
+    """
+    asked, life = context.record.rebuilt_for, tag(existing, LIFE_TAG) or ""
+    if not asked or created_for(life) >= asked:
+        return None
+    return held(context, existing, f"it was not rebuilt for {asked}, as git asks")
 
 
 def _unknown_generation(context: StepContext, existing: Json) -> Fail | None:

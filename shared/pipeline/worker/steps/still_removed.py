@@ -6,19 +6,24 @@ absent there. While the head has it, the delete waits, and its record says that 
 can the planner take the tombstone back. As soon as a head lacks the cluster again, the delete begins. So a
 stale read of the branch, and a commit that comes and goes, only delay a delete.
 
+A head that asks for a rebuild has the cluster, and wants its delete all the same.
+
 A delete that Azure accepted and did not complete cannot be taken back: nobody knows what is left of the
 cluster. While the head has the cluster, no further delete is sent either, and a person completes it.
 """
 
 from __future__ import annotations
 
+from shared.fleet.json_tree import Json
 from shared.jobs.messages import PlanRequest
-from shared.jobs.outcomes import Wait
+from shared.jobs.outcomes import Fail, Wait
 from shared.pipeline.outbox import request_plan
 from shared.pipeline.repository.branch_source import require_own
 from shared.pipeline.repository.commit_reader import read_files
 from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS
+from shared.pipeline.worker.steps.contests import older_than_azure
 from shared.pipeline.worker.steps.context import StepContext
+from shared.pipeline.worker.steps.still_rebuilt import asked_rebuild, is_rebuilt_already
 
 RECHECK_SECONDS = 15.0
 """The time between two reads of a head that has the cluster again and is not planned yet."""
@@ -33,10 +38,11 @@ _COMPLETE = (
 )
 
 
-def not_removed(context: StepContext, *, started: bool) -> Wait | None:
+def not_removed(context: StepContext, existing: Json, *, started: bool) -> Wait | Fail | None:
     """Return the wait of a delete that git no longer asks for, None when it may be sent.
 
-    ``started``: Azure has accepted it before, in this life of the cluster.
+    ``started``: Azure has accepted it before, in this life of the cluster. A cluster that was rebuilt already
+    is not deleted for the same rebuild: the tables are older than Azure.
 
     Costs two calls to GitHub. The tree is read even where the record names the head as the commit that
     removed the cluster: whoever can write the record could have written that too.
@@ -48,6 +54,11 @@ def not_removed(context: StepContext, *, started: bool) -> Wait | None:
     files = read_files(head, ports)
     if record.name not in files.folders and not files.unreadable:
         return None
+    asked = asked_rebuild(context, head, files)
+    if asked and not is_rebuilt_already(existing, asked):
+        return None
+    if asked and not started:
+        return older_than_azure(context, f"the cluster {record.name} was rebuilt for {asked} already")
     again = f"commit {head[:8]} has the cluster again"
     if fleet.planning or head != fleet.commit:  # the commit that removed it may be the one in planning
         return Wait(RECHECK_SECONDS, f"{again}, and is not planned yet", restored=not started)

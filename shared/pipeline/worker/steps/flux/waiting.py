@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from shared.fleet.kubernetes.flux.flux_objects import NAMESPACE
 from shared.fleet.kubernetes.flux.flux_readiness import (
+    WAITS_FOR_ANOTHER,
     Failed,
     Progressing,
     Readiness,
@@ -19,8 +20,6 @@ from shared.jobs.findings.flux_correction import corrects_flux
 from shared.jobs.outcomes import Outcome, Restart, Wait
 from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS
 from shared.pipeline.worker.steps.context import StepContext
-
-_WAITS = "DependencyNotReady"
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ def first_wait(context: StepContext, seen: Iterable[Seen], seconds: float) -> Ou
 
 def _rank(seen: Seen) -> int:
     if isinstance(seen.state, Failed):
-        return 2 if seen.state.reason == _WAITS else 0
+        return 2 if seen.state.reason == WAITS_FOR_ANOTHER else 0
     return 1 if isinstance(seen.state, Progressing) else 0
 
 

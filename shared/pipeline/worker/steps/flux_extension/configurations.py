@@ -2,7 +2,8 @@
 
 They are written one after the other, each at most once in a job; what somebody changes back meanwhile is left
 to the next check. The git credentials of the app go with each write of the first one: Azure never shows them,
-so nobody can say whether it has the present ones.
+so nobody can say whether it has the present ones. The job that rebuilds a record takes them as present: it
+writes nothing. The next one writes them.
 """
 
 from __future__ import annotations
@@ -77,6 +78,7 @@ def _written(context: StepContext, name: str, body: Json, live: Json | None) -> 
     """Write a configuration; None where it is as wanted. Its secret is in no digest and in no record."""
     credentials = context.ports.config.git_credentials
     secret = name == MAIN and uses_app_credentials(context.desired.spec.flux, credentials)
+    secret = secret and not context.record.rebuilding
     changed = ["it does not exist"] if live is None else changed_fields(body, live)
     failed = live is not None and has_failed(live)
     put = AcceptedWrite(WriteKind.PUT, name, digest_of(body))

@@ -1,0 +1,72 @@
+"""``roadstead rebuild``: writes into a manifest that the cluster is to be deleted and created again."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+import yaml
+from rich.text import Text
+
+from cli.commands.write.init import check_new
+from cli.errors import CommandError
+from cli.options import RepositoryPath, check
+from cli.terminal.output import echo
+from cli.text import line
+from cli.worktree import Worktree, open_worktree
+from shared.fleet.manifests.base import ClusterName
+from shared.fleet.manifests.kinds import REBUILD
+from shared.fleet.resolve.repository_layout import cluster_path
+from shared.fleet.yaml_tree.editing import NotEditable, with_value
+from shared.fleet.yaml_tree.parser import YamlError, parse
+
+ANNOTATION = ("metadata", "annotations", REBUILD)
+
+
+def rebuild(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The cluster's name.")],
+    path: RepositoryPath = Path(),
+) -> None:
+    """Ask for a rebuild in a manifest: the merge deletes the cluster and creates it again.
+
+    The file alone changes. The merge has the guards of a delete.
+    """
+    check("NAME", ClusterName, name)
+    tree, file = open_worktree(path), cluster_path(name)
+    if file not in tree.files.blobs:
+        raise CommandError(f"there is no cluster {name}: {file} does not exist")
+    moment = _write(tree, file, datetime.now(UTC))
+    done = f"Wrote {REBUILD}: {moment} into {tree.shown(file)}."
+    effect = f"Once that is merged, {name} is deleted with everything that runs there, and created again."
+    echo(Text(f"{done}\n{effect}\nSee it first: roadstead plan"), soft_wrap=True)
+    check_new(tree, name)
+
+
+def _write(tree: Worktree, file: str, now: datetime) -> str:
+    """Write a time that is later than the one in the file, and return it."""
+    content = tree.read(file)
+    try:
+        before = parse(content, file).find(ANNOTATION).value
+        moment = f"{max(now, _after(before)):%Y-%m-%dT%H:%M:%SZ}"
+        changed = with_value(content.decode(), ANNOTATION, moment)
+    except (YamlError, NotEditable, UnicodeDecodeError, yaml.YAMLError) as error:
+        hint = f"write the annotation {REBUILD} into its metadata by hand"
+        raise CommandError(line(f"{tree.shown(file)}: {error}; {hint}")) from error
+    try:
+        (tree.root / file).write_bytes(changed.encode())
+    except OSError as error:
+        raise CommandError(f"{error.filename} cannot be written: {error.strerror}") from error
+    return moment
+
+
+def _after(before: object) -> datetime:
+    """Return the first second after the time of an annotation, or long ago for none."""
+    try:
+        given = datetime.fromisoformat(before) if isinstance(before, str) else None
+    except ValueError:
+        given = None
+    if given is None or given.tzinfo is None:
+        return datetime.min.replace(tzinfo=UTC)
+    return given.astimezone(UTC) + timedelta(seconds=1)

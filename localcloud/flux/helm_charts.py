@@ -1,0 +1,128 @@
+"""The HelmChart objects of the local Flux: charts in a folder of a GitRepository.
+
+Source of conditions, reasons and messages: ``fluxcd/source-controller`` v1.7.3
+(``internal/controller/helmchart_controller.go``, ``api/v1/helmchart_types.go``). Charts of a HelmRepository
+are not fetched.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from localcloud.flux.flux_conditions import Condition, NotReady, stamp, with_conditions
+from localcloud.flux.helm_templates import Chart, chart_of
+from localcloud.flux.schedule import Schedule, seconds_of
+from localcloud.flux.source_controller import API, STORAGE, Source
+from localcloud.kubernetes.world.api_errors import ApiError
+from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
+from localcloud.kubernetes.world.object_store import At, Object
+
+_MANAGER = "source-controller"
+
+
+@dataclass(frozen=True)
+class _Kept:
+    generation: int
+    chart: Chart
+
+
+class HelmChartController:
+    """Packages the charts of one cluster; ``artifact`` gives what a GitRepository holds."""
+
+    def __init__(
+        self,
+        world: KubernetesWorld,
+        artifact: Callable[[Object], Source | None],
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._world, self._artifact, self._clock = world, artifact, clock
+        self._charts: dict[str, _Kept] = {}
+        self.schedule = Schedule(clock)
+
+    def chart(self, value: Object) -> Chart | None:
+        """Return what was last packaged for a HelmChart."""
+        kept = self._charts.get(value["metadata"]["uid"])
+        return None if kept is None else kept.chart
+
+    def reconcile(self) -> None:
+        """Reconcile every HelmChart that is due, or whose source has another revision."""
+        kind = self._world.kind(API, "HelmChart")
+        if kind is None:
+            return
+        for value in self._world.list(kind)[0]:
+            at = At(kind, value["metadata"]["name"], value["metadata"]["namespace"])
+            source = self._source(at, value)
+            revision = str(((source or {}).get("status") or {}).get("artifact", {}).get("revision") or "")
+            if self.schedule.is_due(value, revision):
+                with suppress(ApiError):  # another writer was faster: the next round continues
+                    self._one(at, value, source, revision)
+
+    def _source(self, at: At, value: Object) -> Object | None:
+        ref = value["spec"]["sourceRef"]
+        kind = self._world.kind(API, str(ref["kind"]))
+        return None if kind is None else self._world.find(At(kind, ref["name"], at.namespace))
+
+    def _one(self, at: At, value: Object, source: Object | None, revision: str) -> None:
+        status = dict(value.get("status") or {})
+        try:
+            chart = self._packaged(value, source, revision)
+            message = f"packaged '{chart.name}' chart with version '{chart.version}'"
+            found = [
+                Condition("Ready", "True", "ChartPackageSucceeded", message),
+                Condition("ArtifactInStorage", "True", "ChartPackageSucceeded", message),
+            ]
+            status |= self._artifact_of(at, value, chart, status)
+            status |= {"observedChartName": chart.name, "observedSourceArtifactRevision": revision}
+            self.schedule.ran(value, seconds_of(value["spec"], "interval", 600.0), revision)
+        except NotReady as problem:
+            found = [Condition("Ready", "False", problem.reason, problem.message)]
+            self.schedule.failed(value, revision)
+        whole = with_conditions(value, status, found, self._clock())
+        self._world.set_status(at, whole, manager=_MANAGER)
+
+    def _packaged(self, value: Object, source: Object | None, revision: str) -> Chart:
+        spec, ref = value["spec"], value["spec"]["sourceRef"]
+        if ref["kind"] != "GitRepository":
+            raise NotReady("ChartPullFailed", f"the local Flux does not know charts of a {ref['kind']}")
+        content = None if source is None else self._artifact(source)
+        if content is None or not revision:
+            text = f"no artifact available for {ref['kind']} source '{ref['name']}'"
+            raise NotReady("NoSourceArtifact", text)
+        strict = spec.get("reconcileStrategy") == "Revision"
+        found = chart_of(
+            content.files(), spec["chart"], revision=revision.rpartition(":")[2] if strict else ""
+        )
+        kept = self._charts.get(value["metadata"]["uid"])
+        generation = value["metadata"]["generation"]
+        if kept and (kept.generation, kept.chart.name, kept.chart.version) == (
+            generation,
+            found.name,
+            found.version,
+        ):
+            return kept.chart  # only another version, or another spec, is another chart
+        self._charts[value["metadata"]["uid"]] = _Kept(generation, found)
+        return found
+
+    def _artifact_of(self, at: At, value: Object, chart: Chart, status: dict[str, Any]) -> dict[str, Any]:
+        before = status.get("artifact") or {}
+        if (
+            before.get("revision") == chart.version
+            and status.get("observedGeneration") == value["metadata"]["generation"]
+        ):
+            return {}
+        path = f"helmchart/{at.namespace}/{at.name}/{chart.name}-{chart.version}.tgz"
+        content = repr(sorted(chart.files.items())).encode()
+        artifact = {
+            "digest": f"sha256:{hashlib.sha256(content).hexdigest()}",
+            "lastUpdateTime": stamp(self._clock()),
+            "path": path,
+            "revision": chart.version,
+            "size": len(content),
+            "url": f"{STORAGE}/{path}",
+        }
+        return {"artifact": artifact}

@@ -1,0 +1,32 @@
+"""Mutations of rebuilds: a cluster is deleted that nobody asked to rebuild, or that somebody took back."""
+
+from __future__ import annotations
+
+import pytest
+
+from shared.fleet.desired import Desired
+from shared.fleet.planning import make_plan, rebuilds
+from shared.fleet.planning.plan import Recorded
+from shared.pipeline.worker.steps import still_removed
+from simulation.actors.kinds import REBUILDS
+from tests.simulation.mutations import mutation
+
+
+def every_other_time_asks_for_a_rebuild(patch: pytest.MonkeyPatch) -> None:
+    def asks(cluster: Desired, record: Recorded) -> bool:
+        return bool(cluster.rebuild) and cluster.rebuild != record.rebuilt_for
+
+    for module in (make_plan, rebuilds):
+        patch.setattr(module, "asks_for_rebuild", asks)
+
+
+def a_delete_does_not_ask_whether_the_rebuild_was_taken_back(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(still_removed, "asked_rebuild", lambda *_: "9")
+
+
+REBUILD_MUTATIONS = (
+    mutation(every_other_time_asks_for_a_rebuild, REBUILDS, "unrequested delete"),
+    mutation(
+        a_delete_does_not_ask_whether_the_rebuild_was_taken_back, f"{REBUILDS} refused", "unrequested delete"
+    ),
+)

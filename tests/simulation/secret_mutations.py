@@ -1,0 +1,42 @@
+"""Mutations of bootstrap secrets: a value is too old, stays, goes although git has it, or is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from shared.fleet.kubernetes.bootstrap_secrets import secret_ref
+from shared.fleet.manifests.cluster.bootstrap_secrets import BootstrapSecret
+from shared.pipeline.checks import secrets as checks
+from shared.pipeline.worker.steps.secrets import ensure, removal
+from shared.ports import KubernetesApi
+from simulation.actors.kinds import SECRETS
+from tests.simulation.mutations import mutation
+
+
+def a_new_version_is_not_applied(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(checks, "_renew", lambda *_: None)
+
+
+def what_git_no_longer_has_stays(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(removal, "_remove", lambda *_: None)
+
+
+def every_secret_counts_as_former(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(removal, "secret_ref", lambda _: None)
+
+
+def a_step_notes_what_it_read(patch: pytest.MonkeyPatch) -> None:
+    def created(wanted: Sequence[BootstrapSecret], api: KubernetesApi) -> str:
+        return str([api.get(secret_ref(one)) for one in wanted])
+
+    patch.setattr(ensure, "_create_namespaces", created)
+
+
+SECRET_MUTATIONS = (
+    mutation(a_new_version_is_not_applied, SECRETS, "secrets"),
+    mutation(what_git_no_longer_has_stays, SECRETS, "secrets"),
+    mutation(every_secret_counts_as_former, SECRETS, "unasked removal"),
+    mutation(a_step_notes_what_it_read, SECRETS, "secret shown"),
+)

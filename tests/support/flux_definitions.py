@@ -1,0 +1,29 @@
+"""Flux's own definitions of its kinds, in place of the short ones of the examples."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import yaml
+
+from tools.flux_definitions import DATA
+
+FILE = "flux/gotk-components.yaml"
+
+
+@cache
+def real_definitions() -> tuple[Mapping[str, Any], ...]:
+    """Return the definitions that ``flux install --export`` writes."""
+    return tuple(json.loads(gzip.decompress(DATA.read_bytes()))["definitions"])
+
+
+def with_real_definitions(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return the files of a fleet whose components have Flux's own definitions, of every kind."""
+    documents = [one for one in yaml.safe_load_all(files[FILE]) if one]
+    others = [one for one in documents if one["kind"] != "CustomResourceDefinition"]
+    text = "".join(f"---\n{json.dumps(one)}\n" for one in (*others[:1], *real_definitions(), *others[1:]))
+    return {**files, FILE: text.encode()}
