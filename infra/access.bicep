@@ -28,6 +28,9 @@ param assignableRoles array = []
 @description('Also create the roles with which the apps write the federated credentials of identities.')
 param federates bool = false
 
+@description('Also let the apps assign policies to clusters, remove them, and read what Azure Policy found.')
+param assignPolicies bool = false
+
 // Whoever may assign roles could give itself every right: a condition leaves the roles of the list, and no people.
 var ofRoles = 'ForAnyOfAnyValues:GuidEquals {${join(assignableRoles, ', ')}}'
 var roleAttribute = 'Microsoft.Authorization/roleAssignments:RoleDefinitionId'
@@ -272,5 +275,61 @@ resource federationRemover 'Microsoft.Authorization/roleDefinitions@2022-04-01' 
         ]
       }
     ]
+  }
+}
+
+// Whoever assigns policies can stop others from writing what these forbid: no condition of Azure narrows it to some
+// definitions or clusters. Without an identity an assignment writes nothing itself.
+resource policyAssigner 'Microsoft.Authorization/roleDefinitions@2022-04-01' = if (assignPolicies) {
+  name: guid(subscription().id, 'roadstead-policy-assigner')
+  properties: {
+    roleName: 'Roadstead policy-assigner (${subscription().subscriptionId})'
+    description: 'Assign the policies that manifests name, and read what Azure found.'
+    type: 'CustomRole'
+    assignableScopes: [subscription().id]
+    permissions: [
+      {
+        actions: [
+          'Microsoft.Authorization/policyAssignments/write'
+          'Microsoft.Authorization/policyAssignments/delete'
+          'Microsoft.PolicyInsights/policyStates/queryResults/action'
+        ]
+      }
+    ]
+  }
+}
+
+resource policyAssignerAssignment 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (assignPolicies) {
+  name: guid(subscription().id, workerPrincipalId, policyAssigner.id)
+  properties: {
+    principalId: workerPrincipalId
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: policyAssigner.id
+  }
+}
+
+resource policyRemover 'Microsoft.Authorization/roleDefinitions@2022-04-01' = if (assignPolicies) {
+  name: guid(subscription().id, 'roadstead-policy-remover')
+  properties: {
+    roleName: 'Roadstead policy-remover (${subscription().subscriptionId})'
+    description: 'Remove the policies that manifests named, with their clusters.'
+    type: 'CustomRole'
+    assignableScopes: [subscription().id]
+    permissions: [
+      {
+        actions: [
+          'Microsoft.Authorization/policyAssignments/delete'
+        ]
+      }
+    ]
+  }
+}
+
+resource policyRemoverAssignment 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (assignPolicies) {
+  name: guid(subscription().id, deleterPrincipalId, policyRemover.id)
+  properties: {
+    principalId: deleterPrincipalId
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: policyRemover.id
   }
 }

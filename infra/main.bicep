@@ -31,6 +31,9 @@ param assignableRoles array = []
 @description('The identities that pods of clusters may act as (spec.federatedCredentials): name, resourceGroup and subscriptionId of each, which must exist, in a target subscription. With none, no app may write a federated credential.')
 param federatedIdentities array = []
 
+@description('Also let manifests assign policies of Azure Policy to clusters (spec.policies), in the target subscriptions.')
+param assignPolicies bool = false
+
 @description('The fleet repository, as owner/name.')
 param githubRepository string
 
@@ -451,6 +454,7 @@ module access 'access.bicep' = [
       readActivityLog: readActivityLog
       assignableRoles: assignableRoles
       federates: !empty(federatedIdentities)
+      assignPolicies: assignPolicies
     }
   }
 ]

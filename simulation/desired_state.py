@@ -57,8 +57,9 @@ class DesiredCluster:
 
     ``large``: its manifest is valid, and its record would be larger than an entity; see ``large_records``.
     ``window`` is the day of its maintenance window, ``newest_image`` whether no older node image is accepted.
-    ``grants`` are the names of its federated credentials, and of its role assignments, ``secrets`` those of
-    its bootstrap secrets. ``rebuild`` is the number of the rebuild that its manifest asks for.
+    ``grants`` are the names of its federated credentials, of its role assignments and of its policies,
+    ``secrets`` those of its bootstrap secrets. ``rebuild`` is the number of the rebuild that its manifest
+    asks for.
     """
 
     name: str

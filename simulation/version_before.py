@@ -45,6 +45,7 @@ ADDED_FIELDS = (
     "had_systems",
     "former_grants",
     "rebuilding",
+    "compliance",
     "rebuilt_for",
 )
 """What a record of the version before does not have."""

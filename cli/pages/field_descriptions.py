@@ -15,6 +15,8 @@ _CHANGES = {
     "environment": "as the fields that it sets",
     "nodePools[].name": "none: another name is another node pool",
     "maintenanceWindows[].name": "none: another name is another window",
+    "policies[].name": "another name is another assignment",
+    "policies[].definition": "another assignment; the former one is removed after it",
 }
 
 

@@ -30,6 +30,7 @@ GROUPS: Mapping[str, str] = {
     "API server and sign-in": """apiServerAccessProfile publicNetworkAccess aadProfile enableRBAC
         disableLocalAccounts""",
     "Identities": "identity identityProfile oidcIssuerProfile federatedCredentials roleAssignments",
+    "Policies": "policies",
     "Security": "securityProfile enableFIPS diskEncryptionSetID",
     "Add-ons, ingress and mesh": "addonProfiles ingressProfile serviceMeshProfile aiToolchainOperatorProfile",
     "Autoscaling": "autoScalerProfile workloadAutoScalerProfile nodeProvisioningProfile schedulerProfile",

@@ -12,6 +12,7 @@ from rich.text import Text
 from cli.terminal.cluster_table import not_carried_out, phase, revision
 from cli.text import printable
 from cli.times import age, many, times, until
+from shared.fleet.policies.compliance import NON_COMPLIANT, NOT_EVALUATED
 from shared.jobs.acts import by_whom
 from shared.pipeline.api import schema
 
@@ -65,6 +66,7 @@ def _add_facts(table: Table, view: schema.Cluster, now: datetime, *, wide: bool)
         table.add_row("flux", Text(view["fluxRevision"] if wide else revision(view["fluxRevision"])))
     _add_retirements(table, view["retirements"])
     _add_certificates(table, view["certificates"])
+    _add_policies(table, view.get("policies") or (), now)
     if not_carried_out(view["plan"]):
         table.add_row("newest plan", Text(not_carried_out(view["plan"]), style="yellow"))
     if view["step"]:
@@ -105,6 +107,25 @@ def _add_certificates(table: Table, certificates: Sequence[schema.EndingCertific
     """Add the certificates of the API server that end soon."""
     for each in certificates:
         table.add_row("certificate", Text(each["message"], style="red"))
+
+
+def _add_policies(table: Table, policies: Sequence[schema.Policy], now: datetime) -> None:
+    """Add what Azure Policy found, each with the time of which it is."""
+    for each in policies:
+        style = "red" if each["state"] == NON_COMPLIANT else ""
+        table.add_row("policy", Text(f"{each['name']}: {_found(each, now)}", style=style))
+
+
+def _found(policy: schema.Policy, now: datetime) -> str:
+    if not policy["state"]:
+        return "not read yet"
+    if policy["state"] == NOT_EVALUATED:
+        return f"Azure shows no evaluation, read {age(policy['readAt'], now)} ago"
+    count = policy["nonCompliant"]
+    definitions = f" in {many(count, 'definition')}" if count > 1 else ""
+    at = policy["evaluatedAt"]
+    evaluated = f"evaluated {age(at, now)} ago" if at else "evaluated at an unknown time"
+    return f"{policy['state']}{definitions}, {evaluated}, read {age(policy['readAt'], now)} ago"
 
 
 def _conditions(conditions: Sequence[schema.Condition], now: datetime) -> Table:

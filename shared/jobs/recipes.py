@@ -20,6 +20,7 @@ class Step(StrEnum):
     NODE_POOLS = "node-pools"
     MAINTENANCE = "maintenance-windows"
     IDENTITY_ACCESS = "identity-access"
+    POLICIES = "policies"
     ACCESS = "access"
     BOOTSTRAP_SECRETS = "bootstrap-secrets"
     FLUX_COMPONENTS = "flux-components"
@@ -29,6 +30,7 @@ class Step(StrEnum):
     TOMBSTONE = "tombstone"
     DELETE_CLUSTER = "delete-cluster"
     DELETE_IDENTITY_ACCESS = "delete-identity-access"
+    DELETE_POLICIES = "delete-policies"
     DELETE_RESOURCE_GROUP = "delete-resource-group"
     FINALIZE = "finalize"
 
@@ -40,6 +42,7 @@ STEPS: dict[Recipe, tuple[Step, ...]] = {
         Step.NODE_POOLS,
         Step.MAINTENANCE,
         Step.IDENTITY_ACCESS,
+        Step.POLICIES,
         Step.ACCESS,
         Step.BOOTSTRAP_SECRETS,
         Step.FLUX_COMPONENTS,
@@ -51,6 +54,7 @@ STEPS: dict[Recipe, tuple[Step, ...]] = {
         Step.TOMBSTONE,
         Step.DELETE_CLUSTER,
         Step.DELETE_IDENTITY_ACCESS,
+        Step.DELETE_POLICIES,
         Step.DELETE_RESOURCE_GROUP,
         Step.FINALIZE,
     ),
@@ -62,6 +66,7 @@ CONDITIONS: dict[Step, str] = {
     Step.NODE_POOLS: "NodePoolsReady",
     Step.MAINTENANCE: "MaintenanceWindowsSet",
     Step.IDENTITY_ACCESS: "IdentityAccessSet",
+    Step.POLICIES: "PoliciesAssigned",
     Step.ACCESS: "AccessReady",
     Step.BOOTSTRAP_SECRETS: "SecretsApplied",
     Step.FLUX_COMPONENTS: "FluxInstalled",
@@ -71,6 +76,7 @@ CONDITIONS: dict[Step, str] = {
     Step.TOMBSTONE: "Tombstoned",
     Step.DELETE_CLUSTER: "ClusterDeleted",
     Step.DELETE_IDENTITY_ACCESS: "IdentityAccessDeleted",
+    Step.DELETE_POLICIES: "PoliciesDeleted",
     Step.DELETE_RESOURCE_GROUP: "ResourceGroupDeleted",
     Step.FINALIZE: "Finalized",
 }

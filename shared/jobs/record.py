@@ -22,6 +22,7 @@ from shared.fleet.drift.activity import Change
 from shared.fleet.drift.differences import Difference
 from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.kubernetes.health.inside import Inside
+from shared.fleet.policies.compliance import Compliance
 from shared.jobs import stored_forms
 from shared.jobs.drift import Correction, Drift, Verified
 from shared.jobs.event import Event
@@ -129,7 +130,7 @@ class ClusterRecord:
     labels and taints of each node pool that earlier generations had and that are to be removed from it, until
     the present generation is Ready; ``removed_systems`` the namespaces of each system, likewise,
     ``removed_configurations`` the configurations of Flux as Microsoft's extension,
-    and ``former_grants`` the resource ids of federated credentials and role assignments.
+    and ``former_grants`` the resource ids of federated credentials, role assignments and policy assignments.
     ``had_systems``: an accepted spec had systems, so that teams' objects may be on the cluster; it stays so.
 
     ``running`` is what the last verification saw, None before that.
@@ -143,7 +144,8 @@ class ClusterRecord:
     ``verified`` is how Azure showed the cluster when it was compared with git last, None before that;
     ``drift`` are the fields that differed, None for none. ``corrections`` are those of this generation.
     ``inside`` is what the last check that could read it found inside it, None before that. ``windows`` are
-    the fields in which the last check that could read them found the maintenance windows to differ. ``loss``
+    the fields in which the last check that could read them found the maintenance windows and the policy
+    assignments to differ, and ``compliance`` is what it read of Azure Policy, None before that. ``loss``
     is what is known of a cluster that is missing or stopped, None once it is verified again.
 
     ``recreating``: somebody asked that the missing cluster is created again; until it is verified. ``facts``
@@ -194,6 +196,7 @@ class ClusterRecord:
     corrections: tuple[Correction, ...] = ()
     inside: Inside | None = None
     windows: tuple[Difference, ...] = ()
+    compliance: Compliance | None = None
     loss: Loss | None = None
     recreating: bool = False
     facts: Mapping[str, str] | None = None

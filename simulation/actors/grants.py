@@ -72,7 +72,7 @@ class Grants(Upkeep):
             invalid = desired.invalid or cluster.invalid or cluster.large
             if record.observed_generation != record.generation or invalid:
                 continue
-            kinds = ("credential", "assignment")
+            kinds = ("credential", "assignment", "policy")
             wanted = {(kind, name, entry) for kind in kinds for entry in cluster.grants}
             if not of_it >= wanted or (of_it != wanted and not lost):
                 raise RuleViolated("grants", f"{name} has {sorted(of_it)}, and git grants {sorted(wanted)}")

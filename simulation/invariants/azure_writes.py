@@ -18,7 +18,7 @@ from simulation.workloads import Workloads
 KNOWN = timedelta(seconds=25.0 + 60.0) + FROZEN
 """How old the head that a worker knows may be: GitHub shows it late, and the lease guard ends its writes."""
 
-OF_IDENTITIES = ("-identity", "-federated-credential", "-role-assignment")
+OF_IDENTITIES = ("-identity", "-federated-credential", "-role-assignment", "-policy-assignment")
 
 
 class AzureWrites:

@@ -27,6 +27,7 @@ from shared.ports.azure import AzureCall, DeleteCluster, DeleteGroup
 from shared.settings import App
 from tests.support import fleet_files
 from tests.support.azure_operations import OPERATIONS
+from tests.support.checks import check
 from tests.support.deployed_rights import (
     CloudWithRights,
     actions,
@@ -47,6 +48,7 @@ from tests.support.identity_access import (
 )
 from tests.support.one_cluster import ONE, WINDOW, files, pool
 from tests.support.pipeline_runs import phases, push
+from tests.support.policies import ADDON, DENY, POLICIES
 from tests.support.proposals import Repo
 from tests.support.sweeps import sweep, tag_by_hand
 
@@ -56,6 +58,7 @@ EXTENSIONS = "Microsoft.KubernetesConfiguration"
 GROUPS = "Microsoft.Resources/subscriptions/resourceGroups"
 FEDERATION = "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials"
 ASSIGNMENTS = "Microsoft.Authorization/roleAssignments"
+POLICY_ASSIGNMENTS = "Microsoft.Authorization/policyAssignments"
 
 CHANGES = frozenset(
     {
@@ -69,10 +72,12 @@ CHANGES = frozenset(
         *(f"{EXTENSIONS}/fluxConfigurations/{verb}" for verb in ("write", "delete")),
         *(f"{FEDERATION}/{verb}" for verb in ("write", "delete")),
         *(f"{ASSIGNMENTS}/{verb}" for verb in ("write", "delete")),
+        *(f"{POLICY_ASSIGNMENTS}/{verb}" for verb in ("write", "delete")),
+        "Microsoft.PolicyInsights/policyStates/queryResults/action",
     }
 )
-"""The changes that an operation may make, by the names of the pages for Containers, for Management, and for
-Hybrid and multicloud."""
+"""The changes that an operation may make, and a read that is an action, by the names of the pages for
+Containers, for Management and governance, and for Hybrid and multicloud."""
 
 GRANTS = ISSUER + CREDENTIAL + SECOND_CREDENTIAL + ROLE + SECOND_ROLE.replace("kubelet", SHOP.resource)
 POLICY = "  drift: {action: propose, stoppedCluster: start}\n"
@@ -156,7 +161,7 @@ def test_every_call_of_every_function_is_made_by_an_identity_whose_role_has_it_a
 
 def test_only_the_deleter_may_delete_a_cluster_or_a_group_and_it_changes_nothing() -> None:
     deletes = {f"{CONTAINERS}/delete", f"{GROUPS}/delete"}
-    grants = {f"{FEDERATION}/delete", f"{ASSIGNMENTS}/delete"}
+    grants = {f"{each}/delete" for each in (FEDERATION, ASSIGNMENTS, POLICY_ASSIGNMENTS)}
     changes = {app: {name for name in actions(app) if not name.endswith("/read")} for app in App}
     assert changes[App.CONTROL] == set()
     assert changes[App.DELETER] == deletes | grants
@@ -201,15 +206,17 @@ def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
     """Return a cloud after a fleet's life in which every function ran, each as the identity of its app."""
     cloud = CloudWithRights()
     with_identity(cloud)
-    push(cloud, files(pool() + WINDOW + GRANTS + '  kubernetesVersion: "1.35"\n'))
+    push(cloud, files(pool() + WINDOW + GRANTS + POLICIES + '  kubernetesVersion: "1.35"\n'))
     cloud.run()
     newer = pool("Standard_D8s_v5") + WINDOW + ACCESS + '  kubernetesVersion: "1.36"\n' + POLICY
+    newer += ADDON + "  policies:\n" + DENY
     push(cloud, files(newer))
     cloud.run()
     cloud.azure.interventions.set_node_image(ONE, "system", "AKSUbuntu-2204gen2containerd-202510.19.1")
     push(cloud, files(newer + '  minNodeImageVersion: "202511.01"\n'))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
+    check(cloud)
     sweep(cloud)
     for tags in ({"own": "x"}, {"own": "y"}):
         tag_by_hand(cloud, ONE, **tags)

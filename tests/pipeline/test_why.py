@@ -104,7 +104,7 @@ def test_a_rate_limit_is_shown_before_the_last_error() -> None:
         postpone(refused, until=until, reason=rate_limited, reservations={"key": (until,)}, now=now)
     )
     explained = why(cloud)
-    assert explained["doing"] == f"{rate_limited}, in the step resource-group (1 of 11 of provision)"
+    assert explained["doing"] == f"{rate_limited}, in the step resource-group (1 of 12 of provision)"
     assert (explained["next"], explained["nextAt"]) == ("runs the step", until.isoformat(timespec="seconds"))
     assert explained["lastError"]["class"] == "Throttled"
     assert advice(cloud).startswith(

@@ -1,10 +1,11 @@
-"""Mutations of what identities may do: something stays that git took back, or goes that git has."""
+"""Mutations of what identities may do, and of policies: something stays that git took back, or goes."""
 
 from __future__ import annotations
 
 import pytest
 
 from shared.jobs.transitions import acceptance
+from shared.pipeline.worker.steps import policies
 from shared.pipeline.worker.steps.identity_access import credentials, removal
 from simulation.actors.kinds import IDENTITY_ACCESS
 from tests.simulation.mutations import mutation
@@ -26,7 +27,12 @@ def every_credential_of_an_identity_counts_as_that_of_the_cluster(patch: pytest.
     patch.setattr(credentials, "_is_ours", lambda *_: True)
 
 
+def a_deleted_cluster_leaves_its_policies(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(policies, "assigned", lambda _: ())
+
+
 IDENTITY_MUTATIONS = (
+    mutation(a_deleted_cluster_leaves_its_policies, IDENTITY_ACCESS, "left behind"),
     mutation(what_a_commit_takes_back_is_not_recorded, IDENTITY_ACCESS, "grants"),
     mutation(a_deleted_cluster_leaves_what_it_granted, IDENTITY_ACCESS, "left behind"),
     mutation(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
+from localcloud.azure.world.access.policy_assignments import DEFINITIONS
 from localcloud.common.clock import ManualClock
 from shared.fleet.resource_ids import ManagedIdentityId, RegionId, SubscriptionId
 from shared.ports import azure
-from shared.ports.azure import AzureCall, activity_log
+from shared.ports.azure import AzureCall, activity_log, states_of
 from tests.support.arm_bodies import window
 from tests.support.azure_ports import CLUSTER, SUBSCRIPTION, body, pool
 
@@ -38,6 +39,7 @@ def example(kind: type[AzureCall[Any]]) -> AzureCall[Any]:
         "put_cluster": body(),
         "put_pool": pool(),
         "put_maintenance": window(),
+        "put_policy_assignment": {"properties": {"policyDefinitionId": next(iter(DEFINITIONS))}},
     }
     given: dict[str, Any] = {
         "target": target[str(kind.__annotations__["target"])],
@@ -53,6 +55,8 @@ def example(kind: type[AzureCall[Any]]) -> AzureCall[Any]:
         "role": "AcrPull",
         "scope": f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{CLUSTER.resource_group}",
         "assignment": "00000000-0000-0000-0000-0000000000bb",
-        "filter": activity_log.events_between(ManualClock()(), ManualClock()()),
+        "filter": states_of(["a"])
+        if kind.name == "query_policy_states"
+        else activity_log.events_between(ManualClock()(), ManualClock()()),
     }
     return kind(**{each.name: given[each.name] for each in fields(kind)})

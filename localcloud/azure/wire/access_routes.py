@@ -21,11 +21,11 @@ def _get_identity(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
 
 
 def _put_identity(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    return _answer(request, world.put_identity(*_identity(at), read_body(request)))
+    return answer(request, world.put_identity(*_identity(at), read_body(request)))
 
 
 def _delete_identity(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    return _answer(request, world.delete_identity(*_identity(at)))
+    return answer(request, world.delete_identity(*_identity(at)))
 
 
 def _list_credentials(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
@@ -38,11 +38,11 @@ def _get_credential(world: AzureWorld, _: Request, at: re.Match[str]) -> Respons
 
 def _put_credential(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
     body = read_body(request)
-    return _answer(request, world.put_federated_credential(*_identity(at), at["credential"], body))
+    return answer(request, world.put_federated_credential(*_identity(at), at["credential"], body))
 
 
 def _delete_credential(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    return _answer(request, world.delete_federated_credential(*_identity(at), at["credential"]))
+    return answer(request, world.delete_federated_credential(*_identity(at), at["credential"]))
 
 
 def _list_assignments(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
@@ -62,19 +62,19 @@ def _get_assignment(world: AzureWorld, _: Request, at: re.Match[str]) -> Respons
 def _put_assignment(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
     body = read_body(request)
     accepted = world.put_role_assignment(at["subscription"], at["scope"], at["assignment"], body)
-    return _answer(request, accepted)
+    return answer(request, accepted)
 
 
 def _delete_assignment(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
     accepted = world.delete_role_assignment(at["subscription"], at["scope"], at["assignment"])
-    return _answer(request, accepted)
+    return answer(request, accepted)
 
 
 def _identity(at: re.Match[str]) -> tuple[str, str, str]:
     return at["subscription"], at["group"], at["identity"]
 
 
-def _answer(request: Request, accepted: Accepted) -> Response:
+def answer(request: Request, accepted: Accepted) -> Response:
     """Answer a write that is complete at once, and add it to the request log."""
     if accepted.kind:
         note = {"accepted": accepted.kind, "resource": accepted.resource}

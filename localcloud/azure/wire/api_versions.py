@@ -8,6 +8,8 @@ without previews, and specification/resources for the last two.
 Source of that of the activity log: specification/monitor, activityLogs_API.json.
 Source of those of extensions and configurations of Flux: specification/kubernetesconfiguration.
 Source of those of identities and roles: specification/msi and specification/authorization, without previews.
+Source of those of policies: specification/resources (from 2019-09-01, without previews) and
+specification/policyinsights (policyStates).
 Source of the text of the refusals: Azure/azure-cli#28038 and #28368.
 """
 
@@ -41,7 +43,12 @@ _BELOW_CLUSTER = re.compile(r"/providers/microsoft\.kubernetesconfiguration/(?P<
 _OF_PROVIDERS = {
     "microsoft.managedidentity": ("2018-11-30", "2023-01-31", "2024-11-30"),
     "microsoft.authorization": ("2015-07-01", "2022-04-01"),
+    "microsoft.policyinsights": ("2018-04-04", "2019-10-01"),
 }
+_POLICY_ASSIGNMENTS = (
+    *("2019-09-01", "2020-03-01", "2020-09-01", "2021-06-01", "2022-06-01", "2023-04-01", "2024-04-01"),
+    *("2024-05-01", "2025-01-01", "2025-03-01", "2025-11-01"),
+)
 """Versions of other providers: the last one that a path names counts."""
 _ACTIVITY = re.compile(r"/providers/microsoft\.insights/eventtypes/", re.IGNORECASE)
 _TYPE = re.compile(r"/providers/microsoft\.containerservice/(?P<rest>.*)", re.IGNORECASE)
@@ -52,10 +59,12 @@ def check_version(path: str, version: str, location: str) -> None:
     if not version:
         message = "The api-version query parameter (?api-version=) is required for all requests."
         raise ArmError(400, "MissingApiVersionParameter", message)
-    provider = path.lower().rpartition("/providers/")[2].split("/")[0]
+    provider, _, kind = path.lower().rpartition("/providers/")[2].partition("/")
     if provider in _OF_PROVIDERS:
-        if version not in _OF_PROVIDERS[provider]:
-            raise ArmError(400, "InvalidApiVersionParameter", _invalid(version, _OF_PROVIDERS[provider]))
+        of_policies = kind.startswith("policyassignments")
+        taken = _POLICY_ASSIGNMENTS if of_policies else _OF_PROVIDERS[provider]
+        if version not in taken:
+            raise ArmError(400, "InvalidApiVersionParameter", _invalid(version, taken))
         return
     match, below = _TYPE.search(path), _BELOW_CLUSTER.search(path)
     if below is not None:

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from werkzeug.wrappers import Request, Response
 
-from localcloud.azure.wire import access_routes, sign_in
+from localcloud.azure.wire import access_routes, policy_routes, sign_in
 from localcloud.azure.wire.bodies import read_body
 from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.arm_resources import Accepted, Condition, Operation
@@ -345,5 +345,5 @@ _TABLE: tuple[tuple[str, str, _Handler], ...] = (
 )
 _ROUTES = [
     (method, re.compile(pattern, re.IGNORECASE), handler)
-    for method, pattern, handler in (*access_routes.TABLE, *_TABLE)
+    for method, pattern, handler in (*access_routes.TABLE, *policy_routes.TABLE, *_TABLE)
 ]

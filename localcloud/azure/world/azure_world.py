@@ -12,6 +12,7 @@ from datetime import datetime
 
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.access.identities import Identities
+from localcloud.azure.world.access.policy_assignments import PolicyAssignments
 from localcloud.azure.world.access.role_assignments import RoleAssignments
 from localcloud.azure.world.arm_errors import AksError, ArmError, no_pool
 from localcloud.azure.world.arm_resources import Accepted, Condition, Timings
@@ -60,6 +61,7 @@ class AzureWorld:
         self.called_by = self.engine.activity.called_by
         self.complete_due, self.request_id = self.engine.complete_due, self.engine.request_id
         self.identities, self.roles = Identities(self.engine), RoleAssignments(self.engine)
+        self.policies = PolicyAssignments(self.engine)
         groups = ResourceGroups(self.engine, self.identities)
         self.list_groups, self.get_group, self.put_group = (
             groups.list_groups,
@@ -137,6 +139,11 @@ class AzureWorld:
             roles.put_role_assignment,
         )
         self.delete_role_assignment = roles.delete_role_assignment
+        policies = self.policies
+        self.list_policy_assignments = policies.list_policy_assignments
+        self.put_policy_assignment = policies.put_policy_assignment
+        self.delete_policy_assignment = policies.delete_policy_assignment
+        self.query_policy_states = policies.query_policy_states
 
     # Subscriptions
 

@@ -3,5 +3,6 @@
 from shared.adapters.arm.access import Access
 from shared.adapters.arm.client import ArmAzure
 from shared.adapters.arm.monitor import Monitor
+from shared.adapters.arm.policies import Policies
 
-__all__ = ["Access", "ArmAzure", "Monitor"]
+__all__ = ["Access", "ArmAzure", "Monitor", "Policies"]

@@ -32,8 +32,10 @@ from azure.core.pipeline.policies import (
 from azure.core.pipeline.transport import RequestsTransport
 from azure.mgmt.core.policies import ARMChallengeAuthenticationPolicy
 
-from shared.adapters.arm.access import PUBLIC_CLOUD, Access
+from shared.adapters.arm.access import Access
+from shared.adapters.arm.arm_requests import PUBLIC_CLOUD
 from shared.adapters.arm.monitor import Monitor
+from shared.adapters.arm.policies import Policies
 from shared.adapters.transport import pooled_transport
 from shared.jobs.failures.errors import ReconcileError, Unauthenticated, Unavailable, from_http
 from shared.jobs.failures.retry import retry_after
@@ -134,6 +136,8 @@ def _client_of(service: str) -> Any:
         return Monitor
     if service == "access":
         return Access
+    if service == "policies":
+        return Policies
     if service == "resource":
         from azure.mgmt.resource.resources import ResourceManagementClient
 
@@ -203,7 +207,7 @@ def _id_of(headers: Mapping[str, str]) -> str:
 
 _ABSENT = (
     *("notfound", "resourcenotfound", "resourcegroupnotfound", "parentresourcenotfound"),
-    "roleassignmentnotfound",
+    *("roleassignmentnotfound", "policyassignmentnotfound"),
 )
 """ARM's codes, and that of AKS, for a resource that does not exist."""
 

@@ -11,7 +11,7 @@ from azure.core.rest import HttpRequest
 from azure.mgmt.core import ARMPipelineClient
 from azure.mgmt.core.exceptions import ARMErrorFormat
 
-from shared.adapters.arm.access import PUBLIC_CLOUD
+from shared.adapters.arm.arm_requests import PUBLIC_CLOUD
 
 
 class Monitor:

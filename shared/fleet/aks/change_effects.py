@@ -45,7 +45,7 @@ def planned_effect(path: str, old: Any, new: Any, around: Surroundings = _UNKNOW
 
 _REMOVED = (
     *("nodePools[]", "nodePools[].nodeLabels", "nodePools[].nodeTaints"),
-    *("federatedCredentials[]", "roleAssignments[]"),
+    *("federatedCredentials[]", "roleAssignments[]", "policies[]"),
 )
 """What Roadstead removes from Azure when git no longer has it."""
 

@@ -73,10 +73,10 @@ def _granted(document: Mapping[str, Any]) -> Iterator[str]:
         yield f"{one['scope']}{ASSIGNMENTS}{name}".lower()
 
 
-def former(before: Mapping[str, Any], after: Mapping[str, Any], earlier: Sequence[str]) -> tuple[str, ...]:
-    """Return the resource ids of what a cluster granted and grants no longer; ``earlier`` still had to go."""
-    present = set(granted(after))
-    return tuple(each for each in dict.fromkeys((*earlier, *granted(before))) if each not in present)
+def former(before: Sequence[str], after: Sequence[str], earlier: Sequence[str]) -> tuple[str, ...]:
+    """Return the resource ids of what a spec had and has no longer; ``earlier`` still had to go."""
+    present = set(after)
+    return tuple(each for each in dict.fromkeys((*earlier, *before)) if each not in present)
 
 
 def is_credential(resource: str) -> bool:

@@ -17,7 +17,7 @@ from shared.fleet.aks.field_effects import Effect
 from shared.fleet.planning.differences import Change
 from shared.fleet.planning.plan import Action, Item
 
-_GRANT = re.compile(r"spec\.(federatedCredentials|roleAssignments)\[([^\]]*)\]")
+_GRANT = re.compile(r"spec\.(federatedCredentials|roleAssignments|policies)\[([^\]]*)\]")
 _POOL = re.compile(r"spec\.nodePools\[([^\]]*)\](.*)\Z", re.DOTALL)
 _NOT_AZURE = (
     *("components", "environment", "class", "labels", "spec.class", "spec.environment"),
@@ -69,8 +69,9 @@ def azure_calls(item: Item, document: Mapping[str, Any] | None) -> AzureCalls:
 
 
 def _grants(document: Mapping[str, Any] | None) -> set[tuple[str, str]]:
-    """Return the federated credentials and role assignments of a stored form: their field and their name."""
-    spec, fields = (document or {}).get("spec", {}), ("federatedCredentials", "roleAssignments")
+    """Return the federated credentials, roles and policies of a stored form: their field and their name."""
+    spec = (document or {}).get("spec", {})
+    fields = ("federatedCredentials", "roleAssignments", "policies")
     return {(field, one["name"]) for field in fields for one in spec.get(field) or ()}
 
 

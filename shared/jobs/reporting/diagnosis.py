@@ -36,9 +36,15 @@ _IDENTITIES = (
     "Azure's activity log of the identity and of the scope shows what delays the step;"
     " docs/how-to/identity-access.md has more."
 )
+_OF_POLICIES = (
+    "Azure's activity log of the resource group shows what delays the step;"
+    " docs/how-to/assign-policies.md has more."
+)
 _WHERE_TO_LOOK = {
     Step.IDENTITY_ACCESS: _IDENTITIES,
     Step.DELETE_IDENTITY_ACCESS: _IDENTITIES,
+    Step.POLICIES: _OF_POLICIES,
+    Step.DELETE_POLICIES: _OF_POLICIES,
     Step.BOOTSTRAP_SECRETS: _SECRETS,
     Step.RESOURCE_GROUP: _PLANS,
     Step.NODE_POOLS: _NODES,

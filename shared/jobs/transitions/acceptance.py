@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from shared.fleet.aks.removed_keys import keys_to_remove
 from shared.fleet.desired import Desired
-from shared.fleet.identity_access.names import former
+from shared.fleet.identity_access.names import former, granted
 from shared.fleet.kubernetes.flux.flux_configurations import configurations_to_remove
 from shared.fleet.planning.system_removals import to_remove
+from shared.fleet.policies.policy_names import assigned
 from shared.fleet.systems.cluster_systems import systems_in
 from shared.jobs.failures.errors import ClusterMissing
 from shared.jobs.findings.conditions import with_summary
@@ -57,7 +60,7 @@ def accept_change(
         record,
         document=document,
         removed_keys=keys_to_remove(record.document, document, record.removed_keys),
-        former_grants=former(record.document, document, record.former_grants),
+        former_grants=former(_around(record.document), _around(document), record.former_grants),
         had_systems=record.had_systems or bool(record.desired.systems or desired.systems),
         removed_systems=to_remove(systems_in(record.document), systems_in(document), record.removed_systems),
         removed_configurations=configurations_to_remove(
@@ -133,6 +136,11 @@ def under_installation(record: ClusterRecord, installation: str) -> ClusterRecor
         overruled=tuple(dict.fromkeys((*record.overruled, before))),
         predecessors=tuple(dict.fromkeys((*record.predecessors, before))),
     )
+
+
+def _around(document: Mapping[str, Any]) -> Sequence[str]:
+    """Return the resource ids of what a stored form has in Azure around its cluster."""
+    return (*granted(document), *assigned(document))
 
 
 def _of_another_life(contest: Contest) -> bool:

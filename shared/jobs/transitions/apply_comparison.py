@@ -56,7 +56,14 @@ def apply_finding(record: ClusterRecord, error: NoLongerReady | None, now: datet
         known |= dict.fromkeys((CONDITIONS[Step.CLUSTER], CONDITIONS[Step.NODE_POOLS]), False)
         # What ran, what the cluster had beyond git, and its address are no part of another in its place.
         record = replace(
-            record, verified=None, running=None, inside=None, windows=(), api_server=None, facts=None
+            record,
+            verified=None,
+            running=None,
+            inside=None,
+            windows=(),
+            compliance=None,
+            api_server=None,
+            facts=None,
         )
         record = replace(record, drift=None)
     for kind, status in known.items():

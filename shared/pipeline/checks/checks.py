@@ -20,11 +20,12 @@ from shared.jobs.rate_limits import AKS_OTHER
 from shared.jobs.record import ClusterRecord, of_health
 from shared.jobs.reporting.measurements import of_read, of_reservation
 from shared.logs import about_record
+from shared.pipeline.checks.around import read_around
 from shared.pipeline.checks.conclusions import conclude, findings, unknown
 from shared.pipeline.checks.current_facts import renewed_facts
 from shared.pipeline.checks.reading import read
 from shared.pipeline.checks.secrets import check_secrets
-from shared.pipeline.checks.windows import has_windows, read_windows
+from shared.pipeline.checks.windows import has_windows
 from shared.pipeline.outbox import request_checks, request_next_check, request_rest
 from shared.pipeline.runs import record_end
 from shared.pipeline.worker.cluster_access import ClusterAccess
@@ -142,11 +143,11 @@ def _check(
         log.warning("%s cannot be read: %s", record.name, error)
         ports.telemetry.record(of_read("check", type(error).__name__))
         failed = error if isinstance(error, Retryable) else Unexpected(str(error))
-        server, windows = access.server_after(Retry(failed)), read_windows(record, limiter.over(ports))
+        server, around = access.server_after(Retry(failed)), read_around(record, limiter.over(ports))
         why = f"{type(error).__name__}: {error}"
-        conclude(record, unknown(why, record), server, message, ports, windows=windows)
+        conclude(record, unknown(why, record), server, message, ports, around=around)
         return True
-    server, windows = access.server_after(Done()), read_windows(record, limiter.over(ports))
+    server, around = access.server_after(Done()), read_around(record, limiter.over(ports))
     found = findings(reading, secrets.finding if secrets else None, record, ports)
-    conclude(record, found, server, message, ports, reading, windows, renewed=renewed)
+    conclude(record, found, server, message, ports, reading, around, renewed=renewed)
     return True

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from shared.fleet.drift.differences import Difference
 from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.kubernetes.health.health import Fault
 from shared.fleet.systems.cluster_systems import system_with, systems_in
@@ -18,11 +17,11 @@ from shared.jobs.messages import CheckMessage, SweepPart
 from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.events import events_between, renewed_event
 from shared.jobs.transitions.apply_outcome import apply_outcome
+from shared.pipeline.checks.around import Around, with_around
 from shared.pipeline.checks.commits_behind import commits_behind
 from shared.pipeline.checks.readings import Reading
 from shared.pipeline.checks.secrets import has_secrets
 from shared.pipeline.checks.silence import with_reports
-from shared.pipeline.checks.windows import with_windows
 from shared.pipeline.facts import store_fact
 from shared.pipeline.outbox import request_next_check, request_status_again, request_sweep
 from shared.pipeline.sweep.conclusions import written_beside
@@ -77,14 +76,14 @@ def conclude(
     message: CheckMessage,
     ports: Ports,
     reading: Reading | None = None,
-    windows: tuple[Difference, ...] | None = None,
+    around: Around | None = None,
     *,
     renewed: Mapping[str, str] | None = None,
 ) -> None:
     """Save what a check found; a record that somebody else writes meanwhile is left to the next check.
 
     ``reading`` is None when it could not read: what the one before read remains, with its time.
-    ``windows`` are the differences of the maintenance windows, None in the same way. ``renewed`` is what it
+    ``around`` is what Azure has around it, None in the same way. ``renewed`` is what it
     has applied, by the reason of its event.
 
     What follows is requested first, so that a crash cannot lose it. Only a correction of what Roadstead
@@ -95,7 +94,7 @@ def conclude(
     inside = reading.inside if reading else record.inside
     after = checked(replace(record, api_server=server, inside=inside), found, now)
     after = with_reports(after, reading, ports)
-    after = with_windows(after, windows, ports)
+    after = with_around(after, around, ports)
     outcome, events = outcome_of(after, now, patience), list[Event]()
     if renewed:
         after = replace(after, job=replace(after.job, sequence=after.job.sequence + 1), updated=now)
@@ -117,4 +116,4 @@ def conclude(
     except Stale:
         current = written_beside(record, ports)
         if current is not None:
-            conclude(current, found, server, message, ports, reading, windows, renewed=renewed)
+            conclude(current, found, server, message, ports, reading, around, renewed=renewed)

@@ -7,22 +7,16 @@ Azure Resource Graph has no maintenance configurations (learn.microsoft.com/azur
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 
 from shared.fleet.drift.differences import Difference
 from shared.fleet.drift.windows import window_differences
 from shared.jobs.failures.errors import ReconcileError
-from shared.jobs.messages import SweepPart
 from shared.jobs.record import ClusterRecord
-from shared.pipeline.outbox import request_sweep
 from shared.pipeline.worker.rate_limiter import RateLimited
 from shared.ports import Ports
 from shared.ports.azure import ListMaintenance
 
 log = logging.getLogger(__name__)
-
-SAVED_SECONDS = 5.0
-"""By then the record of the check is saved; if not, the next sweep compares the cluster."""
 
 
 def has_windows(record: ClusterRecord) -> bool:
@@ -40,14 +34,3 @@ def read_windows(record: ClusterRecord, ports: Ports) -> tuple[Difference, ...] 
         log.warning("the maintenance windows of %s cannot be read: %s", record.name, error)
         return None
     return window_differences(record.desired, existing)
-
-
-def with_windows(
-    record: ClusterRecord, windows: tuple[Difference, ...] | None, ports: Ports
-) -> ClusterRecord:
-    """Return the record with what was read of its windows; if that is new, a sweep compares the cluster."""
-    if windows is None or windows == record.windows:
-        return record
-    request_sweep(SweepPart(sweep=ports.unique(), clusters=(record.name,)), ports, after=SAVED_SECONDS)
-    verified = replace(record.verified, digest="") if record.verified else None
-    return replace(record, windows=windows, verified=verified)

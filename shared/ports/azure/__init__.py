@@ -47,6 +47,13 @@ from shared.ports.azure.identity_access import (
     PutRoleAssignment,
 )
 from shared.ports.azure.node_pools import DeletePool, PutPool, UpgradeNodeImage
+from shared.ports.azure.policies import (
+    DeletePolicyAssignment,
+    ListPolicyAssignments,
+    PutPolicyAssignment,
+    QueryPolicyStates,
+    states_of,
+)
 from shared.ports.azure.upkeep import GetUpgradeProfile, ListMaintenance, ListVersions, PutMaintenance
 
 __all__ = [
@@ -57,6 +64,7 @@ __all__ = [
     "DeleteFederatedCredential",
     "DeleteFluxConfiguration",
     "DeleteGroup",
+    "DeletePolicyAssignment",
     "DeletePool",
     "DeleteRoleAssignment",
     "GetCluster",
@@ -72,6 +80,7 @@ __all__ = [
     "ListFederatedCredentials",
     "ListFluxConfigurations",
     "ListMaintenance",
+    "ListPolicyAssignments",
     "ListResources",
     "ListRoleAssignments",
     "ListRoles",
@@ -85,10 +94,13 @@ __all__ = [
     "PutFluxConfiguration",
     "PutGroup",
     "PutMaintenance",
+    "PutPolicyAssignment",
     "PutPool",
     "PutRoleAssignment",
+    "QueryPolicyStates",
     "StartCluster",
     "UpgradeNodeImage",
     "Write",
     "Written",
+    "states_of",
 ]

@@ -12,7 +12,9 @@ from shared.fleet.resource_ids import ClusterId, GroupId, ManagedIdentityId, Reg
 from shared.jobs.rate_limits import Limit
 
 T = TypeVar("T")
-Service = Literal["access", "containerservice", "extensions", "fluxconfigurations", "monitor", "resource"]
+Service = Literal[
+    "access", "containerservice", "extensions", "fluxconfigurations", "monitor", "policies", "resource"
+]
 """What each client library is called here."""
 _NOT_ARGUMENTS = ("target", "etag", "only_new", "page")
 

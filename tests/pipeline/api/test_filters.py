@@ -128,8 +128,8 @@ def test_a_cluster_shows_what_runs_where_and_how_far_its_job_is(cloud: MemoryClo
     assert (one["kubernetesVersion"], one["runningVersion"][:5], one["nodes"]) == ("1.36", "1.36.", 1)
     assert one["fluxRevision"] == f"main@sha1:{commit}"
     assert (one["labels"], one["clusterClass"]) == ({"team": "shop", "tier": "gold"}, "")
-    assert (one["step"], one["stepNumber"], one["stepCount"]) == ("", 11, 11)
-    assert (three["step"], three["stepNumber"], three["stepCount"]) == ("cluster", 2, 11)
+    assert (one["step"], one["stepNumber"], one["stepCount"]) == ("", 12, 12)
+    assert (three["step"], three["stepNumber"], three["stepCount"]) == ("cluster", 2, 12)
     assert (three["runningVersion"], three["nodes"], three["fluxRevision"]) == ("", 0, "")
     assert three["jobStartedAt"] == three["createdAt"]
 

@@ -116,7 +116,7 @@ def test_a_deleted_cluster_is_missing_and_both_reasons_are_shown(extra: str) -> 
     assert "before that, its job failed: QuotaExceeded: " in found.job.reason
     doing, action = why(cloud)
     assert doing.startswith("is not Ready any more: the cluster no longer exists in Azure")
-    assert "before that, it failed in the step node-pools (3 of 11 of provision): QuotaExceeded: " in doing
+    assert "before that, it failed in the step node-pools (3 of 12 of provision): QuotaExceeded: " in doing
     assert "That creates it again" in action
     assert "Raise the quota" in action
     assert status(cloud, commit)[0] == "failure"

@@ -58,6 +58,7 @@ from shared.fleet.manifests.cluster.node_settings import (
     UpgradeSettings,
     WindowsProfile,
 )
+from shared.fleet.manifests.cluster.policies import PolicyAssignments, check_policies
 from shared.fleet.manifests.cluster.security import SecurityProfile
 from shared.fleet.manifests.node_pool.pool import NodePool
 from shared.fleet.manifests.untyped import only_untyped
@@ -201,6 +202,8 @@ class ClusterSpec(ClusterProperties):
     """Service accounts of the cluster that act as identities of Azure, by name."""
     role_assignments: RoleAssignments = ()
     """Roles of Azure that the cluster's identities have, by name."""
+    policies: PolicyAssignments = ()
+    """Policies and initiatives of Azure Policy that are assigned to the cluster, by name."""
     deletion_protection: StrictBool = False
     """The cluster is not deleted, whatever happens to its folder; in production it is true unless the
     manifest sets it to false."""
@@ -220,6 +223,12 @@ class ClusterSpec(ClusterProperties):
         if not aks_runs_system_nodes and "System" not in modes:
             raise ValueError("needs at least one pool with mode: System")
         return pools
+
+    @field_validator("policies")
+    @classmethod
+    def _policies_can_be_assigned(cls, entries: PolicyAssignments, info: ValidationInfo) -> PolicyAssignments:
+        check_policies(entries, info.data)
+        return entries
 
     @model_validator(mode="after")
     def _pool_names_differ(self) -> Self:

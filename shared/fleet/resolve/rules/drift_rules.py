@@ -12,7 +12,8 @@ from shared.fleet.resolve.problems import Path, nearest
 
 _COMPARED = (
     *(info.alias or name for name, info in ClusterProperties.model_fields.items()),
-    *("nodePools", "maintenanceWindows", "tags", "sku", "identity", "azure", "extendedLocation", "kind"),
+    *("nodePools", "maintenanceWindows", "policies", "tags", "sku", "identity", "azure"),
+    *("extendedLocation", "kind"),
 )
 _COMPARED_OF_POOLS = (
     *(info.alias or name for name, info in PoolProperties.model_fields.items()),

@@ -33,6 +33,7 @@ from shared.pipeline.api.schema.clusters import (
     FleetProblem,
     MissingCluster,
     PlanPart,
+    Policy,
     Retirement,
     Why,
 )
@@ -132,6 +133,7 @@ __all__ = [
     "PlanPart",
     "PlanSummary",
     "Plans",
+    "Policy",
     "Progress",
     "Readiness",
     "Recorded",

@@ -91,6 +91,23 @@ class EndingCertificate(TypedDict):
     message: str
 
 
+class Policy(TypedDict):
+    """A policy of the manifest, and what Azure Policy found of the cluster.
+
+    ``state`` is Azure's word for the worst of its definitions, ``NotEvaluated`` where it shows none, and ""
+    before a check has read it. ``nonCompliant`` is how many definitions are NonCompliant, ``evaluatedAt``
+    when Azure found the oldest of it, and ``readAt`` when a check read that.
+    """
+
+    name: str
+    definition: str
+    enforcementMode: str
+    state: str
+    nonCompliant: int
+    evaluatedAt: str | None
+    readAt: str | None
+
+
 class ClusterSummary(TypedDict):
     """A cluster: its phase, the reason for it and since when, and when it is checked next.
 
@@ -136,6 +153,7 @@ class ClusterSummary(TypedDict):
 class Cluster(ClusterSummary, FleetProblem):
     """``GET clusters/NAME``: a cluster with its spec and its newest events."""
 
+    policies: list[Policy]
     spec: dict[str, Any]
     events: list[Event]
 

@@ -31,6 +31,7 @@ from shared.pipeline.api.views.parts import (
     items_of,
     not_created,
     plan_part,
+    policies_of,
     retirements_of,
 )
 from shared.pipeline.api.views.rollouts import waits_now
@@ -147,7 +148,7 @@ def cluster_detail(name: str, ports: Ports) -> schema.Cluster | schema.MissingCl
     if record is not None:
         spec = record.document["spec"]
         view = cluster_view(record, item, ports.state.sweep(), ports.clock())
-        return {**view, **problem, "spec": spec, "events": events}
+        return {**view, **problem, "policies": policies_of(record), "spec": spec, "events": events}
     stopped = NewestPlan(fleet.commit, item).stopped
     if not events and stopped is None:
         return None

@@ -9,6 +9,7 @@ from datetime import datetime
 from shared.fleet.json_tree import path_text
 from shared.fleet.kubernetes.api_server import ending
 from shared.fleet.planning.plan import Item
+from shared.fleet.policies.policy_names import by_name
 from shared.fleet.retirements.retiring import retiring
 from shared.jobs.event import Event
 from shared.jobs.record import ClusterRecord, Condition
@@ -127,6 +128,29 @@ def certificates_of(record: ClusterRecord, now: datetime) -> list[schema.EndingC
     """Return the certificates of a cluster's API server that end soon, as the last check saw them."""
     found = ending(record.inside.certificates, now) if record.inside else ()
     return [{"of": each.of, "endsAt": iso(each.ends), "message": text} for each, text in found]
+
+
+def policies_of(record: ClusterRecord) -> list[schema.Policy]:
+    """Return the policies of a cluster's accepted spec, with what the last check read of each."""
+    desired, read = record.desired, record.compliance
+    if desired.problem:
+        return []
+    found = {each.assignment: each for each in read.states} if read else {}
+    policies: list[schema.Policy] = []
+    for name, entry in by_name(desired.id, desired.spec.policies).items():
+        state = found.get(name)
+        policies.append(
+            {
+                "name": entry.name,
+                "definition": entry.definition,
+                "enforcementMode": entry.enforcement_mode,
+                "state": state.state if state else "",
+                "nonCompliant": state.non_compliant if state else 0,
+                "evaluatedAt": iso(state.evaluated if state else None),
+                "readAt": iso(read.read if read and state else None),
+            }
+        )
+    return policies
 
 
 def condition_of(condition: Condition, listed: datetime | None = None) -> schema.Condition:

@@ -18,6 +18,7 @@ from shared.pipeline.worker.steps import (
     identity_access,
     maintenance_windows,
     node_pools,
+    policies,
     secrets,
     systems,
 )
@@ -36,6 +37,7 @@ _STEPS: dict[Step, Callable[[StepContext], Outcome]] = {
     Step.NODE_POOLS: node_pools.ensure_node_pools,
     Step.MAINTENANCE: maintenance_windows.ensure_maintenance_windows,
     Step.IDENTITY_ACCESS: identity_access.ensure_identity_access,
+    Step.POLICIES: policies.ensure_policies,
     Step.ACCESS: flux.ensure_access,
     Step.BOOTSTRAP_SECRETS: secrets.ensure_secrets,
     Step.FLUX_COMPONENTS: flux.ensure_components,
@@ -45,6 +47,7 @@ _STEPS: dict[Step, Callable[[StepContext], Outcome]] = {
     Step.TOMBSTONE: delete.tombstone,
     Step.DELETE_CLUSTER: delete.delete_cluster,
     Step.DELETE_IDENTITY_ACCESS: identity_access.remove_identity_access,
+    Step.DELETE_POLICIES: policies.remove_policies,
     Step.DELETE_RESOURCE_GROUP: delete.delete_resource_group,
     Step.FINALIZE: delete.finalize,
 }

@@ -10,7 +10,7 @@ from shared.pipeline.worker.steps.identity_access.credentials import (
     read_credentials,
     without_room,
 )
-from shared.pipeline.worker.steps.identity_access.removal import remove_former
+from shared.pipeline.worker.steps.identity_access.removal import former_grants, remove_former
 from shared.pipeline.worker.steps.identity_access.roles import ensure_roles
 from shared.ports.azure import GetCluster
 
@@ -21,7 +21,7 @@ def ensure_identity_access(context: StepContext) -> Outcome:
     What goes comes first where it is in the way of what comes: a federated credential has its place, and its
     service account, to itself. A role goes last, so that a narrower one is there before the wider one goes.
     """
-    spec, former = context.desired.spec, context.record.former_grants
+    spec, former = context.desired.spec, former_grants(context)
     if not (spec.federated_credentials or spec.role_assignments or former):
         return Done()
     existing = context.azure(GetCluster(context.cluster))

@@ -5,9 +5,10 @@ Each has a name that only this cluster's steps write, so it is known without a r
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from shared.fleet.identity_access.names import ASSIGNMENTS, granted, is_credential
+from shared.fleet.policies.policy_names import is_policy
 from shared.fleet.resource_ids import ManagedIdentityId, SubscriptionId
 from shared.jobs.outcomes import Done, Outcome
 from shared.jobs.recipes import CONDITIONS, Step
@@ -23,14 +24,19 @@ from shared.ports.azure import (
 
 def remove_former(context: StepContext, *, credentials: bool) -> str:
     """Remove what earlier specs granted and the present one does not; return what was done."""
-    former = context.record.former_grants
+    former = former_grants(context)
     return _removed(context, (each for each in former if is_credential(each) is credentials))
+
+
+def former_grants(context: StepContext) -> Sequence[str]:
+    """Return the resource ids of what earlier specs granted; the policies that they had are others."""
+    return [each for each in context.record.former_grants if not is_policy(each)]
 
 
 def remove_identity_access(context: StepContext) -> Outcome:
     """Remove all that the deleted cluster granted; Azure keeps role assignments of what no longer exists."""
     record = context.record
-    grants = dict.fromkeys((*record.former_grants, *granted(record.document)))
+    grants = dict.fromkeys((*former_grants(context), *granted(record.document)))
     if not grants or not record.creation_requested:
         return Done()
     deleted = record.condition(CONDITIONS[Step.DELETE_CLUSTER])

@@ -1,0 +1,85 @@
+"""What Azure has around a cluster, which no list of clusters shows: maintenance windows and policies.
+
+A check reads both for the sweep, which compares the cluster, and what Azure Policy found for whoever asks.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+
+from shared.fleet.drift.differences import Difference
+from shared.fleet.drift.policy_differences import policy_differences
+from shared.fleet.policies.compliance import Compliance, compliance_of
+from shared.fleet.policies.policy_names import by_name, is_our_policy
+from shared.jobs.failures.errors import ReconcileError
+from shared.jobs.messages import SweepPart
+from shared.jobs.record import ClusterRecord
+from shared.pipeline.checks.windows import read_windows
+from shared.pipeline.outbox import request_sweep
+from shared.pipeline.worker.rate_limiter import RateLimited
+from shared.ports import Ports
+from shared.ports.azure import ListPolicyAssignments, QueryPolicyStates, states_of
+
+log = logging.getLogger(__name__)
+
+SAVED_SECONDS = 5.0
+"""By then the record of the check is saved; if not, the next sweep compares the cluster."""
+
+
+@dataclass(frozen=True)
+class Around:
+    """The fields that differ, None where that is unknown; and what Azure Policy found, None likewise."""
+
+    differences: tuple[Difference, ...] | None
+    compliance: Compliance | None = None
+
+
+def read_around(record: ClusterRecord, ports: Ports) -> Around:
+    """Read the windows and the policies of a cluster; nothing where its manifest has none."""
+    windows, policies = read_windows(record, ports), _read_policies(record, ports)
+    known = windows is not None and policies is not None
+    return Around((*(windows or ()), *(policies or ())) if known else None, _read_compliance(record, ports))
+
+
+def with_around(record: ClusterRecord, around: Around | None, ports: Ports) -> ClusterRecord:
+    """Return the record with what was read; if a difference is new, a sweep compares the cluster."""
+    if around is None:
+        return record
+    compliance = (around.compliance or record.compliance) if _has_policies(record) else None
+    record = replace(record, compliance=compliance)
+    if around.differences is None or around.differences == record.windows:
+        return record
+    request_sweep(SweepPart(sweep=ports.unique(), clusters=(record.name,)), ports, after=SAVED_SECONDS)
+    verified = replace(record.verified, digest="") if record.verified else None
+    return replace(record, windows=around.differences, verified=verified)
+
+
+def _has_policies(record: ClusterRecord) -> bool:
+    return bool(record.document["spec"].get("policies"))
+
+
+def _read_policies(record: ClusterRecord, ports: Ports) -> tuple[Difference, ...] | None:
+    """Return in which fields the policies of a cluster differ from git, None where that is unknown."""
+    if not _has_policies(record):
+        return ()
+    cluster = record.desired.id
+    try:
+        found = ports.azure.call(ListPolicyAssignments(cluster.group)) or ()
+    except (RateLimited, ReconcileError) as error:
+        log.warning("the policies of %s cannot be read: %s", record.name, error)
+        return None
+    live = {str(one["name"]).lower(): one for one in found if is_our_policy(cluster, one)}
+    return policy_differences(record.desired, live)
+
+
+def _read_compliance(record: ClusterRecord, ports: Ports) -> Compliance | None:
+    if not _has_policies(record):
+        return None
+    cluster, names = record.desired.id, list(by_name(record.desired.id, record.desired.spec.policies))
+    try:
+        states = ports.azure.call(QueryPolicyStates(cluster, states_of(names)))
+    except (RateLimited, ReconcileError) as error:
+        log.warning("what Azure Policy found of %s cannot be read: %s", record.name, error)
+        return None
+    return compliance_of(states, names, ports.clock())

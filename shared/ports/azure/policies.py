@@ -1,0 +1,61 @@
+"""The operations on the policy assignments of a cluster, and on what Azure Policy found of it.
+
+Sources: policyAssignments of Microsoft.Authorization (2025-03-01) and policyStates of
+Microsoft.PolicyInsights (2019-10-01) in github.com/Azure/azure-rest-api-specs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shared.fleet.json_tree import Json
+from shared.fleet.resource_ids import ClusterId, GroupId
+from shared.jobs.rate_limits import ARM_DELETE, ARM_READ, ARM_WRITE
+from shared.ports.azure.calls import AzureCall, Write
+
+
+@dataclass(frozen=True)
+class ListPolicyAssignments(AzureCall[Sequence[Json] | None]):
+    """Return the policy assignments of a group, of what is above it and of what is in it; None without it.
+
+    Those of a cluster are among them, also if it no longer exists.
+    """
+
+    service, sdk, limits = "policies", "list_policy_assignments", (ARM_READ,)
+    absent_is_fine = True
+    target: GroupId
+
+
+@dataclass(frozen=True)
+class PutPolicyAssignment(Write):
+    """Create or replace a policy assignment of a cluster, at once; ``body`` has ``properties``."""
+
+    service, sdk, limits = "policies", "put_policy_assignment", (ARM_WRITE,)
+    target: ClusterId
+    assignment: str
+    body: Json
+
+
+@dataclass(frozen=True)
+class DeletePolicyAssignment(Write):
+    """Delete a policy assignment of a cluster, at once, also if the cluster no longer exists."""
+
+    service, sdk, limits = "policies", "delete_policy_assignment", (ARM_DELETE,)
+    absent_is_fine = True
+    target: ClusterId
+    assignment: str
+
+
+@dataclass(frozen=True)
+class QueryPolicyStates(AzureCall[Sequence[Json]]):
+    """Return the newest states of a cluster that a filter leaves, the non-compliant first: one page."""
+
+    service, sdk, limits = "policies", "query_policy_states", (ARM_READ,)
+    target: ClusterId
+    filter: str
+
+
+def states_of(assignments: Sequence[str]) -> str:
+    """Return the filter for the states of assignments, by their names."""
+    return " or ".join(f"policyAssignmentName eq '{name}'" for name in assignments)

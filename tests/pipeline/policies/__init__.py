@@ -1,0 +1,1 @@
+"""Assignments of Azure Policy to clusters."""
