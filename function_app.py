@@ -21,6 +21,7 @@ import azure.functions as func
 from handlers.apps import blueprints
 from handlers.sign_in import SignIn
 from shared import logs
+from shared.fleet.kubernetes.reachable_addresses import networks_of
 from shared.fleet.resource_ids import ClusterId
 from shared.masking import Masker, platform_secrets
 from shared.ports import Azure, Ports, Probe, Telemetry
@@ -137,7 +138,8 @@ class Adapters:
         def kubeconfig(cluster: ClusterId) -> str:
             return azure.call(GetKubeconfig(cluster))
 
-        return KubernetesConnections(kubeconfig, aad_token=aad_token, clock=_now)
+        networks = networks_of(self._settings.kubeconfig_networks)
+        return KubernetesConnections(kubeconfig, aad_token=aad_token, clock=_now, networks=networks)
 
     def vaults(self) -> KeyVaults:
         """Return the vaults of bootstrap secrets."""

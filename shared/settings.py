@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError
 
 from shared.fleet.kubernetes.flux.flux_objects import GitCredentials
+from shared.fleet.kubernetes.reachable_addresses import networks_of
 from shared.fleet.resolve.work import PLAN_WORK
 from shared.jobs.failures.retry import with_limits
 from shared.masking import address_parts
@@ -41,6 +42,14 @@ def vault_addresses(text: str) -> Mapping[str, str]:
 
 def _vaults(text: str) -> str:
     vault_addresses(text)
+    return text
+
+
+def _networks(text: str) -> str:
+    try:
+        networks_of(text)
+    except ValueError:
+        raise ValueError("must be networks such as 10.20.0.0/16, separated by commas") from None
     return text
 
 
@@ -108,6 +117,9 @@ class Settings(BaseModel):
 
     key_vaults: Annotated[str, AfterValidator(_vaults)] = ""
     """The vaults that manifests may name, by their addresses: no manifest says where a vault is."""
+
+    kubeconfig_networks: Annotated[str, AfterValidator(_networks)] = ""
+    """The only networks to which kubeconfigs of existing clusters may lead; "" for any but special ones."""
 
     reaches_private_clusters: bool = False
     """Whether the app is in a network that reaches private API servers."""

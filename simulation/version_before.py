@@ -45,6 +45,7 @@ ADDED_FIELDS = (
     "had_systems",
     "former_grants",
     "rebuilding",
+    "cluster_uid",
     "compliance",
     "rebuilt_for",
 )

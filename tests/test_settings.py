@@ -76,6 +76,7 @@ def test_every_missing_setting_is_named_at_once(monkeypatch: pytest.MonkeyPatch)
         ("KEY_VAULTS", "http://platform.vault.azure.net"),
         ("KEY_VAULTS", "https://platform.vault.azure.net/secrets/a"),
         ("KEY_VAULTS", "https://a-vault.vault.azure.net,https://a-vault.vault.azure.cn"),
+        ("KUBECONFIG_NETWORKS", "10.1.0.1/16"),
         ("FLUX_GIT_HOST", "https://github.com"),
         ("FLUX_GIT_HOST", "github.com/example"),
         ("GITHUB_REPOSITORY", "no-owner"),

@@ -21,7 +21,8 @@ from shared.fleet.manifests.untyped import COMMANDS_OF_POOLS
 
 PAGE = Path("docs/reference.md")
 GROUPS: Mapping[str, str] = {
-    "Place and choice": "class environment subscriptionId resourceGroup location extendedLocation kind tags",
+    "Place and choice": """class environment provider existing subscriptionId resourceGroup location
+        extendedLocation kind tags""",
     "Flux and protection": "flux bootstrapSecrets deletionProtection suspend drift",
     "Versions and upgrades": """kubernetesVersion sku supportPlan autoUpgradeProfile upgradeSettings
         minNodeImageVersion""",

@@ -53,7 +53,8 @@ def _facts_table() -> Table:
 def _add_facts(table: Table, view: schema.Cluster, now: datetime, *, wide: bool) -> None:
     table.add_row("generation", Text(f"{view['generation']}, observed {view['observedGeneration']}"))
     table.add_row("commit", Text(view["commit"] if wide else view["commit"][:8]))
-    table.add_row("location", Text(f"{view['location']}, {view['resourceGroup']}, {view['subscriptionId']}"))
+    place = f"{view['location']}, {view['resourceGroup']}, {view['subscriptionId']}"
+    table.add_row("location", Text(place if view["subscriptionId"] else "outside Azure"))
     running = f", runs {view['runningVersion']}" if view["runningVersion"] else ""
     nodes = f", {many(view['nodes'], 'node')}" if view["nodes"] else ""
     table.add_row("kubernetes", Text(f"{view['kubernetesVersion']}{running}{nodes}"))

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
 from localcloud.kubernetes.world.logins import Login, kubeconfig_login
 from shared.fleet.kubernetes.api_server import ApiServer
+from shared.fleet.kubernetes.kubeconfig import Kubeconfig
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import ReconcileError
 from shared.ports import Clock, KubernetesApi
@@ -43,3 +44,7 @@ class Connections:
         except ReconcileError:
             del self._open[cluster]
             raise
+
+    def open(self, _: ClusterId, kubeconfig: Kubeconfig) -> KubernetesApi:
+        """Return the API of a cluster that is not in Azure, by what its kubeconfig says."""
+        return self._inner.enter_outside(kubeconfig.url, kubeconfig.token)

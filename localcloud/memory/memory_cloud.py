@@ -303,7 +303,7 @@ class Tripwire:
             self._counter.before()
             result = method(*args, **kwargs)
             self._counter.after()
-            return Tripwire(result, self._counter) if name == "connect" else result
+            return Tripwire(result, self._counter) if name in ("connect", "open") else result
 
         return call
 

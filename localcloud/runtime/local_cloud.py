@@ -142,7 +142,7 @@ class LocalCloud:
             self.ports[host] = reservations.reserve(None)
         self.settings = compose_settings(self.state, self.ports, self.options)
         (self.state / "logs").mkdir(mode=0o700)
-        names = ("create_seconds", "lock_seconds", "subscriptions", "roles")
+        names = ("create_seconds", "lock_seconds", "subscriptions", "roles", "existing")
         options = {name: getattr(self.options, name) for name in names}
         cloud = {"ports": self.ports, "urls": vars(self.urls), "remote": self.remote, "options": options}
         _write(self.state / "cloud.json", {"process": os.getpid(), **cloud})

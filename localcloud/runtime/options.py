@@ -42,7 +42,8 @@ class Options:
     without it, and when one is taken, a free one is used. ``extra`` settings win over all others. ``modules``
     run a part in place of the local cloud's own module: {"azure": "a.module"}. ``roles`` runs the
     functions as the apps that it names, each with an identity whose role has only these actions:
-    {"worker": ["*/read"]}.
+    {"worker": ["*/read"]}. ``existing`` are clusters outside Azure, by name: the kubeconfig of each is in the
+    vault of the example fleet, as the secret NAME-kubeconfig.
     """
 
     create_seconds: float = 4.0
@@ -56,6 +57,7 @@ class Options:
     extra: Mapping[str, str] = field(default_factory=dict)
     modules: Mapping[str, str] = field(default_factory=dict)
     roles: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    existing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

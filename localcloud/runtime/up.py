@@ -36,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         functions=not given.without_functions,
         subscriptions=tuple(given.subscription or (SUBSCRIPTION,)),
         usual_ports=True,
+        existing=tuple(given.existing or ()),
     )
     cloud = LocalCloud(given.state, options)
     stop = _Stop()
@@ -101,6 +102,12 @@ def _parser() -> argparse.ArgumentParser:
         "--subscription",
         action="append",
         help=f"the id of an Azure subscription that exists, as often as needed; without it {SUBSCRIPTION}",
+    )
+    parser.add_argument(
+        "--existing",
+        action="append",
+        metavar="NAME",
+        help="a cluster outside Azure; its kubeconfig is the secret NAME-kubeconfig of the vault platform",
     )
     parser.add_argument("--app", type=Path, default=ROOT, help="folder of function_app.py")
     parser.add_argument("--without-functions", action="store_true", help="start the services only")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from shared.fleet.manifests.cluster.flux_extension import EXTENSION
 from shared.fleet.manifests.cluster.spec import ClusterSpec
 from shared.fleet.resource_ids import ClusterId
+from shared.fleet.stored_specs import dumped_spec, read_spec
 from shared.fleet.systems.cluster_systems import normalised_systems, read_system, systems_in
 
 
@@ -76,6 +77,17 @@ class Desired:
         return tuple((one.name, one.vault) for one in self.spec.bootstrap_secrets)
 
     @property
+    def kubeconfig(self) -> tuple[str, str] | None:
+        """The vault and the secret that have its kubeconfig, None for an AKS cluster."""
+        existing = self.spec.existing
+        return (existing.kubeconfig.vault, existing.kubeconfig.secret) if existing else None
+
+    @property
+    def is_existing(self) -> bool:
+        """Whether it exists outside Roadstead, so that nothing of it is in Azure."""
+        return self.kubeconfig is not None
+
+    @property
     def federated(self) -> tuple[tuple[str, str], ...]:
         """The entries of its federated credentials, each with the identity's id in lower case."""
         return tuple((one.name, one.identity.lower()) for one in self.spec.federated_credentials)
@@ -110,7 +122,7 @@ class Desired:
             "adopt": self.adopt,
             "systems": list(self.systems),
         }
-        stored = {"name": self.name, "spec": _dumped(self.spec), "components": self.components}
+        stored = {"name": self.name, "spec": dumped_spec(self.spec), "components": self.components}
         return stored | {key: value for key, value in optional.items() if value}
 
     def with_systems(self, systems: Sequence[Mapping[str, Any]]) -> Desired:
@@ -177,7 +189,7 @@ class Stored(Desired):
     @cached_property
     def spec(self) -> ClusterSpec:
         """The spec as the current model reads it, with the defaults that were added since."""
-        return ClusterSpec.model_validate(_typed(self._spec))
+        return read_spec(self._spec)
 
     @property
     def problem(self) -> str:
@@ -206,6 +218,12 @@ class Stored(Desired):
     def vaults(self) -> tuple[tuple[str, str], ...]:
         """The vault of each bootstrap secret, by the name of its entry."""
         return tuple((one["name"], one["vault"]) for one in self._spec.get("bootstrapSecrets") or ())
+
+    @property
+    def kubeconfig(self) -> tuple[str, str] | None:
+        """The vault and the secret that have its kubeconfig, None for an AKS cluster."""
+        found = (self._spec.get("existing") or {}).get("kubeconfig")
+        return (found["vault"], found["secret"]) if found else None
 
     @property
     def federated(self) -> tuple[tuple[str, str], ...]:
@@ -251,28 +269,6 @@ class Stored(Desired):
         return str(self.__dict__["_digest"]) or digest_of(self.document())
 
 
-_NOW_TYPED = ("fqdnSubdomain", "enableRBAC", "enableFIPS", "schedulerProfile", "hostedSystemProfile")
-_NOW_TYPED_IN_POOLS = ("type", "virtualMachinesProfile")
-"""The properties that the version before knew only below azure.properties."""
-
-
-def _typed(spec: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a stored spec with the properties that have a field of their own since, in that field."""
-    pools = spec.get("nodePools") or ()
-    typed = [_moved(pool, _NOW_TYPED_IN_POOLS) for pool in pools]
-    unchanged = all(after is before for after, before in zip(typed, pools, strict=True))
-    return _moved(spec if unchanged else {**spec, "nodePools": typed}, _NOW_TYPED)
-
-
-def _moved(part: Mapping[str, Any], names: Iterable[str]) -> Mapping[str, Any]:
-    untyped = (part.get("azure") or {}).get("properties") or {}
-    moved = {name: untyped[name] for name in names if name in untyped}
-    if not moved:
-        return part
-    rest = {name: value for name, value in untyped.items() if name not in moved}
-    return {**moved, **part, "azure": {**part["azure"], "properties": rest}}
-
-
 def _problem(error: Mapping[str, Any]) -> str:
     field = ".".join(("spec", *map(str, error["loc"])))
     return f"{field}: {error['msg'].removeprefix('Value error, ')}"
@@ -284,15 +280,11 @@ def normalised(document: Mapping[str, Any]) -> Mapping[str, Any]:
     A form that is invalid by the current rules is returned unchanged.
     """
     try:
-        spec = {"spec": _dumped(Stored(document).spec)}
+        spec = {"spec": dumped_spec(Stored(document).spec)}
     except ValidationError:
         return document
     systems = normalised_systems(systems_in(document))
     return {**document, **spec, **({"systems": systems} if systems else {})}
-
-
-def _dumped(spec: ClusterSpec) -> dict[str, Any]:
-    return spec.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
 def digest_of(document: Any) -> str:

@@ -88,6 +88,8 @@ class WaitingOn:
 class ContestKind(StrEnum):
     """Why a cluster that carries our tags is not written to."""
 
+    IDENTITY = "identity"
+    """The kubeconfig leads to another cluster than before."""
     INSTALLATION = "installation"
     """It names another installation, as its owner or in its contest tag; or no record of ours has seen it."""
     REBUILT = "rebuilt"
@@ -164,10 +166,9 @@ class JobQueue(StrEnum):
     """The jobs of small changes, which wait behind no large one."""
     DELETES = "deletes"
 
-    @property
-    def recipe(self) -> Recipe:
-        """The recipe that the receiving app may run."""
-        return Recipe.DELETE if self is JobQueue.DELETES else Recipe.PROVISION
+    def carries(self, recipe: Recipe) -> bool:
+        """Return whether the receiving app may run a recipe: only the deleter may delete in Azure."""
+        return (recipe is Recipe.DELETE) is (self is JobQueue.DELETES)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ class Done:
     ``verified`` is how Azure shows the cluster after the last step of a job, None where no step has compared
     it. ``in_sync``: it differs from git in nothing but the fields that the job leaves as they are. ``facts``
     are those of the cluster, None where the step has not read them. ``rebuilding``: the record does not know
-    the cluster, which is as git has it, so that the steps that follow only compare.
+    the cluster, which is as git has it, so that the steps that follow only compare. ``cluster_uid`` is the
+    identity of a cluster that exists outside Roadstead, "" where the step has not read it.
     """
 
     note: str = ""
@@ -32,6 +33,7 @@ class Done:
     in_sync: bool = False
     facts: Mapping[str, str] | None = None
     rebuilding: bool = False
+    cluster_uid: str = ""
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,20 @@ from enum import StrEnum
 
 
 class Recipe(StrEnum):
-    """What a job brings about. One recipe serves creation and change, because every step is an ensure."""
+    """What a job brings about. One recipe serves creation and change, because every step is an ensure.
+
+    A cluster that exists outside Roadstead is attached and released: nothing of it is in Azure.
+    """
 
     PROVISION = "provision"
     DELETE = "delete"
+    ATTACH = "attach"
+    RELEASE = "release"
+
+    @property
+    def removes(self) -> bool:
+        """Whether the job ends with the record: its cluster is deleted, or released."""
+        return self in (Recipe.DELETE, Recipe.RELEASE)
 
 
 class Step(StrEnum):
@@ -32,6 +42,7 @@ class Step(StrEnum):
     DELETE_IDENTITY_ACCESS = "delete-identity-access"
     DELETE_POLICIES = "delete-policies"
     DELETE_RESOURCE_GROUP = "delete-resource-group"
+    RELEASE = "release"
     FINALIZE = "finalize"
 
 
@@ -58,6 +69,15 @@ STEPS: dict[Recipe, tuple[Step, ...]] = {
         Step.DELETE_RESOURCE_GROUP,
         Step.FINALIZE,
     ),
+    Recipe.ATTACH: (
+        Step.ACCESS,
+        Step.BOOTSTRAP_SECRETS,
+        Step.FLUX_COMPONENTS,
+        Step.FLUX_SYNC,
+        Step.SYSTEMS,
+        Step.VERIFY,
+    ),
+    Recipe.RELEASE: (Step.TOMBSTONE, Step.RELEASE, Step.FINALIZE),
 }
 
 CONDITIONS: dict[Step, str] = {
@@ -78,6 +98,7 @@ CONDITIONS: dict[Step, str] = {
     Step.DELETE_IDENTITY_ACCESS: "IdentityAccessDeleted",
     Step.DELETE_POLICIES: "PoliciesDeleted",
     Step.DELETE_RESOURCE_GROUP: "ResourceGroupDeleted",
+    Step.RELEASE: "Released",
     Step.FINALIZE: "Finalized",
 }
 

@@ -37,7 +37,7 @@ from shared.jobs.failures.errors import (
     classes,
 )
 from shared.jobs.job import ContestKind, Delay, Job
-from shared.jobs.recipes import CONDITIONS, Recipe, Step
+from shared.jobs.recipes import CONDITIONS, Step
 
 READY = CONDITIONS[Step.VERIFY]
 _FINDINGS = frozenset(kind.__name__ for kind in classes(NoLongerReady))
@@ -160,6 +160,9 @@ class ClusterRecord:
 
     ``has_rival``: another installation managed the cluster too, or had marked it, when it was read last.
 
+    ``cluster_uid`` is the identity of a cluster that exists outside Roadstead: the uid of its namespace
+    kube-system when a step entered it last, "" before that, and for any other cluster.
+
     ``recent_events`` are those that are stored with the record alone; see ``shared.pipeline.history``.
     """
 
@@ -203,6 +206,7 @@ class ClusterRecord:
     has_rival: bool = False
     rollout: str = ""
     rebuilding: bool = False
+    cluster_uid: str = ""
     rebuilt_for: str = ""
     recent_events: tuple[Event, ...] = ()
     etag: str = field(default="", compare=False)
@@ -210,7 +214,7 @@ class ClusterRecord:
     @property
     def deleting(self) -> bool:
         """Whether an accepted commit removed the cluster: its tombstone. Nothing is created after it."""
-        return self.job.recipe is Recipe.DELETE
+        return self.job.recipe.removes
 
     @property
     def restorable(self) -> bool:

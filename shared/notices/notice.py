@@ -177,7 +177,10 @@ def outputs_between(before: ClusterRecord, after: ClusterRecord) -> Notice | Non
 
 def ending_of(record: ClusterRecord) -> Sequence[tuple[Certificate, str]]:
     """Return the certificates that ended soon when the last check saw them, the soonest first."""
-    return tuple(ending(record.inside.certificates, record.inside.at)) if record.inside else ()
+    if record.inside is None:
+        return ()
+    seen, at = record.inside.certificates, record.inside.at
+    return tuple(ending(seen, at, in_azure=not record.desired.is_existing))
 
 
 def _of_certificate(certificate: Certificate, record: ClusterRecord) -> Notice:

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.api_server import ApiServer, Certificate
+from shared.fleet.kubernetes.kubeconfig import Kubeconfig
 from shared.fleet.resource_ids import ClusterId, ObjectRef
 
 
@@ -76,6 +77,10 @@ class KubernetesApi(Protocol):
         """
         ...
 
+    def create(self, manifest: Json) -> Json:
+        """Create an object that does not exist; return it. Raise Conflict when it exists."""
+        ...
+
     def replace(self, live: Json, *, status: bool = False) -> Json:
         """Write an object that was read, or its ``status``, as a whole; return the result.
 
@@ -131,5 +136,13 @@ class Kubernetes(Protocol):
 
         With a ``known`` server, a token of the app suffices. Without one, a kubeconfig is fetched;
         ``kubeconfig`` replaces the port's own way to do so. Neither is used while a connection is open.
+        """
+        ...
+
+    def open(self, cluster: ClusterId, kubeconfig: Kubeconfig) -> KubernetesApi:
+        """Return the API of a cluster that is not in Azure; its credentials live in memory only.
+
+        A connection is used again while the kubeconfig is the same. Raise InvalidKubeconfig for an address
+        to which this app does not connect.
         """
         ...

@@ -12,9 +12,11 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+from shared.fleet.kubernetes.kubeconfig import Kubeconfig
+from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import ReconcileError
 from shared.masking import Mask, Masker
-from shared.ports import Ports
+from shared.ports import Kubernetes, Ports
 from shared.ports.vault import Vaults, VaultSecret
 
 NAMES = frozenset(
@@ -45,6 +47,7 @@ def masked(ports: Ports, mask: Mask) -> Ports:
         for name in (*_PUBLISHING, *_OTHERS)
     }
     wrapped["vaults"] = _Vaults(ports.vaults, mask)
+    wrapped["kubernetes"] = _Kubernetes(ports.kubernetes, mask)
     wrapped["probes"] = {name: _Masked(probe, mask, texts=False) for name, probe in ports.probes.items()}
     return replace(ports, **wrapped)
 
@@ -61,6 +64,23 @@ class _Vaults:
         if isinstance(self._mask, Masker):
             self._mask.learn(found.value)
         return found
+
+
+class _Kubernetes:
+    """The clusters: the credential in a kubeconfig of a vault is masked by itself, too."""
+
+    def __init__(self, inner: Kubernetes, mask: Mask) -> None:
+        self._inner, self._mask = _Masked(inner, mask, texts=False), mask
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def open(self, cluster: ClusterId, kubeconfig: Kubeconfig) -> Any:
+        """Return the API of a cluster that is not in Azure, with its errors masked."""
+        if isinstance(self._mask, Masker):
+            for secret in filter(None, (kubeconfig.token, kubeconfig.key.decode(errors="replace"))):
+                self._mask.learn(secret)
+        return self._inner.open(cluster, kubeconfig)
 
 
 class _Masked:
@@ -90,7 +110,7 @@ class _Masked:
             except ReconcileError as error:
                 self._mask_error(error)
                 raise
-            return _Masked(result, self._mask, texts=False) if name == "connect" else result
+            return _Masked(result, self._mask, texts=False) if name in ("connect", "open") else result
 
         return call
 

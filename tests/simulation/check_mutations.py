@@ -15,7 +15,7 @@ from shared.pipeline.api.views.parts import condition_of
 from shared.pipeline.checks import checks, conclusions, reading
 from shared.pipeline.sweep import conclusions as sweep_conclusions
 from shared.pipeline.worker import worker
-from shared.pipeline.worker.steps.flux import reconciled, sync
+from shared.pipeline.worker.steps.flux import sync, waiting
 from simulation.actors.kinds import CHECKS
 from tests.simulation.mutations import Mutation, mutation
 
@@ -52,7 +52,7 @@ def flux_is_never_applied_again(patch: pytest.MonkeyPatch) -> None:
 
 
 def flux_that_somebody_suspended_stays_so(patch: pytest.MonkeyPatch) -> None:
-    for module in (sync, reconciled):
+    for module in (sync, waiting):
         patch.setattr(module, "corrects_flux", lambda _: False)
 
 

@@ -9,11 +9,12 @@ from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.kubeconfig import Kubeconfig
 from shared.fleet.resource_ids import ClusterId, ObjectRef
 from shared.ports import KubernetesApi
 from tests.support.replaced_ports import Around
 
-WRITES = ("replace", "delete", "cordon", "uncordon", "evict")
+WRITES = ("create", "replace", "delete", "cordon", "uncordon", "evict")
 """Those besides an apply."""
 
 
@@ -60,6 +61,11 @@ def counted(cloud: MemoryCloud) -> Iterator[Calls]:
         connected: KubernetesApi = calls.around(kubernetes.connect(cluster, **how))
         return connected
 
-    cloud.with_ports(lambda ports: replace(ports, kubernetes=Around(kubernetes, connect=connect)))
+    def entered(cluster: ClusterId, kubeconfig: Kubeconfig) -> KubernetesApi:
+        opened: KubernetesApi = calls.around(kubernetes.open(cluster, kubeconfig))
+        return opened
+
+    wrapped = Around(kubernetes, connect=connect, open=entered)
+    cloud.with_ports(lambda ports: replace(ports, kubernetes=wrapped))
     yield calls
     cloud.with_ports(lambda ports: replace(ports, kubernetes=kubernetes))

@@ -8,6 +8,7 @@ from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.kubeconfig import Kubeconfig
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.record import Phase
 from shared.ports import KubernetesApi
@@ -42,6 +43,9 @@ class NoWay:
     """The Kubernetes port of an app that has no way to any API server."""
 
     def connect(self, cluster: ClusterId, **_: Any) -> KubernetesApi:
+        raise AssertionError(f"nobody enters {cluster.name}")
+
+    def open(self, cluster: ClusterId, _: Kubeconfig) -> KubernetesApi:
         raise AssertionError(f"nobody enters {cluster.name}")
 
 

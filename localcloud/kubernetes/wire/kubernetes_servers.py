@@ -21,7 +21,12 @@ from localcloud.common.http_server import HttpServers, Served
 from localcloud.kubernetes.wire.cluster_access import Access, common_name, kubeconfig
 from localcloud.kubernetes.wire.kubernetes_app import ClusterApi
 from localcloud.kubernetes.world.controllers import Delays
-from localcloud.kubernetes.world.kubernetes_clusters import Extension, KubernetesClusters
+from localcloud.kubernetes.world.kubernetes_clusters import (
+    Extension,
+    KubernetesClusters,
+    nodes_outside,
+    outside,
+)
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from shared.fleet.resource_ids import ClusterId
 
@@ -85,6 +90,10 @@ class KubernetesPlane:
                 world.subscribe(self._changed.set)
                 self._changed.set()
             return self._running[cluster].kubeconfig
+
+    def start_outside(self, name: str) -> str:
+        """Start a cluster that is not in Azure; return its kubeconfig, with a client certificate."""
+        return self.start(outside(name), nodes_outside(name))
 
     def set_nodes(self, cluster: ClusterId, nodes: Sequence[Node]) -> None:
         """Set the nodes of a started cluster."""

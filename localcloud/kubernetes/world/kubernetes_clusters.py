@@ -18,7 +18,13 @@ from localcloud.common.control_plane import InsideCluster, Node
 from localcloud.kubernetes.world.controllers import Delays
 from localcloud.kubernetes.world.kubernetes_port import WorldKubernetes
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.logins import Login, kubeconfig_of, login_of
+from localcloud.kubernetes.world.logins import (
+    Login,
+    kubeconfig_of,
+    login_of,
+    outside_kubeconfig,
+    outside_token,
+)
 from localcloud.kubernetes.world.node_objects import mirror_nodes
 from localcloud.kubernetes.world.world_inside import WorldInside
 from shared.fleet.kubernetes.api_server import ApiServer
@@ -26,6 +32,16 @@ from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import Unauthenticated, Unavailable
 
 _DELAYS = Delays()
+
+
+def outside(name: str) -> ClusterId:
+    """Return the id under which a cluster that is not in Azure is stored."""
+    return ClusterId("", "", name)
+
+
+def nodes_outside(name: str) -> Sequence[Node]:
+    """Return the nodes of a cluster that is not in Azure: without pools, and without labels of AKS."""
+    return [Node(f"{name}-{number}", "", "1.34.4") for number in range(1, 4)]
 
 
 class Controllers(Protocol):
@@ -115,6 +131,13 @@ class KubernetesClusters:
         self.set_nodes(cluster, nodes)
         return kubeconfig_of(cluster, login_of(cluster, number))
 
+    def start_outside(self, name: str) -> str:
+        """Start a cluster that is not in Azure, unless it is started; return its kubeconfig."""
+        cluster = outside(name)
+        self.start(cluster, nodes_outside(name))
+        with self._lock:
+            return outside_kubeconfig(name, self._members[cluster].number)
+
     def set_nodes(self, cluster: ClusterId, nodes: Sequence[Node]) -> None:
         """Set the nodes of a started cluster; do nothing when it is not started."""
         world = self.world(cluster)
@@ -186,6 +209,19 @@ class KubernetesClusters:
         if not member.entra:
             raise Unauthenticated(f"the API server of {cluster.name}: Unauthorized", code="Unauthorized")
         return api.with_token(ApiServer(login.url, login.ca))
+
+    def enter_outside(self, url: str, token: str) -> WorldKubernetes:
+        """Return the API of a cluster that is not in Azure, by its address, for whoever has its token."""
+        with self._lock:
+            members = [(cluster, member.number) for cluster, member in self._members.items()]
+        for cluster, number in members:
+            if cluster == outside(cluster.name) and login_of(cluster, number).url == url:
+                api = self.connect(cluster)
+                if token != outside_token(cluster.name, number):
+                    refused = f"the API server of {cluster.name}: Unauthorized"
+                    raise Unauthenticated(refused, code="Unauthorized")
+                return api
+        raise Unavailable("the API server does not answer: NewConnectionError")
 
     def reconcile(self) -> None:
         """Run the extension once in every cluster in which something was written since, or is due.

@@ -59,6 +59,13 @@ class WorldKubernetes:
         write = replace(_WRITE, dry_run=dry_run)
         return self._write(manifest, lambda at: self._world.apply(at, manifest, write))
 
+    def create(self, manifest: Json) -> Json:
+        """Create an object that does not exist."""
+        return self._write(
+            manifest,
+            lambda at: self._world.create(at.kind, at.namespace, manifest, Write(manager="roadstead")),
+        )
+
     def replace(self, live: Json, *, status: bool = False) -> Json:
         """Write an object, or its status, over the version that was read."""
         write = replace(_WRITE, subresource="status" if status else "")

@@ -44,6 +44,28 @@ def kubeconfig_of(cluster: ClusterId, login: Login) -> str:
     )
 
 
+def outside_kubeconfig(name: str, number: int) -> str:
+    """Return the kubeconfig of a cluster outside Azure: as its owner writes it, with a token in it."""
+    login = login_of(ClusterId("", "", name), number)
+    authority = f"-----BEGIN CERTIFICATE-----\n{login.ca}\n-----END CERTIFICATE-----\n"
+    server = {"server": login.url, "certificate-authority-data": b64encode(authority.encode()).decode()}
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": name,
+            "contexts": [{"name": name, "context": {"cluster": name, "user": "roadstead"}}],
+            "clusters": [{"name": name, "cluster": server}],
+            "users": [{"name": "roadstead", "user": {"token": outside_token(name, number)}}],
+        }
+    )
+
+
+def outside_token(name: str, number: int) -> str:
+    """Return the token that a cluster outside Azure accepts."""
+    return f"a-token-of-{name}-number-{number}"
+
+
 def kubeconfig_login(text: str) -> Login:
     """Return the login that a kubeconfig describes; with a plugin, the caller has a token."""
     content = yaml.load(text, Loader=yaml.CSafeLoader)

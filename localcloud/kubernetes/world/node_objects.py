@@ -86,9 +86,9 @@ def _body(node: Node) -> dict[str, Any]:
         "kubernetes.io/hostname": node.name,
         "kubernetes.io/os": "linux",
         "kubernetes.io/arch": "amd64",
-        "kubernetes.azure.com/agentpool": node.pool,
+        **({"kubernetes.azure.com/agentpool": node.pool} if node.pool else {}),
     }
-    spec: dict[str, Any] = {"providerID": f"azure:///local/{node.name}"}
+    spec: dict[str, Any] = {"providerID": f"azure:///local/{node.name}"} if node.pool else {}
     if node.taints:
         spec["taints"] = [dict(taint) for taint in node.taints]
     return {"metadata": {"name": node.name, "labels": {**own, **node.labels}}, "spec": spec}

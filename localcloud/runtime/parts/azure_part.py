@@ -110,12 +110,19 @@ def small_clusters(config: Config, authority: Authority, identity: IdentityServe
             kubeconfig_dir=kubeconfigs(state),
         ) as plane,
     ):
+        for name in config.options["existing"]:
+            plane.start_outside(name)
         yield plane
 
 
 def _vault(config: Config, authority: Authority, identity: IdentityServer) -> VaultServer:
-    """Return the vault of the example fleets; where the apps have roles, only the worker may read it."""
+    """Return the vault of the example fleets; where the apps have roles, only the worker may read it.
+
+    It has the kubeconfigs of the clusters outside Azure, which are started before.
+    """
     world = VaultWorld(EXAMPLE_VAULT, system_clock)
+    for name in config.options["existing"]:
+        world.set(f"{name}-kubeconfig", (kubeconfigs(config.state) / f"{name}.yaml").read_text())
     for name, value in example_secrets(config.settings["NOTIFY_TEAMS_WEBHOOK_URL"]).items():
         world.set(name, value)
     worker, with_roles = directory.APPS["worker"].id, bool(config.options["roles"])

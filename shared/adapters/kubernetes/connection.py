@@ -82,6 +82,18 @@ class Connection:
         options = f"fieldManager={MANAGER}&force=true{'&dryRun=All' if dry_run else ''}"
         return self._write("PATCH", manifest, f"?{options}", _APPLY)
 
+    def create(self, manifest: Json) -> Json:
+        """Create an object that does not exist."""
+        ref = ref_of(manifest)
+        collection = self._collection(ref.api_version, ref.kind, ref.namespace or "default")
+        if collection is None:
+            message = f"{ref}: the cluster does not serve {ref.api_version} {ref.kind}"
+            raise Dependency(message, code="NotFound")
+        answer = self._call("POST", f"{collection}?fieldManager={MANAGER}", manifest, _JSON)
+        if answer.status >= 300:
+            raise self._error(answer, str(ref), secret=ref.kind == "Secret")
+        return answer.body
+
     def replace(self, live: Json, *, status: bool = False) -> Json:
         """Write an object, or its status, over the version that was read."""
         return self._write("PUT", live, f"{'/status' if status else ''}?fieldManager={MANAGER}", _JSON)

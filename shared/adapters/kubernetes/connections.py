@@ -8,7 +8,7 @@ a rotated credential is picked up.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -17,6 +17,8 @@ from azure.core.exceptions import AzureError, ClientAuthenticationError
 from shared.adapters.kubernetes.connection import Connection
 from shared.adapters.kubernetes.kubeconfig import Login, SeenCertificates, open_client, read_login
 from shared.fleet.kubernetes.api_server import ApiServer
+from shared.fleet.kubernetes.kubeconfig import Kubeconfig
+from shared.fleet.kubernetes.reachable_addresses import Network, refused_address
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import Unauthenticated, Unavailable
 from shared.ports import Clock, KubernetesApi
@@ -28,7 +30,10 @@ _LIFETIME = timedelta(minutes=5)
 
 
 class KubernetesConnections:
-    """Opens and caches connections; ``kubeconfig`` fetches a kubeconfig, ``aad_token`` a token."""
+    """Opens and caches connections; ``kubeconfig`` fetches a kubeconfig, ``aad_token`` a token.
+
+    Clusters that are not in Azure may be in any of the ``networks``, or anywhere without one.
+    """
 
     def __init__(
         self,
@@ -36,9 +41,12 @@ class KubernetesConnections:
         *,
         aad_token: Callable[[str], str] | None,
         clock: Clock,
+        networks: Sequence[Network] = (),
     ) -> None:
         self._kubeconfig, self._aad_token, self._clock = kubeconfig, aad_token, clock
+        self._networks = tuple(networks)
         self._open: dict[ClusterId, tuple[Connection, datetime]] = {}
+        self._entered_with: dict[ClusterId, Kubeconfig] = {}
         self._lock = threading.Lock()
 
     def connect(
@@ -55,7 +63,27 @@ class KubernetesConnections:
             if cluster in self._open:
                 return self._open[cluster][0]
         login = self._login(cluster, known, kubeconfig or self._kubeconfig)
-        seen = SeenCertificates()
+        return self._opened(cluster, login, SeenCertificates(), now)
+
+    def open(self, cluster: ClusterId, kubeconfig: Kubeconfig) -> KubernetesApi:
+        """Return the API of a cluster that is not in Azure, over a connection with this kubeconfig."""
+        now = self._clock()
+        with self._lock:
+            self._drop([other for other, (_, until) in self._open.items() if until <= now])
+            if cluster in self._open and self._entered_with.get(cluster) == kubeconfig:
+                return self._open[cluster][0]
+        found = kubeconfig
+        login = Login(found.url, found.ca, found.certificate, found.key, found.token)
+        connection = self._opened(cluster, login, SeenCertificates(self._refused), now)
+        with self._lock:
+            self._entered_with[cluster] = kubeconfig
+        return connection
+
+    def _refused(self, address: str) -> str:
+        why = refused_address(address, self._networks)
+        return f"the app does not connect to the server of the kubeconfig: {why}" if why else ""
+
+    def _opened(self, cluster: ClusterId, login: Login, seen: SeenCertificates, now: datetime) -> Connection:
         client = open_client(cluster, login, seen)
         connection = Connection(cluster, client, self._discard, server=login.server, seen=seen)
         with self._lock:
@@ -87,6 +115,7 @@ class KubernetesConnections:
     def _drop(self, clusters: list[ClusterId]) -> None:
         for cluster in clusters:
             self._open.pop(cluster)[0].close()
+            self._entered_with.pop(cluster, None)
 
 
 def _token(fetch: Callable[[str], str]) -> str:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+import socket
 import ssl
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +25,7 @@ from urllib3.connectionpool import HTTPSConnectionPool
 
 from shared.fleet.kubernetes.api_server import AUTHORITY, SERVER, ApiServer, Certificate
 from shared.fleet.resource_ids import ClusterId
-from shared.jobs.failures.errors import Unauthenticated
+from shared.jobs.failures.errors import InvalidKubeconfig, Unauthenticated
 
 
 @dataclass(frozen=True)
@@ -72,10 +73,14 @@ def _decoded(section: Mapping[str, str], name: str) -> bytes:
 
 
 class SeenCertificates:
-    """The certificates that a client has seen: the authorities that it trusts, and that of the server."""
+    """The certificates that a client has seen: the authorities that it trusts, and that of the server.
 
-    def __init__(self) -> None:
+    ``refused`` says why the client leaves an address alone, before it sends anything; "" where it does not.
+    """
+
+    def __init__(self, refused: Callable[[str], str] = lambda _: "") -> None:
         self._ends: dict[str, datetime] = {}
+        self._refused = refused
 
     def all(self) -> list[Certificate]:
         """Return each kind with its end; of several authorities the one that ends first."""
@@ -89,9 +94,18 @@ class SeenCertificates:
 
     def pools(self) -> type[HTTPSConnectionPool]:
         """Return the class of connection pools whose handshakes are seen."""
-        ends = self._ends
+        ends, refused = self._ends, self._refused
 
         class Seen(HTTPSConnection):
+            def _new_conn(self) -> socket.socket:
+                # By the address that was reached: a name may lead elsewhere when it is asked again.
+                opened = super()._new_conn()
+                why = refused(str(opened.getpeername()[0]))
+                if why:
+                    opened.close()
+                    raise InvalidKubeconfig(why)
+                return opened
+
             def connect(self) -> None:
                 super().connect()
                 shown = self.sock.getpeercert() if isinstance(self.sock, ssl.SSLSocket) else None

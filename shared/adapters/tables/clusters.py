@@ -137,7 +137,7 @@ _SUMMARY = (
     *("uid", "phase", "step", "reason", "generation", "observedGeneration", "needsAction", "contested"),
     *("environment", "location", "subscription", "resourceGroup", "lost", "finding"),
     *("digest", "drifted", "recreated", "toApprove", "differsSince", "proposed", "found", "readySince"),
-    *("exemptUntil", "unnamedSince", "life"),
+    *("exemptUntil", "unnamedSince", "life", "existing"),
 )
 
 
@@ -170,6 +170,7 @@ def _summary_columns(record: ClusterRecord) -> dict[str, Any]:
         "exemptUntil": summary.exempt_until,
         "unnamedSince": summary.unnamed_since.isoformat() if summary.unnamed_since else "",
         "life": summary.life,
+        "existing": summary.existing,
     }
 
 
@@ -202,6 +203,7 @@ def _summary(entity: Entity) -> ClusterSummary:
         exempt_until=entity.get("exemptUntil") or "",
         unnamed_since=_moment(entity.get("unnamedSince")),
         life=entity.get("life") or "",
+        existing=bool(entity.get("existing")),
     )
 
 

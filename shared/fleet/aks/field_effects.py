@@ -242,7 +242,7 @@ _CLUSTER = (
         Effect.RECREATION,
         "learn.microsoft.com/rest/api/aks/managed-clusters/create-or-update, faq",
         """
-        subscriptionId resourceGroup location dnsPrefix fqdnSubdomain enableRBAC
+        provider subscriptionId resourceGroup location dnsPrefix fqdnSubdomain enableRBAC
         nodeResourceGroup diskEncryptionSetID linuxProfile.adminUsername windowsProfile.adminUsername
         """,
     ),

@@ -17,6 +17,7 @@ _REMEDIES = {
     AUTHORITY: "run `az aks rotate-certs`, which recreates all nodes",
 }
 """Source: learn.microsoft.com/azure/aks/certificate-rotation."""
+_RENEW = "renew it, and write a kubeconfig with another authority into the vault"
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,14 @@ class Certificate:
     ends: datetime
 
 
-def ending(certificates: Iterable[Certificate], now: datetime) -> Iterator[tuple[Certificate, str]]:
+def ending(
+    certificates: Iterable[Certificate], now: datetime, *, in_azure: bool = True
+) -> Iterator[tuple[Certificate, str]]:
     """Yield the certificates that have ended or will within ``SOON``, each with a sentence, soonest first."""
     for each in sorted(certificates, key=lambda each: each.ends):
         if each.ends - now <= SOON:
             ends = f"ends {days_until(each.ends.date(), now.date())}" if each.ends > now else "has ended"
-            remedy = _REMEDIES[each.of]
+            remedy = _REMEDIES[each.of] if in_azure else _RENEW
             yield each, f"the certificate of the {each.of} {ends}: {remedy}"
 
 

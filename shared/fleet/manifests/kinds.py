@@ -9,6 +9,7 @@ from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictStr, m
 from shared.fleet.manifests.arm_types import UtcMoment
 from shared.fleet.manifests.base import OWN_PREFIX, ClusterName, LabelKey, LabelValue, Manifest, ObjectName
 from shared.fleet.manifests.cluster.spec import ClusterSpec
+from shared.fleet.manifests.existing_spec import ExistingSpec
 from shared.fleet.manifests.guards import Guards
 from shared.fleet.manifests.notifications import Route
 from shared.fleet.manifests.quotas import ClusterQuota, differ
@@ -152,6 +153,12 @@ class Cluster(Manifest):
     kind: Literal["Cluster"]
     metadata: ClusterMetadata
     spec: ClusterSpec
+
+
+class ClusterElsewhere(Cluster):
+    """The same file with ``provider: existing`` in its merged spec."""
+
+    spec: ExistingSpec
 
 
 class System(Manifest):

@@ -195,6 +195,9 @@ _PLACES = {f"spec.{field}" for field in _PLACE}
 
 def _move(old: Mapping[str, Any], new: Mapping[str, Any]) -> Hold | None:
     """Return the hold of a change of place: it would leave the old cluster behind, unmanaged."""
+    providers = [each["spec"].get("provider") or "aks" for each in (old, new)]
+    if providers[0] != providers[1]:
+        return Hold(HoldKind.MOVE, {"field": "spec.provider", "old": providers[0], "new": providers[1]})
     for field in _PLACE:
         before, after = old["spec"][field], new["spec"][field]
         if before.lower() != after.lower():

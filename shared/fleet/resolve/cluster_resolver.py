@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from shared.fleet.desired import Desired
-from shared.fleet.manifests.kinds import Cluster
+from shared.fleet.manifests.kinds import ADOPT, REBUILD, Cluster, ClusterElsewhere
 from shared.fleet.resolve.layers import Base, Layers
 from shared.fleet.resolve.manifest_file import (
     Contents,
@@ -28,6 +28,7 @@ from shared.fleet.resolve.problems import Problem, described, problem_at, proble
 from shared.fleet.resolve.removals import LayersBelow, unmatched_removals
 from shared.fleet.resolve.repository_layout import CLUSTER_FILE, NOT_PLAIN, Files, cluster_path
 from shared.fleet.resolve.rules.cross_field_rules import Finding, findings
+from shared.fleet.resolve.rules.existing_rules import fields_of_aks, is_elsewhere, without_aks
 from shared.fleet.resolve.validation import problems_of
 from shared.fleet.resolve.work import Work, units_of
 from shared.fleet.yaml_tree.merging import merge, plain_value, without_nulls, without_removed
@@ -52,6 +53,11 @@ class _Merged:
     cluster_class: str
     environment: str
     problems: Problems = ()
+
+    @property
+    def model(self) -> type[Cluster]:
+        """The model of the provider that the manifest names."""
+        return ClusterElsewhere if is_elsewhere(self.node.find(SPEC)) else Cluster
 
 
 @dataclass(frozen=True)
@@ -90,9 +96,9 @@ class ClusterResolver:
 
     def _validated(self, name: str, filled: _Filled) -> Desired | Problems:
         try:
-            manifest = Cluster.model_validate(filled.plain)
+            manifest = filled.merged.model.model_validate(filled.plain)
         except ValidationError as error:
-            problems = _validation_problems(error, filled.merged.node)
+            problems = _validation_problems(error, filled.merged.node, filled.merged.model)
             fields = {problem.field for problem in problems}
             return (*problems, *(other for other in filled.merged.problems if other.field not in fields))
         return self._checked(name, manifest, filled.merged)
@@ -101,6 +107,11 @@ class ClusterResolver:
         misnamed = wrong_name(merged.node, manifest.metadata.name, name, "folder is called", more=_RENAMED)
         if misnamed:
             return (misnamed, *merged.problems)
+        annotations = manifest.metadata.annotations
+        for key, asked in ((ADOPT, annotations.adopt), (REBUILD, annotations.rebuild)):
+            if asked and merged.model is ClusterElsewhere:
+                place = merged.node.find(("metadata", "annotations", key)).mark
+                return (problem_at(place, f"metadata.annotations.{key}", _ONLY_AZURE), *merged.problems)
         violations = list(findings(manifest.spec))
         components, extension = (
             manifest.spec.flux.components.removeprefix("./"),
@@ -149,11 +160,14 @@ class ClusterResolver:
             return (*sorted(own), *base.problems)
         if not is_object:
             return _Merged(root, base, cluster_class, environment)
-        own_spec = without(spec, "class", "environment")
-        merged = Node({**root.value, "spec": _protected(merge(base.node, own_spec), base)}, root.mark)
-        unmatched = (
-            unmatched_removals(own_spec, LayersBelow([base.node]), SPEC, root) if root.has_removals else ()
-        )
+        own_spec, below = without(spec, "class", "environment"), base.node
+        unmatched: list[Problem] = []
+        if is_elsewhere(own_spec if own_spec.child("provider") else below):
+            unmatched += fields_of_aks(spec, below)
+            own_spec, below = without_aks(own_spec), without_aks(below)
+        merged = Node({**root.value, "spec": _protected(merge(below, own_spec), base)}, root.mark)
+        if root.has_removals:
+            unmatched += unmatched_removals(own_spec, LayersBelow([below]), SPEC, root)
         return _Merged(merged, base, cluster_class, environment, tuple(unmatched))
 
     def _parsed(self, name: str) -> Root | Problems:
@@ -215,6 +229,7 @@ class ClusterResolver:
 
 MAX_RESOLVED_BYTES = 512 * 1024
 """What a record holds however little it can be compressed (an entity of Table Storage has 1 MiB)."""
+_ONLY_AZURE = "is for clusters in Azure, and this one has provider: existing; remove it"
 _RENAMED = "; a cluster is renamed by deleting and creating it"
 
 
@@ -239,11 +254,11 @@ def _placed(node: Node, violations: Iterable[Finding]) -> Problems:
     return tuple(described(places, lambda _, one: problem_in(node, (*SPEC, *one[0]), one[1])))
 
 
-def _validation_problems(error: ValidationError, node: Node) -> list[Problem]:
+def _validation_problems(error: ValidationError, node: Node, model: type[Cluster]) -> list[Problem]:
     """Return the problems of a merged manifest; of a list with duplicate names, only the duplicates."""
     duplicates = same_names(part(node, *SPEC), SPEC, node)
     lists = tuple({f"{problem.field}[" for problem in duplicates if problem.field})
-    others = problems_of(error, without_removed(node), Cluster)
+    others = problems_of(error, without_removed(node), model)
     return sorted([*duplicates, *(other for other in others if not f"{other.field}[".startswith(lists))])
 
 

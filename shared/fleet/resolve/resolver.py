@@ -36,6 +36,7 @@ from shared.fleet.resolve.repository_layout import (
 )
 from shared.fleet.resolve.rules.azure_limits import over_limits
 from shared.fleet.resolve.rules.cross_field_rules import Finding, duplicates
+from shared.fleet.resolve.rules.existing_rules import foreign_kubeconfigs, same_kubeconfigs
 from shared.fleet.resolve.rules.reachability import unreachable
 from shared.fleet.resolve.rules.secret_rules import foreign_vaults
 from shared.fleet.resolve.shared_files import read_layers
@@ -154,7 +155,11 @@ def resolve_clusters(
             clusters[name] = result
         else:
             invalid[name] = limited(result)
-    clashes = dict(duplicates({name: cluster.azure_names for name, cluster in clusters.items()}))
+    in_azure = {name: cluster for name, cluster in clusters.items() if not cluster.is_existing}
+    clashes = dict(duplicates({name: cluster.azure_names for name, cluster in in_azure.items()}))
+    clashes |= same_kubeconfigs(clusters)
+    for name, problem in foreign_kubeconfigs(clusters, vaults):
+        clashes[name] = [*clashes.get(name, ()), problem]
     for name, refused in foreign_vaults(clusters, vaults).items():
         clashes[name] = [*clashes.get(name, ()), *refused]
     manifest = shared.layers.manifest

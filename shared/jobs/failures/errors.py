@@ -105,6 +105,14 @@ class SecretMissing(Dependency):
     """A secret of Azure Key Vault does not exist, is deleted or is disabled."""
 
 
+class InvalidKubeconfig(Dependency):
+    """The kubeconfig of an existing cluster is refused; a new version of the secret may be accepted."""
+
+
+class AnotherCluster(Retryable):
+    """The kubeconfig of an existing cluster leads to another cluster than before."""
+
+
 class NotYetVisible(Retryable):
     """Azure does not show a resource that may exist; one more read, some seconds later, decides."""
 

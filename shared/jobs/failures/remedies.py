@@ -87,9 +87,25 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "Check that the resource in the message exists.",
     ),
     errors.SecretMissing: Remedy(
-        "A secret of Azure Key Vault that a bootstrap secret needs does not exist, is deleted or disabled.",
+        "A secret of Azure Key Vault that a bootstrap secret, or an existing cluster, needs does not exist,"
+        " or is deleted or disabled.",
         "Create, recover or enable the secret in the message, or correct its name in `spec.bootstrapSecrets`"
-        " (docs/how-to/bootstrap-secrets.md).",
+        " or `spec.existing` (docs/how-to/bootstrap-secrets.md).",
+    ),
+    errors.InvalidKubeconfig: Remedy(
+        "The kubeconfig of an existing cluster is none that Roadstead uses: it needs a token or a client"
+        " certificate in it, and an https:// address that the app may connect to.",
+        "Write another version of the secret in the message (docs/how-to/attach-an-existing-cluster.md). If"
+        " the message names the address, see `KUBECONFIG_NETWORKS` in docs/settings.md.",
+        "Runs nothing that a kubeconfig asks for.",
+    ),
+    errors.AnotherCluster: Remedy(
+        "The kubeconfig of an existing cluster leads to another cluster than before: its namespace"
+        " kube-system has another uid.",
+        "Put the kubeconfig of the right cluster into the vault; or, if the cluster was built again, run"
+        " `roadstead takeover NAME`.",
+        "Writes nothing to that cluster, and waits.",
+        no_policy=True,
     ),
     errors.NotYetVisible: Remedy(
         "Azure does not show a cluster or a resource group that may exist, or its version: they appear late.",

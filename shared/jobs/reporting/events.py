@@ -9,7 +9,7 @@ from datetime import datetime
 from shared.jobs.acts import by_whom
 from shared.jobs.drift import DriftedField, is_news
 from shared.jobs.event import Event
-from shared.jobs.job import Contest
+from shared.jobs.job import Contest, ContestKind
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.jobs.record import ClusterRecord, Phase
 
@@ -52,6 +52,8 @@ def taken_over_event(record: ClusterRecord, contest: Contest, by: str) -> Event:
     """Return the event of a cluster that an operator took over."""
     others = ", ".join(name or "an unknown one" for name in contest.installations)
     what = f"from the installation {others}" if others else f"in its life {contest.life}"
+    if contest.kind is ContestKind.IDENTITY:
+        what = "as the cluster to which its kubeconfig leads now"
     return replace(_event(record, "TakenOver", f"taken over {what} by {by}"), step=record.job.step.name)
 
 

@@ -48,8 +48,8 @@ class ClusterSummary:
     is ignored, "" for none, and ``unnamed_since`` since when nobody is known who deleted or stopped the
     cluster, None where that is not asked. ``ready_since`` is since when it has been Ready, None
     where it is not, and in what the version before stored. ``life`` is that of the cluster in Azure, "" where
-    it is the ``uid``. ``details`` are None where they were not asked for, and in
-    what the version before stored.
+    it is the ``uid``. ``existing``: it is not in Azure. ``details`` are None where they were not asked for,
+    and in what the version before stored.
     """
 
     name: str
@@ -79,6 +79,7 @@ class ClusterSummary:
     exempt_until: str = ""
     unnamed_since: datetime | None = None
     life: str = ""
+    existing: bool = False
 
     @property
     def shown_phase(self) -> Phase:
@@ -137,6 +138,7 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         exempt_until=record.loss.expires if record.loss and is_exempt(record) else "",
         unnamed_since=unnamed_since(record),
         life=record.life,
+        existing=record.desired.is_existing,
     )
 
 

@@ -20,7 +20,7 @@ from shared.jobs.job import Contest, ContestKind, Job, new_job
 from shared.jobs.recipes import CONDITIONS, STEPS, Recipe
 from shared.jobs.record import ClusterRecord, Phase, working_phase
 
-_OF_DELETES = frozenset(CONDITIONS[step] for step in STEPS[Recipe.DELETE])
+_OF_DELETES = frozenset(CONDITIONS[step] for recipe in Recipe if recipe.removes for step in STEPS[recipe])
 
 
 def accept_new(
@@ -35,7 +35,7 @@ def accept_new(
         generation=generation,
         observed_generation=0,
         phase=Phase.PROVISIONING,
-        job=new_job(Recipe.PROVISION, sequence=1, now=now),
+        job=new_job(_bringing(desired), sequence=1, now=now),
         commit=commit,
         created=now,
         updated=now,
@@ -69,7 +69,7 @@ def accept_change(
         digest=desired.digest,
         generation=generation or record.generation + 1,
         phase=Phase.UPDATING if record.observed_generation else Phase.PROVISIONING,
-        job=_following_job(record, Recipe.PROVISION, now),
+        job=_following_job(record, _bringing(desired), now),
         commit=commit,
         delete_accepted=False,
         rebuilt_for=max(record.rebuilt_for, desired.rebuild) if record.outdated else record.rebuilt_for,
@@ -86,7 +86,7 @@ def accept_delete(record: ClusterRecord, *, commit: str, now: datetime, generati
         record,
         generation=generation or record.generation + 1,
         phase=Phase.DELETING,
-        job=_following_job(record, Recipe.DELETE, now),
+        job=_following_job(record, Recipe.RELEASE if record.desired.is_existing else Recipe.DELETE, now),
         commit=commit,
         updated=now,
     )
@@ -117,6 +117,7 @@ def accept_takeover(record: ClusterRecord, contest: Contest, *, now: datetime) -
         predecessors=tuple(dict.fromkeys((*record.predecessors, *contest.installations))),
         life=contest.life or record.life,
         rebuilding=False,
+        cluster_uid="" if contest.kind is ContestKind.IDENTITY else record.cluster_uid,
         delete_accepted=record.delete_accepted and not _of_another_life(contest),
         phase=working_phase(record),
         job=_following_job(record, record.job.recipe, now),
@@ -146,6 +147,10 @@ def _around(document: Mapping[str, Any]) -> Sequence[str]:
 def _of_another_life(contest: Contest) -> bool:
     """Return whether a takeover is of a cluster that the delete which Azure accepted may not be about."""
     return bool(contest.life) or contest.kind is ContestKind.LIFE
+
+
+def _bringing(desired: Desired) -> Recipe:
+    return Recipe.ATTACH if desired.is_existing else Recipe.PROVISION
 
 
 def _following_job(record: ClusterRecord, recipe: Recipe, now: datetime) -> Job:

@@ -22,7 +22,7 @@ from shared.jobs.findings.conditions import MESSAGE_LIMIT, with_condition, with_
 from shared.jobs.findings.losses import reassessed
 from shared.jobs.job import AcceptedWrite, ContestKind, Delay, Failure, NextRun, StepState, start_step
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
-from shared.jobs.recipes import CONDITIONS, STEPS, Step, deadline, next_step
+from shared.jobs.recipes import CONDITIONS, STEPS, Recipe, Step, deadline, next_step
 from shared.jobs.record import (
     READY,
     ClusterRecord,
@@ -113,7 +113,13 @@ def release(record: ClusterRecord, owner: str) -> ClusterRecord | None:
 def _shows_our_tags(record: ClusterRecord, outcome: Outcome) -> bool:
     """Return whether the outcome proves that the cluster has our tags: every write sets them."""
     done = isinstance(outcome, Done) or (isinstance(outcome, Wait) and outcome.write is not None)
-    return done and record.job.step.name is Step.CLUSTER
+    return done and _shows_tags(record)
+
+
+def _shows_tags(record: ClusterRecord) -> bool:
+    """Return whether the step reads who owns the cluster, and ends only where that is us."""
+    step = record.job.step.name
+    return step is Step.CLUSTER or (step is Step.ACCESS and record.job.recipe is Recipe.ATTACH)
 
 
 def _accepted_delete(record: ClusterRecord, outcome: Outcome) -> AcceptedWrite | None:
@@ -131,12 +137,14 @@ def _has_rival(record: ClusterRecord, outcome: Outcome) -> bool:
 
 def _with_tags_read(record: ClusterRecord, outcome: Outcome) -> ClusterRecord:
     """Return the record with the life that the cluster has; a takeover ends once our tags are back."""
-    if not isinstance(outcome, Done) or record.job.step.name not in (Step.CLUSTER, Step.DELETE_CLUSTER):
+    shown = _shows_tags(record) or record.job.step.name is Step.DELETE_CLUSTER
+    if not isinstance(outcome, Done) or not shown:
         return record
     life = outcome.life or record.life
     server = record.api_server if life == record.life else None
     rebuilding = record.rebuilding or outcome.rebuilding
-    return replace(record, life=life, api_server=server, overruled=(), rebuilding=rebuilding)
+    uid = outcome.cluster_uid or record.cluster_uid
+    return replace(record, life=life, api_server=server, overruled=(), rebuilding=rebuilding, cluster_uid=uid)
 
 
 def _advanced(

@@ -111,6 +111,8 @@ def _affordable(record: ClusterRecord, waiting: list[ClusterRecord], limiter: Ra
 
     That is a kubeconfig, or its maintenance windows.
     """
+    if record.desired.is_existing:
+        return True
     subscription = record.desired.id.subscription
     return (record.api_server is not None and not has_windows(record)) or (
         subscription not in {each.desired.id.subscription for each in waiting}

@@ -24,5 +24,5 @@ def _member(item: Item, inputs: PlanInputs) -> Iterator[tuple[str, GroupMember]]
     record = inputs.records.get(item.cluster)
     cluster = record.desired if record else inputs.desired.clusters.get(item.cluster)
     uid = record.uid if record else item.uid
-    if cluster is not None and uid:
+    if cluster is not None and uid and not cluster.is_existing:
         yield cluster.id.group.key, GroupMember(item.cluster, uid)

@@ -55,7 +55,8 @@ def _were_lost(inputs: PlanInputs, ports: Ports) -> bool:
     """
     if not ports.config.installation:
         return False
-    named = {cluster.id.subscription.lower() for cluster in inputs.desired.clusters.values()}
+    in_azure = (cluster for cluster in inputs.desired.clusters.values() if not cluster.is_existing)
+    named = {cluster.id.subscription.lower() for cluster in in_azure}
     try:
         for subscription in sorted({*named, *inputs.desired.subscriptions}):
             page = ""

@@ -15,6 +15,7 @@ from shared.logs import about_record
 from shared.pipeline.outbox import request_sweep
 from shared.pipeline.sweep.activity import ActivityLog
 from shared.pipeline.sweep.conclusions import conclude
+from shared.pipeline.sweep.elsewhere import apply_again
 from shared.pipeline.sweep.sources import Sources
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.pipeline.worker.steps.azure_state import busy
@@ -71,6 +72,9 @@ def check(part: SweepPart, attempt: int, end: float, sources: Sources, ports: Po
             break
         record = ports.state.cluster(name)
         if record is None or not is_at_rest(record):
+            continue
+        if record.desired.is_existing:
+            changed = apply_again(record, ports) or changed
             continue
         try:
             existing = limiter.over(ports).azure.call(GetCluster(record.desired.id))

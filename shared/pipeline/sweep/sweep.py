@@ -177,7 +177,7 @@ def _with_places(summaries: Sequence[ClusterSummary], ports: Ports) -> Sequence[
 
     A record that the version before saved is read as a whole, and saved once more if no job does that.
     """
-    unknown = [summary.name for summary in summaries if not summary.subscription]
+    unknown = [each.name for each in summaries if not (each.subscription or each.existing)]
     if not unknown:
         return summaries
     found = {}

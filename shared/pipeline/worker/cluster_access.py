@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from shared.fleet.kubernetes.api_server import ApiServer
+from shared.fleet.kubernetes.kubeconfig import Kubeconfig
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import ReconcileError, Unauthenticated, Unavailable, VaultUnavailable
 from shared.jobs.outcomes import Fail, Outcome, Retry
@@ -71,3 +72,6 @@ class _Kubernetes:
         kubeconfig: Callable[[ClusterId], str] | None = None,
     ) -> KubernetesApi:
         return self.access.connect(self.inner, cluster, kubeconfig)
+
+    def open(self, cluster: ClusterId, kubeconfig: Kubeconfig) -> KubernetesApi:
+        return self.inner.open(cluster, kubeconfig)

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.api_server import ApiServer, Certificate
+from shared.fleet.kubernetes.kubeconfig import Kubeconfig
 from shared.fleet.resource_ids import ClusterId, ObjectRef
 from shared.ports import Kubernetes, KubernetesApi
 
@@ -32,6 +33,10 @@ class GuardedKubernetes:
         """Return the API of a cluster, guarded."""
         return _Api(self.inner.connect(cluster, known=known, kubeconfig=kubeconfig), self.guard)
 
+    def open(self, cluster: ClusterId, kubeconfig: Kubeconfig) -> KubernetesApi:
+        """Return the API of a cluster that is not in Azure, guarded."""
+        return _Api(self.inner.open(cluster, kubeconfig), self.guard)
+
 
 @dataclass(frozen=True)
 class _Api:
@@ -54,6 +59,10 @@ class _Api:
         if not dry_run:
             self.guard("apply", manifest)
         return self.inner.apply(manifest, dry_run=dry_run)
+
+    def create(self, manifest: Json) -> Json:
+        self.guard("create", manifest)
+        return self.inner.create(manifest)
 
     def replace(self, live: Json, *, status: bool = False) -> Json:
         self.guard("write", live)

@@ -19,6 +19,7 @@ from functools import partial
 from typing import TypeVar
 
 from shared.fleet.kubernetes.api_server import ApiServer
+from shared.fleet.kubernetes.kubeconfig import Kubeconfig
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import Retryable, Stale, Throttled
 from shared.jobs.job import FARTHEST
@@ -329,3 +330,6 @@ class _Kubernetes:
     ) -> KubernetesApi:
         fetch = kubeconfig or (lambda target: self.azure.call(GetKubeconfig(target)))
         return self.inner.connect(cluster, known=known, kubeconfig=fetch)
+
+    def open(self, cluster: ClusterId, kubeconfig: Kubeconfig) -> KubernetesApi:
+        return self.inner.open(cluster, kubeconfig)

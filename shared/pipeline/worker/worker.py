@@ -26,7 +26,7 @@ from shared.jobs.findings.health import needs_check
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import JobMessage, job_message
 from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry
-from shared.jobs.recipes import Recipe, next_step
+from shared.jobs.recipes import next_step
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.reporting.events import events_between, rate_limited_event, superseded_event
 from shared.jobs.reporting.measurements import of_outcome, of_reservation
@@ -85,7 +85,7 @@ def handle(message: JobMessage, queue: JobQueue, ports: Ports) -> None:
         try:
             record = ports.state.cluster(message.cluster)
             with about_record(record) if record else nullcontext():
-                _handle(record, message, queue.recipe, ports)
+                _handle(record, message, queue, ports)
         except Retryable as error:
             log.warning("%s: postponed: %s: %s", message.cluster, error.kind, error)
             try:
@@ -94,8 +94,8 @@ def handle(message: JobMessage, queue: JobQueue, ports: Ports) -> None:
                 log.warning("%s: left to the timer: %s: %s", message.cluster, second.kind, second)
 
 
-def _handle(record: ClusterRecord | None, message: JobMessage, recipe: Recipe, ports: Ports) -> None:
-    if record is not None and not _may_run(record, recipe):
+def _handle(record: ClusterRecord | None, message: JobMessage, queue: JobQueue, ports: Ports) -> None:
+    if record is not None and not _may_run(record, queue):
         log.info("%s: handed over to the queue of the recipe %s", record.name, record.job.recipe)
         send_continuation(record, ports)
         return
@@ -117,9 +117,9 @@ def _handle(record: ClusterRecord | None, message: JobMessage, recipe: Recipe, p
             _run(leased, ports)
 
 
-def _may_run(record: ClusterRecord, recipe: Recipe) -> bool:
+def _may_run(record: ClusterRecord, queue: JobQueue) -> bool:
     """Return whether the record's job is one of this app: only the deleter's identity may delete."""
-    return record.job.recipe is recipe
+    return queue.carries(record.job.recipe)
 
 
 def _run(record: ClusterRecord, ports: Ports) -> None:

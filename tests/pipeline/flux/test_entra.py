@@ -82,6 +82,9 @@ class Opens:
     def connect(self, *_: object, **__: object) -> Any:
         return Api()
 
+    def open(self, *_: object) -> Any:
+        return Api()
+
 
 @pytest.mark.parametrize(
     ("outcome", "known"),

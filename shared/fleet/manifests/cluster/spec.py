@@ -38,6 +38,7 @@ from shared.fleet.manifests.cluster.addons import (
 from shared.fleet.manifests.cluster.autoscaler import AutoScalerProfile
 from shared.fleet.manifests.cluster.bootstrap_secrets import BootstrapSecret, differ
 from shared.fleet.manifests.cluster.drift import DriftPolicy
+from shared.fleet.manifests.cluster.existing import ExistingCluster, Provider
 from shared.fleet.manifests.cluster.flux import Flux
 from shared.fleet.manifests.cluster.identity import Identity, IdentityProfile
 from shared.fleet.manifests.cluster.identity_access import FederatedCredentials, RoleAssignments
@@ -175,6 +176,10 @@ class ClusterAzure(Manifest):
 class ClusterSpec(ClusterProperties):
     """One AKS cluster and what runs on it."""
 
+    provider: Provider | None = None
+    """Whose cluster it is: aks, by default, or existing, a cluster of any cloud or none that exists already.
+    It needs existing, and has no field of AKS."""
+    existing: ExistingCluster | None = None
     subscription_id: Uuid
     """The Azure subscription that the cluster lives in."""
     resource_group: ResourceGroupName
@@ -273,6 +278,8 @@ class ClusterSpec(ClusterProperties):
 
     @model_validator(mode="after")
     def _parts_fit_together(self) -> Self:
+        if self.existing and self.provider != "existing":
+            raise ValueError("existing needs provider: existing; an AKS cluster has no kubeconfig of yours")
         if self.support_plan == "AKSLongTermSupport" and self.sku.tier != "Premium":
             raise ValueError("supportPlan: AKSLongTermSupport needs sku.tier: Premium")
         if self.disable_local_accounts and self.aad_profile is None and not self.sku.automatic:

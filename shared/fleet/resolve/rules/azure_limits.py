@@ -64,6 +64,8 @@ def _clusters(
     regions: dict[tuple[str, str], list[tuple[bool, str]]] = {}
     subscriptions: dict[str, list[tuple[bool, str]]] = {}
     for name, cluster in (*clusters.items(), *_invalid(clusters, recorded)):
+        if cluster.is_existing:
+            continue
         subscription, location = cluster.place
         one = (not (name in recorded or cluster.adopt), name)
         regions.setdefault((subscription, location), []).append(one)

@@ -14,9 +14,11 @@ from typing import TypeVar
 from shared.fleet.desired import AzureNames
 from shared.fleet.manifests.cluster.network import NetworkProfile
 from shared.fleet.manifests.cluster.spec import ClusterSpec
+from shared.fleet.manifests.existing_spec import ExistingSpec
 from shared.fleet.resolve.problems import Path
 from shared.fleet.resolve.rules.aks_rules import broken_rules
 from shared.fleet.resolve.rules.drift_rules import unknown_fields
+from shared.fleet.resolve.rules.existing_rules import findings_elsewhere
 from shared.fleet.resolve.rules.extension_rules import impossible_ways
 from shared.fleet.resolve.rules.secret_rules import broken_references
 
@@ -33,6 +35,9 @@ _LARGEST_SERVICE_RANGE = {4: 12, 6: 108}
 
 def findings(spec: ClusterSpec) -> Iterator[Finding]:
     """Yield the violations in a spec whose fields are all valid by themselves."""
+    if isinstance(spec, ExistingSpec):
+        yield from findings_elsewhere(spec)
+        return
     yield from _of_network(spec.network_profile or NetworkProfile())
     yield from broken_rules(spec)
     yield from unknown_fields(spec.drift)

@@ -29,6 +29,7 @@ from shared.ports import Ports
 from shared.ports.azure import ListClusters
 
 _UID = "drill"
+_INSIDE = "it is not in Azure: a job would read inside it whose it is, and write nothing"
 _NO_ID = "the app has no ROADSTEAD_INSTALLATION, so that it would be another installation"
 
 
@@ -63,7 +64,7 @@ def _resolved(cluster: Desired) -> Desired:
 
 
 def _subscriptions(clusters: Iterable[Desired]) -> list[str]:
-    return sorted({one.azure_names.subscription_id.lower() for one in clusters})
+    return sorted({one.azure_names.subscription_id.lower() for one in clusters if not one.is_existing})
 
 
 def _list(subscriptions: Iterable[str], ports: Ports) -> tuple[Mapping[str, Json], Mapping[str, str]]:
@@ -108,6 +109,8 @@ def _outcome(
     rebuilt: ClusterRecord, existing: Json | None, unread: Mapping[str, str], ports: Ports
 ) -> tuple[schema.DrillOutcome, str, list[str]]:
     """Return the outcome, its reason, and the fields that differ."""
+    if rebuilt.desired.is_existing:
+        return "unknown", _INSIDE, []
     problem = unread.get(rebuilt.desired.azure_names.subscription_id.lower())
     if problem is not None:
         return "unknown", problem, []

@@ -40,14 +40,17 @@ def read_live(names: Sequence[str], ports: Ports) -> HttpResult:
 def _read(record: ClusterRecord, ports: Ports) -> schema.LiveCluster:
     existing, problem = None, ""
     try:
-        existing = ports.azure.call(GetCluster(record.desired.id))
+        if record.desired.is_existing:
+            problem = "it is not in Azure: checks read it from inside"
+        else:
+            existing = ports.azure.call(GetCluster(record.desired.id))
     except RateLimited as limited:
         problem = str(limited)
     except ReconcileError as error:
         problem = f"{error.kind}: {error}"
     return {
         "name": record.name,
-        "resource": record.desired.id.resource,
+        "resource": "" if record.desired.is_existing else record.desired.id.resource,
         "phase": shown_phase(record).value,
         "existing": dict(existing) if existing is not None else None,
         "unmanaged": list(record.verified.unmanaged) if record.verified else None,

@@ -126,7 +126,8 @@ def retirements_of(record: ClusterRecord, now: datetime) -> list[schema.Retireme
 
 def certificates_of(record: ClusterRecord, now: datetime) -> list[schema.EndingCertificate]:
     """Return the certificates of a cluster's API server that end soon, as the last check saw them."""
-    found = ending(record.inside.certificates, now) if record.inside else ()
+    seen, in_azure = record.inside.certificates if record.inside else (), not record.desired.is_existing
+    found = ending(seen, now, in_azure=in_azure)
     return [{"of": each.of, "endsAt": iso(each.ends), "message": text} for each, text in found]
 
 

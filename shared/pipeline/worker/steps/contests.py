@@ -51,10 +51,17 @@ def not_ours(context: StepContext, existing: Json) -> Outcome | None:
 
 def contested(context: StepContext, existing: Json) -> Wait | None:
     """Return the wait of a cluster that another installation manages, or may; None when nobody else does."""
+    contest = contest_of(context, existing)
+    if contest is not None:
+        _leave_mark(context, existing, context.owner.rivals(existing)[0])
+    return contest
+
+
+def contest_of(context: StepContext, existing: Json) -> Wait | None:
+    """Return the wait of a cluster that another installation manages, or may, and leave no mark there."""
     rivals = context.owner.rivals(existing)
     if not rivals:
         return None
-    _leave_mark(context, existing, rivals[0])
     ids = tuple(dict.fromkeys(rival.id for rival in rivals))
     contest = Contest(ContestKind.INSTALLATION, ids, tag(existing, LIFE_TAG) or "")
     whom = " and ".join(dict.fromkeys(map(_described, rivals)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 from shared.fleet.aks.ownership import Installation, Owner
@@ -10,6 +11,7 @@ from shared.fleet.desired import Desired
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.job import Job
 from shared.jobs.record import ClusterRecord
+from shared.pipeline.worker.elsewhere import enter
 from shared.pipeline.worker.private_api import private_api
 from shared.ports import KubernetesApi, Ports
 from shared.ports.azure import AzureCall
@@ -80,5 +82,12 @@ class StepContext:
 
     def kubernetes(self) -> KubernetesApi:
         """Return the Kubernetes API of the cluster."""
+        if self.desired.is_existing:
+            return self._elsewhere
         api = self.ports.kubernetes.connect(self.cluster)
         return private_api(api) if self.desired.is_private else api
+
+    @cached_property
+    def _elsewhere(self) -> KubernetesApi:
+        """The API of a cluster that is not in Azure, with the kubeconfig as the vault has it now."""
+        return enter(self.record, self.ports)

@@ -155,6 +155,9 @@ def delete_resource_group(context: StepContext) -> Outcome:
 def finalize(context: StepContext) -> Outcome:
     """Let the engine remove the record, and report what stays in Azure; the events stay as well."""
     record = context.record
+    if record.desired.is_existing:
+        released = record.condition(CONDITIONS[Step.RELEASE])
+        return Done("; ".join(["released", *([released.message] if released else [])]))
     state, group, member = context.ports.state, group_of(record), member_of(record)
     state.remove_group_delete_intent(group, member)
     state.remove_group_member(group, member)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from shared.jobs.messages import PlanRequest
 from shared.jobs.outcomes import Wait
-from shared.jobs.recipes import Step
+from shared.jobs.recipes import STEPS
 from shared.pipeline.outbox import request_plan
 from shared.pipeline.worker.steps.context import StepContext
 
@@ -19,7 +19,8 @@ RECHECK_SECONDS = 30.0
 def orphaned(context: StepContext) -> Wait | None:
     """Return the wait of a record that has to be planned again, None for any other; one small read."""
     record, ports = context.record, context.ports
-    if record.deleting or record.creation_requested or record.job.step.name is not Step.RESOURCE_GROUP:
+    begun = record.creation_requested or record.was_tagged
+    if record.deleting or begun or record.job.step.name is not STEPS[record.job.recipe][0]:
         return None
     fleet = ports.state.fleet()
     if record.generation > max(fleet.first_generation, 1):

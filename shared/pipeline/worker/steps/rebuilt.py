@@ -28,7 +28,7 @@ from shared.pipeline.worker.write_hold import without_writes
 
 SHOWN = 8
 """How many differences are named one by one."""
-_CONFIRM = "Change the manifest to what exists, or have git's values written with `roadstead takeover NAME`."
+CONFIRM = "Change the manifest to what exists, or have git's values written with `roadstead takeover NAME`."
 
 
 def is_rebuilt(context: StepContext, existing: Json) -> bool:
@@ -39,7 +39,7 @@ def is_rebuilt(context: StepContext, existing: Json) -> bool:
 
 def compare_cluster(context: StepContext, existing: Json) -> Outcome:
     """Compare a cluster and its pools with git, and write nothing but the contest tag of another app."""
-    hindrance = not_ours(context, existing) or _unknown_generation(context, existing)
+    hindrance = not_ours(context, existing) or unknown_generation(context, existing)
     if hindrance:
         return hindrance
     compares = replace(context, ports=without_writes(context.ports))
@@ -76,7 +76,7 @@ def _missed_rebuild(context: StepContext, existing: Json) -> Wait | None:
     return held(context, existing, f"it was not rebuilt for {asked}, as git asks")
 
 
-def _unknown_generation(context: StepContext, existing: Json) -> Fail | None:
+def unknown_generation(context: StepContext, existing: Json) -> Fail | None:
     """Return the failure of a record whose generation its cluster may have had; the planner raises it."""
     written = context.owner.last_written(existing)
     if context.record.rebuilding or written is None or written > context.ports.clock() + SKEW:
@@ -98,4 +98,4 @@ def held(context: StepContext, existing: Json, why: str) -> Wait:
     contest = Contest(ContestKind.REBUILT, life=tag(existing, LIFE_TAG) or "")
     what = f"the cluster {context.record.name} is not written to"
     reason = f"{what}: the tables do not know what was written to it last, and {why}"
-    return Wait(OBSERVE_SECONDS, reason, action_required=_CONFIRM, open_ended=True, contest=contest)
+    return Wait(OBSERVE_SECONDS, reason, action_required=CONFIRM, open_ended=True, contest=contest)

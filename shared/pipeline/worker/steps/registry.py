@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from shared.fleet.aks.writes import is_stopped
-from shared.jobs.failures.errors import InvalidManifest, Unavailable, VaultUnavailable
+from shared.jobs.failures.errors import AnotherCluster, InvalidManifest, Unavailable, VaultUnavailable
 from shared.jobs.outcomes import Done, Fail, Outcome, Restart
 from shared.jobs.recipes import IN_THE_CLUSTER, Step
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.steps import (
     cluster,
     delete,
+    existing,
     flux,
     flux_extension,
     identity_access,
@@ -49,6 +50,7 @@ _STEPS: dict[Step, Callable[[StepContext], Outcome]] = {
     Step.DELETE_IDENTITY_ACCESS: identity_access.remove_identity_access,
     Step.DELETE_POLICIES: policies.remove_policies,
     Step.DELETE_RESOURCE_GROUP: delete.delete_resource_group,
+    Step.RELEASE: existing.release_cluster,
     Step.FINALIZE: delete.finalize,
 }
 
@@ -65,6 +67,8 @@ _WITH_EXTENSION: dict[Step, Callable[[StepContext], Outcome]] = {
     Step.VERIFY: flux_extension.verify_configurations,
 }
 """The steps that differ where Flux is Microsoft's extension."""
+_ELSEWHERE: dict[Step, Callable[[StepContext], Outcome]] = {Step.ACCESS: existing.ensure_owner}
+"""The steps that differ where the cluster is not in Azure."""
 
 
 def _refused(context: StepContext) -> Fail | None:
@@ -78,10 +82,12 @@ def _refused(context: StepContext) -> Fail | None:
 
 def _held(context: StepContext, would: str) -> Outcome:
     """Return the wait of a step that would write to a cluster whose record is rebuilt."""
-    existing = context.azure(GetCluster(context.cluster))
-    if existing is None:
+    if context.desired.is_existing:
+        return existing.held_elsewhere(context, f"its job would {would}", context.record.life)
+    found = context.azure(GetCluster(context.cluster))
+    if found is None:
         return Restart(f"the cluster {context.record.name} no longer exists in Azure")
-    return held(context, existing, f"its job would {would}")
+    return held(context, found, f"its job would {would}")
 
 
 def run_step(record: ClusterRecord, ports: Ports) -> Outcome:
@@ -90,18 +96,22 @@ def run_step(record: ClusterRecord, ports: Ports) -> Outcome:
     instead = orphaned(context) or _refused(context) or suspended(context)
     if instead:
         return instead
-    compares = record.rebuilding and not record.deleting and step is not Step.CLUSTER
-    if compares:  # the step of the cluster does so by itself, also where the record does not know it yet
+    elsewhere = context.desired.is_existing
+    if record.rebuilding and not record.deleting and step is not (Step.ACCESS if elsewhere else Step.CLUSTER):
+        # That step compares by itself, also where the record does not know yet that it is rebuilt.
         context = replace(context, ports=without_writes(ports))
-    others = _WITH_EXTENSION if context.desired.has_extension else {}
+    others = _WITH_EXTENSION if context.desired.has_extension else _ELSEWHERE if elsewhere else {}
     try:
         return others.get(step, _STEPS[step])(context)
     except WriteHeld as write:
         return _held(context, str(write))
+    except AnotherCluster as other:
+        return existing.another_cluster(context, other)
     except VaultUnavailable:
         raise
     except Unavailable:
-        existing = context.azure(GetCluster(context.cluster)) if step in IN_THE_CLUSTER else None
-        if existing is not None and is_stopped(existing):
-            return stopped(context, existing)
+        inside = step in IN_THE_CLUSTER and not elsewhere
+        found = context.azure(GetCluster(context.cluster)) if inside else None
+        if found is not None and is_stopped(found):
+            return stopped(context, found)
         raise

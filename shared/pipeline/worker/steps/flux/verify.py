@@ -17,6 +17,7 @@ from shared.jobs.outcomes import Done, Outcome, Restart
 from shared.pipeline.worker.steps import drain
 from shared.pipeline.worker.steps.azure_state import busy, running_of, state_of
 from shared.pipeline.worker.steps.context import StepContext
+from shared.pipeline.worker.steps.existing.verify import verified_elsewhere
 from shared.pipeline.worker.steps.flux.components import rollout_wait
 from shared.pipeline.worker.steps.flux.reconciled import applied_revision
 from shared.pipeline.worker.steps.flux.systems_ready import first_unready
@@ -42,7 +43,8 @@ def verify(context: StepContext) -> Outcome:
     waiting = first_unready(context, api)
     if waiting:
         return waiting
-    ended = verified_in_azure(context, applied)
+    elsewhere = context.desired.is_existing
+    ended = verified_elsewhere(api, applied) if elsewhere else verified_in_azure(context, applied)
     if not isinstance(ended, Done):
         return ended
     note = "; ".join(filter(None, (f"Flux applied {applied}", remove_former_secrets(context, api))))

@@ -1,0 +1,39 @@
+"""What a sweep does for a cluster that is not in Azure: it lists and compares nothing of it there.
+
+Checks read it from inside. Where the policy has what Roadstead applied of Flux applied again, a check asks
+for a sweep of the cluster, which starts that job as for any other cluster.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from shared.jobs.failures.errors import Stale
+from shared.jobs.findings.flux_correction import CORRECTED, applies_again
+from shared.jobs.record import ClusterRecord
+from shared.jobs.reporting.events import correction_event
+from shared.jobs.transitions.apply_comparison import start_correction
+from shared.logs import about_record
+from shared.pipeline.facts import store_fact
+from shared.pipeline.outbox import send_continuation
+from shared.ports import Ports
+
+log = logging.getLogger(__name__)
+
+
+def apply_again(record: ClusterRecord, ports: Ports) -> bool:
+    """Start the job that applies again what Roadstead applied of Flux; return whether there is one."""
+    now = ports.clock()
+    if record.job.active or not applies_again(record, now):
+        return False
+    after, _ = start_correction(record, [CORRECTED], now=now)
+    with about_record(record):
+        ports.state.append([correction_event(after, "a job applies again what Roadstead applied of Flux")])
+        store_fact(record, after, ports)
+        try:
+            saved = ports.state.save(after)
+        except Stale:
+            log.info("%s: its record was written meanwhile", record.name)
+            return False
+        send_continuation(saved, ports)
+    return True

@@ -1,0 +1,1 @@
+"""Clusters that are not in Azure, from a commit to Ready and released."""
