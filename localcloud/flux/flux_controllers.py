@@ -1,5 +1,6 @@
-"""The local Flux: it fetches the GitRepository objects of a cluster, applies its Kustomization objects,
-carries out its HelmRelease objects, and posts what it did to the Providers of ``generic-hmac``.
+"""The local Flux: it fetches the sources of a cluster, applies its Kustomization objects, carries out its
+HelmRelease objects, and posts what it did to the Providers of ``generic-hmac``. The Flux Operator installs it
+where a FluxInstance asks for that.
 
 An object is reconciled when it, a request or its source changed, and after its interval. A controller runs
 only while its Deployment (``source-controller``, ``kustomize-controller``, ``helm-controller``) is available
@@ -17,13 +18,14 @@ from localcloud.flux.helm_charts import HelmChartController
 from localcloud.flux.helm_controller import HelmController
 from localcloud.flux.kustomize_controller import KustomizeController
 from localcloud.flux.notification_controller import NotificationController, Post, nowhere
+from localcloud.flux.operator_controller import OperatorController
 from localcloud.flux.schedule import Schedule
-from localcloud.flux.source_controller import ReadSource, Source, SourceController
+from localcloud.flux.source_controller import ReadSource, Source, SourceController, Stores
 from localcloud.kubernetes.world.kinds import DEPLOYMENT
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At
 
-__all__ = ["Flux", "ReadSource", "Source"]
+__all__ = ["Flux", "FluxExtension", "ReadSource", "Source", "Stores"]
 
 _NAMESPACE = "flux-system"
 
@@ -35,7 +37,7 @@ class _Controller(Protocol):
 
 
 class Flux:
-    """The Flux controllers of one cluster; ``read_source`` reads the git repository."""
+    """The Flux controllers of one cluster; ``read_source`` reads git, ``stores`` everything else."""
 
     def __init__(
         self,
@@ -43,11 +45,13 @@ class Flux:
         read_source: ReadSource,
         clock: Callable[[], datetime],
         post: Post = nowhere,
+        stores: Stores = Stores(),  # noqa: B008 - frozen
     ) -> None:
         self._world = world
         self._notifications = NotificationController(world, post, clock)
         tell = self._notifications.take
-        self._sources = SourceController(world, read_source, clock, tell)
+        self._operator = OperatorController(world, clock)
+        self._sources = SourceController(world, read_source, clock, tell, stores)
         self._charts = HelmChartController(world, self._sources.artifact, clock)
         self._kustomizations = KustomizeController(world, self._sources.artifact, clock, tell)
         self._releases = HelmController(world, self._charts, clock, tell)
@@ -67,6 +71,7 @@ class Flux:
         return min((time for time in times if time is not None), default=None)
 
     def _controllers(self) -> Iterator[tuple[_Controller, str]]:
+        yield self._operator, "flux-operator"
         yield self._sources, "source-controller"
         yield self._charts, "source-controller"
         yield self._kustomizations, "kustomize-controller"
@@ -80,14 +85,20 @@ class Flux:
 class FluxExtension:
     """Flux in every cluster: it reads a branch once a round, and the files of a commit once."""
 
-    def __init__(self, read_source: ReadSource, clock: Callable[[], datetime], post: Post = nowhere) -> None:
-        self._read, self._clock, self._post = read_source, clock, post
+    def __init__(
+        self,
+        read_source: ReadSource,
+        clock: Callable[[], datetime],
+        post: Post = nowhere,
+        stores: Stores = Stores(),  # noqa: B008 - frozen
+    ) -> None:
+        self._read, self._clock, self._post, self._stores = read_source, clock, post, stores
         self._round: dict[tuple[str, str], Source | None] = {}
         self._files: dict[tuple[str, str], tuple[str, Mapping[str, bytes]]] = {}
 
     def install(self, world: KubernetesWorld) -> Flux:
         """Return the controllers of a cluster."""
-        return Flux(world, self.source, self._clock, self._post)
+        return Flux(world, self.source, self._clock, self._post, self._stores)
 
     def refresh(self) -> None:
         """Begin a round, in which every branch is read again."""

@@ -1,19 +1,18 @@
-"""The source-controller of the local Flux: GitRepository objects and what was fetched for them.
+"""The source-controller of the local Flux: its sources, and what was fetched for them.
 
-Source of conditions, reasons and messages: ``fluxcd/source-controller``
-(``internal/controller/gitrepository_controller.go``), its git library, and go-git, in v1.7.3.
+Source of conditions: ``internal/reconcile`` of ``fluxcd/source-controller`` v1.7.3. What each kind fetches,
+and its messages, are in ``sources``.
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
 
 from localcloud.flux.flux_conditions import (
     Condition,
@@ -26,39 +25,43 @@ from localcloud.flux.flux_conditions import (
 )
 from localcloud.flux.notification_controller import FluxEvent
 from localcloud.flux.schedule import Schedule, seconds_of
+from localcloud.flux.sources.bucket_source import BlobError, ListBlobs, fetch_bucket
+from localcloud.flux.sources.distribution_client import Distribution, Reply
+from localcloud.flux.sources.fetched import Fetched, Source
+from localcloud.flux.sources.git_source import ReadSource, fetch_branch
+from localcloud.flux.sources.oci_source import fetch_artifact
 from localcloud.kubernetes.world.api_errors import ApiError
-from localcloud.kubernetes.world.kinds import BUILT_IN
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, Object, Write
 from localcloud.kubernetes.world.writes.patches import MERGE
 
+__all__ = ["API", "ReadSource", "Source", "SourceController", "Stores"]
+
 _GROUP = "source.toolkit.fluxcd.io"
 API = f"{_GROUP}/v1"
 FINALIZER = "finalizers.fluxcd.io"
-_SECRET = next(kind for kind in BUILT_IN if kind.kind == "Secret")
 _MANAGER = "source-controller"
 STORAGE = "http://source-controller.flux-system.svc.cluster.local."
 
 
+def _no_registry(_host: str, _path: str, _headers: Mapping[str, str]) -> Reply:
+    return Reply(404, {}, b"")
+
+
+def _no_account(endpoint: str, *_: object) -> Mapping[str, Any]:
+    raise BlobError(f"there is no storage account {endpoint}")
+
+
 @dataclass(frozen=True)
-class Source:
-    """A branch of a git repository: the commit it points to, and a way to read all files there.
+class Stores:
+    """What is pulled besides git: registries, and the containers of storage accounts."""
 
-    ``revision`` is "" when the repository has no such branch. ``accepts`` checks user name and password;
-    None: no authentication.
-    """
-
-    revision: str
-    files: Callable[[], Mapping[str, bytes]]
-    accepts: Callable[[str, str], bool] | None = None
-
-
-ReadSource = Callable[[str, str], Source | None]
-"""Returns what is at (URL, branch), or None when there is no such repository."""
+    registries: Distribution = Distribution(_no_registry)  # noqa: RUF009 - it has no state
+    blobs: ListBlobs = _no_account
 
 
 class SourceController:
-    """Fetches the GitRepository objects of one cluster."""
+    """Fetches the GitRepository, OCIRepository and Bucket objects of one cluster."""
 
     def __init__(
         self,
@@ -66,25 +69,29 @@ class SourceController:
         read_source: ReadSource,
         clock: Callable[[], datetime],
         tell: Callable[[FluxEvent], None] = lambda _: None,
+        stores: Stores = Stores(),
     ) -> None:
-        self._world, self._read, self._clock, self._tell = world, read_source, clock, tell
+        self._world, self._clock, self._tell = world, clock, tell
+        self._kinds: Mapping[str, Callable[[Object], Fetched]] = {
+            "GitRepository": partial(fetch_branch, world, read_source),
+            "OCIRepository": partial(fetch_artifact, world, stores.registries),
+            "Bucket": partial(fetch_bucket, world, stores.blobs),
+        }
         self._artifacts: dict[str, Source] = {}
         self.schedule = Schedule(clock)
 
-    def artifact(self, repository: Object) -> Source | None:
-        """Return what was last fetched for a GitRepository."""
-        return self._artifacts.get(repository["metadata"]["uid"])
+    def artifact(self, source: Object) -> Source | None:
+        """Return what was last fetched for a source."""
+        return self._artifacts.get(source["metadata"]["uid"])
 
     def reconcile(self) -> None:
-        """Reconcile every GitRepository that is due."""
-        kind = self._world.kind(API, "GitRepository")
-        if kind is None:
-            return
-        for repository in self._world.list(kind)[0]:
-            metadata = repository["metadata"]
-            if self.schedule.is_due(repository):
-                with suppress(ApiError):  # another writer was faster: the next round continues
-                    self._one(At(kind, metadata["name"], metadata["namespace"]), repository)
+        """Reconcile every source that is due."""
+        for kind in filter(None, (self._world.kind(API, name) for name in self._kinds)):
+            for source in self._world.list(kind)[0]:
+                metadata = source["metadata"]
+                if self.schedule.is_due(source):
+                    with suppress(ApiError):  # another writer was faster: the next round continues
+                        self._one(At(kind, metadata["name"], metadata["namespace"]), source)
 
     def _one(self, at: At, repository: Object) -> None:
         metadata = repository["metadata"]
@@ -118,30 +125,28 @@ class SourceController:
     def _patch(self, at: At, patch: Mapping[str, Any]) -> Object:
         return self._world.patch(at, patch, MERGE, Write(manager=_MANAGER))
 
-    def _fetched(self, repository: Object, status: dict[str, Any]) -> Sequence[Condition]:
-        branch, source = self._fetch(repository)
-        metadata = repository["metadata"]
-        self._artifacts[metadata["uid"]] = source
-        revision = f"{branch}@sha1:{source.revision}"
-        if (status.get("artifact") or {}).get("revision") != revision:
-            path = f"gitrepository/{metadata['namespace']}/{metadata['name']}/{source.revision}.tar.gz"
+    def _fetched(self, source: Object, status: dict[str, Any]) -> Sequence[Condition]:
+        fetched = self._kinds[source["kind"]](source)
+        metadata = source["metadata"]
+        self._artifacts[metadata["uid"]] = fetched.source
+        if (status.get("artifact") or {}).get("revision") != fetched.revision:
+            path = (
+                f"{source['kind'].lower()}/{metadata['namespace']}/{metadata['name']}/{fetched.stem}.tar.gz"
+            )
             status["artifact"] = {
-                "digest": f"sha256:{hashlib.sha256(source.revision.encode()).hexdigest()}",
+                "digest": f"sha256:{hashlib.sha256(fetched.source.revision.encode()).hexdigest()}",
                 "lastUpdateTime": stamp(self._clock()),
                 "path": path,
-                "revision": revision,
-                "size": sum(len(content) for content in source.files().values()),
+                "revision": fetched.revision,
+                "size": sum(len(content) for content in fetched.source.files().values()),
                 "url": f"{STORAGE}/{path}",
+                **({"metadata": dict(fetched.metadata)} if fetched.metadata else {}),
             }
-            stored, about = (
-                f"stored artifact for commit '{source.revision}'",
-                {f"{_GROUP}/revision": revision},
-            )
-            self._tell(FluxEvent(repository, "info", "NewArtifact", stored, _MANAGER, about))
-        message = f"stored artifact for revision '{revision}'"
+            about = {f"{_GROUP}/revision": fetched.revision}
+            self._tell(FluxEvent(source, "info", "NewArtifact", fetched.event, _MANAGER, about))
         return [
-            Condition("Ready", "True", "Succeeded", message),
-            Condition("ArtifactInStorage", "True", "Succeeded", message),
+            Condition("Ready", "True", "Succeeded", fetched.stored),
+            Condition("ArtifactInStorage", "True", "Succeeded", fetched.stored),
         ]
 
     def _failed(self, repository: Object, problem: NotReady) -> Sequence[Condition]:
@@ -157,45 +162,3 @@ class SourceController:
             Condition("FetchFailed", "True", problem.reason, problem.message),
             *([kept(stored)] if stored else []),
         ]
-
-    def _fetch(self, repository: Object) -> tuple[str, Source]:
-        spec = repository.get("spec") or {}
-        url = spec.get("url", "")
-        ref = spec.get("ref") or {}
-        other = [name for name in ("tag", "semver", "commit", "name") if ref.get(name)]
-        if other:
-            raise NotReady("GitOperationFailed", f"this Flux follows branches only, not {other[0]}")
-        branch = ref.get("branch", "master")
-        user, password = self._credentials(repository)
-        source = self._read(url, branch)
-        failed = f"failed to checkout and determine revision: unable to clone '{url}'"
-        if source is None:
-            raise NotReady("GitOperationFailed", f"{failed}: repository not found: Repository not found.")
-        if source.accepts is not None and not source.accepts(user, password):
-            raise NotReady("GitOperationFailed", f"{failed}: authentication required")
-        if not source.revision:
-            missing = f'couldn\'t find remote ref "refs/heads/{branch}"'
-            raise NotReady("GitOperationFailed", f"{failed}: {missing}")
-        return branch, source
-
-    def _credentials(self, repository: Object) -> tuple[str, str]:
-        name = ((repository.get("spec") or {}).get("secretRef") or {}).get("name")
-        if not name:
-            return "", ""
-        namespace = repository["metadata"]["namespace"]
-        secret = self._world.find(At(_SECRET, name, namespace))
-        if secret is None:
-            failed = f"failed to get secret '{namespace}/{name}'"
-            raise NotReady("AuthenticationFailed", f'{failed}: {failed}: secrets "{name}" not found')
-        data = {key: _decoded(value) for key, value in (secret.get("data") or {}).items()}
-        if data.get("bearerToken"):
-            return "", data["bearerToken"]
-        if data.get("password") and not data.get("username"):
-            transport = urlsplit(str((repository.get("spec") or {}).get("url", ""))).scheme
-            problem = f"invalid '{transport}' auth option: 'password' requires 'username' to be set"
-            raise NotReady("AuthenticationFailed", f"failed to configure authentication options: {problem}")
-        return data.get("username", ""), data.get("password", "")
-
-
-def _decoded(value: str) -> str:
-    return base64.b64decode(value).decode(errors="replace")

@@ -30,6 +30,7 @@ from localcloud.kubernetes.world.controllers import Delays
 from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
 from localcloud.memory.connections import Connections
 from localcloud.memory.memory_channels import MemoryChannels
+from localcloud.memory.memory_stores import MemoryStores
 from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX, Broker, BrokerQueue
 from localcloud.servicebus.world.broker_values import (
     MessageLockLost,
@@ -93,13 +94,14 @@ class MemoryCloud:
         self._fleets.append(self)
         self.clock: ManualClock = peer.clock if peer else ManualClock()
         self.repository = repository or MemoryRepository(self.clock)
+        self.stores: MemoryStores = peer.stores if peer else MemoryStores()
         self.broker = Broker([QueueConfig(name, lock_seconds=lock_seconds) for name in QUEUES], self.clock)
         self.kubernetes: KubernetesClusters = (
             peer.kubernetes
             if peer
             else KubernetesClusters(
                 self.clock,
-                FluxExtension(self._source, self.clock, self._post),
+                FluxExtension(self._source, self.clock, self._post, self.stores.stores),
                 delays=delays,
             )
         )

@@ -29,6 +29,7 @@ USUAL_PORTS: Mapping[str, int] = {
     "github": 8445,
     "teams": 8446,
     "vault": 8447,
+    "registry": 8448,
 }
 
 

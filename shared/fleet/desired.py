@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from shared.fleet.manifests.cluster.flux_extension import EXTENSION
+from shared.fleet.manifests.cluster.flux_instance import OPERATOR
 from shared.fleet.manifests.cluster.spec import ClusterSpec
 from shared.fleet.resource_ids import ClusterId
 from shared.fleet.stored_specs import dumped_spec, read_spec
@@ -107,6 +108,11 @@ class Desired:
     def has_extension(self) -> bool:
         """Whether its Flux is Microsoft's extension."""
         return self.spec.flux.is_extension
+
+    @property
+    def has_operator(self) -> bool:
+        """Whether the Flux Operator installs its Flux."""
+        return self.spec.flux.is_operator
 
     @property
     def problem(self) -> str:
@@ -245,6 +251,11 @@ class Stored(Desired):
     def has_extension(self) -> bool:
         """Whether its Flux is Microsoft's extension."""
         return bool(self._spec["flux"].get("install") == EXTENSION)
+
+    @property
+    def has_operator(self) -> bool:
+        """Whether the Flux Operator installs its Flux."""
+        return bool(self._spec["flux"].get("install") == OPERATOR)
 
     @property
     def _spec(self) -> Mapping[str, Any]:

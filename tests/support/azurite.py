@@ -29,6 +29,13 @@ def connect(port: int) -> TableServiceClient:
 @contextmanager
 def running() -> Iterator[int]:
     """Run Azurite; yield the port of its tables."""
+    with running_storage() as (_, port):
+        yield port
+
+
+@contextmanager
+def running_storage() -> Iterator[tuple[int, int]]:
+    """Run Azurite; yield the ports of its blobs and of its tables."""
     reservations = PortReservations()
     blob, queue, port = (reservations.reserve(None) for _ in range(3))
     command = azurite_command(blob=blob, queue=queue, table=port)
@@ -43,7 +50,7 @@ def running() -> Iterator[int]:
             assert process.poll() is None, "Azurite ended"
             assert time.monotonic() < deadline, "Azurite does not answer"
             time.sleep(0.05)
-        yield port
+        yield blob, port
         process.terminate()
 
 

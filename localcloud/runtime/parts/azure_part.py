@@ -26,11 +26,14 @@ from localcloud.common.clock import system_clock
 from localcloud.common.control_plane import ControlPlane
 from localcloud.flux.flux_controllers import FluxExtension, Source
 from localcloud.flux.http_posts import HttpPosts
+from localcloud.flux.sources.wire_stores import wire_stores
 from localcloud.github.world.git_repository import GitRepository
 from localcloud.keyvault.example_secrets import EXAMPLE_VAULT, example_secrets
 from localcloud.keyvault.vault_server import SECRETS_USER, VaultServer
 from localcloud.keyvault.vault_world import VaultWorld
 from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
+from localcloud.registry.registry_app import RegistryServer
+from localcloud.registry.registry_store import RegistryStore
 from localcloud.runtime.parts.part import (
     Config,
     kubeconfigs,
@@ -99,13 +102,18 @@ def small_clusters(config: Config, authority: Authority, identity: IdentityServe
     """Yield the Kubernetes APIs of the local cloud, each with its small Flux."""
     settings, state = config.settings, config.state
     source = Repositories(repositories(state), url=config.urls["github"], token=settings["GITHUB_TOKEN"])
+    stores = wire_stores(
+        registry=f"https://127.0.0.1:{config.ports['registry']}",
+        blobs=f"http://127.0.0.1:{config.ports['blob']}",
+        authority=authority.pem,
+    )
     with (
         closing(source),
         closing(HttpPosts(state / "ca.pem")) as posts,
         KubernetesPlane(
             authority,
             accepts_token=lambda token: identity.accepts(token, SERVER_APPLICATION),
-            extension=FluxExtension(source, system_clock, posts),
+            extension=FluxExtension(source, system_clock, posts, stores),
             log_dir=request_log(state, "kubernetes").parent,
             kubeconfig_dir=kubeconfigs(state),
         ) as plane,
@@ -174,6 +182,10 @@ def serve(config: Config, clusters: OpenPlane = small_clusters) -> Iterator[None
             )
         )
         stack.enter_context(_vault(config, authority, identity))
+        store, log_file = RegistryStore(), request_log(state, "registry")
+        stack.enter_context(
+            RegistryServer(store, authority, port=config.ports["registry"], log_file=log_file)
+        )
         teams = settings["NOTIFY_TEAMS_WEBHOOK_URL"]
         shown, log_file = shown_notifications(state), request_log(state, "teams")
         stack.enter_context(TeamsServer(teams, authority, shown=shown, log_file=log_file))

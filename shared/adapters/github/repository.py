@@ -1,8 +1,9 @@
 """The fleet repository on GitHub: branches, trees, blobs, archives and commit statuses.
 
-Every method makes one HTTP call (a cached blob or comparison: none; an archive or a head: two). Blobs are
-immutable, so the most recently used ones stay in memory, bounded by their bytes, and each is verified by its
-id. So is the history of a commit: a comparison of two that exist stays in memory too.
+Every method makes one HTTP call (a cached blob, comparison or history: none; an archive or a head: two).
+Blobs are immutable, so the most recently used ones stay in memory, bounded by their bytes, and each is
+verified by its id. So is the history of a commit: a comparison of two that exist, and the changes of a path
+up to one, stay in memory too.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from shared.ports.github import Change
 
 _PLAIN_MODES = ("100644", "100755")
 _COMPARISONS = 1000
+_HISTORIES = 200
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
@@ -50,6 +52,7 @@ class GitHubRepository:
         self._client = GitHubClient(repository, auth, base_url=base_url)
         self._blobs = _BlobCache(cache_bytes)
         self._compared = lru_cache(_COMPARISONS)(self._compare)
+        self._changes = lru_cache(_HISTORIES)(self._read_changes)
 
     def read_head(self, branch: str) -> BranchHead:
         """Return the commit that the branch points to; raise Dependency when there is no such branch."""
@@ -81,6 +84,9 @@ class GitHubRepository:
 
     def changes(self, commit: str, path: str, most: int) -> Sequence[Change]:
         """Return the newest commits that changed something at or below a path; raise Dependency."""
+        return self._changes(commit, path, most)
+
+    def _read_changes(self, commit: str, path: str, most: int) -> Sequence[Change]:
         newest = {"sha": commit, "per_page": most} | ({"path": path} if path else {})
         with self._client.calling(f"no commit {commit}", absent=(404, 409, 422)) as api:
             found = json_call(api, "GET", f"{api.url}/commits", query=newest)

@@ -86,7 +86,8 @@ def _without_credentials(word: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _git_url(value: str) -> str:
+def git_url(value: str) -> str:
+    """Return an address of a git repository; raise ValueError for any other text."""
     if _GIT_URL.fullmatch(value):
         return value
     if "@" in value or value.startswith(("ssh:", "git:", "http:")):
@@ -247,7 +248,7 @@ IdentityId = Annotated[
 ]
 GitUrl = Annotated[
     StrictStr,
-    AfterValidator(_git_url),
+    AfterValidator(git_url),
     stated_rule("an https:// address such as https://github.com/OWNER/NAME"),
 ]
 RepositoryPath = Annotated[

@@ -18,13 +18,13 @@ from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.events import events_between, renewed_event
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.pipeline.checks.around import Around, with_around
-from shared.pipeline.checks.commits_behind import commits_behind
 from shared.pipeline.checks.readings import Reading
 from shared.pipeline.checks.secrets import has_secrets
 from shared.pipeline.checks.silence import with_reports
 from shared.pipeline.facts import store_fact
 from shared.pipeline.outbox import request_next_check, request_status_again, request_sweep
 from shared.pipeline.sweep.conclusions import written_beside
+from shared.pipeline.worker.steps.flux.commits_behind import commits_behind
 from shared.ports import Ports
 
 
@@ -59,7 +59,7 @@ def _finding(
         return Finding(kind, True, HEALTHY, healthy)
     more = f"; and {len(faults) - 1} more" if len(faults) > 1 else ""
     first = faults[0]
-    text = f"{first}{_owner(first, record)}{commits_behind(first, record, ports)}{more}"
+    text = f"{first}{_owner(first, record)}{commits_behind(first.attempt, record, ports)}{more}"
     return Finding(kind, False, first.reason, text)
 
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from shared.fleet.aks.upgrades import POOL_LABEL
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux import flux_objects
+from shared.fleet.kubernetes.flux.flux_readiness import Suspended
+from shared.fleet.kubernetes.flux.instance_objects import INSTANCE, OWNER, instance_readiness
 from shared.fleet.kubernetes.flux.sync_objects import has_app_credentials, sync_objects
 from shared.fleet.kubernetes.health import health
 from shared.fleet.kubernetes.health.health import Fault
@@ -24,7 +26,7 @@ from shared.pipeline.checks.readings import Reading, Reporting
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.applied import is_as_applied
 from shared.pipeline.worker.steps.flux.live_objects import LiveObjects
-from shared.pipeline.worker.steps.flux.pinned import pinned_components
+from shared.pipeline.worker.steps.flux.pinned import kinds_of_flux, pinned_components
 from shared.ports import KubernetesApi
 
 
@@ -34,7 +36,8 @@ def read(context: StepContext) -> Reading:
         return read_extension(context)
     api, now = context.kubernetes(), context.ports.clock()
     components = pinned_components(context)
-    of_flux = {kind: _all(api, api_version, kind) for api_version, kind in health.kinds_of_flux(components)}
+    kinds = kinds_of_flux(context, components)
+    of_flux = {kind: _all(api, api_version, kind) for api_version, kind in kinds}
     objects = [one for listed in of_flux.values() for one in listed]
     workloads = {kind: _all(api, API_VERSION, kind) for kind in WORKLOADS}
     in_components = _component_faults(context, components, api, workloads[DEPLOYMENT])
@@ -117,4 +120,15 @@ def _component_faults(
             faults.append(health.changed(ref))
         elif ref.kind == DEPLOYMENT:
             deployments.append(found)
+        elif ref == INSTANCE:
+            faults += health.flux_faults([found], context.ports.clock())
+            if isinstance(instance_readiness(found), Suspended):
+                faults.append(Fault(ref, "Disabled", "somebody disabled its reconciliation"))
+            deployments += [one for one in listed if _of_operator(one)]
     return [*faults, *health.deployment_faults(deployments, context.ports.clock())]
+
+
+def _of_operator(deployment: Json) -> bool:
+    """Return whether the Flux Operator applied a Deployment."""
+    labels = deployment["metadata"].get("labels") or {}
+    return bool(labels.get(OWNER) == INSTANCE.name)

@@ -89,7 +89,7 @@ def test_a_revision_is_named_that_flux_could_not_apply(
 ) -> None:
     failed = live(status="False", lastAttemptedRevision=tried, lastAppliedRevision=applied)
     (fault,) = flux_faults([failed], NOW)
-    assert fault.revision == revision
+    assert fault.attempt.revision == revision
 
 
 def test_flux_at_work_is_a_fault_only_after_a_while() -> None:

@@ -91,7 +91,7 @@ INVALID = [
     ("count: 1", "count: 1\n  flux: {path: ../x}", "spec.flux.path: must be a path inside the repository"),
     ("count: 1", "count: 1\n  flux: {repository: 'https://u:p@h/x'}", "flux.repository: must be an https://"),
     ("count: 1", "count: 1\n  flux: {repository: 'http://h/x'}", "http:// would expose"),
-    ("count: 1", "count: 1\n  flux: {repository: 'ssh://git@h/x'}", "ssh:// does not accept"),
+    ("count: 1", "count: 1\n  flux: {repository: 'ssh://git@h/x'}", "repository: ssh:// needs secretRef"),
     ("count: 1", "count: 1\n  flux: {repository: 'github.com/x/y'}", "such as https://github.com/OWNER/NAME"),
     ("count: 1", "count: 1\n  flux: {components: gone.yaml}", "there is no file gone.yaml in the repository"),
     (

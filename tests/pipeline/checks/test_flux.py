@@ -15,7 +15,7 @@ from shared.pipeline.api.acts.replay import replay
 from shared.pipeline.api.views.clusters import cluster_detail
 from shared.pipeline.api.views.parts import iso
 from shared.pipeline.api.views.why import why_view
-from shared.pipeline.checks.commits_behind import MOST, described
+from shared.pipeline.worker.steps.flux.commits_behind import MOST, described
 from shared.ports.github import Change
 from tests.support.checks import check, condition, pass_time
 from tests.support.one_cluster import advice, api, files, ready, record

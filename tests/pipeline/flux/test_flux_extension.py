@@ -92,6 +92,8 @@ def test_what_git_changes_is_ready_only_when_flux_has_applied_that_commit() -> N
     push(cloud, files(PRIVATE + APPS + "  tags: {a: b}\n") | BASE | {"apps/apps.yaml": b"{kind: Nothing}"})
     cloud.run(seconds=600, until=lambda: False)
     assert "Flux: Kustomization flux-system-apps: BuildFailed" in record(cloud).job.reason
+    broke = f"{cloud.repository.head('main')[:8]} by operator@example.invalid"
+    assert f"./apps was changed last by {broke}" in record(cloud).job.reason
     assert "spec.flux.kustomizations[apps]" in advice(cloud)
     newer = {"apps/apps.yaml": MAP.replace(b"where", b"there")}
     push(cloud, files(PRIVATE + APPS + "  tags: {a: c}\n") | BASE | newer)

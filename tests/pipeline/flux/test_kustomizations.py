@@ -111,11 +111,31 @@ def test_the_cluster_waits_for_the_kustomization_that_failed_and_not_for_what_de
     cloud.run(seconds=300)
     assert record(cloud).phase is Phase.UPDATING
     assert record(cloud).job.reason.startswith("Flux: Kustomization base: BuildFailed: ")
+    broke = f"{cloud.repository.head('main')[:8]} by operator@example.invalid"
+    assert f"; ./base was changed last by {broke}) (1 more objects" in record(cloud).job.reason
     assert "(1 more objects of Flux wait)" in record(cloud).job.reason
     assert "below spec.flux.kustomizations[base].path, and push." in advice(cloud)
     push(cloud, layered())
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
+
+
+def test_the_wait_names_the_commit_and_the_author_that_broke_what_was_applied() -> None:
+    cloud = hydrated()
+    before = cloud.repository.head("main")
+    whole = layered(MAP) | {"clusters/one/cluster.yaml": changed_cluster()}
+    cloud.repository.commit({"apps/apps.yaml": b"apiVersion: v1"}, author="ann@example.com")
+    broke = cloud.repository.head("main")
+    tried = push(cloud, whole | {"apps/apps.yaml": b"apiVersion: v1"})
+    cloud.run(seconds=300)
+    named = f"{broke[:8]} by ann@example.com has changed ./apps)"
+    text = f"(Flux tried commit {tried[:8]} and applied {before[:8]} last; since then {named}"
+    assert text in record(cloud).job.reason
+
+
+def changed_cluster() -> bytes:
+    """Return the cluster of ``layered`` with a tag, so that a commit changes it."""
+    return layered()["clusters/one/cluster.yaml"] + b"  tags: {round: two}\n"
 
 
 def test_the_cluster_waits_for_what_a_kustomization_applied_of_flux() -> None:

@@ -2,7 +2,7 @@
 
 Names of objects and the form of a report are those that Microsoft's pages show
 (learn.microsoft.com/azure/azure-arc/kubernetes/conceptual-gitops-flux2 and tutorial-use-gitops-flux2). The
-Flux that is installed is the small one of the local cloud, so only branches of git repositories are fetched.
+Flux that is installed is the small one of the local cloud.
 """
 
 from __future__ import annotations
@@ -12,19 +12,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from localcloud.common.control_plane import InsideCluster
+from localcloud.common.flux_manifests import APPLIED, KINDS, NAMESPACE, definition, deployment
 from shared.fleet.json_tree import Json
 
-NAMESPACE = "flux-system"
-_SOURCES, _APPLIED = "source.toolkit.fluxcd.io/v1", "kustomize.toolkit.fluxcd.io/v1"
-_KINDS = {
-    "GitRepository": (_SOURCES, "gitrepositories"),
-    "OCIRepository": (_SOURCES, "ocirepositories"),
-    "Bucket": (_SOURCES, "buckets"),
-    "Kustomization": (_APPLIED, "kustomizations"),
-}
 _CONTROLLERS = ("source-controller", "kustomize-controller", "fluxconfig-agent", "fluxconfig-controller")
 _OWNER = "kustomize.toolkit.fluxcd.io"
-_ANY = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _STATES = {"True": "Compliant", "False": "Non-Compliant"}
 _WORST = ("Non-Compliant", "Suspended", "Pending", "Compliant")
 
@@ -32,10 +24,10 @@ _WORST = ("Non-Compliant", "Suspended", "Pending", "Compliant")
 def install(cluster: InsideCluster) -> None:
     """Install Flux with the agents."""
     cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
-    for kind, (api_version, plural) in _KINDS.items():
-        cluster.apply(_definition(kind, api_version.partition("/")[0], plural))
+    for kind in KINDS:
+        cluster.apply(definition(kind))
     for name in _CONTROLLERS:
-        cluster.apply(_deployment(name))
+        cluster.apply(deployment(name, f"mcr.microsoft.com/oss/fluxcd/{name}:v1"))
 
 
 def apply(cluster: InsideCluster, name: str, properties: Json, protected: Mapping[str, str]) -> None:
@@ -52,27 +44,27 @@ def apply(cluster: InsideCluster, name: str, properties: Json, protected: Mappin
     for live in _own(cluster, name, namespace):
         called = live["metadata"]["name"]
         if called not in wanted:
-            cluster.delete(_APPLIED, "Kustomization", called, namespace)
+            cluster.delete(APPLIED, "Kustomization", called, namespace)
 
 
 def remove(cluster: InsideCluster, name: str, properties: Json) -> None:
     """Delete the objects of a configuration; Flux then prunes what they applied."""
     namespace = str(properties["namespace"])
     for live in _own(cluster, name, namespace):
-        cluster.delete(_APPLIED, "Kustomization", live["metadata"]["name"], namespace)
+        cluster.delete(APPLIED, "Kustomization", live["metadata"]["name"], namespace)
     kind = _kind_of(properties)
-    cluster.delete(_KINDS[kind][0], kind, name, namespace)
+    cluster.delete(KINDS[kind][0], kind, name, namespace)
 
 
 def report(cluster: InsideCluster, name: str, properties: Json) -> dict[str, Any]:
     """Return what Azure shows of a configuration's objects, and of those that they applied."""
     namespace = str(properties["namespace"])
     kind = _kind_of(properties)
-    sources = [one for one in cluster.list(_KINDS[kind][0], kind) if _place(one) == (namespace, name)]
+    sources = [one for one in cluster.list(KINDS[kind][0], kind) if _place(one) == (namespace, name)]
     own = list(_own(cluster, name, namespace))
     children = [
         one
-        for each, (api_version, _) in _KINDS.items()
+        for each, (api_version, _) in KINDS.items()
         for one in cluster.list(api_version, each)
         if _parent(one) in {_place(parent) for parent in own}
         and _place(one) not in {_place(each) for each in own}
@@ -99,7 +91,7 @@ def _kind_of(properties: Json) -> str:
 
 def _own(cluster: InsideCluster, name: str, namespace: str) -> Iterator[Json]:
     label = {"clusterconfig.azure.com/name": name}
-    for one in cluster.list(_APPLIED, "Kustomization"):
+    for one in cluster.list(APPLIED, "Kustomization"):
         labels = one["metadata"].get("labels") or {}
         if one["metadata"].get("namespace") == namespace and label.items() <= labels.items():
             yield one
@@ -150,7 +142,7 @@ def _objects(name: str, namespace: str, properties: Json, *, with_secret: bool) 
     secret = f"{name}-auth" if with_secret else given.get("localAuthRef")
     if secret:
         source["secretRef"] = {"name": secret}
-    yield _object(_KINDS[kind][0], kind, name, namespace, labels, spec=source)
+    yield _object(KINDS[kind][0], kind, name, namespace, labels, spec=source)
     for key, one in (properties.get("kustomizations") or {}).items():
         spec = {
             "sourceRef": {"kind": kind, "name": name},
@@ -164,7 +156,7 @@ def _objects(name: str, namespace: str, properties: Json, *, with_secret: bool) 
         }
         if one.get("postBuild") is not None:
             spec["postBuild"] = one["postBuild"]
-        yield _object(_APPLIED, "Kustomization", f"{name}-{key}", namespace, labels, spec=spec)
+        yield _object(APPLIED, "Kustomization", f"{name}-{key}", namespace, labels, spec=spec)
 
 
 def _object(
@@ -179,41 +171,3 @@ def _object(
     if labels:
         metadata["labels"] = dict(labels)
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **rest}
-
-
-def _definition(kind: str, group: str, plural: str) -> dict[str, Any]:
-    names = {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower()}
-    schema = {
-        "type": "object",
-        "properties": {
-            "apiVersion": {"type": "string"},
-            "kind": {"type": "string"},
-            "metadata": {"type": "object"},
-            "spec": _ANY,
-            "status": _ANY,
-        },
-    }
-    version = {
-        "name": "v1",
-        "served": True,
-        "storage": True,
-        "subresources": {"status": {}},
-        "schema": {"openAPIV3Schema": schema},
-    }
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
-        "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": [version]},
-    }
-
-
-def _deployment(name: str) -> dict[str, Any]:
-    labels = {"app": name}
-    container = {"name": "manager", "image": f"mcr.microsoft.com/oss/fluxcd/{name}:v1"}
-    spec = {
-        "replicas": 1,
-        "selector": {"matchLabels": labels},
-        "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
-    }
-    return _object("apps/v1", "Deployment", name, NAMESPACE, spec=spec)

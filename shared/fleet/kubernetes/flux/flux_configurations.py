@@ -57,8 +57,8 @@ def configuration_bodies(desired: Desired, facts: Mapping[str, str] | None) -> d
     its own, because nobody applies that ConfigMap.
     """
     flux = desired.spec.flux
-    bodies = {MAIN: _body(GIT, "gitRepository", _first_source(flux))}
-    for source in flux.sources:
+    bodies: dict[str, dict[str, Any]] = {}
+    for source in (flux.main, *flux.sources):
         bodies[source.name] = _body(*_section(source), _source(source))
     others = [one for one in flux.kustomizations if one.name != MAIN]
     for one in (flux.first, *others):
@@ -158,12 +158,6 @@ def _body(kind: str, section: str, source: Json) -> dict[str, Any]:
     }
 
 
-def _first_source(flux: Flux) -> dict[str, Any]:
-    ref = _git_ref(flux.branch, flux.tag, flux.semver, flux.commit)
-    source = {"url": flux.repository, "syncIntervalInSeconds": 60, "repositoryRef": ref}
-    return source | _signed_in(flux.provider, flux.secret_ref.name if flux.secret_ref else None)
-
-
 def _section(source: FluxSource) -> tuple[str, str]:
     """Return the kind of a source in Azure, and the property with it."""
     if source.kind == GIT:
@@ -185,6 +179,8 @@ def _source(source: FluxSource) -> dict[str, Any]:
         ref = {name: value for name, value in given.items() if value is not None}
         azure = {"useWorkloadIdentity": True} if source.provider == "azure" else {}
         account = {"serviceAccountName": source.service_account_name} if source.service_account_name else {}
+        selector = source.layer_selector
+        layer = {"layerSelector": selector.model_dump(by_alias=True, exclude_none=True)} if selector else {}
         return {
             "url": source.url,
             **({"repositoryRef": ref} if ref else {}),
@@ -192,6 +188,7 @@ def _source(source: FluxSource) -> dict[str, Any]:
             **local,
             **azure,
             **account,
+            **layer,
         }
     container = "containerName" if source.provider == "azure" else "bucketName"
     return {"url": source.endpoint, container: source.bucket_name, **interval, **local}

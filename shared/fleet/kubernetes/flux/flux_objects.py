@@ -55,6 +55,19 @@ def is_on_host(url: str, host: str) -> bool:
     return same and source.scheme == "https"
 
 
+def is_git_on(url: str, host: str) -> bool:
+    """Return whether a git repository is on a server, which it names for HTTPS or for SSH.
+
+    The port of SSH is another one than that of HTTPS, so it does not count.
+    """
+    if not url.startswith("ssh://"):
+        return is_on_host(url, host)
+    try:
+        return urlsplit(url).hostname == urlsplit(f"https://{host}").hostname
+    except ValueError:
+        return False
+
+
 def _port(address: SplitResult) -> int:
     return HTTPS if address.port is None else address.port
 

@@ -45,11 +45,28 @@ class Progressing:
 
 
 @dataclass(frozen=True)
+class Attempt:
+    """What Flux tried to apply and could not: ``revision`` is "" where no new revision failed.
+
+    ``applied`` is what it applied last, "" for nothing, and ``path`` where that has the manifests, "" for the
+    root and where it is unknown.
+    """
+
+    revision: str = ""
+    applied: str = ""
+    path: str = ""
+
+
+NO_ATTEMPT = Attempt()
+
+
+@dataclass(frozen=True)
 class Failed:
     """Flux tried and failed; it tries again by itself. ``reason`` and ``message`` are Flux's own."""
 
     reason: str
     message: str
+    attempt: Attempt = NO_ATTEMPT
 
 
 @dataclass(frozen=True)
@@ -83,10 +100,18 @@ def reconciled(live: Json) -> Readiness:
     reason = str(ready.get("reason", ""))
     message = message_of(ready)
     if ready.get("status") == "False":
-        return Failed(reason, message)
+        return Failed(reason, message, attempt_of(live))
     if ready.get("status") != "True":
         return Progressing(f"{reason}: {message}")
     return Ready(_revision(status))
+
+
+def attempt_of(live: Json) -> Attempt:
+    """Return what an object that failed tried to apply."""
+    status, spec = live.get("status") or {}, live.get("spec") or {}
+    tried, applied = status.get("lastAttemptedRevision"), status.get("lastAppliedRevision")
+    revision = str(tried) if tried and tried != applied else ""
+    return Attempt(revision, str(applied or ""), str(spec.get("path") or ""))
 
 
 def ready_condition(live: Json) -> Json | None:
@@ -136,7 +161,38 @@ _GIT_PROBLEMS = (
     ),
 )
 """What git servers and the git library of Flux write, and what to do; the first that matches counts."""
+_OF_REGISTRY = (
+    "The registry gave no artifact. With provider: azure, the identity of Flux needs the role AcrPull; with "
+    "secretRef, correct that Secret. Correct the address or the tag in spec.flux, or push the artifact."
+)
+_OF_CONTAINER = (
+    "The storage account gave no blobs. With provider: azure, the identity of Flux needs the role Storage "
+    "Blob Data Reader; with secretRef, correct that Secret. Correct the place or the container in spec.flux."
+)
+_OF_OPERATOR = (
+    "The Flux Operator has no such Flux. Correct the version, or the artifact, in spec.flux.instance: the "
+    "operator knows the versions of its own release, and never goes back to a lower minor version."
+)
+_OF_CONTROLLERS = (
+    "`kubectl -n flux-system describe pods` shows why the controllers do not start; correct what the message "
+    "names in spec.flux.instance, and push."
+)
+_BY_KIND = {
+    ("OCIRepository", "AuthenticationFailed"): _OF_REGISTRY,
+    ("OCIRepository", "OCIArtifactPullFailed"): _OF_REGISTRY,
+    ("OCIRepository", "ReadOperationFailed"): _OF_REGISTRY,
+    ("Bucket", "AuthenticationFailed"): _OF_CONTAINER,
+    ("Bucket", "BucketOperationFailed"): _OF_CONTAINER,
+    ("FluxInstance", "ArtifactFailed"): _OF_OPERATOR,
+    ("FluxInstance", "BuildFailed"): _OF_OPERATOR,
+    ("FluxInstance", "ReconciliationFailed"): _OF_CONTROLLERS,
+    ("FluxInstance", "HealthCheckFailed"): _OF_CONTROLLERS,
+}
+"""What Flux gives as the reason where a registry or a storage account refuses it, or has nothing there."""
 _BY_REASON = {
+    "FeatureGateDisabled": "serviceAccountName of a source needs Flux with the feature gate "
+    "ObjectLevelWorkloadIdentity: correct the arguments of its controllers in the file of "
+    "spec.flux.components, or write spec.flux.workloadIdentity instead.",
     "AuthenticationFailed": f"Flux has no usable credentials for the repository: {_CREDENTIALS}.",
     "ArtifactFailed": "Correct spec.flux.path: it must be a folder of the branch.",
     "BuildFailed": "Correct the manifests below spec.flux.path, and push.",
@@ -146,14 +202,17 @@ _BY_REASON = {
 }
 
 
-def advice(failure: Failed, place: str = "spec.flux") -> str:
+def advice(failure: Failed, place: str = "spec.flux", kind: str = "") -> str:
     """Return what an operator can do about a failure of Flux, "" when nothing more is known.
 
-    ``place`` is the field of the manifest with the object that failed, "" for what Flux itself applied.
+    ``place`` is the field of the manifest with the object that failed, "" for what Flux itself applied, and
+    ``kind`` the kind of that object.
     """
     if not place:
         return "Correct the object, or what it applies, in the repository that has it, and push."
     text, hint = failure.message.lower(), _BY_REASON.get(failure.reason, "")
+    if (kind, failure.reason) in _BY_KIND:
+        return _BY_KIND[kind, failure.reason].replace("in spec.flux", f"in {place}")
     if failure.reason == "GitOperationFailed":
         hint = next((hint for marks, hint in _GIT_PROBLEMS if any(mark in text for mark in marks)), "")
     return hint.replace("spec.flux.", f"{place}.")

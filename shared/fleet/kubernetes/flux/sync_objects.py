@@ -59,9 +59,11 @@ def sync_objects(
         objects.append(_secret(credentials))
     if facts is not None:
         objects.append(facts_object(facts))
-    objects.append(_object(SOURCE, _first_source(flux, with_secret=with_secret), request))
+    main = flux.main
+    of_app = {"secretRef": {"name": NAMESPACE}} if with_secret else {}
+    objects.append(_object(source_ref(main), _source(main) | of_app, request))
     objects += [_object(source_ref(one), _source(one), request) for one in flux.sources]
-    kinds = {source.name: source.kind for source in flux.sources}
+    kinds = {source.name: source.kind for source in (main, *flux.sources)}
     others = [one for one in flux.kustomizations if one.name != MAIN]
     for one in (flux.first, *others):
         ref = ObjectRef(KUSTOMIZE_API, KUSTOMIZATION.kind, one.name, NAMESPACE)
@@ -92,7 +94,7 @@ def is_sync_object(ref: ObjectRef) -> bool:
 
 def has_app_credentials(flux: Flux) -> bool:
     """Return whether Flux pulls the first source with the git credentials of the app, if these serve it."""
-    return flux.provider is None and flux.secret_ref is None
+    return flux.kind == GIT and flux.provider is None and flux.secret_ref is None
 
 
 def source_ref(source: FluxSource) -> ObjectRef:
@@ -114,22 +116,11 @@ def source_difference(manifest: Json, live: Json | None) -> list[str]:
     return [f"Flux {manifest['kind']} {manifest['metadata']['name']}: spec.{name}" for name in names]
 
 
-def _first_source(flux: Flux, *, with_secret: bool) -> dict[str, Any]:
-    source: dict[str, Any] = {
-        "interval": "1m0s",
-        "ref": _git_ref(flux.branch, flux.tag, flux.semver, flux.commit),
-        "url": flux.repository,
-    }
-    if with_secret:
-        source["secretRef"] = {"name": NAMESPACE}
-    return source | _given(flux, "provider", "secret_ref", "service_account_name")
-
-
 def _source(source: FluxSource) -> dict[str, Any]:
     spec = _given(
         source,
         *("interval", "url", "endpoint", "bucket_name", "prefix"),
-        *("provider", "secret_ref", "service_account_name", "ignore"),
+        *("provider", "secret_ref", "service_account_name", "ignore", "layer_selector"),
     )
     if source.kind == GIT:
         spec["ref"] = _git_ref(source.branch or "main", source.tag, source.semver, source.commit)
@@ -159,7 +150,7 @@ def _kustomization(one: Kustomization, kinds: Mapping[str, str]) -> dict[str, An
         spec["postBuild"] = _given(one.post_build, "substitute", "substitute_from")
     source = one.source or MAIN
     spec["path"] = _flux_path(one.path or "./")
-    spec["sourceRef"] = {"kind": kinds.get(source, GIT), "name": source}
+    spec["sourceRef"] = {"kind": kinds[source], "name": source}
     return spec
 
 

@@ -15,13 +15,19 @@ from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux.flux_objects import (
     CREDENTIALS,
     FACTS,
-    KUSTOMIZATION,
+    NAMESPACE,
     SECRET,
-    SOURCE,
     is_ours,
     ref_of,
 )
-from shared.fleet.kubernetes.flux.flux_readiness import WAITS_FOR_ANOTHER, message_of, ready_condition
+from shared.fleet.kubernetes.flux.flux_readiness import (
+    NO_ATTEMPT,
+    WAITS_FOR_ANOTHER,
+    Attempt,
+    attempt_of,
+    message_of,
+    ready_condition,
+)
 from shared.fleet.kubernetes.health.rollout import unfinished
 from shared.fleet.kubernetes.ownership.field_ownership import changed_by_others, our_entry
 from shared.fleet.resource_ids import ObjectRef
@@ -38,17 +44,13 @@ _DEFINITION = "CustomResourceDefinition"
 class Fault:
     """An object that is not as it should be: why in one word, and a sentence without its subject.
 
-    ``revision`` is what Flux tried to apply, "" where no new revision failed, and ``applied`` what it applied
-    last, "" for nothing; ``path`` is where that has the manifests, "" for the root and where it is unknown.
     ``since`` is the time that the object shows, None for none.
     """
 
     ref: ObjectRef
     reason: str
     message: str
-    revision: str = ""
-    applied: str = ""
-    path: str = ""
+    attempt: Attempt = NO_ATTEMPT
     since: datetime | None = None
 
     def __str__(self) -> str:
@@ -152,11 +154,7 @@ def _flux_fault(live: Json, now: datetime) -> Fault | None:
         return None
     reason = str(ready.get("reason") or "Failed")
     if ready.get("status") == "False" and reason != WAITS_FOR_ANOTHER:
-        status, spec = live.get("status") or {}, live.get("spec") or {}
-        tried, applied = status.get("lastAttemptedRevision"), status.get("lastAppliedRevision")
-        revision = str(tried) if tried and tried != applied else ""
-        message, path = f"{reason}: {message_of(ready)}", str(spec.get("path") or "")
-        return Fault(ref, reason, message, revision, str(applied or ""), path, since)
+        return Fault(ref, reason, f"{reason}: {message_of(ready)}", attempt_of(live), since)
     if now - since <= PATIENCE:
         return None
     return Fault(ref, reason, f"{reason} since {since:%H:%M} UTC: {message_of(ready)}", since=since)
@@ -180,11 +178,11 @@ def in_order(faults: Sequence[Fault]) -> list[Fault]:
     What waits for others is last.
     """
     order = {kind: number for number, kind in enumerate(FLUX_KINDS)}
-    first = (SOURCE, KUSTOMIZATION)
+    first = (NAMESPACE, NAMESPACE)
 
     def place(fault: Fault) -> tuple[bool, int, bool, str]:
         waits, kind = fault.reason == WAITS_FOR_ANOTHER, order.get(fault.ref.kind, -1)
-        return (waits, kind, fault.ref not in first, str(fault.ref))
+        return (waits, kind, (fault.ref.namespace, fault.ref.name) != first, str(fault.ref))
 
     return sorted(faults, key=place)
 

@@ -7,23 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, StrictBool, StrictStr, model_validator
+from pydantic import Field, StrictBool, StrictStr, ValidationError, model_validator
 
-from shared.fleet.manifests.base import GitUrl, Manifest, RepositoryPath
-from shared.fleet.manifests.cluster.flux_extension import COMPONENTS, EXTENSION, FluxExtension
+from shared.fleet.manifests.arm_types import Guid
+from shared.fleet.manifests.base import Manifest, RepositoryPath
+from shared.fleet.manifests.cluster.flux_extension import EXTENSION, FluxExtension
+from shared.fleet.manifests.cluster.flux_instance import OPERATOR, FluxInstance
 from shared.fleet.manifests.cluster.flux_kustomization import Kustomization
 from shared.fleet.manifests.cluster.flux_source import (
+    BUCKET,
+    GIT,
     MAIN,
+    OCI,
     Commit,
+    Digest,
     FluxName,
+    FluxRepository,
     FluxSource,
     Ref,
     SecretReference,
     Text,
-    only_one,
-    signs_in,
+    has_path,
 )
 
 EVENT_KEY = "token"
@@ -38,28 +44,52 @@ class FluxEvents(Manifest):
     bootstrapSecrets, so that the app reads the same key in the vault."""
 
 
+_OF_SOURCE = {
+    *("tag", "semver", "commit", "digest", "bucket_name", "prefix"),
+    *("provider", "secret_ref", "service_account_name"),
+}
+"""The fields of the first source that have the names of any source."""
+
+
+class WorkloadIdentity(Manifest):
+    """The identity of Azure as which Flux pulls, and opens Azure Key Vault, where it has provider: azure."""
+
+    client_id: Guid
+    """The client id of a user-assigned identity. federatedCredentials let source-controller, and
+    kustomize-controller, in the namespace flux-system act as it."""
+
+
 class Flux(Manifest):
     """What Flux pulls, and the Flux to install: ``components`` is a file of this repository."""
 
-    repository: GitUrl
-    """The git repository that Flux pulls."""
+    repository: FluxRepository
+    """What Flux pulls: a git repository (https:// or ssh://), an artifact in a registry (oci://), or, with
+    bucketName, the blob endpoint of a storage account."""
     branch: Annotated[StrictStr, Field(min_length=1)] = "main"
-    """Its branch."""
+    """The branch of a git repository."""
     tag: Ref | None = None
-    """A tag of it, in place of the branch."""
+    """A tag of the git repository, in place of the branch, or of the artifact; latest by default."""
     semver: Text | None = None
-    """A range of versions of which the newest tag counts, in place of the branch."""
+    """A range of versions of which the newest tag counts, in place of the branch or the tag."""
     commit: Commit | None = None
     """One commit of the branch."""
+    digest: Digest | None = None
+    """The digest of the artifact, in place of a tag."""
+    bucket_name: Text | None = None
+    """The container of the storage account."""
+    prefix: Text | None = None
+    """The beginning of the names of the blobs that count."""
     provider: Literal["azure", "github"] | None = None
     """Who signs Flux in, as provider of a source; without it, the git credentials of the app."""
     secret_ref: SecretReference | None = None
     service_account_name: FluxName | None = None
     """The ServiceAccount in flux-system whose workload identity signs Flux in, with provider: azure."""
+    workload_identity: WorkloadIdentity | None = None
     path: RepositoryPath
     """The folder in it that Flux applies to the cluster."""
     components: RepositoryPath = "flux/gotk-components.yaml"
-    """The file of this repository with the Flux to install: write it with flux install --export."""
+    """The file of this repository with the Flux to install: write it with flux install --export. With
+    install: operator, it has the Flux Operator."""
     sources: Annotated[tuple[FluxSource, ...], Field(max_length=50)] = ()
     """More sources, by name."""
     kustomizations: Annotated[tuple[Kustomization, ...], Field(max_length=100)] = ()
@@ -68,15 +98,40 @@ class Flux(Manifest):
     """Whether Flux is locked down for several tenants on a cluster that has systems."""
     events: FluxEvents | None = None
     """Whether Flux reports to Roadstead what it does; by default Roadstead only reads it."""
-    install: Literal["components", "extension"] = "components"
-    """What brings Flux to the cluster: the components of this repository, or Microsoft's extension, which
-    needs no way to the API server. It is fixed once the cluster exists."""
+    install: Literal["components", "extension", "operator"] = "components"
+    """What brings Flux to the cluster: the components of this repository, the Flux Operator, or Microsoft's
+    extension, which needs no way to the API server. It is fixed once the cluster exists."""
     extension: FluxExtension | None = None
+    instance: FluxInstance | None = None
 
     @property
     def is_extension(self) -> bool:
         """Whether Flux is Microsoft's extension, and everything about it goes through Azure."""
         return self.install == EXTENSION
+
+    @property
+    def is_operator(self) -> bool:
+        """Whether the Flux Operator installs Flux."""
+        return self.install == OPERATOR
+
+    @property
+    def kind(self) -> str:
+        """The kind of the first source."""
+        if self.repository.startswith("oci://"):
+            return OCI
+        return GIT if self.bucket_name is None else BUCKET
+
+    @property
+    def main(self) -> FluxSource:
+        """The first source, that of ``repository``."""
+        kind = self.kind
+        place: dict[str, Any] = {"url": self.repository}
+        if kind == GIT:
+            place["branch"] = self.branch
+        if kind == BUCKET:
+            place = {"endpoint": self.repository}
+        given = self.model_dump(by_alias=True, exclude_none=True, include=_OF_SOURCE)
+        return FluxSource.model_validate({"name": MAIN, "kind": kind, **place, **given})
 
     @property
     def first(self) -> Kustomization:
@@ -93,14 +148,36 @@ class Flux(Manifest):
 
     @model_validator(mode="after")
     def _extension_is_chosen(self) -> Self:
-        if self.extension is not None and self.install == COMPONENTS:
+        if self.extension is not None and not self.is_extension:
             raise ValueError("extension: only install: extension has this; add that, or remove it")
+        if self.instance is not None and not self.is_operator:
+            raise ValueError("instance: only install: operator has this; add that, or remove it")
+        if self.is_operator and self.instance is None:
+            raise ValueError(
+                "install: operator needs instance.distribution.version, the Flux to install; add it"
+            )
+        if self.events and self.instance and "notification-controller" not in self.instance.components:
+            raise ValueError("events: instance.components has no notification-controller; add it")
+        return self
+
+    @model_validator(mode="after")
+    def _first_source_fits(self) -> Self:
+        try:
+            self.main  # noqa: B018
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            place = "repository: " if first["loc"] else ""
+            text = str(first["msg"]).removeprefix("Value error, ").replace("url:", "repository:")
+            raise ValueError(f"{place}{text}") from None
+        if self.bucket_name is None and self.kind == GIT and not has_path(self.repository):
+            raise ValueError(
+                "repository: must be an address such as https://github.com/OWNER/NAME; the blob endpoint of "
+                "a storage account needs bucketName"
+            )
         return self
 
     @model_validator(mode="after")
     def _names_fit(self) -> Self:
-        only_one(self, ("tag", "semver", "commit"))
-        signs_in(self.provider, self.secret_ref, self.service_account_name)
         sources = [source.name for source in self.sources]
         _differ("sources", sources)
         if MAIN in sources:

@@ -12,8 +12,8 @@ from pydantic import Field, StrictStr, model_validator
 from shared.fleet.manifests.base import Manifest, rule
 from shared.fleet.manifests.cluster.flux_source import Text
 
-COMPONENTS, EXTENSION = "components", "extension"
-"""The ways in which Flux comes to a cluster."""
+EXTENSION = "extension"
+"""The way in which Flux comes to a cluster where it is the extension."""
 
 
 class FluxExtension(Manifest):

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StrictStr, model_validator
 
-from shared.fleet.manifests.base import Manifest, rule, shown, stated_rule
+from shared.fleet.manifests.base import Manifest, git_url, rule, shown, stated_rule
 
 MAIN = "flux-system"
 """The name of the first source and of the first Kustomization, as ``flux bootstrap`` names them."""
@@ -30,6 +30,7 @@ Duration = Annotated[
 ]
 Text = Annotated[StrictStr, Field(min_length=1, max_length=1000)]
 Ref = Annotated[StrictStr, rule(r"[^\s~^:?*\[\\]{1,250}", "the name of a branch or a tag")]
+Digest = Annotated[StrictStr, rule(r"sha256:[0-9a-f]{64}", "a digest: sha256: and 64 hexadecimal digits")]
 Commit = Annotated[StrictStr, rule(r"[0-9a-f]{40}|[0-9a-f]{64}", "a whole commit: 40 hexadecimal digits")]
 
 
@@ -63,11 +64,48 @@ SourceUrl = Annotated[
 ]
 
 
+_BLOB_ENDPOINT = re.compile(r"https://[A-Za-z0-9.-]+(:[0-9]{1,5})?/?")
+
+
+def _repository(url: str) -> str:
+    if url.startswith(("oci://", "ssh://")):
+        return _source_url(url)
+    if "@" in url or url.startswith(("git:", "http:")):
+        why = "http:// would expose them, and secretRef names a Secret with them"
+        what = "an https:// or ssh:// address without a password or token in it"
+        raise ValueError(f"must be {what}, got {shown(url)}; {why}")
+    return url if _BLOB_ENDPOINT.fullmatch(url) else git_url(url)
+
+
+def has_path(url: str) -> bool:
+    """Return whether an address has more than the name of a server."""
+    return not _BLOB_ENDPOINT.fullmatch(url)
+
+
+FluxRepository = Annotated[
+    StrictStr,
+    AfterValidator(_repository),
+    stated_rule(
+        "an https:// or ssh:// address of a git repository, an oci:// address of an artifact, or the "
+        "https:// address of a storage account"
+    ),
+]
+
+
 class SecretReference(Manifest):
     """A Secret in the namespace flux-system of the cluster."""
 
     name: FluxName
     """The name of the Secret."""
+
+
+class LayerSelector(Manifest):
+    """Which layer of an artifact Flux takes; the first one by default."""
+
+    media_type: Text | None = None
+    """The media type of the layer; the first one that has it counts."""
+    operation: Literal["extract", "copy"] = "extract"
+    """extract unpacks the layer, copy leaves it as it is, as for the chart of a HelmRelease."""
 
 
 class FluxSource(Manifest):
@@ -88,11 +126,9 @@ class FluxSource(Manifest):
     """The range of versions of which the newest tag counts, such as "1.x"."""
     commit: Commit | None = None
     """The commit of a GitRepository; with branch, one of that branch."""
-    digest: (
-        Annotated[StrictStr, rule(r"sha256:[0-9a-f]{64}", "a digest: sha256: and 64 hexadecimal digits")]
-        | None
-    ) = None
+    digest: Digest | None = None
     """The digest of an OCIRepository."""
+    layer_selector: LayerSelector | None = None
     endpoint: (
         Annotated[StrictStr, rule(r"(https://)?[A-Za-z0-9.-]+(:[0-9]{1,5})?/?", "the address of a server")]
         | None
@@ -128,6 +164,10 @@ class FluxSource(Manifest):
             raise ValueError(f"url: of kind: {self.kind} it begins with {' or '.join(schemes)}")
         only_one(self, ("tag", "semver", "commit", "digest"))
         signs_in(self.provider, self.secret_ref, self.service_account_name)
+        if self.provider == "github" and self.kind != GIT:
+            raise ValueError(f"provider: github signs Flux in to git only, and this is kind: {self.kind}")
+        if self.kind == BUCKET and self.secret_ref and self.service_account_name:
+            raise ValueError("secretRef and serviceAccountName of a Bucket exclude each other; keep one")
         if self.url is not None and self.url.startswith("ssh://") and self.secret_ref is None:
             raise ValueError("url: ssh:// needs secretRef: the Secret with the keys identity and known_hosts")
         return self
@@ -148,7 +188,7 @@ def signs_in(provider: str | None, secret: SecretReference | None, account: str 
         raise ValueError("provider: github needs secretRef: the Secret with the key of the GitHub App")
 
 
-_PYTHON = {"bucketName": "bucket_name"}
+_PYTHON = {"bucketName": "bucket_name", "layerSelector": "layer_selector"}
 _FIELDS_OF: Mapping[str, Sequence[str]] = {
     "url": (GIT, OCI),
     "branch": (GIT,),
@@ -156,6 +196,7 @@ _FIELDS_OF: Mapping[str, Sequence[str]] = {
     "semver": (GIT, OCI),
     "commit": (GIT,),
     "digest": (OCI,),
+    "layerSelector": (OCI,),
     "endpoint": (BUCKET,),
     "bucketName": (BUCKET,),
     "prefix": (BUCKET,),

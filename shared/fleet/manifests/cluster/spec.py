@@ -298,6 +298,8 @@ class ClusterSpec(ClusterProperties):
             raise ValueError("securityProfile.workloadIdentity needs oidcIssuerProfile.enabled: true")
         if self.federated_credentials and not (issuer or self.sku.automatic):
             raise ValueError("federatedCredentials needs oidcIssuerProfile.enabled: true")
+        if self.flux.workload_identity and not ((identity and identity.enabled) or self.sku.automatic):
+            raise ValueError("flux.workloadIdentity needs securityProfile.workloadIdentity.enabled: true")
         if self.identity_profile and (self.identity is None or self.identity.type != "UserAssigned"):
             raise ValueError("identityProfile needs identity.type: UserAssigned")
         if self.metrics_profile and self.metrics_profile.cost_analysis.enabled and self.sku.tier == "Free":

@@ -42,13 +42,18 @@ def _of_cluster(spec: ClusterSpec) -> Iterator[tuple[Path, str]]:
     nobody = "with install: extension, Roadstead applies nothing in the cluster itself"
     for secret in spec.bootstrap_secrets:
         yield ("bootstrapSecrets", secret.name), f"{nobody}, and so no Secret; {_INSTEAD}"
+    if spec.flux.workload_identity is not None:
+        settings = (
+            "workloadIdentity.enable and workloadIdentity.azureClientId of extension.configurationSettings"
+        )
+        yield ("flux", "workloadIdentity"), f"the extension has settings of its own for it: write {settings}"
     if spec.flux.events is not None:
         yield ("flux", "events"), f"{nobody}, and so no Provider and Alert; {_INSTEAD}"
 
 
 def _of_sources(flux: Flux) -> Iterator[tuple[Path, str]]:
-    if flux.service_account_name is not None:
-        yield ("flux", "serviceAccountName"), _lacks("a git repository", "serviceAccountName")
+    for field, message in _of_source(flux.main):
+        yield ("flux", field), message
     for source in flux.sources:
         place: Path = ("flux", "sources", source.name)
         for field, message in _of_source(source):
@@ -62,8 +67,6 @@ def _of_source(source: FluxSource) -> Iterator[tuple[str, str]]:
     if source.kind == GIT and source.service_account_name is not None:
         yield "serviceAccountName", _lacks("a git repository", "serviceAccountName")
     if source.kind != BUCKET:
-        if source.kind != GIT and source.provider == "github":
-            yield "provider", _lacks("an OCI repository", "provider: github")
         return
     if source.prefix is not None:
         yield "prefix", _lacks("a container", "prefix")
@@ -71,8 +74,6 @@ def _of_source(source: FluxSource) -> Iterator[tuple[str, str]]:
         yield "serviceAccountName", _lacks("a container", "serviceAccountName")
     if source.provider == "azure" and source.secret_ref is None:
         yield "provider", _lacks("a container", "workload identity", "name a Secret with secretRef")
-    elif source.provider == "github":
-        yield "provider", _lacks("a container", "provider: github")
 
 
 def _of_kustomization(one: Kustomization, flux: Flux) -> Iterator[tuple[Path, str]]:

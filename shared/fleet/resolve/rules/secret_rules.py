@@ -11,13 +11,19 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from shared.fleet.desired import Desired
 from shared.fleet.manifests.cluster.bootstrap_secrets import BootstrapSecret
 from shared.fleet.manifests.cluster.flux import EVENT_KEY, Flux
-from shared.fleet.manifests.cluster.flux_source import GIT, MAIN, OCI, SecretReference
+from shared.fleet.manifests.cluster.flux_source import GIT, MAIN, OCI, FluxSource, SecretReference
 from shared.fleet.manifests.cluster.spec import ClusterSpec
 from shared.fleet.resolve.problems import Path
 
 _FIELD = "bootstrapSecrets"
 _BASIC, _TOKEN, _SSH = ("username", "password"), ("bearerToken",), ("identity", "known_hosts")
 _APP = ("githubAppID", "githubAppPrivateKey")
+_S3 = ("accesskey", "secretkey")
+_BLOB: Sequence[Sequence[str]] = (
+    *(("accountKey",), ("sasKey",), ("clientId",)),
+    *(("tenantId", "clientId", "clientSecret"), ("tenantId", "clientId", "clientCertificate")),
+)
+"""What the Secret of a Bucket with provider: azure may have (fluxcd.io/flux/components/source/buckets)."""
 _AGE, _PGP, _VAULT = ".agekey", ".asc", "sops.azure-kv"
 _DOCKER = "kubernetes.io/dockerconfigjson"
 
@@ -43,37 +49,50 @@ def broken_references(spec: ClusterSpec) -> Iterator[tuple[Path, str]]:
     yield from _of_events(spec.flux, here)
     own = here.get(MAIN)
     first = spec.flux.secret_ref
-    if own is not None and spec.flux.provider is None and (first is None or first.name != MAIN):
+    if (
+        own is not None
+        and spec.flux.kind == GIT
+        and spec.flux.provider is None
+        and (first is None or first.name != MAIN)
+    ):
         message = f"{own.place} is the Secret of the git credentials of the app; set flux.secretRef.name to"
         yield (_FIELD, own.name), f"{message} {MAIN}, or choose another name"
 
 
 def _references(flux: Flux) -> Iterator[tuple[Path, SecretReference, str, Sequence[Sequence[str]]]]:
     """Yield each Secret that a source is read with: its place, what reads it, which keys it may have."""
-    if flux.secret_ref is not None:
-        path: Path = ("flux", "secretRef", "name")
-        yield path, flux.secret_ref, flux.repository, _keys_of_git(flux.repository, flux.provider)
-    for source in flux.sources:
+    for place, source in _sources(flux):
         if source.secret_ref is not None:
-            choices = _keys_of_git(source.url or "", source.provider) if source.kind == GIT else ()
-            place: Path = ("flux", "sources", source.name, "secretRef", "name")
-            yield place, source.secret_ref, f"the source {source.name}", choices
+            what = flux.repository if source.name == MAIN else f"the source {source.name}"
+            yield (*place, "secretRef", "name"), source.secret_ref, what, _keys_of(source)
 
 
-def _keys_of_git(url: str, provider: str | None) -> Sequence[Sequence[str]]:
-    if provider == "azure":
-        return ()
-    if provider == "github":
-        return (_APP,)
-    return (_SSH,) if url.startswith("ssh://") else (_BASIC, _TOKEN)
+def _sources(flux: Flux) -> Iterator[tuple[Path, FluxSource]]:
+    yield ("flux",), flux.main
+    for source in flux.sources:
+        yield ("flux", "sources", source.name), source
+
+
+def _keys_of(source: FluxSource) -> Sequence[Sequence[str]]:
+    """Return which keys Flux needs of the Secret of a source: all of one of these, nothing for any."""
+    match source.kind, source.provider:
+        case ("Bucket", "azure"):
+            return _BLOB
+        case ("Bucket", _):
+            return (_S3,)
+        case ("OCIRepository", _) | (_, "azure"):
+            return ()
+        case (_, "github"):
+            return (_APP,)
+    return (_SSH,) if (source.url or "").startswith("ssh://") else (_BASIC, _TOKEN)
 
 
 def _of_registries(flux: Flux, here: Mapping[str, BootstrapSecret]) -> Iterator[tuple[Path, str]]:
-    for source in flux.sources:
+    for place, source in _sources(flux):
         found = here.get(source.secret_ref.name) if source.kind == OCI and source.secret_ref else None
         if found is not None and found.type != _DOCKER:
             message = f"an OCIRepository needs a Secret of the type {_DOCKER}; set the type of {found.name}"
-            yield ("flux", "sources", source.name, "secretRef", "name"), message
+            yield (*place, "secretRef", "name"), message
 
 
 def _of_decryption(flux: Flux, here: Mapping[str, BootstrapSecret]) -> Iterator[tuple[Path, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from shared.fleet.desired import digest_of
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux import flux_objects
 from shared.fleet.kubernetes.health.rollout import Rollout, unfinished
@@ -15,7 +16,7 @@ from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.applied import apply_differing
 from shared.pipeline.worker.steps.flux.definitions import apply_definitions, established
 from shared.pipeline.worker.steps.flux.live_objects import LiveObjects
-from shared.pipeline.worker.steps.flux.pinned import pinned_components
+from shared.pipeline.worker.steps.flux.pinned import instance_wait, pinned_components
 from shared.pipeline.worker.steps.flux.removal import record_components, remove_former
 from shared.ports import KubernetesApi
 
@@ -44,16 +45,32 @@ def ensure_components(context: StepContext) -> Outcome:
     rollouts = unfinished(deployments)
     if rollouts:
         return rollout_wait(context, rollouts)
+    waiting = instance_wait(context, api)
+    if waiting is not None:
+        return _rolled_out_later(context, waiting)
     return Done("; ".join(filter(None, (note, remove_former(manifests, api)))))
+
+
+def _rolled_out_later(context: StepContext, waiting: Outcome) -> Outcome:
+    """Return the wait for the operator so that the next run of the step applies nothing again."""
+    if not isinstance(waiting, Wait):
+        return waiting
+    before = context.job.step.waiting_on
+    since = before.since if before is not None else context.ports.clock()
+    return replace(waiting, waiting_on=WaitingOn(WaitKind.ROLLOUT, _key(context), since))
 
 
 def _rolling_out(context: StepContext) -> bool:
     """Return whether an earlier run of the step applied these components, and they only have to roll out."""
     waiting = context.job.step.waiting_on
-    return waiting is not None and (waiting.kind, waiting.key) == (
-        WaitKind.ROLLOUT,
-        context.desired.components,
-    )
+    return waiting is not None and (waiting.kind, waiting.key) == (WaitKind.ROLLOUT, _key(context))
+
+
+def _key(context: StepContext) -> str:
+    """Return what rolls out: the file, and the FluxInstance where the operator installs Flux."""
+    instance = context.desired.spec.flux.instance
+    more = f":{digest_of(instance.model_dump(mode='json'))}" if instance is not None else ""
+    return f"{context.desired.components}{more}"
 
 
 def install(manifests: Sequence[Json], api: KubernetesApi) -> Wait | str:
@@ -99,6 +116,6 @@ def rollout_wait(context: StepContext, rollouts: Sequence[Rollout]) -> Wait:
     return Wait(
         context.ports.config.poll_seconds,
         f"Flux rolls out: {'; '.join(map(str, rollouts[:SHOWN]))}",
-        waiting_on=WaitingOn(WaitKind.ROLLOUT, context.desired.components, since),
+        waiting_on=WaitingOn(WaitKind.ROLLOUT, _key(context), since),
         action_required=f"{look}; correct {context.desired.spec.flux.components} and push." if failed else "",
     )

@@ -14,12 +14,13 @@ from shared.fleet.kubernetes.flux.flux_readiness import (
     readiness,
     reconciled,
 )
-from shared.fleet.kubernetes.flux.sync_objects import sync_objects
-from shared.fleet.kubernetes.health import health
+from shared.fleet.kubernetes.flux.sync_objects import source_ref, sync_objects
+from shared.fleet.manifests.cluster.flux_source import MAIN
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.outcomes import Outcome
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.live_objects import LiveObjects
+from shared.pipeline.worker.steps.flux.pinned import kinds_of_flux
 from shared.pipeline.worker.steps.flux.sync import request_of
 from shared.pipeline.worker.steps.flux.waiting import Seen, first_wait
 from shared.pipeline.worker.steps.flux.wanted_commit import follows, older_commit
@@ -54,7 +55,7 @@ def applied_revision(context: StepContext, api: KubernetesApi) -> str | Outcome:
     if wait:
         return wait
     revisions = {(one.ref.kind, one.ref.name): _revision(one) for one in states}
-    stale = older_commit(context, revisions[_key(flux_objects.SOURCE)])
+    stale = older_commit(context, revisions[_key(source_ref(context.desired.spec.flux.main))])
     if stale:
         return stale
     applied = [one for one in manifests if one["kind"] == flux_objects.KUSTOMIZATION.kind]
@@ -86,7 +87,7 @@ def _at_revision(
     applied = _revision(found)
     if not isinstance(found.state, Ready) or fetched is None or applied == fetched:
         return found
-    is_first = source.get("name") == flux_objects.SOURCE.name
+    is_first = source.get("name") == MAIN
     if is_first and follows(context, applied):
         return found
     text = f"it applied {applied or 'nothing'}, the source is at {fetched}"
@@ -101,7 +102,7 @@ def _children(
     What somebody suspended is at rest.
     """
     manifests = flux_objects.components(context.ports.repository.blob(context.desired.components))
-    objects = [one for kind in health.kinds_of_flux(manifests) for one in api.list(*kind)]
+    objects = [one for kind in kinds_of_flux(context, manifests) for one in api.list(*kind)]
     for live in _descendants(objects, {(one.ref.namespace, one.ref.name) for one in parents}):
         ref, spec = flux_objects.ref_of(live), live.get("spec") or {}
         if spec.get("suspend"):

@@ -83,22 +83,33 @@ def other_source(context: StepContext) -> list[str]:
 
 def _undefined(context: StepContext, wanted: Sequence[Json]) -> Fail | None:
     """Return the failure for a source of a kind that the components do not define."""
-    needed = {manifest["kind"] for manifest in wanted} & _OPTIONAL
-    if not needed:
+    needed = {(one["kind"], one["apiVersion"]) for one in wanted if one["kind"] in _OPTIONAL}
+    if not needed or context.desired.has_operator:  # its FluxInstance, which is Ready, defines them
         return None
-    path = context.desired.spec.flux.components
+    path, main = context.desired.spec.flux.components, context.desired.spec.flux.kind
     try:
         manifests = components(context.ports.repository.blob(context.desired.components))
     except ComponentsError as error:
         return Fail(InvalidManifest(f"{path}: {error}"))
-    defined = {one["spec"]["names"]["kind"] for one in manifests if one["kind"] == "CustomResourceDefinition"}
-    lacking = ", ".join(sorted(needed - defined))
-    if not lacking:
+    kinds = {kind for kind, _ in needed - _defined(manifests)}
+    if not kinds:
         return None
-    events = not (needed - defined).isdisjoint(_REPORTING)
-    field, controller = ("events", "notification") if events else ("sources", "source")
+    lacking = ", ".join(sorted(kinds))
+    events = not kinds.isdisjoint(_REPORTING)
+    controller = "notification" if events else "source"
+    field = "events" if events else "repository" if main in kinds else "sources"
     remedy = f"write the file again with flux install --export and its {controller}-controller"
     return Fail(InvalidManifest(f"spec.flux.{field} needs {lacking}, which {path} does not define; {remedy}"))
+
+
+def _defined(manifests: Sequence[Json]) -> set[tuple[str, str]]:
+    """Return the kinds that components define, each in every version that it is served in."""
+    specs = [one["spec"] for one in manifests if one["kind"] == "CustomResourceDefinition"]
+    return {
+        (spec["names"]["kind"], f"{spec['group']}/{version['name']}")
+        for spec in specs
+        for version in spec["versions"]
+    }
 
 
 def _without_address(context: StepContext) -> Fail | None:

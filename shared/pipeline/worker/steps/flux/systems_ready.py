@@ -6,7 +6,14 @@ from collections.abc import Mapping
 
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION, SOURCE, ref_of
-from shared.fleet.kubernetes.flux.flux_readiness import Failed, Progressing, Readiness, Ready, reconciled
+from shared.fleet.kubernetes.flux.flux_readiness import (
+    Failed,
+    Progressing,
+    Readiness,
+    Ready,
+    commit_of,
+    reconciled,
+)
 from shared.fleet.kubernetes.system_objects import SYSTEM
 from shared.fleet.resource_ids import ObjectRef
 from shared.fleet.systems.cluster_systems import ClusterSystem, read_system
@@ -67,5 +74,9 @@ def _wait(context: StepContext, system: ClusterSystem, ref: ObjectRef, state: Re
     seconds = context.ports.config.poll_seconds
     if isinstance(state, Failed):
         action = f"Ask {owners} to correct what the message names in {system.source.repository}."
-        return Wait(seconds, f"{name}: {state.reason}: {state.message}", action_required=action)
+        tried = commit_of(state.attempt.revision)
+        text = f"{name}: {state.reason}: {state.message}" + (
+            f" (Flux tried commit {tried[:8]})" if tried else ""
+        )
+        return Wait(seconds, text, action_required=action)
     return Wait(seconds, f"{name}: {state.message if isinstance(state, Progressing) else 'it is suspended'}")

@@ -19,6 +19,7 @@ from shared.pipeline.worker.steps.azure_state import busy, running_of, state_of
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.existing.verify import verified_elsewhere
 from shared.pipeline.worker.steps.flux.components import rollout_wait
+from shared.pipeline.worker.steps.flux.pinned import instance_wait
 from shared.pipeline.worker.steps.flux.reconciled import applied_revision
 from shared.pipeline.worker.steps.flux.systems_ready import first_unready
 from shared.pipeline.worker.steps.secrets.removal import remove_former_secrets
@@ -37,6 +38,9 @@ def verify(context: StepContext) -> Outcome:
     rollouts = unfinished([one for one in deployments if flux_objects.is_ours(one)])
     if rollouts:
         return rollout_wait(context, rollouts)
+    installing = instance_wait(context, api)
+    if installing:
+        return installing
     applied = applied_revision(context, api)
     if not isinstance(applied, str):
         return _deleted(context, deployments, api) or applied

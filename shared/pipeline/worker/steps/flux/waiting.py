@@ -20,6 +20,7 @@ from shared.jobs.findings.flux_correction import corrects_flux
 from shared.jobs.outcomes import Outcome, Restart, Wait
 from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS
 from shared.pipeline.worker.steps.context import StepContext
+from shared.pipeline.worker.steps.flux.commits_behind import commits_behind
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,9 @@ def _wait(context: StepContext, first: Seen, seconds: float, others: str) -> Out
             reason, required = f"{name}: somebody suspended it{others}", f"`{first.resume}` resumes it."
             return Wait(OBSERVE_SECONDS, reason, action_required=required, open_ended=True)
         case Failed(reason, message) as failed:
-            required = advice(failed, first.place)
-            return Wait(seconds, f"{name}: {reason}: {message}{others}", action_required=required)
+            required = advice(failed, first.place, ref.kind)
+            behind = commits_behind(failed.attempt, context.record, context.ports)
+            return Wait(seconds, f"{name}: {reason}: {message}{behind}{others}", action_required=required)
         case Progressing(message):
             return Wait(seconds, f"{name}: {message}{others}")
         case Ready():

@@ -49,5 +49,5 @@ def pulls_the_fleet(record: ClusterRecord, config: FleetConfig) -> bool:
         return False
     name = urlsplit(flux["repository"]).path.strip("/").removesuffix(".git").lower()
     ours = {config.repository.lower(), config.previous_repository.lower()}
-    same = name in ours and flux_objects.is_on_host(flux["repository"], config.git_host)
+    same = name in ours and flux_objects.is_git_on(flux["repository"], config.git_host)
     return same and bool(flux["branch"] == config.branch)

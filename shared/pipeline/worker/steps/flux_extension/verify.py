@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux.configuration_status import (
@@ -14,6 +15,8 @@ from shared.fleet.kubernetes.flux.configuration_status import (
 )
 from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION, NAMESPACE
 from shared.fleet.kubernetes.flux.flux_readiness import (
+    Attempt,
+    Failed,
     Progressing,
     Readiness,
     Ready,
@@ -58,6 +61,9 @@ def _seen(context: StepContext, name: str, body: Json, live: Json) -> Iterator[S
     for ref in (source, *applied):
         one = objects.pop((ref.kind, ref.name, ref.namespace), None)
         state = UNREPORTED if one is None or outdated else _at_commit(context, name, one, live)
+        if name == MAIN and isinstance(state, Failed) and ref.kind == KUSTOMIZATION.kind:
+            path = body["properties"]["kustomizations"][ref.name.removeprefix(f"{name}-")]["path"]
+            state = replace(state, attempt=Attempt(synced_revision(live), path=path))
         yield Seen(ref, state, _place(context, name, ref), resume)
     for child in objects.values():
         yield Seen(child.ref, child.state, _place(context, name, child.ref), resume)

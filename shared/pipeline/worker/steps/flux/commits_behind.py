@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from shared.fleet.kubernetes.flux.flux_readiness import commit_of
-from shared.fleet.kubernetes.health.health import Fault
+from shared.fleet.kubernetes.flux.flux_readiness import Attempt, commit_of
 from shared.jobs.failures.errors import ReconcileError
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.steps.flux.wanted_commit import pulls_the_fleet
@@ -21,24 +20,24 @@ NAMED = 3
 """How many commits a message names."""
 
 
-def commits_behind(fault: Fault, record: ClusterRecord, ports: Ports) -> str:
+def commits_behind(attempt: Attempt, record: ClusterRecord, ports: Ports) -> str:
     """Return, in parentheses, the commits that may be why Flux fails, and who wrote them.
 
     Commits elsewhere are not named, nor those that Flux has applied. That takes two calls to GitHub; where it
     gives no answer, and for another repository, the text names the commit alone that Flux tried. "" where
     Flux did not try a commit.
     """
-    tried, applied = commit_of(fault.revision), commit_of(fault.applied)
+    tried, applied = commit_of(attempt.revision), commit_of(attempt.applied)
     if not tried:
         return ""
     text = f"Flux tried commit {tried[:8]}"
     if pulls_the_fleet(record, ports.config):
-        path = fault.path.removeprefix("./").strip("/")
+        path = attempt.path.removeprefix("./").strip("/")
         try:
             changes = ports.repository.changes(tried, path, MOST)
             before = ports.repository.changes(applied, path, MOST) if applied and changes else ()
         except ReconcileError as error:
-            log.info("who changed %s is not known: %s: %s", fault.path, error.kind, error)
+            log.info("who changed %s is not known: %s: %s", attempt.path, error.kind, error)
         else:
             text += described(changes, before, applied, f"./{path}")
     return f" ({text})"

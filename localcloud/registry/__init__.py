@@ -1,0 +1,1 @@
+"""A registry of artifacts, which stands in for Azure Container Registry."""

@@ -1,0 +1,125 @@
+"""The distribution API of a registry. The README has its rules and their source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from werkzeug.wrappers import Request, Response
+
+from localcloud.common.certificates import Authority
+from localcloud.common.front_door import FrontDoor
+from localcloud.common.http_server import HttpServer, json_response
+from localcloud.registry.registry_store import Refused, RegistryStore, digest_of_bytes
+
+_NAME = r"/v2/(?P<name>[a-z0-9]+(?:[._/-][a-z0-9]+)*)"
+_DIGEST = "Docker-Content-Digest"
+
+
+class RegistryApp:
+    """The WSGI application of a registry."""
+
+    def __init__(self, store: RegistryStore) -> None:
+        self._store = store
+        self._uploads: dict[str, bytes] = {}
+        self._routes: tuple[tuple[re.Pattern[str], Callable[..., Response]], ...] = (
+            (re.compile(r"/v2/?"), lambda _: json_response(200, {})),
+            (re.compile(rf"{_NAME}/manifests/(?P<reference>[^/]+)"), self._manifest),
+            (re.compile(rf"{_NAME}/blobs/uploads/(?P<upload>[^/]*)"), self._upload),
+            (re.compile(rf"{_NAME}/blobs/(?P<digest>sha256:[0-9a-f]{{64}})"), self._blob),
+            (re.compile(rf"{_NAME}/tags/list"), self._tags),
+        )
+        self.wsgi = Request.application(self._answer)
+
+    def _answer(self, request: Request) -> Response:
+        try:
+            self._admit(request)
+            return self._routed(request)
+        except Refused as error:
+            reply = json_response(error.status, {"errors": [{"code": error.code, "message": error.message}]})
+            if error.status == 401:
+                reply.headers["WWW-Authenticate"] = 'Basic realm="registry"'
+            return reply
+
+    def _admit(self, request: Request) -> None:
+        given = request.authorization
+        user, password = (given.username or "", given.password or "") if given else ("", "")
+        if not self._store.admits(user, password):
+            raise Refused(401, "UNAUTHORIZED", "authentication required")
+
+    def _routed(self, request: Request) -> Response:
+        for pattern, answer in self._routes:
+            found = pattern.fullmatch(request.path)
+            if found is not None:
+                return answer(request, **found.groupdict())
+        raise Refused(404, "NAME_INVALID", "invalid repository name")
+
+    def _manifest(self, request: Request, name: str, reference: str) -> Response:
+        if request.method == "PUT":
+            kind = request.headers.get("Content-Type", "")
+            digest = self._store.put_manifest(name, reference, kind, request.get_data())
+            location = f"/v2/{name}/manifests/{digest}"
+            return Response(status=201, headers={"Location": location, _DIGEST: digest})
+        kind, content = self._store.manifest(name, reference)
+        return _content(request, content, kind)
+
+    def _blob(self, request: Request, name: str, digest: str) -> Response:
+        return _content(request, self._store.blob(name, digest), "application/octet-stream")
+
+    def _tags(self, request: Request, name: str) -> Response:
+        last, most = request.args.get("last", ""), request.args.get("n", type=int)
+        tags = [tag for tag in self._store.tags(name) if tag > last]
+        return json_response(200, {"name": name, "tags": tags if most is None else tags[:most]})
+
+    def _upload(self, request: Request, name: str, upload: str) -> Response:
+        digest, body = request.args.get("digest"), request.get_data()
+        if request.method == "POST" and not upload:
+            if digest:
+                return self._stored(name, body, digest)
+            session = uuid4().hex
+            self._uploads[session] = b""
+            return Response(status=202, headers={"Location": f"/v2/{name}/blobs/uploads/{session}"})
+        if upload not in self._uploads:
+            raise Refused(404, "BLOB_UPLOAD_UNKNOWN", "blob upload unknown to registry")
+        self._uploads[upload] += body
+        if request.method == "PUT" and digest:
+            return self._stored(name, self._uploads.pop(upload), digest)
+        headers = {
+            "Location": f"/v2/{name}/blobs/uploads/{upload}",
+            "Range": f"0-{len(self._uploads[upload]) - 1}",
+        }
+        return Response(status=202, headers=headers)
+
+    def _stored(self, name: str, content: bytes, digest: str) -> Response:
+        self._store.put_blob(name, content, digest)
+        return Response(status=201, headers={"Location": f"/v2/{name}/blobs/{digest}", _DIGEST: digest})
+
+
+def _content(request: Request, content: bytes, kind: str) -> Response:
+    if request.method not in ("GET", "HEAD"):
+        raise Refused(405, "UNSUPPORTED", "the operation is unsupported")
+    return Response(content, content_type=kind, headers={_DIGEST: digest_of_bytes(content)})
+
+
+class RegistryServer:
+    """Serves a registry over TLS at a loopback port until closed; a context manager."""
+
+    def __init__(
+        self, store: RegistryStore, authority: Authority, *, port: int = 0, log_file: Path | None = None
+    ) -> None:
+        self.door = FrontDoor(RegistryApp(store).wsgi, "registry", log_file=log_file)
+        self._http = HttpServer(self.door, port=port, tls=authority.server_context())
+        self.port, self.url = self._http.port, self._http.url
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._http.close()
+
+    def __enter__(self) -> RegistryServer:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
