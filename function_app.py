@@ -221,6 +221,7 @@ def build_app(settings: Settings) -> func.FunctionApp:
         ports,
         SignIn(settings.sign_in, settings.website_auth_enabled, settings.api_keys),
         webhook_secrets=settings.webhook_secrets,
+        approval_keys={name: key.get_secret_value() for name, key in settings.approval_keys.items()},
         sweep_schedule=settings.sweep_schedule,
         check_schedule=settings.check_schedule,
     )

@@ -11,7 +11,16 @@ from collections.abc import Mapping, Sequence
 
 import azure.functions as func
 
-from handlers import api, dead_letters, flux_events, github, health, queues, timers
+from handlers import (
+    api,
+    dead_letters,
+    flux_events,
+    github,
+    health,
+    queues,
+    system_approvals,
+    timers,
+)
 from handlers.sign_in import SignIn
 from shared.ports import Ports
 from shared.settings import CHECK_SCHEDULE, SWEEP_SCHEDULE, App
@@ -22,6 +31,7 @@ def blueprints(
     sign_in: SignIn,
     *,
     webhook_secrets: Sequence[str],
+    approval_keys: Mapping[str, str],
     sweep_schedule: str = SWEEP_SCHEDULE,
     check_schedule: str = CHECK_SCHEDULE,
 ) -> Mapping[App, Sequence[func.Blueprint]]:
@@ -30,6 +40,7 @@ def blueprints(
         App.CONTROL: (
             github.blueprint(ports, secrets=webhook_secrets),
             flux_events.blueprint(ports),
+            system_approvals.blueprint(ports, keys=approval_keys),
             queues.planner(ports),
             queues.previewer(ports),
             dead_letters.blueprint(ports, "plans"),

@@ -70,9 +70,16 @@ def _add_act(
         request = Request(f"rollout-{kind}", target, clusters, reason)
 
         def effect() -> HttpResult:
-            addresses = caller.principal.addresses
+            person = caller.principal
             return acts.act_on_rollout(
-                commit, kind, subject, caller.name, ports, reason=reason, addresses=addresses
+                commit,
+                kind,
+                subject,
+                caller.name,
+                ports,
+                reason=reason,
+                addresses=person.addresses,
+                roles=person.roles,
             )
 
         return reply(audited(request, caller, ports, effect))

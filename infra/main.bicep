@@ -133,6 +133,10 @@ param maximumInstances int = 40
 @secure()
 param notificationAddresses object = {}
 
+@description('The keys of the external systems that approve stages of rollouts, by name, such as CHANGES.')
+@secure()
+param approvalKeys object = {}
+
 @description('Ids of the action groups that alerts call. With one, the app is also asked every quarter of an hour whether it is ready.')
 param alertActionGroupIds array = []
 
@@ -153,6 +157,12 @@ var addressSettings = toObject(
   items(notificationAddresses),
   address => 'NOTIFY_${address.key}',
   address => '${secret}notify-${toLower(replace(address.key, '_', '-'))})'
+)
+// APPROVAL_KEY_CHANGES refers to the secret approval-changes.
+var approvalSettings = toObject(
+  items(approvalKeys),
+  key => 'APPROVAL_KEY_${key.key}',
+  key => '${secret}approval-${toLower(replace(key.key, '_', '-'))})'
 )
 // The planner refuses a manifest with another vault, and the worker opens no other one.
 var vaultAddresses = join(
@@ -328,6 +338,7 @@ module vault 'vault.bicep' = {
     apiKeyApprover: apiKeyApprover
     apiKeyAdmin: apiKeyAdmin
     notificationAddresses: notificationAddresses
+    approvalKeys: approvalKeys
   }
 }
 
@@ -360,7 +371,7 @@ module control 'function.bicep' = {
       SWEEP_SCHEDULE: sweepSchedule
       CHECK_SCHEDULE: checkSchedule
       KEY_VAULTS: vaultAddresses
-    }, addressSettings)
+    }, addressSettings, approvalSettings)
   }
 }
 
@@ -414,7 +425,7 @@ module signIn 'sign_in.bicep' = if (!empty(entraClientId)) {
   params: {
     appName: control.outputs.name
     clientId: entraClientId
-    othersToo: !empty('${apiKeyReader}${apiKeyOperator}${apiKeyApprover}${apiKeyAdmin}') || !empty(fluxEventVaults)
+    othersToo: !empty('${apiKeyReader}${apiKeyOperator}${apiKeyApprover}${apiKeyAdmin}') || !empty(fluxEventVaults) || !empty(approvalKeys)
   }
 }
 

@@ -5,7 +5,7 @@ param appName string
 @description('The client id of the app registration of the API.')
 param clientId string
 
-@description('Let requests without a token through to the app, which then asks for a key, or for a signature of Flux.')
+@description('Let requests without a token through to the app, which then asks for a key, or for a signature of Flux or of a system that approves.')
 param othersToo bool
 
 resource app 'Microsoft.Web/sites@2024-04-01' existing = {

@@ -59,6 +59,10 @@ param apiKeyAdmin string
 @secure()
 param notificationAddresses object
 
+@description('The keys of the external systems that approve stages of rollouts, by name.')
+@secure()
+param approvalKeys object
+
 var keyVaultSecretsUser = '4633458b-17de-408a-b874-0445c86b69e6'
 var everyApp = [controlPrincipalId, workerPrincipalId, deleterPrincipalId]
 
@@ -144,6 +148,26 @@ resource addressReaders 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   for (address, number) in items(notificationAddresses): {
     scope: addresses[number]
     name: guid(addresses[number].id, controlPrincipalId, keyVaultSecretsUser)
+    properties: {
+      principalId: controlPrincipalId
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', keyVaultSecretsUser)
+    }
+  }
+]
+
+resource approvals 'Microsoft.KeyVault/vaults/secrets@2023-07-01' = [
+  for key in items(approvalKeys): {
+    parent: vault
+    name: 'approval-${toLower(replace(key.key, '_', '-'))}'
+    properties: { value: key.value }
+  }
+]
+
+resource approvalReaders 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for (key, number) in items(approvalKeys): {
+    scope: approvals[number]
+    name: guid(approvals[number].id, controlPrincipalId, keyVaultSecretsUser)
     properties: {
       principalId: controlPrincipalId
       principalType: 'ServicePrincipal'

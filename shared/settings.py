@@ -172,11 +172,17 @@ class Settings(BaseModel):
     unhealthy_minutes: Annotated[float, Field(ge=0, le=1440)] = 30
     retry_limits: Annotated[str, AfterValidator(_limits)] = ""
     _notify: Mapping[str, SecretStr] = PrivateAttr(default_factory=dict)
+    _approval_keys: Mapping[str, SecretStr] = PrivateAttr(default_factory=dict)
 
     @property
     def notify(self) -> Mapping[str, SecretStr]:
         """The addresses of notifications and their secrets: every setting NOTIFY_<name>, by that name."""
         return self._notify
+
+    @property
+    def approval_keys(self) -> Mapping[str, SecretStr]:
+        """The keys of systems that approve stages: every setting APPROVAL_KEY_<name>, by that name."""
+        return self._approval_keys
 
     @property
     def apps(self) -> Sequence[App]:
@@ -251,6 +257,7 @@ class Settings(BaseModel):
         """The settings that are set, by name; of a secret, 24 bits of a hash, which show that it changed."""
         values = {name.upper(): getattr(self, name) for name in type(self).model_fields}
         values |= {f"NOTIFY_{name}": value for name, value in self.notify.items()}
+        values |= {f"APPROVAL_KEY_{name}": value for name, value in self.approval_keys.items()}
         return {
             name: _trace(self.roadstead_fleet, name, value) if isinstance(value, SecretStr) else str(value)
             for name, value in values.items()
@@ -269,6 +276,7 @@ class Settings(BaseModel):
         own = [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
         return (
             *own,
+            *(value.get_secret_value() for value in self.approval_keys.values()),
             *(part for value in self.notify.values() for part in address_parts(value.get_secret_value())),
         )
 
@@ -301,12 +309,18 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         # The values are left out of the message: one of them may be a secret.
         wrong = [f"{'.'.join(map(str, e['loc'])).upper()}: {_expected({**e})}" for e in error.errors()]
         raise SettingsError("wrong settings: " + "; ".join(wrong)) from None
-    addresses = (name for name in given if name.startswith("notify_"))
-    settings._notify = {name[len("notify_") :].upper(): SecretStr(given[name]) for name in addresses}
+    settings._notify = _named_secrets("notify_", given)
+    settings._approval_keys = _named_secrets("approval_key_", given)
     _refuse_unresolved(settings)
     _refuse_missing(settings)
     _refuse_shared_keys(settings)
     return settings
+
+
+def _named_secrets(prefix: str, given: Mapping[str, str]) -> Mapping[str, SecretStr]:
+    """Return the settings whose names begin so, by the rest of their names."""
+    names = (name for name in given if name.startswith(prefix))
+    return {name[len(prefix) :].upper(): SecretStr(given[name]) for name in names}
 
 
 def _expected(detail: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from simulation.granted import SUBSCRIPTION, as_grants
-from simulation.staging import Staging, as_yaml
+from simulation.staging import MISTYPED, SELECTED, Staging, as_yaml
 from simulation.team_systems import COMPONENTS as OF_TENANTS
 from simulation.team_systems import DesiredSystem
 from simulation.vault_secrets import as_secrets
@@ -124,7 +124,8 @@ def matches_manual_cluster(cluster: DesiredCluster) -> bool:
 class DesiredFleet:
     """What a commit asks for; ``note`` changes the commit and nothing else.
 
-    ``notified``: it has a route of notifications, which gets everything.
+    ``notified``: it has a route of notifications, which gets everything. ``selectable`` are the stages that
+    the commit selects if ``trailer`` says so.
     """
 
     clusters: Mapping[str, DesiredCluster] = field(default_factory=dict)
@@ -133,6 +134,8 @@ class DesiredFleet:
     note: int = 0
     notified: bool = False
     staging: Staging = None
+    selectable: Staging = ()
+    trailer: str = ""
     systems: tuple[DesiredSystem, ...] = ()
 
     def with_cluster(self, cluster: DesiredCluster) -> DesiredFleet:
@@ -152,12 +155,30 @@ class DesiredFleet:
         """The fleet with every manifest valid, and none too large."""
         clusters = {n: replace(cluster, invalid=False, large=False) for n, cluster in self.clusters.items()}
         systems = tuple(replace(system, invalid=False) for system in self.systems)
-        return replace(self, clusters=clusters, systems=systems, invalid=False)
+        trailer = "" if self.trailer == MISTYPED else self.trailer
+        return replace(self, clusters=clusters, systems=systems, invalid=False, trailer=trailer)
+
+    @property
+    def in_force(self) -> Staging:
+        """The stages that the commit has."""
+        return self.selectable if self.selectable and self.trailer == SELECTED else self.staging
+
+    @property
+    def mistyped(self) -> bool:
+        """Whether the commit names a strategy that the fleet does not have."""
+        return bool(self.selectable) and self.trailer == MISTYPED
+
+    @property
+    def message(self) -> str:
+        """The message of the commit."""
+        return f"Change the fleet\n\nRollout: {self.trailer}\n" if self.trailer else "Change the fleet\n"
 
     def files(self, fleet: str) -> dict[str, bytes]:
         """Return the files of the repository."""
         files = {f"clusters/{name}/cluster.yaml": _cluster(one) for name, one in self.clusters.items()}
-        files["fleet.yaml"] = _fleet(fleet, self.budget, self.invalid, self.notified, self.staging)
+        files["fleet.yaml"] = _fleet(
+            fleet, self.budget, self.invalid, self.notified, as_yaml(self.staging, self.selectable)
+        )
         files["README.md"] = str(self.note).encode()
         teams = [system.files(fleet, self.clusters) for system in self.systems]
         files |= {path: content for one in teams for path, content in one.items()}
@@ -218,7 +239,7 @@ def _window(day: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def _fleet(fleet: str, budget: int, invalid: bool, notified: bool, staging: Staging) -> bytes:
+def _fleet(fleet: str, budget: int, invalid: bool, notified: bool, rollout: str) -> bytes:
     routes = "  notifications: [{name: all, type: slack, address: ALL, severity: info}]\n" if notified else ""
     return f"""\
 apiVersion: roadstead.dev/v1alpha1
@@ -226,7 +247,7 @@ kind: Fleet
 metadata: {{name: {fleet}}}
 spec:
   guards: {{deleteBudget: {{count: {budget}, percent: 100}}, namespaceBudget: 1000}}
-{routes}{as_yaml(staging)}\
+{routes}{rollout}\
   {"defautls" if invalid else "defaults"}:
     subscriptionId: {SUBSCRIPTION}
     kubernetesVersion: "1.36"

@@ -79,7 +79,9 @@ class Operators:
             self.cloud.repository.reset(back_to, self._branch)
             commit = back_to
         else:
-            commit = self.cloud.repository.push(desired.files(self.fleet), branch=self._branch)
+            commit = self.cloud.repository.push(
+                desired.files(self.fleet), branch=self._branch, message=desired.message
+            )
             self.history.add(commit, desired)
         self._is_now_head(commit, desired, again=" again" if back_to else "", announced=announced)
 

@@ -35,19 +35,37 @@ class Shut:
 
 @dataclass(frozen=True)
 class StagedStage:
-    """A stage with the clusters of these names; ``approvers``: so many people must let it begin."""
+    """A stage with the clusters of these names; ``approvers``: so many people must let it begin.
+
+    It waits for so many minutes ``after`` the stages before it, and if it is ``checked`` for a check run.
+    """
 
     name: str
     clusters: tuple[str, ...]
     groups: tuple[StagedGroup, ...]
     approvers: int = 0
     shut: Shut | None = None
+    after: int = 0
+    checked: bool = False
+
+    @property
+    def gate(self) -> str:
+        """Its gate in fleet.yaml, "" for none."""
+        parts = [f"after: {self.after}m"] if self.after else []
+        parts += [f"githubChecks: [{CHECK}]"] if self.checked else []
+        return f", gate: {{owner: somebody, reason: a night, {', '.join(parts)}}}" if parts else ""
 
 
+CHECK = "smoke"
+"""The check run that opens gates."""
 OTHERS = StagedStage("others", (), (StagedGroup(1, 1, 1), StagedGroup(0, 1, 1)))
 """The clusters of a fleet that no stage selects; it has so few that a fifth of them is one."""
 Staging = tuple[StagedStage, ...] | None
 """The stages of a fleet; a file without any has the default, and None lets everything start at once."""
+
+
+SELECTED, MISTYPED = "quick", "quikc"
+"""The strategy that a commit may select, and what somebody writes who mistypes its name."""
 
 
 def stage_of(staging: Staging, name: str) -> StagedStage:
@@ -55,21 +73,28 @@ def stage_of(staging: Staging, name: str) -> StagedStage:
     return next((stage for stage in staging or () if name in stage.clusters), OTHERS)
 
 
-def as_yaml(staging: Staging) -> str:
-    """Return the field of fleet.yaml, "" for one that has none."""
+def as_yaml(staging: Staging, selectable: Staging = ()) -> str:
+    """Return the field of fleet.yaml, "" for one that has none; a commit may select other stages."""
     if not staging:
         return "  rollout: {allAtOnce: true}\n" if staging is None else ""
-    text = "  rollout:\n    stages:\n"
-    for stage in staging:
-        groups = ", ".join(map(_group, stage.groups))
-        select = f"select: {{clusters: [{', '.join(stage.clusters)}]}}"
-        approval = f", approval: true, approvers: {stage.approvers}" if stage.approvers else ""
-        text += f"      - {{name: {stage.name}, {select}{approval}, groups: [{groups}]}}\n"
+    stages = f"[{', '.join(map(_stage, staging))}]"
+    text = f"  rollout:\n    stages: {stages}\n"
+    if selectable:
+        other = f"{{name: {SELECTED}, selectable: true, stages: [{', '.join(map(_stage, selectable))}]}}"
+        usual = f"{{name: usual, changes: [any], stages: {stages}}}"
+        text = f"  rollout:\n    strategies:\n      - {usual}\n      - {other}\n"
     limits = [(each, each.shut) for each in staging if each.shut]
     windows = [_window(stage, shut) for stage, shut in limits if not shut.freeze]
     freezes = [_freeze(stage, shut) for stage, shut in limits if shut.freeze]
     text += "".join(["    changeWindows:\n", *windows] if windows else [])
     return text + "".join(["    freezes:\n", *freezes] if freezes else [])
+
+
+def _stage(stage: StagedStage) -> str:
+    groups = ", ".join(map(_group, stage.groups))
+    select = f"select: {{clusters: [{', '.join(stage.clusters)}]}}"
+    approval = f", approval: true, approvers: {stage.approvers}" if stage.approvers else ""
+    return f"{{name: {stage.name}, {select}{approval}{stage.gate}, groups: [{groups}]}}"
 
 
 def _window(stage: StagedStage, shut: Shut) -> str:

@@ -179,7 +179,8 @@ def test_every_secret_is_a_secure_parameter_and_reaches_the_app_only_through_the
     written = {
         f"${{secret}}{secret.value['name']})"
         for name, secret in TEMPLATES["vault.bicep"].of("resource").items()
-        if secret.type.startswith("Microsoft.KeyVault/vaults/secrets@") and name != "addresses"
+        if secret.type.startswith("Microsoft.KeyVault/vaults/secrets@")
+        and name not in ("addresses", "approvals")
     }
     used = {found for value in settings.values() for found in re.findall(r"\$\{secret\}[\w-]+\)", value)}
     assert used == written
@@ -243,7 +244,8 @@ def test_the_sign_in_lets_only_the_webhook_and_the_probe_pass_without_an_identit
     assert validation["unauthenticatedClientAction"] == "othersToo ? 'AllowAnonymous' : 'RedirectToLoginPage'"
     found = {name: who_may_call(f.get_user_function()) for name, f in functions(MemoryCloud().ports).items()}
     open_to_all = {name for name, who in found.items() if who in ("signature", "anybody")}
-    assert open_to_all == {"github", "flux", "ready"}, "that of Flux has many paths: others pass too then"
+    signed = {"github", "flux", "system_approval"}
+    assert open_to_all == {*signed, "ready"}, "Flux and systems have many paths: others pass too then"
     assert validation["excludedPaths"] == ["/api/github", "/api/ready"]
     entra = properties["identityProviders"]["azureActiveDirectory"]
     assert entra["validation"] == {"allowedAudiences": ["clientId", "api://${clientId}"]}
@@ -252,7 +254,7 @@ def test_the_sign_in_lets_only_the_webhook_and_the_probe_pass_without_an_identit
     assert properties["login"] == {"tokenStore": {"enabled": False}}
     keys = TEMPLATES["main.bicep"].of("module")["signIn"].value["params"]["othersToo"]
     of_keys = "!empty('${apiKeyReader}${apiKeyOperator}${apiKeyApprover}${apiKeyAdmin}')"
-    assert keys == f"{of_keys} || !empty(fluxEventVaults)"
+    assert keys == f"{of_keys} || !empty(fluxEventVaults) || !empty(approvalKeys)"
 
 
 def test_the_test_of_the_app_asks_what_anybody_may_and_its_alert_is_about_that_test() -> None:

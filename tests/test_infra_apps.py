@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
+
 from localcloud.memory import memory_cloud
 from shared.settings import App
 from tests.support.deployed_rights import receiver, senders
@@ -32,7 +34,7 @@ def test_an_app_reads_the_secrets_of_its_own_settings_and_no_others() -> None:
     vault = {
         name: each
         for name, each in TEMPLATES["vault.bicep"].of("resource").items()
-        if name not in ("addresses", "addressReaders")
+        if name not in ("addresses", "addressReaders", "approvals", "approvalReaders")
     }
     secrets = {name: each.value["name"] for name, each in vault.items() if "/secrets@" in each.type}
     readers: dict[str, set[str]] = {
@@ -46,22 +48,31 @@ def test_an_app_reads_the_secrets_of_its_own_settings_and_no_others() -> None:
         assert used == {secret for secret, apps in readers.items() if app in apps}, app
 
 
-def test_only_the_app_that_notifies_reads_the_addresses() -> None:
+@pytest.mark.parametrize(
+    ("secrets", "readers", "item", "param", "variable", "setting"),
+    [
+        *[("addresses", "addressReaders", "address", "notificationAddresses", "addressSettings", "NOTIFY_")],
+        *[("approvals", "approvalReaders", "key", "approvalKeys", "approvalSettings", "APPROVAL_KEY_")],
+    ],
+)
+def test_only_the_control_app_reads_the_addresses_of_notifications_and_the_keys_of_approvals(
+    secrets: str, readers: str, item: str, param: str, variable: str, setting: str
+) -> None:
     vault, main = TEMPLATES["vault.bicep"], TEMPLATES["main.bicep"]
-    secret, reader = vault.of("resource")["addresses"], vault.of("resource")["addressReaders"]
-    assert secret.value["properties"]["value"] == "address.value"
+    secret, reader = vault.of("resource")[secrets], vault.of("resource")[readers]
+    assert secret.value["properties"]["value"] == f"{item}.value"
     assert reader.value["properties"]["principalId"] == "controlPrincipalId"
-    assert reader.value["scope"] == "addresses[number]"
-    assert secret.loop == reader.loop == "items(notificationAddresses)"
+    assert reader.value["scope"] == f"{secrets}[number]"
+    assert secret.loop == reader.loop == f"items({param})"
     for template in (vault, main):
-        assert "@secure()" in template.of("param")["notificationAddresses"].decorators
-    settings = main.of("var")["addressSettings"].value
+        assert "@secure()" in template.of("param")[param].decorators
+    settings = main.of("var")[variable].value
     assert f"${{secret}}{secret.value['name']})" in settings
-    assert "'NOTIFY_${address.key}'" in settings
+    assert f"'{setting}${{{item}.key}}'" in settings
     users = {
         name
         for name, module in main.of("module").items()
-        if "addressSettings" in str(module.value["params"].get("settings"))
+        if variable in str(module.value["params"].get("settings"))
     }
     assert users == {App.CONTROL}
 

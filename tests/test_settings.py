@@ -158,6 +158,17 @@ def test_the_addresses_of_notifications_are_secrets_by_their_names(monkeypatch: 
         assert "canary" not in mask(f"it says {known} and more")
 
 
+def test_the_keys_of_systems_that_approve_are_secrets_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    put(monkeypatch, APPROVAL_KEY_CHANGES="whsec_canary")
+    settings = load_settings()
+    assert {name: key.get_secret_value() for name, key in settings.approval_keys.items()} == {
+        "CHANGES": "whsec_canary"
+    }
+    assert "canary" not in repr(settings) + repr(settings.fleet_config) + str(settings.shown)
+    assert settings.shown["APPROVAL_KEY_CHANGES"].startswith("secret ")
+    assert "canary" not in Masker(settings.secrets)("it says whsec_canary and more")
+
+
 def test_an_address_that_key_vault_did_not_resolve_does_not_stop_the_app(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

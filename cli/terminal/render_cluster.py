@@ -182,6 +182,8 @@ def why(view: schema.Why, now: datetime) -> RenderableType:
         table.add_row("newest plan", Text(not_carried_out(view["plan"]), style="yellow"))
     if view["rollout"]:
         table.add_row("rollout", Text(view["rollout"]["waits"], style="yellow"))
+        if view["rollout"]["since"]:
+            table.add_row("", Text(f"for {age(view['rollout']['since'], now)}", style="yellow"))
     _add_fleet_problem(table, view)
     error = view["lastError"]
     if error:

@@ -32,13 +32,14 @@ def rollout_view(view: schema.Rollout, now: datetime) -> RenderableType:
     """Return how far a rollout is, stage by stage, and why its clusters wait."""
     view = printable(view)
     head = Text(f"{view['commit'][:8]}  {view['state']}", style="bold")
-    head.append(f"  strategy {view['strategy']}" if view["strategy"] else "")
+    selected = ", which the commit selects" if view["selected"] else ""
+    head.append(f"  strategy {view['strategy']}{selected}" if view["strategy"] else "")
     head.append(f"  began {age(view['beganAt'], now)} ago", style="dim")
     parts: list[RenderableType] = [head]
     for stage in view["stages"]:
         approval = f"  approval {stage['approval']}" if stage["approval"] else ""
         approval += f" ({stage['approvalsMissing']} missing)" if stage["approvalsMissing"] > 1 else ""
-        parts.append(Text(f"stage {stage['name']}{approval}"))
+        parts.append(Text(f"stage {stage['name']}{approval}{_gate(stage, now)}"))
         for number, group in enumerate(stage["groups"]):
             parts += [indented(line, 2) for line in _group(number, group)]
     if view["estimate"]:
@@ -47,8 +48,17 @@ def rollout_view(view: schema.Rollout, now: datetime) -> RenderableType:
         about = f" {each['subject']}" if each["subject"] else ""
         reason = f": {each['reason']}" if each["reason"] else ""
         parts.append(Text(f"{each['act']}{about} {age(each['at'], now)} ago by {each['by']}{reason}"))
-    parts += _waits(view["waiting"])
+    parts += _waits(view["waiting"], now)
     return Group(*parts)
+
+
+def _gate(stage: schema.RolloutStage, now: datetime) -> str:
+    """Return how long a gate has been waited for, who answers for it, and why."""
+    gate = stage["gate"]
+    if gate is None or gate["entered"] or not gate["reachedAt"]:
+        return ""
+    owner = f": {gate['owner']}, {gate['reason']}" if gate["owner"] else ""
+    return f"  gate reached {age(gate['reachedAt'], now)} ago{owner}"
 
 
 def _group(number: int, group: schema.RolloutGroup) -> Iterator[Text]:
@@ -62,13 +72,14 @@ def _group(number: int, group: schema.RolloutGroup) -> Iterator[Text]:
         yield Text(f"set aside: {_some(group['setAside'])}", style="yellow")
 
 
-def _waits(waiting: Sequence[schema.WaitingCluster]) -> Iterator[RenderableType]:
-    """Yield why clusters wait, each reason once with its clusters."""
-    reasons: dict[tuple[str, str], list[str]] = {}
+def _waits(waiting: Sequence[schema.WaitingCluster], now: datetime) -> Iterator[RenderableType]:
+    """Yield why clusters wait, each reason once with its clusters, and for how long where that is known."""
+    reasons: dict[tuple[str, str, str], list[str]] = {}
     for each in waiting:
-        reasons.setdefault((each["waits"], each["suggestedAction"]), []).append(each["cluster"])
-    for (waits, action), names in list(reasons.items())[:WAITS_SHOWN]:
-        yield Text(f"{many(len(names), 'cluster')} ({_some(names)}): {waits}", style="yellow")
+        since = f"; since {age(each['since'], now)}" if each["since"] else ""
+        reasons.setdefault((each["waits"], since, each["suggestedAction"]), []).append(each["cluster"])
+    for (waits, since, action), names in list(reasons.items())[:WAITS_SHOWN]:
+        yield Text(f"{many(len(names), 'cluster')} ({_some(names)}): {waits}{since}", style="yellow")
         if action:
             yield indented(Text(action, style="dim"), 2)
 

@@ -15,6 +15,8 @@ from shared.rollouts.strategy import OTHERS, GroupRule, StageRule, at_least, at_
 
 BACK = "back"
 """The first stage of a commit that takes a change back: the clusters that have it already."""
+_UNDER_WAY = (State.ACTIVE, State.SUPERSEDED)
+"""What a rollout is whose place another one takes; it is superseded already if a planner ended in between."""
 AHEAD = "fix:"
 """What the names of stages begin with whose clusters the paused rollout before does not hold back."""
 
@@ -26,6 +28,7 @@ class Candidate:
     ``generation`` is the one that it is to have, and ``digest`` is that of its new spec, ``before`` of the
     one that it has. ``aside``: it cannot take part now. ``touched``: it has changed or failed already, and so
     comes first. ``at_once``: its change waits for nobody, and does not show what that of the others does.
+    ``left``: the commit leaves it as the earlier rollout changed it.
     """
 
     cluster: str
@@ -40,6 +43,7 @@ class Candidate:
     at_once: bool = False
     aside: bool = False
     touched: bool = False
+    left: bool = False
 
 
 def begin(
@@ -74,8 +78,25 @@ def begin(
             name = f"{AHEAD if passing else ''}{rule.name}"
             bounds = tuple(group for group, _ in groups)
             stages.append(_stage(rule, name, bounds, ahead=passing))
-    paused = earlier.paused if earlier and earlier.state is State.ACTIVE else None
-    return Rollout(commit, now, tuple(stages), tuple(members), paused=paused, inherited=paused is not None)
+    paused = earlier.paused if earlier and earlier.state in _UNDER_WAY else None
+    as_before = {each.cluster for each in candidates if each.left}
+    gated = (_with_reached(each, place, members, as_before, earlier) for place, each in enumerate(stages))
+    return Rollout(commit, now, tuple(gated), tuple(members), paused=paused, inherited=paused is not None)
+
+
+def _with_reached(
+    stage: Stage, place: int, members: Sequence[Member], as_before: Collection[str], earlier: Rollout | None
+) -> Stage:
+    """Return a stage that is reached since the earlier rollout reached it, if nothing before it has changed.
+
+    So a commit about something else does not begin the time of a gate again.
+    """
+    before = [each.cluster for each in members if each.stage < place]
+    if earlier is None or not before or not all(name in as_before for name in before):
+        return stage
+    same = (number for number, each in enumerate(earlier.stages) if each.name == stage.name)
+    known = next(same, None)
+    return stage if known is None else replace(stage, reached=earlier.reached(known))
 
 
 def _staged(
@@ -101,6 +122,7 @@ def _stage(rule: StageRule, name: str, bounds: tuple[Group, ...], *, ahead: bool
         approvers=rule.approvers,
         by_others=rule.by_others,
         expires=rule.expires,
+        gate=rule.gate,
     )
 
 

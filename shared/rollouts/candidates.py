@@ -47,7 +47,7 @@ def candidates_of(
         started = record.uid == member.uid and record.generation >= member.generation
         if wanted is not None and started and not record.deleting:
             one = _candidate(record, wanted, record.generation, now)
-            yield replace(one, before=member.before, touched=True)
+            yield replace(one, before=member.before, touched=True, left=True)
 
 
 def not_held(

@@ -15,7 +15,7 @@ from datetime import datetime
 from shared.rollouts.calendar import Closed
 from shared.rollouts.rollout import Group, Member, Passed, Rollout, State
 from shared.rollouts.standing import Seen, Standing, standing
-from shared.rollouts.waits import Reason, Wait, shut_members, shut_wait
+from shared.rollouts.waits import Reason, Wait, gate_wait, shut_members, shut_wait
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,8 @@ class Decision:
     """What a rollout does now: ``rollout`` is its record as it is to be saved.
 
     ``start`` may start at once, in this order. ``next_at`` is when time alone may change the decision, None
-    for never. ``block`` is what keeps the whole rollout from starting anything, None for nothing.
+    for never. ``block`` is what keeps the whole rollout from starting anything, None for nothing. ``gated``
+    is the stage whose gate waits for checks, None for none.
     """
 
     rollout: Rollout
@@ -32,6 +33,7 @@ class Decision:
     waits: Mapping[str, Wait] = field(default_factory=dict)
     next_at: datetime | None = None
     block: Wait | None = None
+    gated: int | None = None
 
 
 def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
@@ -45,12 +47,16 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     passed, watched, until = list(rollout.passed), list[Passed](), None
     since = {(each.stage, each.group): each.at for each in rollout.watched}
     opened: Wait | None = None
+    begins = {each.stage for each in rollout.members if _is_left(each, standings)}
+    gates, gated = list[datetime | None](), None
     before: dict[tuple[int, int], Wait | None] = {}
     for part in groups:
         place = (part.stage, part.number)
-        missing = rollout.missing_approvals(part.stage, now) if part.number == 0 else 0
-        if opened is None and missing:
-            opened = Wait(Reason.APPROVAL, rollout.stages[part.stage].name, missing=missing)
+        if opened is None and part.number == 0 and part.stage in begins:
+            reached = replace(rollout, passed=tuple(passed)).reached(part.stage) or now
+            opened = gate_wait(rollout, part.stage, reached, now)
+            gates += [opened.until] if opened else []
+            gated = part.stage if opened and opened.reason is Reason.CHECK else None
         before[place] = opened
         if rollout.has_passed(*place):
             continue
@@ -73,18 +79,24 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
         free, held = _starts(part, stops, shut)
         start += free
         waits |= held
-        entered |= {part.stage} if free and stops is None and rollout.stages[part.stage].approval else set()
+        entered |= {part.stage} if free and stops is None and rollout.stages[part.stage].is_gated else set()
         opening += [shut[name].until for name in held if name in shut and stops is None]
     waits |= _skipped(rollout, seen)
     times = [
         until,
+        *gates,
         *opening,
         *(each.suspended_until for each in rollout.members if _aside(each, standings, now)),
     ]
     next_at = min((at for at in times if at is not None and at > now), default=None)
     after = replace(after, entered=tuple(sorted(entered)))
     after = after if start or waits else _ended(after, groups, now)
-    return Decision(after, standings, tuple(start), waits, next_at, block)
+    return Decision(after, standings, tuple(start), waits, next_at, block, gated)
+
+
+def _is_left(member: Member, standings: Mapping[str, Standing]) -> bool:
+    """Return whether a member is still to begin with its stage: one without any needs nobody to open it."""
+    return standings[member.cluster] in _NOT_STARTED and not member.at_once
 
 
 def _aside(member: Member, standings: Mapping[str, Standing], now: datetime) -> bool:
@@ -167,7 +179,9 @@ def _groups(rollout: Rollout, standings: Mapping[str, Standing], seen: Seen) -> 
 
 
 def _block(rollout: Rollout, groups: Iterable[_Part]) -> Wait | None:
-    """Return what keeps the whole rollout from starting anything: a person, or a spent budget."""
+    """Return what keeps the whole rollout from starting anything: its commit, a person, or a spent budget."""
+    if rollout.refused is not None:
+        return Wait(Reason.STRATEGY, refused=rollout.refused)
     if rollout.paused is not None:
         return Wait(Reason.PAUSED, by=rollout.paused)
     return _spent(groups)
@@ -191,7 +205,7 @@ def _stop(rollout: Rollout, part: _Part, groups: Iterable[_Part], block: Wait | 
     stage = rollout.stages[part.stage]
     if block is None or not (stage.back or stage.ahead):
         return block
-    if block.reason is Reason.PAUSED and not rollout.inherited:
+    if block.reason is Reason.STRATEGY or (block.reason is Reason.PAUSED and not rollout.inherited):
         return block
     return None if stage.back else _spent(each for each in groups if rollout.stages[each.stage].ahead)
 

@@ -25,9 +25,16 @@ class ExpectedGroup:
 
     @property
     def asking(self) -> str:
-        """That as text, "" for nobody."""
-        several = f"waits for {self.asks} approvals" if self.asks else ""
-        return "waits for an approval" if self.asks == 1 else several
+        """What its stage waits for once those before it have passed, as text, "" for nothing."""
+        if self.number:
+            return ""
+        gate, several = self.stage.gate, f"waits for {self.asks} approvals" if self.asks else ""
+        texts = ["waits for an approval" if self.asks == 1 else several]
+        texts += [f"waits {_duration(int(gate.after.total_seconds()))}"] if gate.after else []
+        texts += [f"begins after {gate.not_before:%Y-%m-%d %H:%M} UTC"] if gate.not_before else []
+        checks = len(gate.checks)
+        texts += [f"waits for {checks} check{'s' * (checks > 1)}"] if checks else []
+        return ", ".join(filter(None, texts))
 
 
 def groups_of(rollout: Rollout) -> Iterator[ExpectedGroup]:
@@ -49,7 +56,7 @@ def work_of(groups: Iterable[ExpectedGroup]) -> Iterator[Work]:
 def is_one_step(groups: Sequence[ExpectedGroup]) -> bool:
     """Return whether a rollout has no order to show: its clusters start together, and nobody is asked."""
     alone = len(groups) == 1 and len(groups[0].clusters) <= groups[0].rule.concurrency
-    return not groups or (alone and not groups[0].asks)
+    return not groups or (alone and not groups[0].asking)
 
 
 def at_once(rollout: Rollout) -> tuple[str, ...]:

@@ -14,7 +14,8 @@ from shared.rollouts.begin import Candidate, begin
 from shared.rollouts.candidates import Records, candidates_of, is_own, not_held, updates_of
 from shared.rollouts.change_kinds import slowest_kind, strategy_name
 from shared.rollouts.decide import decide
-from shared.rollouts.rollout import Rollout, State
+from shared.rollouts.rollout import Refused, Rollout, State
+from shared.rollouts.selected.choice import NOTHING, Asked, Choice, choose
 from shared.rollouts.strategy import stages_of
 from shared.rollouts.windows import with_windows
 
@@ -28,20 +29,26 @@ def rollout_of_plan(
     before: Rollout | None = None,
     before_plan: Plan | None = None,
     known: Rollout | None = None,
+    asked: Asked = NOTHING,
 ) -> Rollout:
     """Return the rollout of a plan; ``known`` is the one that it continues with more clusters, or None.
 
+    ``asked`` is what the commit says about its strategy; a rollout that continues keeps the one that it has.
     Where a pause or a failure of the rollout ``before`` would stop it, the clusters that this one does not
     hold back have stages of their own.
     """
-    name = known.strategy if known else strategy_name(written.strategies, updates_of(plan))
+    choice = choose(written.strategies, asked, updates_of(plan))
+    choice = Choice(known.strategy, known.selected) if known else choice
+    stages = stages_of(written, choice.strategy, tuple(desired.environments))
     kind = (known.kind if known else "") or slowest_kind(updates_of(plan))
-    stages = stages_of(written, name, tuple(desired.environments))
     candidates = list(candidates_of(plan, desired.clusters, records, before, now))
 
     def with_stages(ahead: frozenset[str]) -> Rollout:
         rollout = begin(plan.commit, stages, candidates, before, now, ahead=ahead)
-        rollout = replace(rollout, strategy=name, kind=kind)
+        refused = _refused(choice, written, now)
+        rollout = replace(
+            rollout, strategy=choice.strategy, kind=kind, selected=choice.selected, refused=refused
+        )
         return _continued(with_windows(rollout, candidates, written), known)
 
     rollout = with_stages(frozenset())
@@ -51,6 +58,13 @@ def rollout_of_plan(
         return rollout
     ahead = not_held(candidates, records, before, before_plan, plan.commit)
     return with_stages(ahead) if ahead else rollout
+
+
+def _refused(choice: Choice, written: Written, now: datetime) -> Refused | None:
+    if not choice.refused:
+        return None
+    allowed = tuple(each.name for each in written.strategies if each.may_be_selected)
+    return Refused(choice.refused, allowed, now)
 
 
 def expected_rollout(plan: Plan, desired: DesiredFleet, now: datetime) -> Rollout | None:
@@ -88,4 +102,6 @@ def _continued(rollout: Rollout, known: Rollout | None) -> Rollout:
         skipped=known.skipped,
         aborted=known.aborted,
         overridden=known.overridden,
+        refused=known.refused,
+        checked=known.checked,
     )

@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from shared.rollouts.decide import Decision
-from shared.rollouts.rollout import Decided, Rollout, State
+from shared.rollouts.rollout import Checked, Decided, Refused, Rollout, State
 from shared.rollouts.standing import Standing
 from shared.rollouts.waits import Reason, Wait
 
 NAMED = 3
+_PAUSED = {
+    Reason.BUDGET: "Paused: failure budget spent",
+    Reason.STRATEGY: "Paused: the commit names another strategy",
+}
 
 
 def describe_wait(wait: Wait, commit: str) -> str:
@@ -24,11 +28,18 @@ def describe_wait(wait: Wait, commit: str) -> str:
             return f"waits until {_time(wait.until)}, while {group} is watched"
         case Reason.APPROVAL:
             what = f"{wait.missing} more approvals" if wait.missing > 1 else "an approval"
-            return f"waits for {what} of stage {wait.stage}"
+            return f"waits for {what} of stage {wait.stage}{_answers(wait.by)}"
+        case Reason.TIME:
+            return f"waits until {_time(wait.until)}, when stage {wait.stage} may begin{_answers(wait.by)}"
+        case Reason.CHECK:
+            checks = ", ".join(map(_check, wait.checks))
+            return f"waits for checks of stage {wait.stage}: {checks}{_answers(wait.by)}"
         case Reason.CONCURRENCY:
             return f"waits in {group}, in which as many clusters change as may: {_some(wait.clusters)}"
         case Reason.BUDGET:
             return f"waits, because the failure budget of {group} is spent: {_some(wait.clusters)}"
+        case Reason.STRATEGY:
+            return f"waits, because {_refusal(wait.refused)}"
         case Reason.PAUSED:
             return f"waits, because {_who(wait.by)} paused the rollout"
         case Reason.ABORTED:
@@ -57,7 +68,15 @@ def remedy(wait: Wait) -> str:
             return f"Push a fix, or start a failed cluster again with {again}, or take it out with {out}."
         case Reason.PAUSED:
             return "`roadstead rollout resume` continues."
-        case Reason.WINDOW | Reason.FREEZE:
+        case Reason.STRATEGY:
+            resume = "`roadstead rollout resume` continues with the strategy of its changes."
+            return f"Push a commit that selects another one, or none. {resume}"
+        case Reason.CHECK:
+            return (
+                "The stage begins once the check run of the commit has succeeded. In an emergency, "
+                "`roadstead rollout override --reason TEXT` lets it start."
+            )
+        case Reason.WINDOW | Reason.FREEZE | Reason.TIME:
             return "In an emergency, `roadstead rollout override --reason TEXT` lets it start."
         case Reason.ABORTED | Reason.SKIPPED:
             return "The next commit that is planned takes the cluster along."
@@ -78,13 +97,15 @@ def state_of(rollout: Rollout, decision: Decision) -> str:
         case State.ACTIVE:
             pass
     if decision.block is not None:
-        return "Paused" if decision.block.reason is Reason.PAUSED else "Paused: failure budget spent"
+        return _PAUSED.get(decision.block.reason, "Paused")
     flying = (Standing.IN_FLIGHT, Standing.BUSY)
     if decision.start or any(each in flying for each in decision.standings.values()):
         return "Progressing"
     reasons = {each.reason for each in decision.waits.values()}
     texts = {
         Reason.APPROVAL: "Waiting for approval",
+        Reason.TIME: "Waiting for the time of a stage",
+        Reason.CHECK: "Waiting for a check",
         Reason.FREEZE: "Waiting for a freeze to end",
         Reason.WINDOW: "Waiting for a change window",
     }
@@ -125,9 +146,30 @@ def _plural(predicate: str) -> str:
     return f"{ {'waits': 'wait', 'waits,': 'wait,', 'is': 'are'}.get(verb, verb) } {rest}"
 
 
+def _refusal(refused: Refused | None) -> str:
+    """Return why a commit may not select what it names."""
+    if refused is None:
+        return "the commit names a strategy that it may not select"
+    names, allowed = ", ".join(refused.named), ", ".join(refused.allowed)
+    if len(refused.named) > 1:
+        return f"the commit names several strategies: {names}"
+    return f"the commit names the strategy {names}; it may select {allowed}"
+
+
 def _some(names: Sequence[str]) -> str:
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return (", ".join(names[:NAMED]) or "its clusters") + more
+
+
+def _check(said: Checked) -> str:
+    """Return what a check said, and why it is not known."""
+    detail = f" ({said.detail})" if said.detail else ""
+    return f"{said.check} {said.state}{detail}"
+
+
+def _answers(by: Decided | None) -> str:
+    """Return who answers for a gate, and why it is there."""
+    return f" ({by.by}: {by.reason})" if by else ""
 
 
 def _who(by: Decided | None) -> str:

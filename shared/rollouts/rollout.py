@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from shared.rollouts.calendar import Freeze, Window
+from shared.rollouts.strategy import NO_GATE, Gate
 
 
 class State(StrEnum):
@@ -49,7 +50,8 @@ class Stage:
     ``back``: they go back to what they had before the rollout that was superseded. No pause and no failure of
     that one keeps them from it. ``ahead``: the paused rollout that was superseded does not hold them back.
     ``approvers`` different people approve it, none of them an author if it is ``by_others``, and an approval
-    counts until it ``expires``.
+    counts until it ``expires``. ``gate`` is what else it waits for, and ``reached`` when the rollout that was
+    superseded reached it, None if it did not, or if a stage before it has changed since.
     """
 
     name: str
@@ -60,6 +62,13 @@ class Stage:
     approvers: int = 1
     by_others: bool = False
     expires: timedelta | None = None
+    gate: Gate = NO_GATE
+    reached: datetime | None = None
+
+    @property
+    def is_gated(self) -> bool:
+        """Whether it waits for more than the stages before it."""
+        return self.approval or self.gate != NO_GATE
 
 
 @dataclass(frozen=True)
@@ -102,6 +111,40 @@ class Decided:
     subject: str = ""
 
 
+class CheckState(StrEnum):
+    """What a check of a gate said; only one that has passed opens it."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    RUNNING = "running"
+    MISSING = "missing"
+    UNKNOWN = "unknown"
+    """It could not be read."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a check of the gate of a stage said, and when; ``detail`` is for people alone."""
+
+    stage: str
+    check: str
+    state: CheckState
+    at: datetime
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A strategy that a commit names and may not select, or several, when that was found; what it may select.
+
+    Nothing starts until somebody has resumed the rollout; a newer commit selects for itself.
+    """
+
+    named: tuple[str, ...]
+    allowed: tuple[str, ...]
+    at: datetime
+
+
 @dataclass(frozen=True)
 class Rollout:
     """What one commit does to the clusters that it changes.
@@ -111,7 +154,9 @@ class Rollout:
     was one of the rollout that this supersedes. ``resumed`` are the times of the pauses that were lifted.
     ``failures`` are those of a completed rollout. ``overridden`` is who lets it start clusters outside
     their windows and in freezes, None for nobody. ``entered`` are the stages that started after an approval.
-    ``strategy`` is the name of the strategy whose stages it has, "" in a fleet with the same for all changes.
+    ``strategy`` is the name of the strategy whose stages it has, "" in a fleet with the same for all changes;
+    ``checked`` is what the checks of its gates said last.
+    ``selected``: its commit selects it. ``refused`` is a selection that nobody has resumed in spite of it.
     ``kind`` is that of its slowest change, "" in what the version before stored.
     """
 
@@ -136,6 +181,9 @@ class Rollout:
     overridden: Decided | None = None
     entered: tuple[int, ...] = ()
     strategy: str = ""
+    selected: bool = False
+    refused: Refused | None = None
+    checked: tuple[Checked, ...] = ()
     kind: str = ""
     etag: str = field(default="", compare=False)
 
@@ -147,6 +195,18 @@ class Rollout:
     def has_passed(self, stage: int, group: int) -> bool:
         """Return whether a group was found to have passed."""
         return any((each.stage, each.group) == (stage, group) for each in self.passed)
+
+    def reached(self, stage: int) -> datetime | None:
+        """Return since when a stage is the next one, None while one before it has not passed."""
+        before = [place for place in self.places() if place[0] < stage]
+        passed = {(each.stage, each.group): each.at for each in self.passed}
+        if any(place not in passed for place in before):
+            return None
+        return self.stages[stage].reached or max((passed[place] for place in before), default=self.began)
+
+    def said(self, stage: str) -> dict[str, Checked]:
+        """Return what each check of the gate of a stage said last."""
+        return {each.check: each for each in self.checked if each.stage == stage}
 
     def missing_approvals(self, stage: int, now: datetime) -> int:
         """Return how many more people must approve a stage; nobody once it has entered."""
@@ -160,7 +220,7 @@ class Rollout:
         return any(by in self._approvers(each, now) for each in self.stages if each.name == name)
 
     def _approvers(self, stage: Stage, now: datetime) -> set[str]:
-        own = (each for each in self.approved if each.subject == stage.name)
+        own = (each for each in self.approved if each.subject == stage.name and stage.gate.takes(each.at))
         return {each.by for each in own if stage.expires is None or now < each.at + stage.expires}
 
     def skips(self, cluster: str) -> bool:
@@ -192,6 +252,8 @@ def act_on(rollout: Rollout, kind: ActKind, decided: Decided, lifts: datetime | 
                 return rollout
             return replace(rollout, paused=decided, inherited=False)
         case ActKind.RESUME:
+            if rollout.refused is not None and rollout.refused.at == lifts:
+                return replace(rollout, refused=None, resumed=(*rollout.resumed, rollout.refused.at))
             if rollout.paused is None or rollout.paused.at != lifts:
                 return rollout
             lifted = (*rollout.resumed, rollout.paused.at)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from shared.fleet.manifests import rollout as manifest
 from shared.fleet.manifests.change_windows import span_of
+from shared.fleet.manifests.gates import EVERY_APPROVER, ApprovalHours
 from shared.fleet.manifests.selection import Selector
+from shared.rollouts.calendar import Window, opened
 
 CANARY, REST = "1", "20%"
 """The defaults: the size of the first group, and how much of the second one changes at a time."""
@@ -57,6 +59,36 @@ class Selection:
 
 
 @dataclass(frozen=True)
+class Gate:
+    """What a stage waits for besides approvals, and who answers for that, and why.
+
+    The stage waits for a time ``after`` the stages before it have passed, and does not begin before one. Its
+    approvals are given by somebody with the ``role``, "" for every approver, and in the ``hours``;
+    a ``system`` may give one too. ``checks`` are names of check runs on GitHub that must have succeeded.
+    """
+
+    owner: str = ""
+    reason: str = ""
+    after: timedelta = timedelta(0)
+    not_before: datetime | None = None
+    role: str = ""
+    hours: Window | None = None
+    system: str = ""
+    checks: tuple[str, ...] = ()
+
+    def opens(self, reached: datetime) -> datetime:
+        """Return when the stage may begin that was ``reached`` at a time."""
+        return max(reached + self.after, self.not_before or reached)
+
+    def takes(self, given: datetime) -> bool:
+        """Return whether an approval counts that was given at a time."""
+        return self.hours is None or opened(self.hours, given) is not None
+
+
+NO_GATE = Gate()
+
+
+@dataclass(frozen=True)
 class StageRule(Selection):
     """A stage as written."""
 
@@ -66,6 +98,7 @@ class StageRule(Selection):
     approvers: int = 1
     by_others: bool = False
     expires: timedelta | None = None
+    gate: Gate = NO_GATE
 
 
 def stages_of(written: manifest.Rollout, name: str, environments: Sequence[str]) -> tuple[StageRule, ...]:
@@ -101,8 +134,29 @@ def _stage(written: manifest.Stage) -> StageRule:
         written.approvers,
         written.approval_by_others,
         span_of(written.approval_expires) if written.approval_expires else None,
+        _gate(written),
         **_selected(written.select),
     )
+
+
+def _gate(written: manifest.Stage) -> Gate:
+    gate, hours, asks = written.gate, written.approval_hours, written.approval
+    before = gate.not_before if gate else None
+    return Gate(
+        gate.owner if gate else "",
+        gate.reason if gate else "",
+        span_of(gate.after) if gate and gate.after else timedelta(0),
+        datetime.fromisoformat(before) if before else None,
+        written.approval_role if asks and written.approval_role != EVERY_APPROVER else "",
+        _hours(hours) if hours else None,
+        written.approval_system or "",
+        tuple(dict.fromkeys(gate.github_checks)) if gate else (),
+    )
+
+
+def _hours(written: ApprovalHours) -> Window:
+    duration = span_of(written.duration)
+    return Window("", written.time_zone, written.recurrence, written.start, duration)
 
 
 def _group(written: manifest.Group) -> GroupRule:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from shared.rollouts.calendar import Closed, closed
-from shared.rollouts.rollout import Decided, Rollout
+from shared.rollouts.rollout import Checked, CheckState, Decided, Refused, Rollout
 from shared.rollouts.standing import Standing
 
 
@@ -20,10 +20,16 @@ class Reason(StrEnum):
     SOAK = "soak"
     """An earlier group has succeeded, and is watched for a time."""
     APPROVAL = "approval"
+    TIME = "time"
+    """The gate of its stage opens later."""
+    CHECK = "check"
+    """A check of the gate of its stage has not passed."""
     CONCURRENCY = "concurrency"
     """As many clusters of its group change as may at a time."""
     BUDGET = "budget"
     """So many clusters of a group have failed that the rollout is paused."""
+    STRATEGY = "strategy"
+    """The commit names a strategy that it may not select."""
     PAUSED = "paused"
     ABORTED = "aborted"
     ASIDE = "aside"
@@ -41,8 +47,10 @@ class Wait:
     """Why a cluster does not start: the reason, and the stage and group that it is about.
 
     ``clusters`` are those that it waits for, or that have failed; ``until`` is when a soak or a freeze ends,
-    or a window opens, and ``by`` who paused or skipped, or answers for a freeze, whose name is its subject.
-    ``window`` is the name of one, and ``missing`` how many people have not approved yet.
+    a window opens or the time of a stage has come, ``since`` when the wait began, where that is known.
+    ``by`` is who paused or skipped, or answers for a gate or for a freeze, whose name is its subject.
+    ``window`` is the name of one, ``missing`` how many people have not approved yet, and ``refused`` what the
+    commit selects and may not. ``checks`` is what those said that have not passed.
     """
 
     reason: Reason
@@ -53,6 +61,51 @@ class Wait:
     by: Decided | None = None
     window: str = ""
     missing: int = 0
+    refused: Refused | None = None
+    since: datetime | None = None
+    checks: tuple[Checked, ...] = ()
+
+
+_SOONEST, _LATEST = timedelta(seconds=30), timedelta(minutes=15)
+"""How long after an answer a check is read again: a tenth of the time that its stage has waited."""
+
+
+def check_again_at(said: Checked | None, reached: datetime, now: datetime) -> datetime:
+    """Return when a check of a gate is to be read; a moment from now for one that never was."""
+    if said is None:
+        return now + timedelta(seconds=1)
+    return said.at + min(max((said.at - reached) / 10, _SOONEST), _LATEST)
+
+
+def unpassed(rollout: Rollout, stage: int) -> tuple[str, ...]:
+    """Return the checks of the gate of a stage that have not passed."""
+    one = rollout.stages[stage]
+    said = rollout.said(one.name)
+    return tuple(n for n in one.gate.checks if n not in said or said[n].state is not CheckState.PASSED)
+
+
+def gate_wait(rollout: Rollout, stage: int, reached: datetime, now: datetime) -> Wait | None:
+    """Return what a stage waits for that was ``reached`` at a time, None if nothing keeps it from beginning.
+
+    Checks are read last, so that their answers are new when the stage begins. Who lets a rollout start
+    outside its windows opens the gates that wait for a time or for a check, and none that waits for an
+    approval.
+    """
+    one = rollout.stages[stage]
+    gate, opens = one.gate, one.gate.opens(reached)
+    by = Decided(gate.owner, reached, gate.reason, one.name) if gate.owner else None
+    missing = rollout.missing_approvals(stage, now)
+    if missing:
+        return Wait(Reason.APPROVAL, one.name, missing=missing, by=by, since=reached)
+    if now < opens and not rollout.overridden and stage not in rollout.entered:
+        return Wait(Reason.TIME, one.name, until=opens, by=by, since=reached)
+    left = unpassed(rollout, stage)
+    if left and not rollout.overridden and stage not in rollout.entered:
+        said = rollout.said(one.name)
+        again = min(check_again_at(said.get(name), reached, now) for name in left)
+        found = tuple(said.get(name) or Checked(one.name, name, CheckState.MISSING, reached) for name in left)
+        return Wait(Reason.CHECK, one.name, until=again, by=by, since=reached, checks=found)
+    return None
 
 
 def shut_members(rollout: Rollout, standings: Mapping[str, Standing], now: datetime) -> Mapping[str, Closed]:

@@ -17,13 +17,21 @@ from simulation.actors.kinds import ROLLOUTS
 from simulation.desired_state import DesiredCluster, DesiredFleet
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
-from simulation.staging import Shut, StagedGroup, StagedStage, Staging
+from simulation.staging import CHECK, MISTYPED, SELECTED, Shut, StagedGroup, StagedStage, Staging
 
 ACTS = (4, 10)
 DEFAULT_SHARE = 0.1
 """In how many seeds the fleets have no stages of their own, and so the default."""
 SOAKS = (0, 0, 20, 120)
 PEOPLE = ("somebody", "another one")
+CHECKED = 0.15
+"""How many stages wait for a check run."""
+GATED, MINUTES = 0.3, (1, 3, 15)
+"""How many stages wait for a time, and for how many minutes."""
+SELECTING = 0.4
+"""In how many fleets without windows commits may select other stages."""
+CONCLUSIONS = ("success", "failure", "neutral")
+TRAILERS = ("", SELECTED, SELECTED, MISTYPED)
 
 
 class Rollouts:
@@ -34,11 +42,29 @@ class Rollouts:
         self._everybody, self._loop = [*everybody], loop
         default = random.Random(f"{seed} default stages").random() < DEFAULT_SHARE  # noqa: S311
         self._staging = {one.fleet: () if default else self._drawn(one.names) for one in self._everybody}
+        gates = random.Random(f"{seed} gates")  # noqa: S311
+        self._staging = {fleet: _gated(staging, gates) for fleet, staging in self._staging.items()}
+        self._of_strategies = random.Random(f"{seed} strategies")  # noqa: S311
+        self._selectable = self._other_stages(self._of_strategies)
         self.acts = 0
 
     def staged(self, operators: Operators, wanted: DesiredFleet) -> DesiredFleet:
         """Return a fleet with its strategy."""
-        return replace(wanted, staging=self._staging[operators.fleet])
+        fleet = operators.fleet
+        return replace(wanted, staging=self._staging[fleet], selectable=self._selectable[fleet])
+
+    def _other_stages(self, chance: random.Random) -> dict[str, Staging]:
+        """Return the stages that the commits of some fleets may select: one for all of their clusters.
+
+        Windows and freezes are the same for every strategy, so these fleets have none.
+        """
+        found = dict[str, Staging]()
+        for one in self._everybody:
+            staging = self._staging[one.fleet] or ()
+            drawn = chance.random() < SELECTING and staging and not any(each.shut for each in staging)
+            group = StagedGroup(0, 2, 2)
+            found[one.fleet] = (StagedStage("all", tuple(one.names), (group,)),) if drawn else ()
+        return found
 
     def _drawn(self, names: tuple[str, ...]) -> Staging:
         chance, stages = self._chance, list[StagedStage]()
@@ -74,6 +100,7 @@ class Rollouts:
         if self._chance.random() < 0.6:
             self._change_all(operators)
         elif (rollout := under_way(operators)) is not None:
+            self._conclude(operators, rollout, self._of_strategies.choice(CONCLUSIONS))
             kinds = [
                 *(ActKind.APPROVE, ActKind.PAUSE, ActKind.RESUME) * 3,
                 ActKind.SKIP,
@@ -90,7 +117,15 @@ class Rollouts:
                 desired = desired.with_cluster(desired.clusters.get(name, DesiredCluster(name)))
         for cluster in desired.clusters.values():
             desired = desired.with_cluster(replace(cluster, tag=tag))
+        if desired.selectable:
+            desired = replace(desired, trailer=self._of_strategies.choice(TRAILERS))
         operators.push(desired)
+
+    def _conclude(self, operators: Operators, rollout: Rollout, conclusion: str) -> None:
+        """Write a check run of the commit of a rollout, as its tests do."""
+        self._loop.log("%s: the check run of %s: %s", operators.fleet, rollout.commit[:8], conclusion)
+        body = {"name": CHECK, "status": "completed", "conclusion": conclusion}
+        operators.cloud.repository.pulls.write_check(rollout.commit, body)
 
     def _on(self, operators: Operators, rollout: Rollout, kind: ActKind) -> None:
         subject = ""
@@ -119,7 +154,9 @@ class Rollouts:
                 continue
             if (rollout.windows or rollout.freezes) and not rollout.overridden:
                 self._on(operators, rollout, ActKind.OVERRIDE)
-            if rollout.paused:
+            if any(stage.gate.checks for stage in rollout.stages):
+                self._conclude(operators, rollout, "success")
+            if rollout.paused or rollout.refused:
                 self._on(operators, rollout, ActKind.RESUME)
             for place, _ in enumerate(rollout.stages):
                 if rollout.missing_approvals(place, self._loop.clock()):
@@ -130,6 +167,15 @@ class Rollouts:
     def content(self) -> bool:
         """Whether no rollout waits for them, and none has left a cluster as it was."""
         return all(under_way(operators) is None and not _left(operators) for operators in self._everybody)
+
+
+def _gated(staging: Staging, chance: random.Random) -> Staging:
+    """Return stages of which some wait for a time after those before them."""
+    timed = tuple(
+        replace(stage, after=chance.choice(MINUTES)) if chance.random() < GATED else stage
+        for stage in staging or ()
+    )
+    return staging and tuple(replace(stage, checked=chance.random() < CHECKED) for stage in timed)
 
 
 def under_way(operators: Operators) -> Rollout | None:

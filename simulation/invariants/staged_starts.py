@@ -6,7 +6,6 @@ record of the rollout; where its clusters stand is known from their records, as 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -19,7 +18,7 @@ from simulation.event_loop import MAX_SKEW
 from simulation.history import LONG_AGO
 from simulation.invariants.context import Context
 from simulation.rule import RuleViolated
-from simulation.staging import OTHERS, StagedGroup, Staging, stage_of
+from simulation.staging import CHECK, OTHERS, StagedGroup, StagedStage, Staging, stage_of
 
 CLOCKS = timedelta(seconds=2 * MAX_SKEW + 1)
 FIX = "fix:"
@@ -70,7 +69,7 @@ class RolloutRules:
         if before is None or before.uid != after.uid or after.generation == before.generation:
             return
         seen.started[after.generation] = after.job.started
-        staging = self._context.history(cloud).desired(after.commit).staging
+        staging = self._context.history(cloud).desired(after.commit).in_force
         if staging is not None and not (after.deleting or before.deleting or self._context.replaced[fleet]):
             self._in_turn(cloud, before, after, staging)
 
@@ -86,6 +85,8 @@ class RolloutRules:
         stage = rollout.stages[member.stage]
         if not stage.back and stage.name.removeprefix(FIX) != stage_of(staging, after.name).name:
             raise RuleViolated("rollout", f"{after.name} is in the stage {stage.name}")
+        if self._context.history(cloud).desired(after.commit).mistyped and not rollout.resumed:
+            raise RuleViolated("rollout strategy", f"{after.name} starts, and its commit names no strategy")
         self._not_stopped(cloud, rollout, after, stage)
         self._not_held(cloud, rollout, before, stage)
         self._not_shut(rollout, after, staging)
@@ -154,14 +155,9 @@ class RolloutRules:
     def _after_the_others(
         self, cloud: MemoryCloud, rollout: Rollout, member: Member, staging: Staging
     ) -> None:
-        approved = Counter(name for name, _ in {(each.subject, each.by) for each in rollout.approved})
-        own = {stage.name: stage for stage in (*(staging or ()), OTHERS)}
-        for stage in rollout.stages[: member.stage + 1]:
-            written = own.get(stage.name.removeprefix(FIX))
-            if written is not None and approved[stage.name] < written.approvers:
-                raise RuleViolated(
-                    "rollout approval", f"{member.cluster} starts before {stage.name} may begin"
-                )
+        stage, reached = rollout.stages[member.stage], rollout.began
+        own = {each.name: each for each in (*(staging or ()), OTHERS)}
+        written = own.get(stage.name.removeprefix(FIX))
         for other in rollout.members:
             if (other.stage, other.group) >= (member.stage, member.group) or other.at_once:
                 continue
@@ -174,6 +170,30 @@ class RolloutRules:
                 what = f"{member.cluster} starts before {other.cluster} is Ready at {other.generation}"
                 raise RuleViolated("rollout order", what)
             self._soaked(rollout, member, other, min(times, default=LONG_AGO), staging)
+            if other.stage < member.stage:
+                reached = max(reached, min(times, default=LONG_AGO))
+        if written is not None:
+            self._past_its_gate(rollout, member, written, reached)
+            runs = cloud.repository.pulls.checks(rollout.commit)
+            succeeded = any((each.name, each.conclusion) == (CHECK, "success") for each in runs)
+            if written.checked and not (succeeded or rollout.overridden):
+                raise RuleViolated("rollout check", f"{member.cluster} starts, and {CHECK} has not succeeded")
+
+    def _past_its_gate(
+        self, rollout: Rollout, member: Member, written: StagedStage, reached: datetime
+    ) -> None:
+        """Check that people have approved a stage, and that its time has passed since it was ``reached``.
+
+        A stage of which nothing is left to start needs no approval, so only its own clusters show one.
+        """
+        name, actor = rollout.stages[member.stage].name, self._context.loop.actor
+        if len({each.by for each in rollout.approved if each.subject == name}) < written.approvers:
+            raise RuleViolated("rollout approval", f"{member.cluster} starts before {name} may begin")
+        if rollout.overridden or actor.jumped:
+            return
+        if self._context.loop.clock() + CLOCKS < reached + timedelta(minutes=written.after):
+            what = f"{member.cluster} starts, {name} waits for {written.after} min since {reached}"
+            raise RuleViolated("rollout time", what)
 
     def _soaked(
         self, rollout: Rollout, member: Member, other: Member, ready: datetime, staging: Staging

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shared.jobs.failures.errors import Dependency, InvalidManifest, Unauthorized
-from shared.ports import Annotation, Check, Comment
+from shared.ports import Annotation, Check, CheckRun, Comment
 from tests.support.pull_request_ports import Case
 
 MARKER = "<!-- roadstead:plan -->"
@@ -74,6 +74,16 @@ def test_a_comment_that_github_would_refuse_is_refused(case: Case) -> None:
         case.port.write_comment(number, "x" * 65_537, over=None)
     with pytest.raises(Dependency):
         case.port.write_comment(99, "x", over=None)
+
+
+def test_the_newest_check_run_of_a_name_says_how_far_it_is(case: Case) -> None:
+    commit = case.git.commit({"a.yaml": b"2\n"})
+    assert case.port.check_runs(commit, "e2e tests") == []
+    case.git.pulls.write_check(commit, {"name": "e2e tests", "conclusion": "success"})
+    case.git.pulls.write_check(commit, {"name": "another", "conclusion": "failure"})
+    assert case.port.check_runs(commit, "e2e tests") == [CheckRun("e2e tests", "completed", "success")]
+    case.git.pulls.write_check(commit, {"name": "e2e tests", "status": "in_progress"})
+    assert case.port.check_runs(commit, "e2e tests") == [CheckRun("e2e tests", "in_progress", "")]
 
 
 def test_a_check_run_is_written_by_an_app_alone_with_all_its_annotations(case: Case) -> None:

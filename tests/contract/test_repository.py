@@ -103,6 +103,14 @@ def test_the_newest_changes_of_a_path_and_who_made_them(case: Case) -> None:
         newest(UNKNOWN, "clusters/a")
 
 
+def test_the_message_of_a_commit_is_read_with_its_last_lines(case: Case) -> None:
+    text = "Change the fleet\n\nBecause of a certificate.\n\nRollout: emergency"
+    first = case.git.commit({"a.yaml": b"1"}, message=text)
+    same = case.git.commit({"a.yaml": b"1"}, message="Nothing changes")
+    found = case.port.changes(same, "", 2)
+    assert [(each.commit, each.message) for each in found] == [(same, "Nothing changes"), (first, text)]
+
+
 def test_a_commit_descends_from_itself_and_from_what_came_before_it(case: Case) -> None:
     first, second, third = (case.git.commit({"a.yaml": text}) for text in (b"1", b"2", b"3"))
     parted = case.git.commit({"a.yaml": b"4"}, branch="other")

@@ -42,6 +42,15 @@ def test_a_commit_shows_the_pull_request_that_was_merged_as_it(case: Case, squas
     assert (case.git.head("main"), case.port.merged_as(later)) == (later, [])
 
 
+def test_a_merged_pull_request_shows_the_labels_that_it_has(case: Case) -> None:
+    case.branch("next", {"a.yaml": b"2\n"})
+    number = case.git.pulls.open("Two", "next", "main").number
+    merged = case.git.pulls.merged_into_base(number)
+    case.git.pulls.change(number, labels=("hotfix", "area: fleet"))
+    (found,) = case.port.merged_as(merged.merge_commit)
+    assert found.labels == {"hotfix", "area: fleet"}
+
+
 def test_the_reviews_of_a_pull_request_are_listed_from_the_oldest_with_what_was_seen(case: Case) -> None:
     first = case.branch("next", {"a.yaml": b"2\n"})
     number = case.git.pulls.open("Two", "next", "main").number

@@ -115,7 +115,7 @@ def test_a_stage_waits_for_its_approval_and_the_approval_of_another_one_is_none(
     fleet.start()
     for name in ("a", "b"):
         fleet.end(name)
-    assert fleet.decide().waits["c"] == Wait(Reason.APPROVAL, "prod", missing=1)
+    assert fleet.decide().waits["c"] == Wait(Reason.APPROVAL, "prod", missing=1, since=NOW)
     fleet.rollout = act_on(fleet.rollout, ActKind.APPROVE, replace(BY, subject="dev"))
     assert fleet.decide().start == ()
     fleet.rollout = act_on(fleet.rollout, ActKind.APPROVE, replace(BY, subject="prod"))
@@ -195,10 +195,10 @@ def asking(**rule: Any) -> Fleet:
 
 def test_a_stage_waits_until_as_many_different_people_have_approved_as_it_asks_for() -> None:
     fleet = asking(approvers=2)
-    assert fleet.decide().waits["c"] == Wait(Reason.APPROVAL, "prod", missing=2)
+    assert fleet.decide().waits["c"] == Wait(Reason.APPROVAL, "prod", missing=2, since=NOW)
     approved(fleet, "one", NOW)
     approved(fleet, "one", NOW + timedelta(seconds=1))
-    assert fleet.decide().waits["c"] == Wait(Reason.APPROVAL, "prod", missing=1)
+    assert fleet.decide().waits["c"] == Wait(Reason.APPROVAL, "prod", missing=1, since=NOW)
     assert describe_wait(fleet.decide().waits["c"], "c") == "waits for an approval of stage prod"
     approved(fleet, "two", NOW)
     assert fleet.start() == ("c",)

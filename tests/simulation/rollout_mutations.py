@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from shared.pipeline import outbox
-from shared.pipeline.planner import planner, rollouts
+from shared.pipeline.planner import gate_checks, planner, rollouts
 from shared.pipeline.planner.rollouts import Staged
 from shared.rollouts import calendar, decide, of_plan, standing
-from shared.rollouts.rollout import Rollout, State
+from shared.rollouts.rollout import CheckState, Rollout, State
+from shared.rollouts.selected.choice import NOTHING, choose
+from shared.rollouts.strategy import Gate
 from simulation.actors.kinds import ROLLOUTS
 from tests.simulation.mutations import mutation
 
@@ -57,6 +59,14 @@ def an_approval_is_given_by_itself(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Rollout, "missing_approvals", lambda *_: 0)
 
 
+def the_time_of_a_stage_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Gate, "opens", lambda _, reached: reached)
+
+
+def a_check_that_has_failed_opens_its_gate(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(gate_checks, "_state", lambda _: CheckState.PASSED)
+
+
 def one_person_approves_for_all(patch: pytest.MonkeyPatch) -> None:
     original = Rollout.missing_approvals
 
@@ -96,6 +106,14 @@ def a_pause_holds_nothing_that_a_newer_commit_changes_again(patch: pytest.Monkey
     patch.setattr(of_plan, "not_held", everything)
 
 
+def a_commit_selects_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(of_plan, "choose", lambda strategies, _, updates: choose(strategies, NOTHING, updates))
+
+
+def a_mistyped_strategy_is_passed_over(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(of_plan, "_refused", lambda *_: None)
+
+
 def a_freeze_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(calendar, "_active", lambda *_: None)
 
@@ -122,10 +140,14 @@ ROLLOUT_MUTATIONS = (
     ),
     mutation(a_soak_is_over_at_once, ROLLOUTS, "rollout soak"),
     mutation(an_approval_is_given_by_itself, ROLLOUTS, "rollout approval"),
+    mutation(the_time_of_a_stage_counts_for_nothing, ROLLOUTS, "rollout time"),
+    mutation(a_check_that_has_failed_opens_its_gate, ROLLOUTS, "rollout check"),
     mutation(one_person_approves_for_all, ROLLOUTS, "rollout approval"),
     mutation(a_pause_counts_for_nothing, ROLLOUTS, "rollout stopped"),
     mutation(an_abort_counts_for_nothing, ROLLOUTS, "rollout stopped"),
     mutation(a_pause_holds_nothing_that_a_newer_commit_changes_again, ROLLOUTS, "rollout stopped"),
+    mutation(a_commit_selects_nothing, ROLLOUTS, "rollout"),
+    mutation(a_mistyped_strategy_is_passed_over, ROLLOUTS, "rollout strategy"),
     mutation(a_freeze_counts_for_nothing, ROLLOUTS, "rollout window"),
     mutation(a_window_is_always_open, ROLLOUTS, "rollout window"),
     mutation(nobody_says_that_a_cluster_has_ended, ROLLOUTS, "lost work", "open status", "not in sync"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -16,13 +17,16 @@ from shared.ports import Ports
 KEYS = {f"local-key-of-an-{role.lower()}": role for role in Role}
 ADMIN_KEY = "local-key-of-an-admin"
 """As in the settings of the local cloud."""
+APPROVAL_KEYS = {"CHANGES": "whsec_" + base64.b64encode(b"local-key-of-the-changes-system").decode()}
 ADMIN = {KEY: ADMIN_KEY}
 
 
 def function_app(ports: Ports, sign_in: SignIn | None = None) -> func.FunctionApp:
     """Return the app on ports; without ``sign_in``, callers have the keys above."""
     app = func.FunctionApp()
-    groups = blueprints(ports, sign_in or SignIn(keys=KEYS), webhook_secrets=("new",))
+    groups = blueprints(
+        ports, sign_in or SignIn(keys=KEYS), webhook_secrets=("new",), approval_keys=APPROVAL_KEYS
+    )
     for group in groups.values():
         for blueprint in group:
             app.register_functions(blueprint)

@@ -74,6 +74,7 @@ _ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "/issues", issues.listed),
     ("POST", "/issues", issues.create),
     ("PATCH", "/issues/<int:number>", issues.change),
+    ("POST", "/issues/<int:number>/labels", pulls.add_labels),
     ("GET", "/issues/<int:number>/comments", pulls.comments),
     ("POST", "/issues/<int:number>/comments", issues.comment),
     ("PATCH", "/issues/comments/<int:number>", pulls.edit_comment),

@@ -37,12 +37,13 @@ def change(place: Place, request: Request, number: int) -> JsonObject:
         raise _refusal(error) from error
 
 
-def listed(place: Place, _: Request, ref: str) -> dict[str, Any]:
-    """List the newest check run of each name of a commit."""
+def listed(place: Place, request: Request, ref: str) -> dict[str, Any]:
+    """List the newest check run of each name of a commit, or of one with ``?check_name=``."""
     newest: dict[str, CheckRecord] = {}
     for record in place.repository.pulls.checks(resolve_commit(place, ref).sha):
         newest.setdefault(record.name, record)
-    found = [check_json(place, record) for record in newest.values()]
+    wanted = request.args.get("check_name", "")
+    found = [check_json(place, record) for name, record in newest.items() if wanted in ("", name)]
     return {"total_count": len(found), "check_runs": found}
 
 

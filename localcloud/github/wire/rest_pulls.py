@@ -101,6 +101,18 @@ def change(place: Place, request: Request, number: int) -> JsonObject:
     return pull_json(place, after)
 
 
+def add_labels(place: Place, request: Request, number: int) -> Response:
+    """Add labels to a pull request (docs.github.com/rest/issues/labels)."""
+    pulls, wanted = place.repository.pulls, read_object(request).get("labels")
+    record = pulls.get(number)
+    if record is None:
+        raise ApiError(404, "Not Found")
+    if not isinstance(wanted, list) or not all(isinstance(name, str) and name for name in wanted):
+        raise ApiError(422, "Validation Failed")
+    after = pulls.change(number, labels=tuple(dict.fromkeys((*record.labels, *wanted))))
+    return json_response(200, pull_json(place, after)["labels"])
+
+
 def pushed(place: Place, change: RefChange) -> None:
     """Call the webhook for each pull request that a push changes: new commits, a merge, or its end."""
     branch, pulls = change.ref.removeprefix("refs/heads/"), place.repository.pulls
@@ -166,6 +178,7 @@ def pull_json(place: Place, record: PullRecord) -> JsonObject:
         "user": person_json(PEOPLE[record.author]) if record.author in PEOPLE else APP_BOT,
         "body": record.body or None,
         "draft": False,
+        "labels": [{"id": number, "name": name} for number, name in enumerate(record.labels, 1)],
         "merged": record.merged,
         "merged_at": utc(record.merged_at) if record.merged_at else None,
         "created_at": utc(record.created_at),

@@ -111,7 +111,10 @@ class GitRepository:
             raise Dependency(f"no commit {commit}")
         shas = rev_list(self.path, commit, limit=most, paths=[path] if path else [])
         commits = [parse_commit(each) for each in map(self.read, shas) if each]
-        return [Change(each.sha, each.author.email.lower(), each.committer.email.lower()) for each in commits]
+        return [
+            Change(each.sha, each.author.email.lower(), each.committer.email.lower(), each.message)
+            for each in commits
+        ]
 
     def tree(self, commit: str) -> Sequence[TreeEntry]:
         """Return every file at a commit; raise Unavailable when trees are truncated."""

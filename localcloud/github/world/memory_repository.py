@@ -33,6 +33,7 @@ class MemoryRepository:
         self._others: dict[str, tuple[str, ...]] = {}
         """The further parents of merges."""
         self._authors: dict[str, str] = {}
+        self._messages: dict[str, str] = {}
         self._clock = clock
         self.statuses = Statuses(clock)
         self.pulls = Pulls(self, clock)
@@ -41,16 +42,17 @@ class MemoryRepository:
         self.id = 1
         """GitHub's number of the repository."""
 
-    def push(self, files: Mapping[str, bytes], *, branch: str = "main") -> str:
+    def push(self, files: Mapping[str, bytes], *, branch: str = "main", message: str = "") -> str:
         """Commit exactly these files to a branch; return the commit."""
         old = self._trees.get(self._heads.get(branch, ""), {})
-        return self.commit({**dict.fromkeys(old), **files}, branch=branch)
+        return self.commit({**dict.fromkeys(old), **files}, branch=branch, message=message)
 
     def commit(
         self,
         files: Mapping[str, bytes | None],
         *,
         branch: str = "main",
+        message: str = "",
         modes: Mapping[str, str] | None = None,
         author: str = _OPERATOR,
     ) -> str:
@@ -65,6 +67,7 @@ class MemoryRepository:
         commit = _hash(f"{parent}{sorted(tree)}{len(self._trees)}".encode())
         self._trees[commit], self._heads[branch] = tree, commit
         self._parents[commit], self._authors[commit] = parent, author
+        self._messages[commit] = message
         return commit
 
     def _entry(self, path: str, content: bytes, mode: str | None) -> TreeEntry:
@@ -188,9 +191,9 @@ class MemoryRepository:
         if commit not in self._trees:
             raise Dependency(f"no commit {commit}")
         found = (
-            Change(each, self._authors.get(each, _OPERATOR).lower(), _OPERATOR)
+            Change(each, self._authors.get(each, _OPERATOR).lower(), _OPERATOR, self._messages.get(each, ""))
             for each in self._first_line(commit)
-            if self._below(each, path) != self._below(self._parents.get(each, ""), path)
+            if not path or self._below(each, path) != self._below(self._parents.get(each, ""), path)
         )
         return [*islice(found, most)]
 

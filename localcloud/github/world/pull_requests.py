@@ -43,6 +43,7 @@ class PullRecord:
     merge_commit: str = ""
     merged_at: datetime | None = None
     body: str = ""
+    labels: tuple[str, ...] = ()
 
     @property
     def merged(self) -> bool:

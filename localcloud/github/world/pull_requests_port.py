@@ -11,7 +11,7 @@ from localcloud.github.world.pull_requests import PullRecord, Pulls
 from localcloud.github.world.reviews import ReviewRecord
 from localcloud.github.world.text_limits import MAX_ANNOTATIONS
 from shared.jobs.failures.errors import Dependency, Unauthorized
-from shared.ports import Check, Comment, MergedPull, Pull, PullAuthors, Review, ReviewState
+from shared.ports import Check, CheckRun, Comment, MergedPull, Pull, PullAuthors, Review, ReviewState
 
 AUTHOR = "operator"
 APP_AUTHOR = "roadstead[bot]"
@@ -51,6 +51,11 @@ class WorldPullRequests:
             self._pulls.write_comment(number, self._author, body)
         else:
             self._pulls.edit_comment(over.id, body)
+
+    def check_runs(self, commit: str, name: str) -> Sequence[CheckRun]:
+        """Return the newest check run of a name of a commit."""
+        found = [each for each in self._pulls.checks(commit) if each.name == name]
+        return [CheckRun(each.name, each.status, each.conclusion or "") for each in found[:1]]
 
     def check(self, commit: str, check: Check) -> None:
         """Write a check run, its annotations in as many calls as GitHub wants."""
@@ -126,6 +131,7 @@ def pull_of(record: PullRecord, merge: str | None = None, html: str = "https://g
         open=record.state == "open",
         merged=record.merged,
         url=f"{html}/pull/{record.number}",
+        labels=frozenset(record.labels),
     )
 
 
@@ -146,4 +152,5 @@ def _merged(record: PullRecord, repository: int, at: datetime) -> MergedPull:
         merge_commit=record.merge_commit,
         author=PEOPLE[record.author].id,
         at=at.replace(microsecond=0),
+        labels=frozenset(record.labels),
     )

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shared.adapters.github.client import PAGE, GitHubClient, json_call
-from shared.adapters.github.reviews import GitHubReviews
+from shared.adapters.github.reviews import GitHubReviews, labels_of
 from shared.jobs.failures.errors import Dependency, Unauthorized
-from shared.ports import Annotation, Check, Comment, Pull
+from shared.ports import Annotation, Check, CheckRun, Comment, Pull
 
 COMMENT_PAGES = 5
 """Our comment is among the first of a pull request, because it is written when the pull request opens."""
@@ -72,6 +72,17 @@ class GitHubPullRequests(GitHubReviews):
             else:
                 json_call(api, "PATCH", f"{api.url}/issues/comments/{over.id}", body={"body": body})
 
+    def check_runs(self, commit: str, name: str) -> Sequence[CheckRun]:
+        """Return the newest check runs of a name of a commit: one call."""
+        query = {"check_name": name, "filter": "latest", "per_page": PAGE}
+        with self._client.calling(f"no commit {commit}", absent=(404, 422)) as api:
+            found = json_call(api, "GET", f"{api.url}/commits/{commit}/check-runs", query=query)
+            return [
+                CheckRun(str(each["name"]), str(each["status"]), str(each["conclusion"] or ""))
+                for each in found["check_runs"]
+                if each["name"] == name
+            ]
+
     def check(self, commit: str, check: Check) -> None:
         """Create a check run: one call, and one more for each 50 annotations after the first 50."""
         if not self.can_check:
@@ -109,6 +120,7 @@ def pull_of(item: Mapping[str, Any]) -> Pull:
         open=item["state"] == "open",
         merged=bool(item.get("merged_at")),
         url=item["html_url"],
+        labels=labels_of(item),
     )
 
 

@@ -162,7 +162,7 @@ def end_of_token(header: str) -> datetime | None:
 def _change(entry: Any) -> Change:
     people = [entry["commit"][role] or {"email": ""} for role in ("author", "committer")]
     author, committer = (str(person["email"]).lower() for person in people)
-    return Change(str(entry["sha"]), author, committer)
+    return Change(str(entry["sha"]), author, committer, str(entry["commit"]["message"]))
 
 
 def _tree_entry(item: Mapping[str, Any]) -> TreeEntry:

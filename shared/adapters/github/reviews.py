@@ -94,7 +94,13 @@ def _merged(item: Mapping[str, Any]) -> MergedPull:
         merge_commit=item["merge_commit_sha"] or "",
         author=int((item["user"] or {}).get("id", 0)),
         at=datetime.fromisoformat(item["merged_at"]),
+        labels=labels_of(item),
     )
+
+
+def labels_of(item: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names of the labels of a pull request."""
+    return frozenset(str(label["name"]) for label in item.get("labels") or ())
 
 
 def _review(item: Mapping[str, Any]) -> Review:

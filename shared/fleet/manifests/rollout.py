@@ -8,6 +8,7 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from shared.fleet.manifests.base import Manifest, ObjectName, rule
 from shared.fleet.manifests.change_windows import ChangeWindow, Duration, Freeze
+from shared.fleet.manifests.gates import ApprovalHours, ApprovalRole, Gate, SystemName
 from shared.fleet.manifests.selection import Selector
 
 Number = Annotated[
@@ -64,6 +65,15 @@ class Stage(Manifest):
     """Whether an author of the commit may not approve it."""
     approval_expires: Duration | None = None
     """How long an approval counts until the stage starts; by default as long as the rollout."""
+    approval_role: ApprovalRole = "Approver"
+    """The role that approves it; an Admin always may."""
+    approval_hours: ApprovalHours | None = None
+    """The hours in which it can be approved; by default at every time."""
+    approval_system: SystemName | None = None
+    """The external system that may approve it too, by a signed message; the app setting
+    ``APPROVAL_KEY_<system>`` has its key."""
+    gate: Gate | None = None
+    """What the stage waits for besides an approval, and who answers for that."""
     groups: tuple[Group, ...] = ()
     """The groups of the stage, in order; by default one cluster, then all others."""
 
@@ -71,9 +81,24 @@ class Stage(Manifest):
     def _asks_before_it_says_whom(self) -> Self:
         given = {"approvers": self.approvers != 1, "approvalByOthers": self.approval_by_others}
         given["approvalExpires"] = self.approval_expires is not None
+        given |= {"approvalRole": self.approval_role != "Approver"}
+        given |= {"approvalHours": self.approval_hours is not None}
+        given |= {"approvalSystem": self.approval_system is not None}
         extra = " and ".join(name for name, written in given.items() if written)
         if extra and not self.approval:
             raise ValueError(f"{extra}: only a stage with approval: true has this")
+        if self.approval_system and (self.approval_by_others or self.approval_role != "Approver"):
+            raise ValueError(
+                "approvalSystem: a system has no role and no address to compare with an author's"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _has_a_gate_that_waits(self) -> Self:
+        if self.gate is not None and not (self.approval or self.gate.opens_by_itself):
+            raise ValueError(
+                "gate: it waits for nothing; write approval: true, after, notBefore or githubChecks"
+            )
         return self
 
 
@@ -82,16 +107,31 @@ class Strategy(Manifest):
 
     name: ObjectName
     """The strategy's name."""
-    changes: Annotated[tuple[ChangeKind, ...], Field(min_length=1)]
+    changes: tuple[ChangeKind, ...] = ()
     """The kinds of changes: ``versions`` are those of Kubernetes and of node images, ``nodePools`` all others
     of node pools, ``platform`` is Flux, bootstrap secrets and systems, and ``any`` is what no other
     strategy names."""
+    selectable: StrictBool = False
+    """Whether a commit may select the strategy with the trailer ``Rollout: NAME``, whatever it changes."""
+    pull_request_label: Annotated[StrictStr, Field(min_length=1, max_length=50)] | None = None
+    """A label of the merged pull request that selects the strategy as the trailer does."""
     stages: tuple[Stage, ...] = ()
     """The stages, in order; by default one for each environment."""
+
+    @property
+    def may_be_selected(self) -> bool:
+        """Whether a commit, or its pull request, may select the strategy."""
+        return self.selectable or self.pull_request_label is not None
 
     @model_validator(mode="after")
     def _has_each_stage_once(self) -> Self:
         check_stages(self.stages)
+        return self
+
+    @model_validator(mode="after")
+    def _is_for_some_commits(self) -> Self:
+        if not (self.changes or self.may_be_selected):
+            raise ValueError("it needs changes, selectable: true or pullRequestLabel; no commit has it")
         return self
 
 
@@ -104,8 +144,8 @@ class Rollout(Manifest):
     """The stages, in order; by default one for each environment, in the order of ``environments``. Clusters
     that no stage selects are in a last one, ``others``."""
     strategies: tuple[Strategy, ...] = ()
-    """Instead of ``stages``: the stages by kinds of changes. A commit has the first strategy that names a
-    kind of change that it makes."""
+    """Instead of ``stages``: the stages by kinds of changes. A commit has the strategy that it selects, and
+    otherwise the first one that names a kind of change that it makes."""
     change_windows: tuple[ChangeWindow, ...] = ()
     """When changes may start; a cluster without a window has no limit."""
     freezes: tuple[Freeze, ...] = ()
@@ -141,6 +181,10 @@ class Rollout(Manifest):
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise ValueError(f"there are several strategies {twice}; a rollout names one of them")
+        labels = [each.pull_request_label for each in self.strategies if each.pull_request_label]
+        twice = next((name for name in labels if labels.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"strategies: the label {twice} selects several; a rollout has one strategy")
         kinds = [kind for each in self.strategies for kind in each.changes]
         twice = next((kind for kind in kinds if kinds.count(kind) > 1), None)
         if twice is not None:

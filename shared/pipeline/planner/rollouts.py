@@ -20,6 +20,8 @@ from shared.jobs.messages import PlanRequest, RolloutAct
 from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.summary import summary_of
 from shared.pipeline.outbox import request_promotions, request_report, request_rollout
+from shared.pipeline.planner.commit_selection import read_selection
+from shared.pipeline.planner.gate_checks import with_checks
 from shared.pipeline.repository.commit_reader import PlanInputs
 from shared.ports import FleetRecord, Ports
 from shared.rollouts.begin import superseded
@@ -28,6 +30,7 @@ from shared.rollouts.decide import Decision, decide
 from shared.rollouts.estimate import with_completed
 from shared.rollouts.of_plan import rollout_of_plan
 from shared.rollouts.rollout import ActKind, Decided, Rollout, State, act_on
+from shared.rollouts.selected.choice import NOTHING
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +63,7 @@ def stage(plan: Plan, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> S
     if known is not None and _covers(known, updates):
         rollout = known
     else:
+        asked = NOTHING if current else read_selection(plan.commit, written, fleet, ports)
         before = earlier or (known if current else None)
         _supersede(before, plan.commit, ports)
         rollout = rollout_of_plan(
@@ -71,6 +75,7 @@ def stage(plan: Plan, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> S
             before,
             _plan_of(before, ports),
             known if current else None,
+            asked,
         )
         rollout = replace(rollout, etag=known.etag if known else "")
     decision = _decided(rollout, inputs.records, ports)
@@ -109,7 +114,7 @@ def _decided(rollout: Rollout, records: Mapping[str, ClusterRecord], ports: Port
 def advance(request: PlanRequest, ports: Ports) -> bool:
     """Carry out what a person decided, and return whether clusters may start, which a plan then does.
 
-    A plan that is being handed over decides by itself.
+    A plan that is being handed over decides by itself. Checks of gates are read here alone.
     """
     fleet = ports.state.fleet()
     if request.act is not None:
@@ -121,6 +126,9 @@ def advance(request: PlanRequest, ports: Ports) -> bool:
         return False
     seen = {each.name: each for each in ports.state.summaries()}
     decision = decide(rollout, seen, ports.clock())
+    if decision.gated is not None:
+        checked = with_checks(decision.rollout, decision.gated, ports)
+        decision = decide(checked, seen, ports.clock())
     if decision.rollout != rollout:
         ports.state.save_rollout(decision.rollout)
         request_report(ports)

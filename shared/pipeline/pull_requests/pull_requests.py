@@ -37,6 +37,7 @@ from shared.ports import Ports, Pull
 from shared.rollouts.candidates import updates_of
 from shared.rollouts.of_plan import rollout_of_plan
 from shared.rollouts.rollout import Rollout
+from shared.rollouts.selected.choice import Asked
 
 log = logging.getLogger(__name__)
 
@@ -142,7 +143,7 @@ def _view(pull: Pull, ports: Ports) -> PullPlan:
         records = {record.name: record for record in ports.state.clusters()}
         desired = _desired(pull, view.base, records, work, ports)
         view = replace(view, problems=desired.problems)
-        return view if pull.fork else _planned(view, desired, records, ports)
+        return view if pull.fork else _planned(view, desired, records, pull, ports)
     except NotPlanned as error:
         return replace(view, refusal=str(error))
 
@@ -174,7 +175,11 @@ def _instead(pull: Pull) -> str:
 
 
 def _planned(
-    view: PullPlan, desired: DesiredFleet, records: Mapping[str, ClusterRecord], ports: Ports
+    view: PullPlan,
+    desired: DesiredFleet,
+    records: Mapping[str, ClusterRecord],
+    pull: Pull,
+    ports: Ports,
 ) -> PullPlan:
     teams = ports.config.approval_teams
     plan: Plan = make_plan(view.head, desired, records, now=ports.clock(), reviewers=teams)
@@ -198,7 +203,7 @@ def _planned(
         retirements=tuple(retirement_warnings(desired, warned, today)),
         stale=stale(today) if changed else "",
         exemptions=tuple(exemption_warnings(desired, warned, today)),
-        rollout=_rollout(plan, desired, records, fleet.rollout, ports),
+        rollout=_rollout(plan, desired, records, pull, fleet.rollout, ports),
         durations=fleet.durations,
     )
 
@@ -207,10 +212,14 @@ def _rollout(
     plan: Plan,
     desired: DesiredFleet,
     records: Mapping[str, ClusterRecord],
+    pull: Pull,
     under_way: str,
     ports: Ports,
 ) -> Rollout | None:
-    """Return the rollout that a merge would have now, after the one that is ``under_way``; None for none."""
+    """Return the rollout that a merge would have now, after the one that is ``under_way``; None for none.
+
+    The labels are known, and no trailer: the message of the merge is still to be written.
+    """
     if desired.rollout is None or not updates_of(plan):
         return None
     before, its_plan = ports.state.rollout(under_way), ports.state.plan(under_way)
@@ -222,6 +231,7 @@ def _rollout(
         ports.clock(),
         before,
         its_plan.plan if its_plan else None,
+        asked=Asked(labels=pull.labels),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shared.ports.github.issues import Issues
 from shared.ports.github.proposals import NewCommit, Proposing, PullText
-from shared.ports.github.pull_requests import Annotation, Check, Comment, Pull, PullRequests
+from shared.ports.github.pull_requests import Annotation, Check, CheckRun, Comment, Pull, PullRequests
 from shared.ports.github.repository import (
     DESCRIPTION_LIMIT,
     BranchHead,
@@ -22,6 +22,7 @@ __all__ = [
     "BranchHead",
     "Change",
     "Check",
+    "CheckRun",
     "Comment",
     "CommitStatus",
     "Issues",

@@ -15,6 +15,7 @@ class Pull:
 
     ``merge`` is the commit of GitHub's test merge, "" with conflicts, None while there is no test merge.
     ``fork``: the head belongs to another repository. ``url`` is that of its page.
+    ``labels`` are the names of its labels.
     """
 
     number: int
@@ -25,6 +26,7 @@ class Pull:
     open: bool = True
     merged: bool = False
     url: str = ""
+    labels: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,15 @@ class Check:
     details_url: str = ""
 
 
+@dataclass(frozen=True)
+class CheckRun:
+    """A check run; ``status`` is "completed" once it has a ``conclusion``, "" before, as in GitHub's API."""
+
+    name: str
+    status: str
+    conclusion: str
+
+
 class PullRequests(Reviews, Protocol):
     """The fleet repository's pull requests."""
 
@@ -81,6 +92,10 @@ class PullRequests(Reviews, Protocol):
 
     def write_comment(self, number: int, body: str, *, over: Comment | None) -> None:
         """Create a comment, or replace ``over``; at most 65,536 characters."""
+        ...
+
+    def check_runs(self, commit: str, name: str) -> Sequence[CheckRun]:
+        """Return the newest check runs of a name of a commit, one of each app, at most 100."""
         ...
 
     def check(self, commit: str, check: Check) -> None:

@@ -62,14 +62,15 @@ class BranchHead:
 
 @dataclass(frozen=True)
 class Change:
-    """A commit that changed something, and the addresses of its author and its committer, in lower case.
+    """A commit that changed something, the addresses of its author and its committer, and its message.
 
-    Git takes an address as its author states it; "" for none.
+    Git takes an address as its author states it, here in lower case; "" for none.
     """
 
     commit: str
     author: str
     committer: str
+    message: str = field(default="", compare=False)
 
     @property
     def people(self) -> frozenset[str]:
@@ -94,7 +95,8 @@ class Repository(Protocol):
     def changes(self, commit: str, path: str, most: int) -> Sequence[Change]:
         """Return the newest commits, up to this one, that changed something at or below a path, newest first.
 
-        "" is the path of everything; ``most`` is at most 100. Raise Dependency for an unknown commit.
+        "" is the path of everything: every commit counts then. ``most`` is at most 100. Raise Dependency for
+        an unknown commit.
         """
         ...
 

@@ -18,7 +18,7 @@ class MergedPull:
 
     The merge commit is that of a merge or a squash, or the last commit of a rebase. ``repository`` is the id
     of the repository that ``base`` is a branch of, ``author`` who opened it, 0 for a deleted account, ``at``
-    when it was merged, by GitHub's clock.
+    when it was merged, by GitHub's clock, ``labels`` what it has now.
     """
 
     number: int
@@ -28,6 +28,7 @@ class MergedPull:
     merge_commit: str
     author: int
     at: datetime
+    labels: frozenset[str] = frozenset()
 
 
 class ReviewState(StrEnum):

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from localcloud.flux.flux_conditions import NotReady
-from localcloud.flux.real_kustomize import built
+from localcloud.flux.kustomize.real_kustomize import built
 from localcloud.kubernetes.world.object_store import At
 from localcloud.kubernetes.world.writes.patches import MERGE
 from tests.support.small_flux import KINDS, KUSTOMIZATION, SOURCE, FluxCluster, git_secret

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from localcloud.memory.memory_cloud import MemoryCloud
+from dataclasses import replace
+from typing import cast
+
+from localcloud.memory.memory_cloud import Crash, MemoryCloud
+from localcloud.tables.memory_state import MemoryState
 from shared.jobs.record import Phase
-from shared.rollouts.rollout import State
+from shared.ports import State as StatePort
+from shared.rollouts.rollout import Rollout, State
 from tests.support.pipeline_runs import phases, push
 from tests.support.staged_fleets import (
     DEFAULT,
@@ -139,3 +144,31 @@ def test_a_rollout_that_is_not_paused_has_no_stages_of_fixes() -> None:
     commit = push(cloud, with_tag(staged(extra=tags("one"), only=DEV), "b2", "fix"))
     cloud.run()
     assert not any(stage.ahead for stage in rollout_of(cloud, commit).stages)
+
+
+class EndsOnce:
+    """A state whose process ends right after the paused rollout was saved as superseded."""
+
+    def __init__(self, inner: MemoryState) -> None:
+        self._inner, self.ended = inner, False
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._inner, name)
+
+    def save_rollout(self, rollout: Rollout) -> Rollout:
+        saved = self._inner.save_rollout(rollout)
+        if rollout.state is State.SUPERSEDED and not self.ended:
+            self.ended = True
+            raise Crash
+        return saved
+
+
+def test_a_pause_outlives_a_planner_that_ends_between_two_rollouts() -> None:
+    cloud, first = paused()
+    state = EndsOnce(cloud.state)
+    cloud.with_ports(lambda ports: replace(ports, state=cast(StatePort, state)))
+    second = push(cloud, staged(extra=tags("two")))
+    cloud.run(seconds=3600)
+    assert (state.ended, rollout_of(cloud, first).state) == (True, State.SUPERSEDED)
+    assert rollout_of(cloud, second).inherited
+    assert changed(cloud, "two") == {"a1"}

@@ -11,7 +11,8 @@ import pytest
 
 import shared
 from localcloud.memory.memory_cloud import MemoryCloud
-from tests.support.pipeline_runs import push
+from shared.pipeline.intake.accept import accept
+from tests.support.pipeline_runs import push, pushed
 from tests.support.staged_fleets import DEV, PROD, act, changed, ready_fleet, staged, tags
 
 PAGE = Path(shared.__file__).parents[1] / "docs" / "how-to" / "roll-a-change-out.md"
@@ -94,6 +95,16 @@ def test_least_critical_first_reaches_the_shops() -> None:
     push(cloud, placed(rollout, tags("one")))
     cloud.run()
     assert changed(cloud, "one") == ALL
+
+
+def test_an_emergency_that_a_commit_selects() -> None:
+    rollout = recipe("An emergency")
+    cloud = ready_fleet(rollout)
+    message = "Renew the certificate\n\nRollout: emergency\n"
+    commit = cloud.repository.push(staged(rollout, tags("one")), message=message)
+    assert accept(pushed(cloud, commit), cloud.ports).status == 202
+    found = steps(cloud, "one", minutes=5)
+    assert next(found) == {"a1"} or next(found) == ALL
 
 
 @pytest.mark.parametrize("emergency", [False, True])

@@ -39,3 +39,29 @@ def test_a_fleet_without_stages_has_no_table_of_them() -> None:
     repo = Repo(ready_fleet(ALL_AT_ONCE))
     (body,) = repo.comments(repo.propose(staged(ALL_AT_ONCE, tags("one"))))
     assert "Rollout" not in body
+
+
+GATED = """\
+  rollout:
+    strategies:
+      - {name: usual, changes: [any]}
+      - name: emergency
+        pullRequestLabel: fix now
+        stages:
+          - name: everywhere
+            groups: [{clusters: "1"}, {}]
+            gate: {owner: "@somebody", reason: r, after: 2h, githubChecks: ["@a [b](https://c.example)"]}
+"""
+
+
+def test_a_label_selects_the_stages_of_a_comment_and_no_text_of_a_gate_is_in_it() -> None:
+    repo = Repo(ready_fleet(GATED))
+    number = repo.propose(staged(GATED, tags("one")))
+    assert "The strategy `usual`." in repo.comments(number)[0]
+    repo.cloud.repository.pulls.change(number, labels=("fix now",))
+    head = repo.cloud.repository.push(staged(GATED, tags("two")), branch="topic")
+    repo.tell(number, head)
+    (body,) = repo.comments(number)
+    assert "The strategy `emergency`." in body
+    assert "| `everywhere` (**waits 2h, waits for 1 check**) | 1 |" in body
+    assert "c.example" not in body.partition("<details>")[0]

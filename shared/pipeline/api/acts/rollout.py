@@ -5,6 +5,7 @@ Only the planner writes rollouts, so an act travels in a request, and the planne
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 from shared.jobs.failures.errors import ReconcileError
@@ -17,7 +18,7 @@ from shared.pipeline.outbox import request_rollout_act
 from shared.ports import Ports
 from shared.rollouts.decide import Decision
 from shared.rollouts.report import state_of
-from shared.rollouts.rollout import ActKind, Rollout, State
+from shared.rollouts.rollout import ActKind, Rollout, Stage, State
 
 WRONG_STAGE = 'the body must be {"stage": "name"}'
 WRONG_CLUSTER = 'the body must be {"cluster": "name"}'
@@ -34,10 +35,12 @@ def act_on_rollout(
     *,
     reason: str = "",
     addresses: frozenset[str] = frozenset(),
+    roles: Collection[str] = (),
 ) -> HttpResult:
     """Ask the planner to act on a rollout; ``subject`` is the stage or the cluster, "" for all of it.
 
-    ``addresses`` are those of the person who acts, for a stage that somebody else has to approve.
+    ``addresses`` are those of the person who acts, for a stage that somebody else has to approve, ``roles``
+    the person's, for a stage with one of its own.
     """
     rollout = ports.state.rollout(commit)
     if rollout is None:
@@ -45,13 +48,14 @@ def act_on_rollout(
     if kind is ActKind.OVERRIDE and not reason.strip():
         return rejected(400, WITHOUT_REASON)
     by, at = operator(actor), ports.clock()
-    problem = _why_not(rollout, kind, subject, by, at)
+    problem = why_not(rollout, kind, subject, by, at)
     if problem:
         return rejected(409, problem)
-    refusal = _by_author(rollout, subject, addresses, ports) if kind is ActKind.APPROVE else None
-    if refusal is not None:
-        return refusal
-    lifts = rollout.paused.at if kind is ActKind.RESUME and rollout.paused else None
+    if kind is ActKind.APPROVE:
+        refusal = _by_role(rollout, subject, roles) or _by_author(rollout, subject, addresses, ports)
+        if refusal is not None:
+            return refusal
+    lifts = _lifted(rollout) if kind is ActKind.RESUME else None
     act = RolloutAct(
         commit=commit,
         kind=kind.value,
@@ -71,6 +75,33 @@ def act_on_rollout(
     return HttpResult(202, receipt)
 
 
+def _can_be_overridden(stage: Stage) -> bool:
+    return bool(stage.gate.after or stage.gate.not_before or stage.gate.checks)
+
+
+def _lifted(rollout: Rollout) -> datetime | None:
+    """Return the time of what a resume lifts: a selection that was refused first, then a pause."""
+    if rollout.refused is not None:
+        return rollout.refused.at
+    return rollout.paused.at if rollout.paused else None
+
+
+def _hours(stage: Stage) -> str:
+    hours = stage.gate.hours
+    return f"{hours.recurrence} from {hours.start} {hours.time_zone}" if hours else ""
+
+
+def _by_role(rollout: Rollout, stage: str, roles: Collection[str]) -> HttpResult | None:
+    """Return the refusal of an approval by somebody without the role of the stage, None for no refusal."""
+    wanted = {each.gate.role for each in rollout.stages if each.name == stage and each.gate.role}
+    missing = sorted(wanted - {*roles})
+    return (
+        rejected(403, f"stage {stage} is approved by somebody with the role {missing[0]}")
+        if missing
+        else None
+    )
+
+
 def _by_author(rollout: Rollout, stage: str, addresses: frozenset[str], ports: Ports) -> HttpResult | None:
     """Return the refusal of an approval by an author of the commit, None for no refusal."""
     if not any(each.by_others for each in rollout.stages if each.name == stage):
@@ -84,12 +115,12 @@ def _by_author(rollout: Rollout, stage: str, addresses: frozenset[str], ports: P
     return rejected(403, problem) if problem else None
 
 
-def _why_not(rollout: Rollout, kind: ActKind, subject: str, by: str, now: datetime) -> str:
+def why_not(rollout: Rollout, kind: ActKind, subject: str, by: str, now: datetime) -> str:
     """Return why an act has no meaning for a rollout, "" when it has one."""
     if rollout.state is not State.ACTIVE:
         state = state_of(rollout, Decision(rollout)).lower()
         return f"the rollout of {rollout.commit[:8]} is not under way: {state}"
-    if kind is ActKind.RESUME and rollout.paused is None:
+    if kind is ActKind.RESUME and _lifted(rollout) is None:
         return (
             "nobody paused the rollout; a failure budget that is spent needs a fix, a replay, or a cluster "
             "that is taken out"
@@ -102,8 +133,14 @@ def _why_not(rollout: Rollout, kind: ActKind, subject: str, by: str, now: dateti
             return f"an approval is of a stage that waits for one, and {known} does"
         if rollout.approves(subject, by, now):
             return f"you have approved stage {subject}, and it waits for somebody else"
-    if kind is ActKind.OVERRIDE and not (rollout.windows or rollout.freezes):
-        return "no change window and no freeze is in the strategy of the rollout"
+        closed = [each for each in rollout.stages if each.name == subject and not each.gate.takes(now)]
+        if closed:
+            return f"stage {subject} is approved in its hours alone: {_hours(closed[0])}"
+    timed = rollout.windows or rollout.freezes or any(map(_can_be_overridden, rollout.stages))
+    if kind is ActKind.OVERRIDE and not timed:
+        return (
+            "no change window, no freeze and no gate with a time or a check is in the strategy of the rollout"
+        )
     if kind is ActKind.SKIP and all(each.cluster != subject for each in rollout.members):
         return f"{subject[:63]} is not in the rollout of {rollout.commit[:8]}"
     return ""

@@ -51,26 +51,44 @@ class RolloutEstimate(TypedDict):
     text: str
 
 
+class RolloutGate(TypedDict):
+    """What a stage waits for once those before it have passed: who answers for that, and why.
+
+    ``reachedAt`` is None until they have, ``opensAt`` where no time is known yet. ``role`` is who approves
+    it, "" for nobody. ``entered``: it was approved or opened, and starts clusters.
+    """
+
+    owner: str
+    reason: str
+    reachedAt: str | None
+    opensAt: str | None
+    role: str
+    entered: bool
+
+
 class RolloutStage(TypedDict):
     """A stage; ``approval`` is "needed", "given" or "" where it needs none.
 
-    ``approvalsMissing`` is how many more people must approve it.
+    ``approvalsMissing`` is how many more people must approve it, ``gate`` None for one without a gate.
     """
 
     name: str
     approval: str
     approvalsMissing: int
+    gate: RolloutGate | None
     groups: list[RolloutGroup]
 
 
 class RolloutSummary(TypedDict):
     """A rollout in a list; ``state`` is what `rollout list` shows, ``progress`` a sentence.
 
-    ``strategy`` is the name of its strategy, "" in a fleet with the same stages for all changes.
+    ``strategy`` is the name of its strategy, "" in a fleet with the same stages for all changes;
+    ``selected``: the commit selects it.
     """
 
     commit: str
     strategy: str
+    selected: bool
     state: str
     progress: str
     beganAt: str | None
@@ -80,7 +98,11 @@ class RolloutSummary(TypedDict):
 
 @final
 class WaitingCluster(TypedDict):
-    """A cluster that does not start now: why, as a value and as a sentence, and what to do about it."""
+    """A cluster that does not start now: why, as a value and as a sentence, and what to do about it.
+
+    ``since`` is when that began, None where it is not known; ``owner`` who decided it or answers for it, and
+    ``because`` why, "" for nobody.
+    """
 
     cluster: str
     reason: str
@@ -88,6 +110,9 @@ class WaitingCluster(TypedDict):
     group: int | None
     waits: str
     suggestedAction: str
+    since: str | None
+    owner: str
+    because: str
 
 
 @final

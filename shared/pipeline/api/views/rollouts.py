@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from shared.pipeline.api import schema
+from shared.pipeline.api.access import Role
 from shared.pipeline.api.views.parts import FIRST_PAGE, Page, iso
 from shared.ports import FleetRecord, Ports
 from shared.rollouts.decide import Decision, decide
@@ -71,6 +72,7 @@ def wait_of(name: str, decision: Decision) -> Wait | None:
 
 def waiting_cluster(name: str, wait: Wait, commit: str) -> schema.WaitingCluster:
     """Return why a cluster does not start now."""
+    since = wait.since or (wait.by.at if wait.by else None)
     return {
         "cluster": name,
         "reason": wait.reason.value,
@@ -78,6 +80,9 @@ def waiting_cluster(name: str, wait: Wait, commit: str) -> schema.WaitingCluster
         "group": wait.group + 1 if wait.reason in _OF_A_GROUP else None,
         "waits": describe_wait(wait, commit),
         "suggestedAction": remedy(wait),
+        "since": iso(since) if since else None,
+        "owner": wait.by.by if wait.by else "",
+        "because": wait.by.reason if wait.by else "",
     }
 
 
@@ -90,6 +95,7 @@ def _summary(rollout: Rollout, decision: Decision, under_way: str) -> schema.Rol
     return {
         "commit": rollout.commit,
         "strategy": rollout.strategy,
+        "selected": rollout.selected,
         "state": state_of(rollout, decision),
         "progress": describe(rollout, decision),
         "beganAt": iso(rollout.began),
@@ -107,6 +113,7 @@ def _stage(rollout: Rollout, decision: Decision, number: int, now: datetime) -> 
         "name": stage.name,
         "approval": approval,
         "approvalsMissing": missing,
+        "gate": _gate(decision.rollout, number) if stage.is_gated else None,
         "groups": groups,
     }
 
@@ -140,6 +147,19 @@ def _left(decision: Decision) -> Iterator[Work]:
         own = (each for each in rollout.members if (each.stage, each.group) == (stage, number))
         left = sum(decision.standings[each.cluster] in _UNFINISHED for each in own)
         yield Work(left, rule.bound, rule.soak)
+
+
+def _gate(rollout: Rollout, number: int) -> schema.RolloutGate:
+    stage, reached = rollout.stages[number], rollout.reached(number)
+    opens = stage.gate.opens(reached) if reached else stage.gate.not_before
+    return {
+        "owner": stage.gate.owner,
+        "reason": stage.gate.reason,
+        "reachedAt": iso(reached) if reached else None,
+        "opensAt": iso(opens) if opens else None,
+        "role": (stage.gate.role or Role.APPROVER.value) if stage.approval else "",
+        "entered": number in rollout.entered,
+    }
 
 
 def _group(rollout: Rollout, decision: Decision, stage: int, number: int) -> schema.RolloutGroup:

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from localcloud.flux.flux_conditions import NotReady
-from localcloud.flux.real_kustomize import BUILD_FOLDER, built, kustomize_command
+from localcloud.flux.kustomize.real_kustomize import BUILD_FOLDER, built, kustomize_command
 
 _NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _ALLOWED = {"apiVersion", "kind", "metadata", "resources"}

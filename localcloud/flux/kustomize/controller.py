@@ -12,9 +12,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from localcloud.flux import kustomize_build as build
 from localcloud.flux.controller_flags import account_of, applying, flag
-from localcloud.flux.decryption import decrypted
 from localcloud.flux.flux_conditions import (
     Condition,
     NotReady,
@@ -25,7 +23,9 @@ from localcloud.flux.flux_conditions import (
     with_conditions,
 )
 from localcloud.flux.inventory import apply_all, entry, owner_labels, prune, unhealthy
-from localcloud.flux.kustomize_build import substituted
+from localcloud.flux.kustomize import build
+from localcloud.flux.kustomize.build import substituted
+from localcloud.flux.kustomize.decryption import decrypted
 from localcloud.flux.notification_controller import FluxEvent
 from localcloud.flux.schedule import Schedule, go_duration, seconds_of
 from localcloud.flux.source_controller import API as SOURCE_API

@@ -1,0 +1,29 @@
+"""``POST /api/approvals/SYSTEM``: an external system approves a stage of a rollout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+import azure.functions as func
+
+from handlers.reply import reply
+from handlers.routes import SIGNATURE, answered, callable_by
+from shared.pipeline.api.acts.system_approval import receive_approval
+from shared.ports import Ports
+
+
+def blueprint(ports: Ports, *, keys: Mapping[str, str]) -> func.Blueprint:
+    """Return the function. It refuses a statement that is not signed with the key of its system."""
+    bp = func.Blueprint()
+
+    @bp.function_name("system_approval")
+    @bp.route("approvals/{system}", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
+    @partial(callable_by, SIGNATURE)
+    def system_approval(req: func.HttpRequest) -> func.HttpResponse:
+        system, body = req.route_params["system"], req.get_body()
+        return answered(
+            "system_approval", lambda: reply(receive_approval(system, req.headers, body, keys, ports))
+        )
+
+    return bp

@@ -1,0 +1,1 @@
+"""What the kustomize-controller does: build, decrypt, apply, prune and wait."""

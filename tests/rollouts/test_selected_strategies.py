@@ -1,0 +1,88 @@
+"""The strategy that a commit selects, and the trailers of its message as git itself reads them."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+
+import pytest
+
+from shared.fleet.manifests.rollout import Strategy
+from shared.fleet.planning.differences import Change
+from shared.fleet.planning.plan import Action, Item
+from shared.rollouts.selected.choice import Asked, Choice, choose
+from shared.rollouts.selected.trailers import trailer_values, trailers
+
+STRATEGIES = (
+    Strategy(name="ordinary", changes=("any",)),
+    Strategy(name="emergency", selectable=True),
+    Strategy(name="hotfix", pullRequestLabel="fix now"),  # type: ignore[call-arg]
+)
+UPDATES = (Item("one", Action.UPDATE, changes=(Change("spec.tags.a", "", "b"),)),)
+PIECES = (
+    *("Rollout: a", "rollout : b", "Rollout:c", "a b: c", "key:", ": x", "https://x.y/z", "text"),
+    *("Signed-off-by: x <y>", "(cherry picked from commit 12)", "  continued", "\tcontinued"),
+    *("", " ", "---", "--- a file", "----", "# a: comment"),
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "choice"),
+    [
+        (Asked(), Choice("ordinary")),
+        (Asked(labels=frozenset({"docs"})), Choice("ordinary")),
+        (Asked(("emergency",)), Choice("emergency", selected=True)),
+        (Asked(("emergency", "emergency")), Choice("emergency", selected=True)),
+        (Asked(labels=frozenset({"fix now", "docs"})), Choice("hotfix", selected=True)),
+        (Asked(("hotfix",), frozenset({"fix now"})), Choice("hotfix", selected=True)),
+        (Asked(("emergancy",)), Choice("ordinary", refused=("emergancy",))),
+        (Asked(("Emergency",)), Choice("ordinary", refused=("Emergency",))),
+        (Asked(("ordinary",)), Choice("ordinary", refused=("ordinary",))),
+        (Asked(("hotfix",)), Choice("ordinary", refused=("hotfix",))),
+        (Asked(("",)), Choice("ordinary", refused=("",))),
+        (
+            Asked(("emergency",), frozenset({"fix now"})),
+            Choice("ordinary", refused=("emergency", "hotfix")),
+        ),
+    ],
+)
+def test_a_commit_has_the_strategy_that_it_may_select_and_otherwise_that_of_its_changes(
+    asked: Asked, choice: Choice
+) -> None:
+    assert choose(STRATEGIES, asked, UPDATES) == choice
+
+
+def test_a_trailer_means_nothing_to_a_fleet_without_a_strategy_to_select() -> None:
+    assert choose((STRATEGIES[0],), Asked(("emergency",)), UPDATES) == Choice("ordinary")
+
+
+@pytest.mark.parametrize(
+    ("message", "values"),
+    [
+        ("Subject\n\nRollout: emergency\n", ["emergency"]),
+        ("Subject\n\nText.\n\nROLLOUT:  emergency \nReviewed-by: somebody\n", ["emergency"]),
+        ("Subject\n\nText.\n\nRollout: one\nRollout: two\n", ["one", "two"]),
+        ("Rollout: emergency\n", []),
+        ("Subject\nRollout: emergency\n", []),
+        ("Subject\n\nRollout: emergency\n\nText.\n", []),
+        ("Subject\n\nText\nRollout: emergency\n", []),
+        ("Subject\n\n    Rollout: emergency\n", []),
+        ("", []),
+    ],
+)
+def test_a_trailer_is_in_the_last_paragraph_below_the_subject(message: str, values: list[str]) -> None:
+    assert trailer_values(message, "Rollout") == values
+
+
+def test_trailers_are_those_that_git_reads() -> None:
+    chance = random.Random(1)
+    for _ in range(60):
+        lines = ["Subject", ""] if chance.random() < 0.9 else []
+        lines += [chance.choice(PIECES) for _ in range(chance.randint(1, 7))]
+        message = "\n".join(lines) + "\n"
+        done = subprocess.run(
+            ["git", "interpret-trailers", "--parse"], input=message.encode(), capture_output=True, check=True
+        )
+        theirs = [line.partition(":")[::2] for line in done.stdout.decode().splitlines()]
+        expected = [(key.strip(), " ".join(value.split())) for key, value in theirs]
+        assert list(trailers(message)) == expected, message
