@@ -14,9 +14,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
 
-from localcloud.flux.helm.charts import HelmChartController
-from localcloud.flux.helm.controller import HelmController
-from localcloud.flux.kustomize.controller import KustomizeController
+from localcloud.flux.helm.helm_charts import HelmChartController
+from localcloud.flux.helm.helm_controller import HelmController
+from localcloud.flux.kustomize.kustomize_controller import KustomizeController
 from localcloud.flux.notification_controller import NotificationController, Post, nowhere
 from localcloud.flux.operator_controller import OperatorController
 from localcloud.flux.schedule import Schedule

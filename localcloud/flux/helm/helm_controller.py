@@ -27,8 +27,8 @@ from localcloud.flux.flux_conditions import (
     stamp,
     with_conditions,
 )
-from localcloud.flux.helm.charts import HelmChartController
-from localcloud.flux.helm.releases import (
+from localcloud.flux.helm.helm_charts import HelmChartController
+from localcloud.flux.helm.helm_releases import (
     GROUP,
     failed,
     marked,
@@ -38,7 +38,7 @@ from localcloud.flux.helm.releases import (
     release_name,
     snapshot_of,
 )
-from localcloud.flux.helm.templates import Chart, Release, manifest_of, release_secret, rendered
+from localcloud.flux.helm.helm_templates import Chart, Release, manifest_of, release_secret, rendered
 from localcloud.flux.inventory import Client, apply_all, entry, prune, unhealthy
 from localcloud.flux.notification_controller import FluxEvent
 from localcloud.flux.schedule import Schedule, go_duration, seconds_of

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from localcloud.flux.flux_conditions import Condition, NotReady, stamp, with_conditions
-from localcloud.flux.helm.templates import Chart, chart_of
+from localcloud.flux.helm.helm_templates import Chart, chart_of
 from localcloud.flux.schedule import Schedule, seconds_of
 from localcloud.flux.source_controller import API, STORAGE, Source
 from localcloud.kubernetes.world.api_errors import ApiError

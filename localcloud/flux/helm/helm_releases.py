@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from localcloud.flux.flux_conditions import NotReady
-from localcloud.flux.helm.templates import Chart, Release
+from localcloud.flux.helm.helm_templates import Chart, Release
 from localcloud.flux.inventory import Client
 from localcloud.kubernetes.world.object_store import At
 

@@ -23,9 +23,9 @@ from localcloud.flux.flux_conditions import (
     with_conditions,
 )
 from localcloud.flux.inventory import apply_all, entry, owner_labels, prune, unhealthy
-from localcloud.flux.kustomize import build
-from localcloud.flux.kustomize.build import substituted
+from localcloud.flux.kustomize import kustomize_build as build
 from localcloud.flux.kustomize.decryption import decrypted
+from localcloud.flux.kustomize.kustomize_build import substituted
 from localcloud.flux.notification_controller import FluxEvent
 from localcloud.flux.schedule import Schedule, go_duration, seconds_of
 from localcloud.flux.source_controller import API as SOURCE_API
