@@ -28,8 +28,8 @@ WITHOUT_SYSTEMS = frozenset({SECOND_APP, CHECKS, PULL_REQUESTS, ROLLOUTS, TEAM_R
 """With these no systems are changed: a pull request removes a cluster and not its name in a system, a check
 reports the object with which a team tries to leave, and a rollout delays what a rule expects."""
 WITHOUT_GRANTS = frozenset({SECOND_APP, ROLLOUTS})
-"""With these nothing is granted to identities: the rule of the writer knows one app, and a rollout delays
-what a rule expects."""
+"""With these nothing is granted to identities, and no secrets change: the rules know one app, and a rollout
+delays what they expect."""
 WITHOUT_REBUILDS = frozenset({LARGE_RECORDS, PULL_REQUESTS, SECRETS, TEAM_REVIEWS})
 """With these nobody asks for a rebuild: a record may turn out to be too large after the delete, a review or a
 pull request removes clusters for good, and a cluster that goes takes its secrets along."""
@@ -40,7 +40,7 @@ REMOVES_FACTS = frozenset({"clock-jump"})
 def compatible(kinds: frozenset[str]) -> frozenset[str]:
     """Return these kinds of faults and actors without those that a rule of another one excludes."""
     kinds = kinds - {SYSTEMS} if kinds & WITHOUT_SYSTEMS else kinds
-    kinds = kinds - {IDENTITY_ACCESS} if kinds & WITHOUT_GRANTS else kinds
+    kinds = kinds - {IDENTITY_ACCESS, SECRETS} if kinds & WITHOUT_GRANTS else kinds
     kinds = kinds - {REBUILDS} if kinds & WITHOUT_REBUILDS else kinds
     kinds = kinds - {CHANNELS, ROLLOUTS, SECRETS} if SECOND_APP in kinds else kinds
     kinds = kinds - disasters.FAULTS.keys() if kinds & {SECOND_APP, CHANNELS} else kinds

@@ -9,6 +9,7 @@ from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import ClusterRecord
 from shared.ports import FleetRecord, GroupMember
+from simulation.desired_state import DesiredFleet
 from simulation.invariants.context import Context, Creations, moment
 from simulation.rule import RuleViolated
 
@@ -104,9 +105,7 @@ class Records:
         """Check that a delete has a commit without the cluster, or one that rebuilds it, and its approval."""
         history, name, fleet = self._context.history(cloud), before.name, cloud.ports.config.fleet
         desired = history.desired(commit)
-        again = desired.clusters.get(name)
-        impossible = again is not None and (again.invalid or again.large)
-        if desired.keeps(name, self._created_for(cloud, before)) or desired.invalid or impossible:
+        if desired.keeps(name, self._created_for(cloud, before)) or desired.invalid or _stays(desired, name):
             raise RuleViolated(
                 "unrequested delete", f"{name} is deleted, and {commit[:8]} does not remove it"
             )
@@ -123,7 +122,11 @@ class Records:
             return
         place = (fleet, commit, history.place(commit), self._context.replaced[fleet])
         others = [
-            r for r in records if not (r.deleting or desired.keeps(r.name, self._created_for(cloud, r)))
+            r
+            for r in records
+            if not (
+                r.deleting or desired.keeps(r.name, self._created_for(cloud, r)) or _stays(desired, r.name)
+            )
         ]
         self._deleted[place].add(name)
         removed = ({r.name for r in others if self._exists(r, fleet)} | self._deleted[place]) - approved
@@ -208,3 +211,9 @@ def _describe(before: ClusterRecord | None, after: ClusterRecord) -> str:
         f"{after.name}/{after.uid} {after.generation}.{job.sequence} observed {after.observed_generation} "
         f"{after.phase} {job.step.name} {what}"
     )
+
+
+def _stays(desired: DesiredFleet, name: str) -> bool:
+    """Return whether a cluster stays as it is, because its manifest is invalid or too large."""
+    found = desired.clusters.get(name)
+    return found is not None and (found.invalid or found.large)

@@ -49,7 +49,8 @@ def why(cloud: MemoryCloud, name: str = "one") -> Json:
             {path: text.replace(b"eastus", b"westus2") for path, text in files().items()},
             "on-hold",
             "commit {commit} is on hold for this cluster",
-            "Restore the old value, remove the cluster's folder, or add the new cluster under another name.",
+            "Restore the old value, remove the cluster's folder, add the new cluster under another name, or "
+            "rebuild the cluster in its new place: roadstead rebuild.",
         ),
     ],
     ids=["an invalid manifest", "a protected cluster", "another location"],

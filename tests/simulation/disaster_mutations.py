@@ -10,7 +10,7 @@ from tests.simulation.mutations import mutation
 
 
 def a_delete_begins_whatever_git_says_by_then(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(delete, "not_removed", lambda _, **__: None)
+    patch.setattr(delete, "not_removed", lambda *_, **__: None)
 
 
 def a_tombstone_deletes_any_life(patch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,8 @@ def a_delete_does_not_ask_whether_the_rebuild_was_taken_back(patch: pytest.Monke
 REBUILD_MUTATIONS = (
     mutation(every_other_time_asks_for_a_rebuild, REBUILDS, "unrequested delete"),
     mutation(
-        a_delete_does_not_ask_whether_the_rebuild_was_taken_back, f"{REBUILDS} refused", "unrequested delete"
+        a_delete_does_not_ask_whether_the_rebuild_was_taken_back,
+        f"{REBUILDS} tables-restored",
+        "unrequested delete",
     ),
 )

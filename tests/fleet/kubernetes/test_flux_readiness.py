@@ -8,6 +8,7 @@ import pytest
 
 from shared.fleet.kubernetes.flux.flux_readiness import (
     REQUESTED_AT,
+    Attempt,
     Failed,
     Progressing,
     Readiness,
@@ -80,7 +81,7 @@ TABLE: dict[str, tuple[dict[str, Any], Readiness]] = {
             observedGeneration=1,
             lastAppliedRevision=HEAD,
         ),
-        Failed("ArtifactFailed", NO_SUCH_PATH),
+        Failed("ArtifactFailed", NO_SUCH_PATH, Attempt(applied=HEAD)),
     ),
     "a suspended Kustomization: its status.observedGeneration and its handled request are raised": (
         {
