@@ -155,7 +155,9 @@ class RolloutRules:
     def _after_the_others(
         self, cloud: MemoryCloud, rollout: Rollout, member: Member, staging: Staging
     ) -> None:
-        stage, reached = rollout.stages[member.stage], rollout.began
+        stage = rollout.stages[member.stage]
+        # A newer commit that changes nothing before the stage goes on with the wait of the older one.
+        reached = LONG_AGO if stage.reached else rollout.began
         own = {each.name: each for each in (*(staging or ()), OTHERS)}
         written = own.get(stage.name.removeprefix(FIX))
         for other in rollout.members:

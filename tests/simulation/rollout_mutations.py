@@ -145,9 +145,7 @@ ROLLOUT_MUTATIONS = (
     mutation(one_person_approves_for_all, ROLLOUTS, "rollout approval"),
     mutation(a_pause_counts_for_nothing, ROLLOUTS, "rollout stopped"),
     mutation(an_abort_counts_for_nothing, ROLLOUTS, "rollout stopped"),
-    mutation(
-        a_pause_holds_nothing_that_a_newer_commit_changes_again, ROLLOUTS, "rollout stopped", "rollout time"
-    ),
+    mutation(a_pause_holds_nothing_that_a_newer_commit_changes_again, ROLLOUTS, "rollout stopped"),
     mutation(a_commit_selects_nothing, ROLLOUTS, "rollout"),
     mutation(a_mistyped_strategy_is_passed_over, ROLLOUTS, "rollout strategy"),
     mutation(a_freeze_counts_for_nothing, ROLLOUTS, "rollout window"),
