@@ -20,12 +20,12 @@ import yaml
 
 from localcloud.common.flux_manifests import KINDS, NAMESPACE, definition, definition_of, deployment
 from localcloud.flux.flux_conditions import Condition, NotReady, handled, with_conditions
+from localcloud.flux.reconciling import reconcile_due, with_finalizer, without_finalizer
 from localcloud.flux.schedule import Schedule
 from localcloud.flux.sources.semver_range import newest
 from localcloud.kubernetes.world.api_errors import ApiError
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, Object, Write
-from localcloud.kubernetes.world.writes.patches import MERGE
 
 GROUP = "fluxcd.controlplane.io"
 API = f"{GROUP}/v1"
@@ -60,25 +60,18 @@ class OperatorController:
 
     def reconcile(self) -> None:
         """Reconcile the FluxInstance if it is due."""
-        kind = self._world.kind(API, "FluxInstance")
-        if kind is None:
-            return
-        for value in self._world.list(kind)[0]:
-            metadata = value["metadata"]
-            ours = (metadata["name"], metadata["namespace"]) == ("flux", NAMESPACE)
-            if ours and self.schedule.is_due(value, _annotated(value)):
-                with suppress(ApiError):  # another writer was faster: the next round continues
-                    self._one(At(kind, metadata["name"], metadata["namespace"]), value)
+        reconcile_due(
+            self._world, (API, "FluxInstance"), self.schedule, self._one, lambda _at, value: _annotated(value)
+        )
 
     def _one(self, at: At, value: Object) -> None:
-        metadata = value["metadata"]
-        finalizers = metadata.get("finalizers") or []
-        if "deletionTimestamp" in metadata:
-            self._remove(_entries(value))
-            self._patch(at, {"metadata": {"finalizers": [one for one in finalizers if one != FINALIZER]}})
+        if (at.name, at.namespace) != ("flux", NAMESPACE):
             return
-        if FINALIZER not in finalizers:
-            value = self._patch(at, {"metadata": {"finalizers": [*finalizers, FINALIZER]}})
+        if "deletionTimestamp" in value["metadata"]:
+            self._remove(_entries(value))
+            without_finalizer(self._world, at, value, _MANAGER, FINALIZER)
+            return
+        value = with_finalizer(self._world, at, value, _MANAGER, FINALIZER)
         watched = _annotated(value)
         if watched == "disabled":
             self.schedule.ran(value, _EVERY, watched)
@@ -98,9 +91,6 @@ class OperatorController:
         whole = with_conditions(value, status, found, self._clock())
         whole.pop("observedGeneration", None)  # this status has none, and each condition its own
         self._world.set_status(at, handled(value, whole), manager=_MANAGER)
-
-    def _patch(self, at: At, patch: Mapping[str, Any]) -> Object:
-        return self._world.patch(at, patch, MERGE, Write(manager=_MANAGER))
 
     def _installed(self, value: Object, status: dict[str, Any]) -> None:
         """Install what the spec asks for; raise NotReady."""

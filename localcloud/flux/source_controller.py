@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -24,22 +23,20 @@ from localcloud.flux.flux_conditions import (
     with_conditions,
 )
 from localcloud.flux.notification_controller import FluxEvent
+from localcloud.flux.reconciling import reconcile_due, with_finalizer, without_finalizer
 from localcloud.flux.schedule import Schedule, seconds_of
 from localcloud.flux.sources.bucket_source import BlobError, ListBlobs, fetch_bucket
 from localcloud.flux.sources.distribution_client import Distribution, Reply
 from localcloud.flux.sources.fetched import Fetched, Source
 from localcloud.flux.sources.git_source import ReadSource, fetch_branch
 from localcloud.flux.sources.oci_source import fetch_artifact
-from localcloud.kubernetes.world.api_errors import ApiError
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_store import At, Object, Write
-from localcloud.kubernetes.world.writes.patches import MERGE
+from localcloud.kubernetes.world.object_store import At, Object
 
 __all__ = ["API", "ReadSource", "Source", "SourceController", "Stores"]
 
 _GROUP = "source.toolkit.fluxcd.io"
 API = f"{_GROUP}/v1"
-FINALIZER = "finalizers.fluxcd.io"
 _MANAGER = "source-controller"
 STORAGE = "http://source-controller.flux-system.svc.cluster.local."
 
@@ -86,25 +83,17 @@ class SourceController:
 
     def reconcile(self) -> None:
         """Reconcile every source that is due."""
-        for kind in filter(None, (self._world.kind(API, name) for name in self._kinds)):
-            for source in self._world.list(kind)[0]:
-                metadata = source["metadata"]
-                if self.schedule.is_due(source):
-                    with suppress(ApiError):  # another writer was faster: the next round continues
-                        self._one(At(kind, metadata["name"], metadata["namespace"]), source)
+        for name in self._kinds:
+            reconcile_due(self._world, (API, name), self.schedule, self._one)
 
     def _one(self, at: At, repository: Object) -> None:
         metadata = repository["metadata"]
-        finalizers = metadata.get("finalizers") or []
         if "deletionTimestamp" in metadata:
-            left = [name for name in finalizers if name != FINALIZER]
             self._artifacts.pop(metadata["uid"], None)
             self.schedule.forget(metadata["uid"])
-            if left != finalizers:
-                self._patch(at, {"metadata": {"finalizers": left}})
+            without_finalizer(self._world, at, repository, _MANAGER)
             return
-        if FINALIZER not in finalizers:
-            repository = self._patch(at, {"metadata": {"finalizers": [*finalizers, FINALIZER]}})
+        repository = with_finalizer(self._world, at, repository, _MANAGER)
         spec = repository.get("spec") or {}
         interval = seconds_of(spec, "interval", 60.0)
         status = dict(repository.get("status") or {})
@@ -121,9 +110,6 @@ class SourceController:
             self._tell(FluxEvent(repository, "error", problem.reason, problem.message, _MANAGER))
         whole = with_conditions(repository, status, found, self._clock())
         self._world.set_status(at, whole, manager=_MANAGER)
-
-    def _patch(self, at: At, patch: Mapping[str, Any]) -> Object:
-        return self._world.patch(at, patch, MERGE, Write(manager=_MANAGER))
 
     def _fetched(self, source: Object, status: dict[str, Any]) -> Sequence[Condition]:
         fetched = self._kinds[source["kind"]](source)

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from localcloud.flux.flux_conditions import Condition, NotReady, stamp, with_conditions
 from localcloud.flux.helm.helm_templates import Chart, chart_of
+from localcloud.flux.reconciling import reconcile_due
 from localcloud.flux.schedule import Schedule, seconds_of
 from localcloud.flux.source_controller import API, STORAGE, Source
-from localcloud.kubernetes.world.api_errors import ApiError
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, Object
 
@@ -51,23 +50,19 @@ class HelmChartController:
 
     def reconcile(self) -> None:
         """Reconcile every HelmChart that is due, or whose source has another revision."""
-        kind = self._world.kind(API, "HelmChart")
-        if kind is None:
-            return
-        for value in self._world.list(kind)[0]:
-            at = At(kind, value["metadata"]["name"], value["metadata"]["namespace"])
-            source = self._source(at, value)
-            revision = str(((source or {}).get("status") or {}).get("artifact", {}).get("revision") or "")
-            if self.schedule.is_due(value, revision):
-                with suppress(ApiError):  # another writer was faster: the next round continues
-                    self._one(at, value, source, revision)
+        reconcile_due(self._world, (API, "HelmChart"), self.schedule, self._one, self._revision)
+
+    def _revision(self, at: At, value: Object) -> str:
+        found = self._source(at, value) or {}
+        return str((found.get("status") or {}).get("artifact", {}).get("revision") or "")
 
     def _source(self, at: At, value: Object) -> Object | None:
         ref = value["spec"]["sourceRef"]
         kind = self._world.kind(API, str(ref["kind"]))
         return None if kind is None else self._world.find(At(kind, ref["name"], at.namespace))
 
-    def _one(self, at: At, value: Object, source: Object | None, revision: str) -> None:
+    def _one(self, at: At, value: Object) -> None:
+        source, revision = self._source(at, value), self._revision(at, value)
         status = dict(value.get("status") or {})
         try:
             chart = self._packaged(value, source, revision)

@@ -41,16 +41,15 @@ from localcloud.flux.helm.helm_releases import (
 from localcloud.flux.helm.helm_templates import Chart, Release, manifest_of, release_secret, rendered
 from localcloud.flux.inventory import Client, apply_all, entry, prune, unhealthy
 from localcloud.flux.notification_controller import FluxEvent
+from localcloud.flux.reconciling import Waits, reconcile_due, with_finalizer, without_finalizer
 from localcloud.flux.schedule import Schedule, go_duration, seconds_of
 from localcloud.flux.source_controller import API as SOURCE_API
 from localcloud.kubernetes.world.api_errors import ApiError
 from localcloud.kubernetes.world.kinds import BUILT_IN, Kind
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, Object, Write
-from localcloud.kubernetes.world.writes.patches import MERGE
 
 API = f"{GROUP}/v2"
-FINALIZER = "finalizers.fluxcd.io"
 _MANAGER, _NAMESPACE = "helm-controller", "flux-system"
 _DEPENDENCY_SECONDS, _WAIT_SECONDS = 30.0, 300.0
 _NOT_DONE = {
@@ -77,19 +76,12 @@ class HelmController:
         tell: Callable[[FluxEvent], None] = lambda _: None,
     ) -> None:
         self._world, self._charts, self._clock, self._tell = world, charts, clock, tell
-        self._waiting_since: dict[str, tuple[object, datetime]] = {}
+        self._waits = Waits(clock)
         self.schedule = Schedule(clock)
 
     def reconcile(self) -> None:
         """Reconcile every HelmRelease that is due, or whose chart has another version."""
-        kind = self._world.kind(API, "HelmRelease")
-        if kind is None:
-            return
-        for value in self._world.list(kind)[0]:
-            at = At(kind, value["metadata"]["name"], value["metadata"]["namespace"])
-            if self.schedule.is_due(value, self._watched(at, value)):
-                with suppress(ApiError):  # another writer was faster: the next round continues
-                    self._one(at, value)
+        reconcile_due(self._world, (API, "HelmRelease"), self.schedule, self._one, self._watched)
 
     def _watched(self, at: At, value: Object) -> object:
         found = self._chart_object(at, value)
@@ -97,12 +89,10 @@ class HelmController:
 
     def _one(self, at: At, value: Object) -> None:
         metadata, spec = value["metadata"], value["spec"]
-        finalizers = metadata.get("finalizers") or []
         if "deletionTimestamp" in metadata:
-            self._finalize(at, value, finalizers)
+            self._finalize(at, value)
             return
-        if FINALIZER not in finalizers:
-            value = self._patch(at, {"metadata": {"finalizers": [*finalizers, FINALIZER]}})
+        value = with_finalizer(self._world, at, value, _MANAGER)
         status = dict(value.get("status") or {})
         interval = seconds_of(spec, "interval", 600.0)
         if spec.get("suspend"):
@@ -213,19 +203,13 @@ class HelmController:
         secret = self._world.get(At(_BUILT_IN["Secret"], release.secret, release.namespace))
         client: Client = self._world
         waiting = unhealthy(client, [place(client, item) for item in manifest_of(secret)])
-        uid, state = value["metadata"]["uid"], (value["metadata"]["generation"], release.revision)
         if not waiting:
-            self._waiting_since.pop(uid, None)
+            self._waits.end(value)
             return
-        known, since = self._waiting_since.get(uid, (None, self._clock()))
-        if known != state:
-            since = self._clock()
-            self._waiting_since[uid] = (state, since)
         limit = seconds_of(spec.get(action) or {}, "timeout", seconds_of(spec, "timeout", _WAIT_SECONDS))
-        if (self._clock() - since).total_seconds() < limit:
+        if not self._waits.is_over(value, (value["metadata"]["generation"], release.revision), limit):
             text = f"Running '{action}' action with timeout of {go_duration(limit)}"
             raise NotReady("Progressing", text, status="Unknown", retry=1)
-        del self._waiting_since[uid]
         text = f"context deadline exceeded: {', '.join(waiting)} not ready"
         raise NotReady(f"{action.title()}Failed", failed(action, release, chart, text))
 
@@ -302,7 +286,7 @@ class HelmController:
             found = merged(found, yaml.safe_load(plain) or {})
         return merged(found, spec.get("values") or {})
 
-    def _finalize(self, at: At, value: Object, finalizers: Sequence[str]) -> None:
+    def _finalize(self, at: At, value: Object) -> None:
         spec, status = value["spec"], value.get("status") or {}
         if not spec.get("suspend"):
             client = applying(self._world, _MANAGER, at.namespace, spec.get("serviceAccountName"))
@@ -315,7 +299,5 @@ class HelmController:
             if chart is not None and kind is not None:
                 self._world.delete(self._chart_place(kind, at, value))
         self.schedule.forget(value["metadata"]["uid"])
-        self._patch(at, {"metadata": {"finalizers": [name for name in finalizers if name != FINALIZER]}})
-
-    def _patch(self, at: At, patch: Mapping[str, Any]) -> Object:
-        return self._world.patch(at, patch, MERGE, Write(manager=_MANAGER))
+        self._waits.end(value)
+        without_finalizer(self._world, at, value, _MANAGER)

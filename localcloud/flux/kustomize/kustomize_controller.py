@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -27,18 +26,16 @@ from localcloud.flux.kustomize import kustomize_build as build
 from localcloud.flux.kustomize.decryption import decrypted
 from localcloud.flux.kustomize.kustomize_build import substituted
 from localcloud.flux.notification_controller import FluxEvent
+from localcloud.flux.reconciling import Waits, reconcile_due, with_finalizer, without_finalizer
 from localcloud.flux.schedule import Schedule, go_duration, seconds_of
 from localcloud.flux.source_controller import API as SOURCE_API
 from localcloud.flux.source_controller import Source
-from localcloud.kubernetes.world.api_errors import ApiError
 from localcloud.kubernetes.world.kinds import BUILT_IN, SERVICE_ACCOUNT, Kind
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_store import At, Object, Write
-from localcloud.kubernetes.world.writes.patches import MERGE
+from localcloud.kubernetes.world.object_store import At, Object
 
 _GROUP = "kustomize.toolkit.fluxcd.io"
 API = f"{_GROUP}/v1"
-FINALIZER = "finalizers.fluxcd.io"
 _MANAGER, _NAMESPACE = "kustomize-controller", "flux-system"
 _DEPENDENCY_SECONDS = 30.0
 _LEAST_TIMEOUT = 30.0
@@ -61,19 +58,12 @@ class KustomizeController:
         tell: Callable[[FluxEvent], None] = lambda _: None,
     ) -> None:
         self._world, self._artifact, self._clock, self._tell = world, artifact, clock, tell
-        self._waiting_since: dict[str, tuple[object, datetime]] = {}
+        self._waits = Waits(clock)
         self.schedule = Schedule(clock)
 
     def reconcile(self) -> None:
         """Reconcile every Kustomization that is due, or whose source has another revision."""
-        kind = self._world.kind(API, "Kustomization")
-        if kind is None:
-            return
-        for value in self._world.list(kind)[0]:
-            at = At(kind, value["metadata"]["name"], value["metadata"]["namespace"])
-            if self.schedule.is_due(value, self._revision(at, value)):
-                with suppress(ApiError):  # another writer was faster: the next round continues
-                    self._one(at, value)
+        reconcile_due(self._world, (API, "Kustomization"), self.schedule, self._one, self._revision)
 
     def _one(self, at: At, value: Object) -> None:
         metadata = value["metadata"]
@@ -81,13 +71,9 @@ class KustomizeController:
             try:
                 self._finalize(at, value)
             except NotReady:
-                self.schedule.failed(
-                    value, self._revision(at, value)
-                )  # it tries again, and writes no condition
+                self.schedule.failed(value, self._revision(at, value))  # no condition is written
             return
-        finalizers = metadata.get("finalizers") or ()
-        if FINALIZER not in finalizers:
-            value = self._patch(at, {"metadata": {"finalizers": [*finalizers, FINALIZER]}})
+        value = with_finalizer(self._world, at, value, _MANAGER)
         spec, status = value["spec"], dict(value.get("status") or {})
         interval = seconds_of(spec, "interval", 600.0)
         revision = self._revision(at, value)
@@ -116,9 +102,6 @@ class KustomizeController:
     def _report(self, value: Object, severity: str, reason: str, message: str, revision: str) -> None:
         about = {f"{_GROUP}/revision": revision} if revision else {}
         self._tell(FluxEvent(value, severity, reason, message, _MANAGER, about))
-
-    def _patch(self, at: At, patch: Mapping[str, Any]) -> Object:
-        return self._world.patch(at, patch, MERGE, Write(manager=_MANAGER))
 
     def _reconciled(self, at: At, value: Object, status: dict[str, Any], progress: list[str]) -> None:
         """Bring the cluster to what the source holds; raise NotReady. ``progress`` takes what it is at."""
@@ -187,19 +170,13 @@ class KustomizeController:
 
     def _check_health(self, value: Object, revision: str, refs: Sequence[At]) -> None:
         """Raise NotReady while objects are not ready, and when that lasts too long."""
-        uid, state = value["metadata"]["uid"], (value["metadata"]["generation"], revision)
         waiting = unhealthy(self._world, refs)
         if not waiting:
-            self._waiting_since.pop(uid, None)
+            self._waits.end(value)
             return
-        known, since = self._waiting_since.get(uid, (None, self._clock()))
-        if known != state:
-            since = self._clock()
-            self._waiting_since[uid] = (state, since)
         limit = _timeout(value["spec"])
-        if (self._clock() - since).total_seconds() < limit:
+        if not self._waits.is_over(value, (value["metadata"]["generation"], revision), limit):
             raise NotReady("Progressing", "Reconciliation in progress", status="Unknown", retry=1)
-        del self._waiting_since[uid]
         listed = ", ".join(f"{name} status: 'InProgress'" for name in waiting)
         text = f"health check failed after {go_duration(limit)}: timeout waiting for: [{listed}]"
         raise NotReady("HealthCheckFailed", text)
@@ -286,10 +263,8 @@ class KustomizeController:
         if spec.get("prune") and not spec.get("suspend"):
             self._prune_all(at, spec, entries)
         self.schedule.forget(metadata["uid"])
-        self._waiting_since.pop(metadata["uid"], None)
-        finalizers = [name for name in metadata.get("finalizers") or () if name != FINALIZER]
-        if len(finalizers) != len(metadata.get("finalizers") or ()):
-            self._patch(at, {"metadata": {"finalizers": finalizers}})
+        self._waits.end(value)
+        without_finalizer(self._world, at, value, _MANAGER)
 
 
 def _failed(value: Object, problem: NotReady, progress: Sequence[str]) -> list[Condition]:
