@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -11,7 +11,7 @@ from localcloud.azure.world.azure_engine import key_of
 from shared.fleet.resource_ids import ClusterId, GroupId
 from shared.jobs.record import ClusterRecord
 from shared.ports import FleetRecord
-from simulation.desired_state import DesiredFleet
+from simulation.desired_state import DesiredCluster, DesiredFleet
 
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 LIST_LAG = 10.0
@@ -58,6 +58,19 @@ class FleetHistory:
                 break
             since = at
         return since
+
+    def took_back(
+        self, cluster: str, entries: Callable[[DesiredCluster], Collection[str]], entry: str
+    ) -> bool:
+        """Return whether a commit that was the head took an entry from a cluster that had it before."""
+        given = False
+        for commit in self.head_line:
+            found = self._desired[commit].clusters.get(cluster)
+            has = found is not None and entry in entries(found)
+            if given and not has:
+                return True
+            given = given or has
+        return False
 
     def desired(self, commit: str) -> DesiredFleet:
         """Return what a commit asks for."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -11,6 +11,7 @@ from functools import partial
 from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.azure.world.catalog import NODE_IMAGES
+from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
@@ -70,6 +71,13 @@ class Operators:
         """Whether GitHub may not show the newest head yet."""
         lag = self.loop.clock() - self._pushed_at
         return len(self.history.head_line) > 1 and lag < timedelta(seconds=HEAD_LAG)
+
+    def worlds(self) -> Iterator[tuple[str, KubernetesWorld]]:
+        """Yield what is inside each cluster that the app knows and that there is, by name."""
+        for record in self.cloud.state.clusters():
+            world = self.cloud.kubernetes.world(record.desired.id)
+            if world is not None:
+                yield record.name, world
 
     # Git
 

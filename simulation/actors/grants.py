@@ -83,7 +83,8 @@ class Grants(Upkeep):
         if not live >= OF_PERSONS:
             raise RuleViolated("unasked removal", f"what a person created is removed: {sorted(live)}")
         for one in self._seen - live:
-            if not self._taken_back(*one[1:]):
+            _, cluster, entry = one
+            if not self._operators.history.took_back(cluster, lambda each: each.grants, entry):
                 raise RuleViolated("unasked removal", f"{one} is removed, and git has it")
         self._seen = live
 
@@ -93,14 +94,3 @@ class Grants(Upkeep):
         if len(found) > len(set(found)):
             raise RuleViolated("granted twice", f"{sorted(found)}")
         return set(found)
-
-    def _taken_back(self, cluster: str, entry: str) -> bool:
-        """Return whether a commit that was the head took back what an earlier one granted."""
-        granted = False
-        for commit in self._operators.history.head_line:
-            found = self._operators.history.desired(commit).clusters.get(cluster)
-            has = found is not None and entry in found.grants
-            if granted and not has:
-                return True
-            granted = granted or has
-        return False

@@ -7,11 +7,10 @@ away. At the end, every cluster has the newest value of each, and no value is an
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 
-from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.memory.memory_cloud import QUEUES
 from shared.jobs.record import Phase, to_json
 from shared.pipeline.outbox import request_whole_check
@@ -109,7 +108,7 @@ class Secrets(Upkeep):
         self._loop.run_until(self._loop.clock() + CHECK, done=lambda: self._loop.idle)
         self._look()
         desired, state = self._operators.now, self._operators.cloud.state
-        for name, world in self._worlds():
+        for name, world in self._operators.worlds():
             record, cluster = state.cluster(name), desired.clusters.get(name)
             if record is None or cluster is None or record.phase is not Phase.READY or record.job.active:
                 continue
@@ -141,32 +140,18 @@ class Secrets(Upkeep):
         """Check both rules on every cluster that there is, and that no message has a value."""
         broker = self._operators.cloud.broker
         self._require_hidden(*(str(message.draft) for queue in QUEUES for message in broker.peek(queue)))
-        for cluster, world in self._worlds():
+        for cluster, world in self._operators.worlds():
             for name in NAMES:
                 key, value = (id(world), cluster, name), value_in(world, name)
                 if value is not None and value not in self._values[name]:
                     raise RuleViolated("secrets", f"{cluster} has a value of {name} that the vault never had")
-                if value is None and key in self._seen and not self._taken(cluster, name):
+                if (
+                    value is None
+                    and key in self._seen
+                    and not self._operators.history.took_back(cluster, lambda one: one.secrets, name)
+                ):
                     raise RuleViolated("unasked removal", f"{cluster} lost the Secret {name}")
                 if value is not None:
                     self._seen.add(key)
                 else:
                     self._seen.discard(key)
-
-    def _taken(self, cluster: str, name: str) -> bool:
-        """Return whether a commit that was the head took away what an earlier one asked for."""
-        asked = False
-        for commit in self._operators.history.head_line:
-            found = self._operators.history.desired(commit).clusters.get(cluster)
-            has = found is not None and name in found.secrets
-            if asked and not has:
-                return True
-            asked = asked or has
-        return False
-
-    def _worlds(self) -> Iterator[tuple[str, KubernetesWorld]]:
-        kubernetes = self._operators.cloud.kubernetes
-        for record in self._operators.cloud.state.clusters():
-            world = kubernetes.world(record.desired.id)
-            if world is not None:
-                yield record.name, world

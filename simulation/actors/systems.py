@@ -6,11 +6,10 @@ namespace of a system is deleted from a cluster that some commit has not taken f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
 from localcloud.kubernetes.world.kinds import BUILT_IN, NAMESPACE
-from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At
 from shared.jobs.record import Phase
 from simulation.actors.kinds import SYSTEMS
@@ -73,7 +72,7 @@ class Systems(Upkeep):
         desired = self._operators.now
         clusters = {} if desired.invalid else desired.clusters
         valid = {name for name, one in clusters.items() if not (one.invalid or one.large)}
-        for cluster, world in self._worlds():
+        for cluster, world in self._operators.worlds():
             for system in desired.systems:
                 wanted = cluster in system.on(valid) and not system.invalid
                 if wanted and self._ready(cluster) and world.find(At(NAMESPACE, system.name)) is None:
@@ -89,7 +88,7 @@ class Systems(Upkeep):
 
     def _look(self) -> None:
         """Check both rules on every cluster that there is."""
-        for cluster, world in self._worlds():
+        for cluster, world in self._operators.worlds():
             if world.find(At(_MAP, REACHED, "flux-system")) is not None:
                 raise RuleViolated("confined", f"a team reached the namespace of Flux on {cluster}")
             live = {
@@ -133,10 +132,3 @@ class Systems(Upkeep):
             if any(one.name == name and cluster in one.clusters for one in systems):
                 return True
         return False
-
-    def _worlds(self) -> Iterator[tuple[str, KubernetesWorld]]:
-        kubernetes = self._operators.cloud.kubernetes
-        for record in self._operators.cloud.state.clusters():
-            world = kubernetes.world(record.desired.id)
-            if world is not None:
-                yield record.name, world
