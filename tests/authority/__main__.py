@@ -13,8 +13,8 @@ from pathlib import Path
 from types import FrameType
 
 from localcloud.common.control_plane import Node
-from tests.authority.flux_pods import FluxPods
 from tests.authority.node_agent import NodeAgent
+from tests.authority.pod_programs import PodPrograms
 from tests.authority.real_cluster import RealCluster
 
 
@@ -32,7 +32,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, on_signal)
     signal.signal(signal.SIGINT, on_signal)
     with RealCluster(folder) as cluster:
-        pods = FluxPods(cluster, folder / "pods", ca=folder / "ca.crt")
+        pods = PodPrograms(cluster, folder / "pods", ca=folder / "ca.crt")
         agent = NodeAgent(cluster.world, program=pods)
         agent.set_nodes([Node("node-1", "system", cluster.version)])
         print(f"kubectl --kubeconfig={folder / 'admin.yaml'} get nodes", flush=True)

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.authority.programs import ALL, BUILT, FLUX, MODULES, Program
+from tests.authority.programs import ALL, BUILT, MODULES, Program
 
 _FLAGS = ("-trimpath", "-mod=readonly")
 _VERSION = "k8s.io/component-base/version"
@@ -48,8 +48,8 @@ def ensure(program: Program) -> None:
     environment = {**os.environ, "CGO_ENABLED": "0"}
     package = f"{program.module}{program.package}"
     subprocess.run([*command, package], cwd=MODULES / program.folder, env=environment, check=True)
-    if program in FLUX:
-        _copy(folder / "config", program.config)
+    if program.files:
+        _copy(folder / program.files, program.config)
     program.stamp.write_text(json.dumps({"version": version, **wanted}))
 
 

@@ -24,6 +24,8 @@ class Program:
     folder: str
     module: str
     package: str = ""
+    files: str = ""
+    """The folder of the module with definitions, deployments and roles."""
 
     @property
     def path(self) -> Path:
@@ -32,7 +34,7 @@ class Program:
 
     @property
     def config(self) -> Path:
-        """The ``config`` folder of the module: definitions, deployment and roles of a Flux controller."""
+        """A copy of ``files``: what has to be in a cluster in which the program runs."""
         return BUILT / f"{self.name}.config"
 
     @property
@@ -55,7 +57,7 @@ class Program:
 
 
 def _flux(name: str) -> Program:
-    return Program(name, name, f"github.com/fluxcd/{name}")
+    return Program(name, name, f"github.com/fluxcd/{name}", files="config")
 
 
 _KUBERNETES = "k8s.io/kubernetes"
@@ -66,5 +68,15 @@ SOURCE = _flux("source-controller")
 KUSTOMIZE = _flux("kustomize-controller")
 NOTIFICATION = _flux("notification-controller")
 
+SEALED_SECRETS = Program(
+    "sealed-secrets-controller",
+    "sealed-secrets",
+    "github.com/bitnami/sealed-secrets",
+    "/cmd/controller",
+    files="helm/sealed-secrets/crds",
+)
+
 FLUX = (SOURCE, KUSTOMIZE, NOTIFICATION)
-ALL = (ETCD, API_SERVER, CONTROLLERS, *FLUX)
+PODS = (*FLUX, SEALED_SECRETS)
+"""What runs in pods, by the name of its image."""
+ALL = (ETCD, API_SERVER, CONTROLLERS, *PODS)

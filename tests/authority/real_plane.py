@@ -14,8 +14,8 @@ from pathlib import Path
 from localcloud.common.certificates import Authority
 from localcloud.common.control_plane import InsideCluster, Node
 from shared.fleet.resource_ids import ClusterId
-from tests.authority.flux_pods import FluxPods
 from tests.authority.node_agent import NodeAgent
+from tests.authority.pod_programs import PodPrograms
 from tests.authority.real_cluster import RealCluster
 
 
@@ -23,7 +23,7 @@ class _Member:
     def __init__(self, folder: Path, authority: Authority, ca: Path) -> None:
         self.cluster = RealCluster(folder, authority)
         self.cluster.start()
-        self.pods = FluxPods(self.cluster, folder / "pods", ca=ca)
+        self.pods = PodPrograms(self.cluster, folder / "pods", ca=ca)
         self.agent = NodeAgent(self.cluster.world, program=self.pods)
 
     def close(self) -> None:

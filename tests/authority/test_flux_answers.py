@@ -18,8 +18,8 @@ from localcloud.github.wire.github_server import GitHubServer
 from localcloud.kubernetes.world.kinds import BUILT_IN, Kind, kinds_of
 from localcloud.kubernetes.world.object_store import At, Write
 from tests.authority.flux_components import NAMESPACE, components
-from tests.authority.flux_pods import FluxPods
 from tests.authority.node_agent import NodeAgent
+from tests.authority.pod_programs import PodPrograms
 from tests.authority.real_cluster import RealCluster
 from tests.authority.real_world import RealWorld, Refused
 from tests.support import flux_scenarios
@@ -101,7 +101,7 @@ def flux(tmp_path: Path) -> Iterator[Flux]:
         server.create_repository("acme/fleet")
         url = server.clone_url("acme/fleet")
         commit(tmp_path / "copy", url)
-        pods = FluxPods(cluster, tmp_path / "pods", ca=tmp_path / "cluster/ca.crt")
+        pods = PodPrograms(cluster, tmp_path / "pods", ca=tmp_path / "cluster/ca.crt")
         agent = NodeAgent(cluster.world, program=pods)
         agent.set_nodes([Node("node-1", "system", cluster.version)])
         documents = list(yaml.safe_load_all(components()))

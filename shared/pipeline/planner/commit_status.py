@@ -95,8 +95,8 @@ def progress_of(
         if problem:
             failed += 1
             problems.append(f"{item.cluster}: {problem}")
-    if not plan.items and plan.problems:
-        problems.append(plan.problems[0])
+    if not problems:  # a mistake in the file of a system, a class or an environment belongs to no cluster
+        problems += plan.problems[:1]
     if plan.fleet_file_problem:
         problems.insert(0, plan.fleet_file_problem)
     first_problem, first_wait, first_suspension = (
