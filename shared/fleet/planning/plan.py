@@ -107,12 +107,17 @@ class Item:
     @property
     def awaits_deletion(self) -> bool:
         """Whether the cluster will be created again as soon as its deletion has finished."""
-        return self.hold is not None and self.hold.kind is HoldKind.AWAITS_DELETION
+        return self.hold is not None and self.hold.awaits_deletion
 
     @property
     def rebuilds(self) -> bool:
         """Whether the item is a rebuild, carried out or on hold."""
         return self.action is Action.REBUILD or (self.hold is not None and self.hold.is_of_rebuild)
+
+    @property
+    def waits_for_time(self) -> bool:
+        """Whether a freeze or a change window holds the item, which starts by itself once it may."""
+        return self.hold is not None and self.hold.is_of_time
 
     @property
     def being_deleted(self) -> bool:
@@ -132,7 +137,8 @@ class Item:
     @property
     def needs_action(self) -> bool:
         """Whether something of the item is not carried out until an operator acts."""
-        return bool(self.retained) or (self.not_carried_out and not self.awaits_deletion)
+        waits = self.awaits_deletion or self.waits_for_time
+        return bool(self.retained) or (self.not_carried_out and not waits)
 
     @property
     def acts(self) -> bool:
