@@ -126,7 +126,7 @@ def shut_members(rollout: Rollout, standings: Mapping[str, Standing], now: datet
 
 
 def shut_wait(stage: str, group: int, shut: Closed, reached: datetime) -> Wait:
-    """Return the wait of a cluster for a window or the end of a freeze; its group was ``reached`` at a time."""
+    """Return the wait of a cluster for a window or the end of a freeze, whose group was ``reached`` then."""
     freeze, since = shut.freeze, max(filter(None, (reached, shut.since)))
     if freeze is None:
         return Wait(Reason.WINDOW, stage, group, until=shut.until, window=shut.window, since=since)

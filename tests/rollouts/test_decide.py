@@ -92,9 +92,7 @@ def test_a_soak_holds_the_next_group_and_says_until_when() -> None:
     for name in ("a", "b"):
         fleet.end(name)
     decision = fleet.decide()
-    assert decision.waits["c"] == Wait(
-        Reason.SOAK, "dev", 0, until=NOW + timedelta(minutes=30), since=NOW
-    )
+    assert decision.waits["c"] == Wait(Reason.SOAK, "dev", 0, until=NOW + timedelta(minutes=30), since=NOW)
     assert decision.next_at == NOW + timedelta(minutes=30)
     fleet.wait(timedelta(minutes=30))
     assert fleet.start() == ("c",)

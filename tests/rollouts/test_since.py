@@ -50,9 +50,7 @@ def test_the_wait_for_a_group_began_when_that_became_the_next_one() -> None:
 def test_the_wait_for_a_soak_began_when_the_group_had_succeeded() -> None:
     found = fleet(soak=4 * HOUR)
     found.end("a")
-    assert wait_of(found, "b") == Wait(
-        Reason.SOAK, "dev", 0, until=NOW + 5 * HOUR, since=NOW + HOUR
-    )
+    assert wait_of(found, "b") == Wait(Reason.SOAK, "dev", 0, until=NOW + 5 * HOUR, since=NOW + HOUR)
 
 
 def test_the_wait_for_a_spent_budget_began_with_the_failure_that_spent_it() -> None:

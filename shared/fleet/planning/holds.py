@@ -132,7 +132,8 @@ class Hold:
 
     ``reviewers`` there are the teams whose review releases it, if there are any, and ``rebuild`` is the time
     of the rebuild that it holds. A freeze and a change window have their ``name``, what ``start`` they hold,
-    ``since`` and ``until`` when, and a freeze its ``owner`` and ``reason``.
+    ``since`` and ``until`` when, and a freeze its ``owner`` and ``reason``. An invalid manifest whose record
+    cannot be stored is ``too large``.
     """
 
     kind: HoldKind
@@ -152,6 +153,11 @@ class Hold:
     def is_of_time(self) -> bool:
         """Whether it ends by itself, at a time: it is that of a freeze or of a change window."""
         return self.kind in _OF_TIME
+
+    @property
+    def is_of_size(self) -> bool:
+        """Whether the manifest is invalid because its record cannot be stored, as a hand-over found."""
+        return "too large" in self.details
 
     @property
     def since(self) -> datetime | None:

@@ -190,6 +190,24 @@ class Plan:
         counts = Counter(item.outcome for item in items)
         return ", ".join(f"{number} {outcome}" for outcome, number in counts.items()) or "no clusters"
 
+    def without_oversized(self, earlier: Plan | None) -> Plan:
+        """Return the plan without the changes that an earlier attempt at this commit found too large.
+
+        Such a manifest is invalid, whatever of the commit is carried out later.
+        """
+        if earlier is None or earlier.commit != self.commit:
+            return self
+        known = {item.cluster: item for item in earlier.items if item.hold and item.hold.is_of_size}
+
+        def same(item: Item) -> bool:
+            before = known.get(item.cluster)
+            if before is None or item.action is not Action.UPDATE:
+                return False
+            return (before.uid, before.generation) == (item.uid, item.generation - 1)
+
+        items = (known[item.cluster] if same(item) else item for item in self.items)
+        return replace(self, items=tuple(items))
+
     def resume(self, earlier: Plan | None) -> Plan:
         """Return the plan with the items that an earlier, interrupted attempt at this commit had handed over.
 

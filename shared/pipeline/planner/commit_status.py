@@ -128,7 +128,9 @@ def _is_exempt(item: Item, record: ClusterSummary | None) -> bool:
 
 
 def _was_held_back(item: Item, record: ClusterSummary | None) -> bool:
-    """Return whether a plan was superseded before its rollout started a cluster."""
+    """Return whether a plan was superseded before its rollout, or the end of a freeze, started a cluster."""
+    if item.waits_for_time:
+        return True
     if record is None or record.uid != item.uid:
         return False
     return item.action is Action.UPDATE and record.generation < item.generation

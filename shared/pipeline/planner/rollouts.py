@@ -97,7 +97,8 @@ def stage(plan: Plan, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> S
     if written is None or not (updates or current):
         _supersede(earlier, plan.commit, ports)
         return Staged()
-    if known is not None and _covers(known, updates):
+    stuck = known is not None and _waits_for(known, oversized(plan), inputs.records)
+    if known is not None and _covers(known, updates) and not stuck:
         rollout = known
     else:
         asked = NOTHING if current else read_selection(plan.commit, written, fleet, ports)
@@ -128,6 +129,20 @@ def stage(plan: Plan, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> S
 def _supersede(earlier: Rollout | None, commit: str, ports: Ports) -> None:
     if earlier is not None and earlier.commit != commit and earlier.state is State.ACTIVE:
         ports.state.save_rollout(superseded(earlier, commit, ports.clock()))
+
+
+def oversized(plan: Plan) -> frozenset[str]:
+    """Return the clusters whose change was found too large to be stored."""
+    return frozenset(item.cluster for item in plan.items if item.hold and item.hold.is_of_size)
+
+
+def _waits_for(rollout: Rollout, names: Collection[str], records: Mapping[str, ClusterRecord]) -> bool:
+    """Return whether a rollout has one of these clusters, which never get the generation that it gives."""
+    own = (each for each in rollout.members if each.cluster in names and each.cluster in records)
+    return any(
+        records[each.cluster].uid == each.uid and records[each.cluster].generation < each.generation
+        for each in own
+    )
 
 
 def _covers(rollout: Rollout, updates: Collection[Item]) -> bool:

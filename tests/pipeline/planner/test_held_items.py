@@ -211,3 +211,14 @@ def test_an_invalid_fleet_file_ends_no_freeze() -> None:
     push(cloud, files)
     cloud.run(seconds=3600)
     assert cloud.state.fleet().calendar.freezes
+
+
+def test_a_delete_that_waited_leaves_no_commit_without_an_end_when_a_newer_one_restores_it() -> None:
+    cloud = ready_fleet()
+    rollout = frozen(cloud.clock())
+    older = push(cloud, without("b1", rollout))
+    cloud.run(seconds=3600)
+    push(cloud, staged(rollout))
+    cloud.run()
+    state, description = status(cloud, older)
+    assert (state, description[:13]) == ("error", "superseded by")
