@@ -9,16 +9,14 @@ import pytest
 
 from shared.fleet.planning.plan import Action, Item
 from shared.pipeline import outbox
-from shared.pipeline.api.acts import replay as replays
 from shared.pipeline.planner import gate_checks, planner, rollouts
 from shared.pipeline.planner.rollouts import Staged
-from shared.pipeline.sweep import conclusions
 from shared.rollouts import calendar, decide, of_plan, standing
 from shared.rollouts.rollout import CheckState, Rollout, State
 from shared.rollouts.selected.choice import NOTHING, choose
 from shared.rollouts.shut import plan_holds
 from shared.rollouts.strategy import Gate
-from simulation.actors.kinds import ROLLOUTS, SWEEPS
+from simulation.actors.kinds import ROLLOUTS
 from tests.simulation.mutations import mutation
 
 
@@ -151,18 +149,6 @@ def a_freeze_holds_no_creation(patch: pytest.MonkeyPatch) -> None:
     _unheld(patch, Action.CREATE, Action.ADOPT)
 
 
-def a_freeze_holds_no_retry(patch: pytest.MonkeyPatch) -> None:
-    _unheld(patch, Action.RETRY)
-
-
-def a_freeze_holds_no_replay(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(replays, "_hold", lambda *_: None)
-
-
-def a_freeze_holds_no_correction(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(conclusions, "unless_held", lambda _, started, *__: started)
-
-
 ROLLOUT_MUTATIONS = (
     mutation(every_cluster_of_a_rollout_starts_at_once, ROLLOUTS, "rollout bound", "rollout order"),
     mutation(a_group_waits_for_no_other, ROLLOUTS, "rollout order"),
@@ -186,8 +172,5 @@ ROLLOUT_MUTATIONS = (
     mutation(a_window_is_always_open, ROLLOUTS, "rollout window"),
     mutation(a_freeze_holds_no_delete, ROLLOUTS, "timed start", often="add remove"),
     mutation(a_freeze_holds_no_creation, ROLLOUTS, "timed start", often="add remove"),
-    mutation(a_freeze_holds_no_retry, f"{ROLLOUTS} operation-fails", "timed start"),
-    mutation(a_freeze_holds_no_replay, f"{ROLLOUTS} operation-fails", "timed start", often="replay"),
-    mutation(a_freeze_holds_no_correction, f"{ROLLOUTS} {SWEEPS}", "timed start"),
     mutation(nobody_says_that_a_cluster_has_ended, ROLLOUTS, "lost work", "open status", "not in sync"),
 )

@@ -98,7 +98,7 @@ def override(
     key_file: KeyFile = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
-    """Start what waits for a change window or in a freeze, in an emergency: also deletes and creations."""
+    """Start clusters outside their windows and in freezes, in an emergency; also what is on hold."""
     if not reason:
         raise UsageError("give a --reason: the audit and the rollout show it")
     with connect(url, key_file, timeout) as api:
