@@ -86,6 +86,7 @@ from shared.pipeline.api.schema.promotions import (
 )
 from shared.pipeline.api.schema.rollouts import (
     Rollout,
+    RolloutCheck,
     RolloutDecision,
     RolloutEstimate,
     RolloutGate,
@@ -162,6 +163,7 @@ __all__ = [
     "ReplayReceipt",
     "Retirement",
     "Rollout",
+    "RolloutCheck",
     "RolloutDecision",
     "RolloutEstimate",
     "RolloutGate",
