@@ -60,8 +60,8 @@ def _objects(system: ClusterSystem) -> Iterator[dict[str, Any]]:
     yield _object(system, "v1", "ServiceAccount", system.name, system.home)
     for name in system.namespaces:
         yield from _bindings(system, name)
+    yield from _alert(system)  # before what fails: Flux repeats no event for an Alert that comes later
     yield from _sync(system)
-    yield from _alert(system)
 
 
 def _namespace(system: ClusterSystem, name: str) -> dict[str, Any]:

@@ -81,6 +81,12 @@ def test_every_object_is_valid_where_the_api_server_checks_it_and_has_each_of_it
         assert is_held(manifest, apply(cluster, manifest)), manifest["kind"]
 
 
+def test_the_alert_is_there_before_what_can_fail_because_flux_repeats_no_event() -> None:
+    kinds = [one["kind"] for one in objects()]
+    assert kinds.index("Provider") < kinds.index("Alert") < kinds.index("GitRepository")
+    assert kinds.index("GitRepository") < kinds.index("Kustomization")
+
+
 def test_an_object_with_a_wrong_field_would_not_be_valid() -> None:
     wrong = dict(named(objects(), "NetworkPolicy"))
     wrong["spec"] = {**wrong["spec"], "policyTypes": "Ingress"}
