@@ -1,7 +1,7 @@
 """A team's system that fails, over the wire: in `why`, on the commit status and in the team's channel.
 
-The team corrects its own repository. Then the job of the cluster ends, without a commit of the fleet and without
-an operator.
+The team corrects its own repository. Then the job of the cluster ends, without a commit of the fleet and
+without an operator.
 """
 
 from __future__ import annotations
