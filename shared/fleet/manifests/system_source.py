@@ -14,8 +14,8 @@ from pydantic import Field, ValidationError, model_validator
 
 from shared.fleet.manifests.arm_types import Guid
 from shared.fleet.manifests.base import Manifest, ObjectName, RepositoryPath
-from shared.fleet.manifests.cluster.flux_first_source import FirstSource
-from shared.fleet.manifests.cluster.flux_source import (
+from shared.fleet.manifests.cluster.flux.first_source import FirstSource
+from shared.fleet.manifests.cluster.flux.source import (
     BUCKET,
     Commit,
     Digest,

@@ -13,11 +13,11 @@ from pydantic import Field, StrictBool, model_validator
 
 from shared.fleet.manifests.arm_types import Guid
 from shared.fleet.manifests.base import Manifest, RepositoryPath
-from shared.fleet.manifests.cluster.flux_extension import EXTENSION, FluxExtension
-from shared.fleet.manifests.cluster.flux_first_source import FirstSource
-from shared.fleet.manifests.cluster.flux_instance import OPERATOR, FluxInstance
-from shared.fleet.manifests.cluster.flux_kustomization import Kustomization
-from shared.fleet.manifests.cluster.flux_source import MAIN, FluxName, FluxSource, SecretReference
+from shared.fleet.manifests.cluster.flux.extension import EXTENSION, FluxExtension
+from shared.fleet.manifests.cluster.flux.first_source import FirstSource
+from shared.fleet.manifests.cluster.flux.instance import OPERATOR, FluxInstance
+from shared.fleet.manifests.cluster.flux.kustomization import Kustomization
+from shared.fleet.manifests.cluster.flux.source import MAIN, FluxName, FluxSource, SecretReference
 
 EVENT_KEY = "token"
 """The key of a Secret with which a Provider of the type generic-hmac signs."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, StrictStr, ValidationError, model_validator
 
 from shared.fleet.manifests.base import Manifest
-from shared.fleet.manifests.cluster.flux_source import (
+from shared.fleet.manifests.cluster.flux.source import (
     BUCKET,
     GIT,
     MAIN,
