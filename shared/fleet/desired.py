@@ -115,6 +115,12 @@ class Desired:
         return self.spec.flux.is_operator
 
     @property
+    def flux_identity(self) -> str:
+        """The client id of the identity of Azure that its Flux acts as, "" for none."""
+        identity = self.spec.flux.workload_identity
+        return identity.client_id.lower() if identity else ""
+
+    @property
     def problem(self) -> str:
         """What the current rules refuse in the spec, "" for nothing."""
         return ""
@@ -256,6 +262,11 @@ class Stored(Desired):
     def has_operator(self) -> bool:
         """Whether the Flux Operator installs its Flux."""
         return bool(self._spec["flux"].get("install") == OPERATOR)
+
+    @property
+    def flux_identity(self) -> str:
+        """The client id of the identity of Azure that its Flux acts as, "" for none."""
+        return str((self._spec["flux"].get("workloadIdentity") or {}).get("clientId") or "").lower()
 
     @property
     def _spec(self) -> Mapping[str, Any]:

@@ -144,9 +144,9 @@ class ClusterRecord:
     ``verified`` is how Azure showed the cluster when it was compared with git last, None before that;
     ``drift`` are the fields that differed, None for none. ``corrections`` are those of this generation.
     ``inside`` is what the last check that could read it found inside it, None before that. ``windows`` are
-    the fields in which the last check that could read them found the maintenance windows and the policy
-    assignments to differ, and ``compliance`` is what it read of Azure Policy, None before that. ``loss``
-    is what is known of a cluster that is missing or stopped, None once it is verified again.
+    the fields in which the last check that could read them found the maintenance windows, the policy
+    assignments and the grants to differ, and ``compliance`` is what it read of Azure Policy, None before
+    that. ``loss`` is what is known of a cluster that is missing or stopped, None once it is verified again.
 
     ``recreating``: somebody asked that the missing cluster is created again; until it is verified. ``facts``
     are what manifests on the cluster can use as variables, None before a step has read them.

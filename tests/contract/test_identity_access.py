@@ -113,6 +113,7 @@ def test_a_role_is_found_by_its_name_assigned_listed_and_removed(azure: Azure) -
     assert shown is not None
     assert shown["properties"]["scope"] == SCOPE
     assert azure.call(ListRoleAssignments(HERE, ONE)) == []
+    assert azure.call(ListRoleAssignments(HERE)) == [shown]
     azure.call(DeleteRoleAssignment(HERE, SCOPE, ONE))
     azure.call(DeleteRoleAssignment(HERE, SCOPE, ONE))
     assert azure.call(GetRoleAssignment(HERE, SCOPE, ONE)) is None

@@ -17,6 +17,7 @@ from localcloud.kubernetes.world.object_store import At, Object
 _SECRET = next(kind for kind in BUILT_IN if kind.kind == "Secret")
 _CONTROLLER, _NAMESPACE = "source-controller", "flux-system"
 _CLIENT_ID, _USES = "azure.workload.identity/client-id", "azure.workload.identity/use"
+_TENANT_ID = "azure.workload.identity/tenant-id"
 _GATE = "ObjectLevelWorkloadIdentity"
 
 
@@ -89,6 +90,7 @@ def identity_of(world: KubernetesWorld, value: Object) -> str:
             text = f"to use spec.serviceAccountName for provider authentication {needed}"
             raise NotReady("FeatureGateDisabled", text)
         account = world.find(At(SERVICE_ACCOUNT, name, value["metadata"]["namespace"]))
+        _has_tenant(account)
     else:
         labels = (pods.get("metadata") or {}).get("labels") or {}
         own = world.find(At(SERVICE_ACCOUNT, _CONTROLLER, _NAMESPACE))
@@ -98,3 +100,11 @@ def identity_of(world: KubernetesWorld, value: Object) -> str:
         failed = "failed to get credential from azure: failed to create provider access token"
         raise NotReady("AuthenticationFailed", f"{failed}: DefaultAzureCredential: failed to acquire a token")
     return str(found)
+
+
+def _has_tenant(account: Object | None) -> None:
+    """Raise NotReady for an account that names no tenant (``auth/azure/identity.go`` of fluxcd/pkg)."""
+    annotations = ((account or {}).get("metadata") or {}).get("annotations") or {}
+    if account is not None and _TENANT_ID not in annotations:
+        missing = f"azure tenant ID is not set in the service account annotation {_TENANT_ID}"
+        raise NotReady("AuthenticationFailed", f"failed to get credential from azure: {missing}")

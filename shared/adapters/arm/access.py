@@ -46,9 +46,9 @@ class Access(ArmRequests):
         return self._write("DELETE", self._credential(group, name, credential), _IDENTITIES, cls)
 
     def list_role_assignments(self, principal: str) -> list[dict[str, Any]]:
-        """Return the role assignments of a principal at, above and below the subscription."""
+        """Return the role assignments at, above and below the subscription: of a principal, or of all."""
         path = f"{self._subscription}{_ROLES}/roleAssignments"
-        return self._list(path, _ROLES, {"$filter": f"principalId eq '{principal}'"})
+        return self._list(path, _ROLES, {"$filter": f"principalId eq '{principal}'"} if principal else {})
 
     def list_roles(self, role: str) -> list[dict[str, Any]]:
         """Return the role definitions with a name."""

@@ -12,7 +12,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION, SOURCE, stamped
+from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION, stamped
+from shared.fleet.kubernetes.flux.sync_objects import SOURCE_API, SOURCE_KINDS, flux_path, source_spec
+from shared.fleet.kubernetes.flux.workload_identity import CLIENT_ID, TENANT_ID
 from shared.fleet.manifests.base import OWN_PREFIX
 from shared.fleet.systems.cluster_systems import ClusterSystem
 
@@ -26,7 +28,7 @@ KINDS: tuple[tuple[str, str], ...] = (
     (NOTIFICATIONS, "Alert"),
     (NOTIFICATIONS, "Provider"),
     (KUSTOMIZATION.api_version, KUSTOMIZATION.kind),
-    (SOURCE.api_version, SOURCE.kind),
+    *((SOURCE_API, kind) for kind in SOURCE_KINDS),
     (f"{_RBAC}/v1", "RoleBinding"),
     ("v1", "ServiceAccount"),
     ("networking.k8s.io/v1", "NetworkPolicy"),
@@ -35,7 +37,7 @@ KINDS: tuple[tuple[str, str], ...] = (
     ("v1", "Namespace"),
 )
 """The kinds of a system's objects, in the order in which they are removed."""
-_ALERTED = ("GitRepository", "Kustomization", "HelmRelease")
+_ALERTED = ("Kustomization", "HelmRelease")
 _HARD = {
     "cpu": "requests.cpu",
     "memory": "requests.memory",
@@ -57,11 +59,11 @@ def _objects(system: ClusterSystem) -> Iterator[dict[str, Any]]:
     for name in system.namespaces:
         yield _namespace(system, name)
         yield from _confinement(system, name)
-    yield _object(system, "v1", "ServiceAccount", system.name, system.home)
+    yield _account(system)
     for name in system.namespaces:
         yield from _bindings(system, name)
+    yield from _alert(system)  # before what fails: Flux repeats no event for an Alert that comes later
     yield from _sync(system)
-    yield from _alert(system)
 
 
 def _namespace(system: ClusterSystem, name: str) -> dict[str, Any]:
@@ -89,6 +91,30 @@ def _confinement(system: ClusterSystem, namespace: str) -> Iterator[dict[str, An
         yield _object(system, "networking.k8s.io/v1", "NetworkPolicy", "roadstead-isolated", namespace, spec)
 
 
+def _account(system: ClusterSystem) -> dict[str, Any]:
+    """Return the account with which Flux applies, and as whose identity of Azure it pulls.
+
+    Flux asks for both annotations where a source names the account (``auth/azure/identity.go`` of
+    fluxcd/pkg).
+    """
+    account = _object(system, "v1", "ServiceAccount", system.name, system.home)
+    identity = system.source.workload_identity
+    if identity is not None:
+        account["metadata"]["annotations"] = {
+            CLIENT_ID: identity.client_id,
+            TENANT_ID: identity.tenant_id,
+        }
+    return account
+
+
+def _source(system: ClusterSystem) -> dict[str, Any]:
+    """Return what Flux pulls: as the account of the system, wherever an identity of Azure signs it in."""
+    source = system.source.main
+    if system.source.workload_identity is not None:
+        source = source.model_copy(update={"service_account_name": system.name})
+    return source_spec(source)
+
+
 def _bindings(system: ClusterSystem, namespace: str) -> Iterator[dict[str, Any]]:
     """Yield the bindings; the role, which cannot change, and the system are parts of their names."""
     account = {"kind": "ServiceAccount", "name": system.name, "namespace": system.home}
@@ -112,21 +138,13 @@ def _binding(
 
 def _sync(system: ClusterSystem) -> Iterator[dict[str, Any]]:
     source = system.source
-    pulled: dict[str, Any] = {
-        "interval": "1m0s",
-        "ref": {"branch": source.branch},
-        "url": source.repository,
-    }
-    if source.secret_ref is not None:
-        pulled["secretRef"] = {"name": source.secret_ref.name}
-    yield _object(system, SOURCE.api_version, SOURCE.kind, system.name, system.home, pulled)
-    path = source.path if source.path.startswith("./") else f"./{source.path}"
+    yield _object(system, SOURCE_API, source.kind, system.name, system.home, _source(system))
     applied: dict[str, Any] = {
         "interval": source.interval,
-        "path": path,
+        "path": flux_path(source.path),
         "prune": True,
         "serviceAccountName": system.name,
-        "sourceRef": {"kind": SOURCE.kind, "name": system.name},
+        "sourceRef": {"kind": source.kind, "name": system.name},
     }
     if len(system.namespaces) == 1:  # it would put the objects of all namespaces into one
         applied["targetNamespace"] = system.home
@@ -144,7 +162,7 @@ def _alert(system: ClusterSystem) -> Iterator[dict[str, Any]]:
     alert = {
         "providerRef": {"name": system.name},
         "eventSeverity": alerts.severity,
-        "eventSources": [{"kind": kind, "name": "*"} for kind in _ALERTED],
+        "eventSources": [{"kind": kind, "name": "*"} for kind in (system.source.kind, *_ALERTED)],
     }
     yield _object(system, NOTIFICATIONS, "Alert", system.name, system.home, alert)
 

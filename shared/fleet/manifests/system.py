@@ -11,17 +11,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, model_validator
 
-from shared.fleet.manifests.base import (
-    OWN_PREFIX,
-    GitUrl,
-    LabelKey,
-    LabelValue,
-    Manifest,
-    ObjectName,
-    RepositoryPath,
-    rule,
-)
-from shared.fleet.manifests.cluster.flux.source import Duration, FluxName, Ref
+from shared.fleet.manifests.base import OWN_PREFIX, LabelKey, LabelValue, Manifest, ObjectName, rule
+from shared.fleet.manifests.system_source import PulledSource, SystemSecret, TeamSource
 
 _RESERVED = ("default", "flux-system")
 
@@ -79,47 +70,6 @@ class ClusterSelector(Manifest):
         if not self.names and not self.match_labels:
             raise ValueError("selects nothing; write names, matchLabels or both")
         return self
-
-
-class EnvironmentSource(Manifest):
-    """What the clusters of one environment pull instead."""
-
-    repository: GitUrl | None = None
-    """The git repository."""
-    branch: Ref | None = None
-    """The branch of the repository."""
-    path: RepositoryPath | None = None
-    """The folder in the repository."""
-
-
-class SystemSecret(Manifest):
-    """A Secret in the first namespace of the system."""
-
-    name: FluxName
-    """The name of the Secret."""
-
-
-class PulledSource(Manifest):
-    """The repository that the team's workloads come from."""
-
-    repository: GitUrl
-    """The git repository."""
-    branch: Ref = "main"
-    """The branch of the repository."""
-    path: RepositoryPath = "./"
-    """The folder in the repository."""
-    secret_ref: SystemSecret | None = None
-    """The Secret with the credentials for the repository, which somebody else creates. Without it the
-    repository is read anonymously: Roadstead gives its own credentials to no team."""
-    interval: Duration = "10m"
-    """How often Flux applies the folder again; it looks for new commits every minute."""
-
-
-class GitSource(PulledSource):
-    """The repository that the team's workloads come from, with what differs by environment."""
-
-    environments: dict[ObjectName, EnvironmentSource] = Field(default_factory=dict)
-    """By environment, what its clusters pull instead."""
 
 
 class Group(Manifest):
@@ -212,4 +162,4 @@ class SystemSpec(Tenancy):
     """A team's system."""
 
     clusters: ClusterSelector
-    source: GitSource
+    source: TeamSource

@@ -55,6 +55,7 @@ def read_systems(
             *_unknown_layers(loaded.node, tenant, files),
             *_occupied(loaded.node, tenant, taken),
             *_out_of_reach(loaded.node, tenant, clusters),
+            *_not_its_own(loaded.node, tenant, clusters),
         ]
         problems += own_problems
         if not own_problems:
@@ -151,6 +152,26 @@ def _out_of_reach(node: Node, tenant: Tenant, clusters: Mapping[str, Desired]) -
             mark = node.find(("spec", "clusters", "names", number)).mark
             message = f"the flux.install of {name} is extension: Roadstead applies no system there; remove it"
             yield problem_at(mark, f"spec.clusters.names[{number}]", message)
+
+
+def _not_its_own(node: Node, tenant: Tenant, clusters: Mapping[str, Desired]) -> Iterator[Problem]:
+    """Yield the problem of an identity that is that of the platform's Flux on a cluster of the system."""
+    source = tenant.spec.source
+    for environment, identity in (
+        ("", source.workload_identity),
+        *((name, one.workload_identity) for name, one in source.environments.items()),
+    ):
+        if identity is None:
+            continue
+        of_flux = (
+            name for name in tenant.clusters if clusters[name].flux_identity == identity.client_id.lower()
+        )
+        cluster = next(of_flux, None)
+        if cluster is not None:
+            place = ("environments", environment) if environment else ()
+            path = ("spec", "source", *place, "workloadIdentity", "clientId")
+            why = f"is the identity of the platform's Flux on {cluster}; give the system one of its own"
+            yield problem_at(node.find(path).mark, ".".join(path), why)
 
 
 class _Taken:

@@ -31,12 +31,10 @@ class ClusterSystem(Tenancy):
 
 def stored_system(name: str, spec: SystemSpec, environment: str) -> Json:
     """Return the stored form of a system on the clusters of an environment."""
-    source = spec.source.model_dump(by_alias=True, exclude_none=True, exclude={"environments"})
-    own = spec.source.environments.get(environment)
-    if own is not None:
-        source |= own.model_dump(by_alias=True, exclude_none=True)
     shared = spec.model_dump(exclude={"clusters", "source"}, by_alias=True, exclude_none=True)
-    return _dumped(ClusterSystem.model_validate({**shared, "name": name, "source": source}))
+    return _dumped(
+        ClusterSystem.model_validate({**shared, "name": name, "source": spec.source.of(environment)})
+    )
 
 
 def systems_in(document: Json) -> Systems:

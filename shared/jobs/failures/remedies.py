@@ -240,9 +240,9 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
     errors.FluxUnhealthy: Remedy(
         "A check inside a Ready cluster found for longer than `UNHEALTHY_MINUTES` that Flux fails, or"
         " is not as Roadstead applied it.",
-        f"Correct what the message names, and push. {REPLAY} That also applies again what Roadstead applied,"
-        " and so does the drift policy `fluxObjects: correct`. `roadstead refresh NAME` checks the cluster"
-        " again.",
+        "Correct what the message names, and push; what is in the repository of a system, its owners correct."
+        f" {REPLAY} That also applies again what Roadstead applied, and so does the drift policy"
+        " `fluxObjects: correct`. `roadstead refresh NAME` checks the cluster again.",
         _UNTIL_CHECK,
     ),
     errors.PlatformUnhealthy: Remedy(

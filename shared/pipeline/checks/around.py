@@ -1,6 +1,6 @@
-"""What Azure has around a cluster, which no list of clusters shows: maintenance windows and policies.
+"""What Azure has around a cluster, which no list of clusters shows: maintenance windows, policies and grants.
 
-A check reads both for the sweep, which compares the cluster, and what Azure Policy found for whoever asks.
+A check reads them for the sweep, which compares the cluster, and what Azure Policy found for whoever asks.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from shared.fleet.policies.policy_names import by_name, is_our_policy
 from shared.jobs.failures.errors import ReconcileError
 from shared.jobs.messages import SweepPart
 from shared.jobs.record import ClusterRecord
+from shared.pipeline.checks.grants import SharedReads, read_grants
 from shared.pipeline.checks.windows import read_windows
 from shared.pipeline.outbox import request_sweep
 from shared.pipeline.worker.rate_limiter import RateLimited
@@ -35,11 +36,16 @@ class Around:
     compliance: Compliance | None = None
 
 
-def read_around(record: ClusterRecord, ports: Ports) -> Around:
-    """Read the windows and the policies of a cluster; nothing where its manifest has none."""
-    windows, policies = read_windows(record, ports), _read_policies(record, ports)
-    known = windows is not None and policies is not None
-    return Around((*(windows or ()), *(policies or ())) if known else None, _read_compliance(record, ports))
+def read_around(record: ClusterRecord, reads: SharedReads, ports: Ports) -> Around:
+    """Read the windows, policies and grants of a cluster; nothing where its manifest has none."""
+    found = (
+        read_windows(record, ports),
+        _read_policies(record, reads, ports),
+        read_grants(record, reads, ports),
+    )
+    known = [each for each in found if each is not None]
+    whole = tuple(difference for each in known for difference in each)
+    return Around(whole if len(known) == len(found) else None, _read_compliance(record, ports))
 
 
 def with_around(record: ClusterRecord, around: Around | None, ports: Ports) -> ClusterRecord:
@@ -59,13 +65,13 @@ def _has_policies(record: ClusterRecord) -> bool:
     return bool(record.document["spec"].get("policies"))
 
 
-def _read_policies(record: ClusterRecord, ports: Ports) -> tuple[Difference, ...] | None:
+def _read_policies(record: ClusterRecord, reads: SharedReads, ports: Ports) -> tuple[Difference, ...] | None:
     """Return in which fields the policies of a cluster differ from git, None where that is unknown."""
     if not _has_policies(record):
         return ()
     cluster = record.desired.id
     try:
-        found = ports.azure.call(ListPolicyAssignments(cluster.group)) or ()
+        found = reads.call(ListPolicyAssignments(cluster.group), ports) or ()
     except (RateLimited, ReconcileError) as error:
         log.warning("the policies of %s cannot be read: %s", record.name, error)
         return None

@@ -23,6 +23,7 @@ from shared.logs import about_record
 from shared.pipeline.checks.around import read_around
 from shared.pipeline.checks.conclusions import conclude, findings, unknown
 from shared.pipeline.checks.current_facts import renewed_facts
+from shared.pipeline.checks.grants import SharedReads
 from shared.pipeline.checks.reading import read
 from shared.pipeline.checks.secrets import check_secrets
 from shared.pipeline.checks.windows import has_windows
@@ -66,7 +67,7 @@ def _handle(message: CheckMessage, ports: Ports) -> None:
             record_end("check", ports)
         return
     end, limiter = ports.elapsed() + CHECK_SECONDS, RateLimiter(None, ports)
-    reads = VaultReads(ports.vaults)
+    reads, lists = VaultReads(ports.vaults), SharedReads()
     waiting: list[ClusterRecord] = []
     ended = message.at is None
     for position, name in enumerate(message.clusters):
@@ -83,7 +84,7 @@ def _handle(message: CheckMessage, ports: Ports) -> None:
             continue
         with about_record(record):
             if not _affordable(record, waiting, limiter) or not _check(
-                record, message, reads, limiter, ports
+                record, message, reads, lists, limiter, ports
             ):
                 waiting.append(record)
     if waiting:
@@ -121,7 +122,12 @@ def _affordable(record: ClusterRecord, waiting: list[ClusterRecord], limiter: Ra
 
 
 def _check(
-    record: ClusterRecord, message: CheckMessage, reads: VaultReads, limiter: RateLimiter, ports: Ports
+    record: ClusterRecord,
+    message: CheckMessage,
+    reads: VaultReads,
+    lists: SharedReads,
+    limiter: RateLimiter,
+    ports: Ports,
 ) -> bool:
     """Read one cluster, and save what is so of it; return False where a token for that is missing."""
     why = ""
@@ -145,11 +151,11 @@ def _check(
         log.warning("%s cannot be read: %s", record.name, error)
         ports.telemetry.record(of_read("check", type(error).__name__))
         failed = error if isinstance(error, Retryable) else Unexpected(str(error))
-        server, around = access.server_after(Retry(failed)), read_around(record, limiter.over(ports))
+        server, around = access.server_after(Retry(failed)), read_around(record, lists, limiter.over(ports))
         why = f"{type(error).__name__}: {error}"
         conclude(record, unknown(why, record), server, message, ports, around=around)
         return True
-    server, around = access.server_after(Done()), read_around(record, limiter.over(ports))
+    server, around = access.server_after(Done()), read_around(record, lists, limiter.over(ports))
     found = findings(reading, secrets.finding if secrets else None, record, ports)
     conclude(record, found, server, message, ports, reading, around, renewed=renewed)
     return True

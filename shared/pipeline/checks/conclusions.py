@@ -59,14 +59,14 @@ def _finding(
         return Finding(kind, True, HEALTHY, healthy)
     more = f"; and {len(faults) - 1} more" if len(faults) > 1 else ""
     first = faults[0]
-    text = f"{first}{_owner(first, record)}{commits_behind(first.attempt, record, ports)}{more}"
+    text = f"{_owner(first, record)}{first}{commits_behind(first.attempt, record, ports)}{more}"
     return Finding(kind, False, first.reason, text)
 
 
 def _owner(fault: Fault, record: ClusterRecord) -> str:
-    """Return the system that a fault is in, with its owners; "" for the platform's own."""
+    """Return the system that a fault is in, with its owners, as a beginning; "" for the platform's own."""
     system = system_with(systems_in(record.document), fault.ref.namespace)
-    return "" if system is None else f" (the system {system['name']} of {', '.join(system['owners'])})"
+    return "" if system is None else f"the system {system['name']} of {', '.join(system['owners'])}: "
 
 
 def conclude(

@@ -66,11 +66,14 @@ class DeleteFederatedCredential(Write):
 
 @dataclass(frozen=True)
 class ListRoleAssignments(AzureCall[Sequence[Json]]):
-    """Return the role assignments of a principal in a subscription, at every scope in it and above it."""
+    """Return the role assignments in a subscription, at every scope in it and above it.
+
+    They are those of a ``principal``, or of everybody.
+    """
 
     service, sdk, limits = "access", "list_role_assignments", (ARM_READ,)
     target: SubscriptionId
-    principal: str
+    principal: str = ""
 
 
 @dataclass(frozen=True)

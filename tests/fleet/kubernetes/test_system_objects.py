@@ -76,9 +76,70 @@ def named(found: tuple[Json, ...], kind: str, namespace: str = "") -> Json:
 
 def test_every_object_is_valid_where_the_api_server_checks_it_and_has_each_of_its_fields_there() -> None:
     cluster, found = world(), objects()
-    assert {one["kind"] for one in found} == {kind for _, kind in KINDS}
+    assert {one["kind"] for one in found} == {kind for _, kind in KINDS} - {"OCIRepository", "Bucket"}
     for manifest in found:
         assert is_held(manifest, apply(cluster, manifest)), manifest["kind"]
+
+
+def test_the_alert_is_there_before_what_can_fail_because_flux_repeats_no_event() -> None:
+    kinds = [one["kind"] for one in objects()]
+    assert kinds.index("Provider") < kinds.index("Alert") < kinds.index("GitRepository")
+    assert kinds.index("GitRepository") < kinds.index("Kustomization")
+
+
+IDENTITY = {"clientId": GROUP, "tenantId": GROUP.replace("21", "22")}
+CLIENT_ID, TENANT_ID = "azure.workload.identity/client-id", "azure.workload.identity/tenant-id"
+AZURE = {"provider": "azure", "workloadIdentity": IDENTITY}
+
+
+@pytest.mark.parametrize(
+    ("kind", "source"),
+    [
+        ("GitRepository", {"repository": "https://dev.azure.com/example/a/_git/a", **AZURE}),
+        ("OCIRepository", {"repository": "oci://example.azurecr.io/shop", **AZURE}),
+        ("Bucket", {"repository": "https://a.blob.core.windows.net", "bucketName": "shop", **AZURE}),
+    ],
+)
+def test_flux_pulls_as_the_account_of_the_system_and_never_as_itself(kind: str, source: Any) -> None:
+    found = objects(source=source)
+    pulled, account = named(found, kind), named(found, "ServiceAccount")
+    assert pulled["spec"]["serviceAccountName"] == account["metadata"]["name"]
+    assert pulled["metadata"]["namespace"] == account["metadata"]["namespace"] == "shop"
+    assert account["metadata"]["annotations"][CLIENT_ID] == IDENTITY["clientId"]
+    assert account["metadata"]["annotations"][TENANT_ID] == IDENTITY["tenantId"]
+    assert named(found, "Kustomization")["spec"]["sourceRef"] == {"kind": kind, "name": "shop"}
+    assert named(found, "Alert")["spec"]["eventSources"][0]["kind"] == kind
+
+
+def test_a_source_without_an_identity_gives_the_account_no_annotation_and_names_no_account() -> None:
+    found = objects()
+    assert set(named(found, "ServiceAccount")["metadata"]["annotations"]) == {"roadstead.dev/applied-digest"}
+    assert "serviceAccountName" not in named(found, "GitRepository")["spec"]
+
+
+@pytest.mark.parametrize(
+    ("base", "own", "pulled"),
+    [
+        ({"tag": "v1"}, {"branch": "next"}, {"ref": {"branch": "next"}}),
+        ({"tag": "v1"}, {"semver": "2.x"}, {"ref": {"semver": "2.x"}}),
+        (
+            {"branch": "stable", "tag": "v1"},
+            {"commit": "1" * 40},
+            {"ref": {"branch": "stable", "commit": "1" * 40}},
+        ),
+        ({"tag": "v1"}, {"path": "./other"}, {"ref": {"tag": "v1"}}),
+        (
+            {},
+            {"repository": "oci://e.io/a", "digest": f"sha256:{'0' * 64}"},
+            {"ref": {"digest": f"sha256:{'0' * 64}"}},
+        ),
+    ],
+)
+def test_an_environment_replaces_what_the_system_pins(base: Any, own: Any, pulled: Any) -> None:
+    source = {"repository": "https://github.com/example/shop", **base, "environments": {"prod": own}}
+    found = objects(source=source)
+    spec = next(one["spec"] for one in found if one["kind"] in ("GitRepository", "OCIRepository"))
+    assert spec | pulled == spec
 
 
 def test_an_object_with_a_wrong_field_would_not_be_valid() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.resolved_fleets import GOOD, with_change, with_files
+from tests.support.sources import WITH_IDENTITY
 
 RESERVED = (
     "9:16 spec.namespaces[0]: must be a namespace of the team's own, not default, flux-system or kube-*"
@@ -90,6 +91,28 @@ def test_a_cluster_has_its_systems_in_its_document_and_not_their_selectors() -> 
     assert [one["name"] for one in fleet.clusters["one"].document()["systems"]] == ["shop"]
     assert "clusters" not in fleet.clusters["one"].document()["systems"][0]
     assert "systems" not in fleet.clusters["two"].document()
+
+
+IDENTITY = "00000000-0000-0000-0000-00000000000a"
+
+
+@pytest.mark.parametrize("place", ["", "environments.dev."])
+def test_a_system_does_not_pull_as_the_identity_of_the_flux_of_one_of_its_clusters(place: str) -> None:
+    flux = f"{WITH_IDENTITY}  flux: {{workloadIdentity: {{clientId: {IDENTITY.upper()}}}}}\n"
+    one = GOOD["clusters/one/cluster.yaml"].replace("spec:\n", f"spec:\n{flux}")
+    own = f"{{clientId: {IDENTITY}, tenantId: {IDENTITY}}}"
+    identity = own.replace("0000a", "0000b", 1) if place else own
+    more = f"    provider: azure\n    workloadIdentity: {identity}\n"
+    more += f"    environments: {{dev: {{workloadIdentity: {own}}}}}\n" if place else ""
+    fleet = with_files(clusters__one__cluster=one, systems__shop=GOOD["systems/shop.yaml"] + more)
+    [problem] = [str(each) for each in fleet.problems]
+    assert (
+        f"spec.source.{place}workloadIdentity.clientId: is the identity of the platform's Flux on one"
+        in problem
+    )
+    assert fleet.clusters["one"].systems == ()
+    other = with_files(systems__shop=GOOD["systems/shop.yaml"] + more)
+    assert other.problems == ()
 
 
 def test_a_system_names_no_cluster_in_which_roadstead_applies_nothing() -> None:

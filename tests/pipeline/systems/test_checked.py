@@ -8,7 +8,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.record import ClusterRecord, Phase
 from tests.support.checks import check, condition
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import phases, push, status
 from tests.support.sweeps import sweep
 from tests.support.team_systems import GROUP, cluster_id, fleet, system
 
@@ -52,6 +52,23 @@ def widen(cloud: MemoryCloud, _: ObjectRef) -> None:
     live = api.get(QUOTA)
     assert live is not None
     api.replace({**live, "spec": {"hard": {**live["spec"]["hard"], "pods": "1000"}}})
+
+
+def test_a_system_that_fails_later_is_named_first_where_a_check_finds_it_and_recovers_by_itself() -> None:
+    cloud = hydrated()
+    files = fleet("one", systems={"shop": system("shop", "one", extra=SHOP)})
+    commit = push(cloud, files | {"apps/shop/more.yaml": b"kind: [broken"})
+    cloud.run()
+    check(cloud)
+    cloud.sleep(cloud.ports.config.unhealthy_seconds)
+    check(cloud)
+    assert phases(cloud) == {"one": Phase.FAILED}
+    assert condition(record(cloud)).message.startswith("the system shop of shop-team@example.com: ")
+    state, description = status(cloud, commit)
+    assert (state, "the system shop of shop-team" in description) == ("failure", True)
+    push(cloud, files)
+    check(cloud)
+    assert phases(cloud) == {"one": Phase.READY}
 
 
 def test_a_check_of_a_system_as_it_was_applied_finds_nothing() -> None:

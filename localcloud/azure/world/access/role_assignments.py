@@ -60,13 +60,13 @@ class RoleAssignments:
             return [_definition(subscription, name, key) for name, key in found]
 
     def list_role_assignments(self, subscription: str, principal: str) -> list[Json]:
-        """Return the role assignments of a principal."""
+        """Return the role assignments of a principal, or of everybody."""
         with self._engine.request(subscription, limits.ARM_READ):
             below = f"/subscriptions/{subscription}".lower()
             return [
                 copied(one)
                 for key, one in sorted(self._assignments.items())
-                if key.startswith(f"{below}/") and _of(one, principal)
+                if key.startswith(f"{below}/") and (not principal or _of(one, principal))
             ]
 
     def get_role_assignment(self, subscription: str, scope: str, name: str) -> Json:
@@ -135,8 +135,11 @@ class RoleAssignments:
 
 
 def principal_of_filter(text: str) -> str:
-    """Return the principal that a filter of a list names, or refuse the filter."""
-    return _named(_BY_PRINCIPAL, text)
+    """Return the principal that a filter of a list names, "" without a filter, or refuse it.
+
+    It is optional: ``RoleAssignments_ListForSubscription`` in authorization-RoleAssignmentsCalls.json.
+    """
+    return _named(_BY_PRINCIPAL, text) if text else ""
 
 
 def role_of_filter(text: str) -> str:

@@ -61,8 +61,8 @@ def sync_objects(
         objects.append(facts_object(facts))
     main = flux.main
     of_app = {"secretRef": {"name": NAMESPACE}} if with_secret else {}
-    objects.append(_object(source_ref(main), _source(main) | of_app, request))
-    objects += [_object(source_ref(one), _source(one), request) for one in flux.sources]
+    objects.append(_object(source_ref(main), source_spec(main) | of_app, request))
+    objects += [_object(source_ref(one), source_spec(one), request) for one in flux.sources]
     kinds = {source.name: source.kind for source in (main, *flux.sources)}
     others = [one for one in flux.kustomizations if one.name != MAIN]
     for one in (flux.first, *others):
@@ -111,12 +111,13 @@ def source_difference(manifest: Json, live: Json | None) -> list[str]:
         return []
     wanted, existing = manifest["spec"], dict(live.get("spec") or {})
     if "path" in existing:
-        existing["path"] = _flux_path(existing["path"])
+        existing["path"] = flux_path(existing["path"])
     names = (key for key in _SOURCE_FIELDS if key in wanted and wanted[key] != existing.get(key))
     return [f"Flux {manifest['kind']} {manifest['metadata']['name']}: spec.{name}" for name in names]
 
 
-def _source(source: FluxSource) -> dict[str, Any]:
+def source_spec(source: FluxSource) -> dict[str, Any]:
+    """Return a source as Flux's API writes it."""
     spec = _given(
         source,
         *("interval", "url", "endpoint", "bucket_name", "prefix"),
@@ -149,7 +150,7 @@ def _kustomization(one: Kustomization, kinds: Mapping[str, str]) -> dict[str, An
     if one.post_build is not None:
         spec["postBuild"] = _given(one.post_build, "substitute", "substitute_from")
     source = one.source or MAIN
-    spec["path"] = _flux_path(one.path or "./")
+    spec["path"] = flux_path(one.path or "./")
     spec["sourceRef"] = {"kind": kinds[source], "name": source}
     return spec
 
@@ -160,7 +161,8 @@ def _given(model: Any, *fields: str) -> dict[str, Any]:
     return {key: value for key, value in dumped.items() if value not in ([], {})}
 
 
-def _flux_path(path: str) -> str:
+def flux_path(path: str) -> str:
+    """Return a folder as Flux writes it."""
     return path if path.startswith("./") else f"./{path}"
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux.flux_objects import DIGEST, stamped
 
+TENANT_ID = "azure.workload.identity/tenant-id"
 CLIENT_ID, USES = "azure.workload.identity/client-id", "azure.workload.identity/use"
 OF_PODS = "roadstead.dev/workload-identity"
 """The annotation of the pods with the client id, so that they are replaced with it."""

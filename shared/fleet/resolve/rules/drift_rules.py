@@ -13,7 +13,7 @@ from shared.fleet.resolve.problems import Path, nearest
 _COMPARED = (
     *(info.alias or name for name, info in ClusterProperties.model_fields.items()),
     *("nodePools", "maintenanceWindows", "policies", "tags", "sku", "identity", "azure"),
-    *("extendedLocation", "kind"),
+    *("extendedLocation", "kind", "federatedCredentials", "roleAssignments"),
 )
 _COMPARED_OF_POOLS = (
     *(info.alias or name for name, info in PoolProperties.model_fields.items()),

@@ -7,30 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, StrictBool, StrictStr, ValidationError, model_validator
+from pydantic import Field, StrictBool, model_validator
 
 from shared.fleet.manifests.arm_types import Guid
 from shared.fleet.manifests.base import Manifest, RepositoryPath
 from shared.fleet.manifests.cluster.flux.extension import EXTENSION, FluxExtension
+from shared.fleet.manifests.cluster.flux.first_source import FirstSource
 from shared.fleet.manifests.cluster.flux.instance import OPERATOR, FluxInstance
 from shared.fleet.manifests.cluster.flux.kustomization import Kustomization
-from shared.fleet.manifests.cluster.flux.source import (
-    BUCKET,
-    GIT,
-    MAIN,
-    OCI,
-    Commit,
-    Digest,
-    FluxName,
-    FluxRepository,
-    FluxSource,
-    Ref,
-    SecretReference,
-    Text,
-    has_path,
-)
+from shared.fleet.manifests.cluster.flux.source import MAIN, FluxName, FluxSource, SecretReference
 
 EVENT_KEY = "token"
 """The key of a Secret with which a Provider of the type generic-hmac signs."""
@@ -44,13 +31,6 @@ class FluxEvents(Manifest):
     bootstrapSecrets, so that the app reads the same key in the vault."""
 
 
-_OF_SOURCE = {
-    *("tag", "semver", "commit", "digest", "bucket_name", "prefix"),
-    *("provider", "secret_ref", "service_account_name"),
-}
-"""The fields of the first source that have the names of any source."""
-
-
 class WorkloadIdentity(Manifest):
     """The identity of Azure as which Flux pulls, and opens Azure Key Vault, where it has provider: azure."""
 
@@ -59,28 +39,9 @@ class WorkloadIdentity(Manifest):
     kustomize-controller, in the namespace flux-system act as it."""
 
 
-class Flux(Manifest):
+class Flux(FirstSource):
     """What Flux pulls, and the Flux to install: ``components`` is a file of this repository."""
 
-    repository: FluxRepository
-    """What Flux pulls: a git repository (https:// or ssh://), an artifact in a registry (oci://), or, with
-    bucketName, the blob endpoint of a storage account."""
-    branch: Annotated[StrictStr, Field(min_length=1)] = "main"
-    """The branch of a git repository."""
-    tag: Ref | None = None
-    """A tag of the git repository, in place of the branch, or of the artifact; latest by default."""
-    semver: Text | None = None
-    """A range of versions of which the newest tag counts, in place of the branch or the tag."""
-    commit: Commit | None = None
-    """One commit of the branch."""
-    digest: Digest | None = None
-    """The digest of the artifact, in place of a tag."""
-    bucket_name: Text | None = None
-    """The container of the storage account."""
-    prefix: Text | None = None
-    """The beginning of the names of the blobs that count."""
-    provider: Literal["azure", "github"] | None = None
-    """Who signs Flux in, as provider of a source; without it, the git credentials of the app."""
     secret_ref: SecretReference | None = None
     service_account_name: FluxName | None = None
     """The ServiceAccount in flux-system whose workload identity signs Flux in, with provider: azure."""
@@ -115,25 +76,6 @@ class Flux(Manifest):
         return self.install == OPERATOR
 
     @property
-    def kind(self) -> str:
-        """The kind of the first source."""
-        if self.repository.startswith("oci://"):
-            return OCI
-        return GIT if self.bucket_name is None else BUCKET
-
-    @property
-    def main(self) -> FluxSource:
-        """The first source, that of ``repository``."""
-        kind = self.kind
-        place: dict[str, Any] = {"url": self.repository}
-        if kind == GIT:
-            place["branch"] = self.branch
-        if kind == BUCKET:
-            place = {"endpoint": self.repository}
-        given = self.model_dump(by_alias=True, exclude_none=True, include=_OF_SOURCE)
-        return FluxSource.model_validate({"name": MAIN, "kind": kind, **place, **given})
-
-    @property
     def first(self) -> Kustomization:
         """The Kustomization of ``path``, with what an entry of its name changes."""
         return next(
@@ -158,22 +100,6 @@ class Flux(Manifest):
             )
         if self.events and self.instance and "notification-controller" not in self.instance.components:
             raise ValueError("events: instance.components has no notification-controller; add it")
-        return self
-
-    @model_validator(mode="after")
-    def _first_source_fits(self) -> Self:
-        try:
-            self.main  # noqa: B018
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            place = "repository: " if first["loc"] else ""
-            text = str(first["msg"]).removeprefix("Value error, ").replace("url:", "repository:")
-            raise ValueError(f"{place}{text}") from None
-        if self.bucket_name is None and self.kind == GIT and not has_path(self.repository):
-            raise ValueError(
-                "repository: must be an address such as https://github.com/OWNER/NAME; the blob endpoint of "
-                "a storage account needs bucketName"
-            )
         return self
 
     @model_validator(mode="after")

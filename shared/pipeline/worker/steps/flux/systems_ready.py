@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION, SOURCE, ref_of
+from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION, ref_of
 from shared.fleet.kubernetes.flux.flux_readiness import (
     Failed,
     Progressing,
@@ -14,12 +14,19 @@ from shared.fleet.kubernetes.flux.flux_readiness import (
     commit_of,
     reconciled,
 )
+from shared.fleet.kubernetes.flux.sync_objects import SOURCE_API
 from shared.fleet.kubernetes.system_objects import SYSTEM
 from shared.fleet.resource_ids import ObjectRef
 from shared.fleet.systems.cluster_systems import ClusterSystem, read_system
 from shared.jobs.outcomes import Outcome, Restart, Wait
 from shared.pipeline.worker.steps.context import StepContext
 from shared.ports import KubernetesApi
+
+_GATE = (
+    "workloadIdentity of a system needs Flux 2.7 (2.6 for artifacts) with the feature gate "
+    "ObjectLevelWorkloadIdentity: correct the arguments of source-controller in the file of "
+    "spec.flux.components, or write instance.cluster.objectLevelWorkloadIdentity, and push."
+)
 
 
 def first_unready(context: StepContext, api: KubernetesApi) -> Outcome | None:
@@ -30,11 +37,9 @@ def first_unready(context: StepContext, api: KubernetesApi) -> Outcome | None:
     systems = [read_system(one) for one in context.desired.systems]
     if not systems:
         return None
-    listed = [
-        one
-        for kind in (SOURCE, KUSTOMIZATION)
-        for one in api.list(kind.api_version, kind.kind, labels=SYSTEM)
-    ]
+    kinds = [(SOURCE_API, kind) for kind in sorted({system.source.kind for system in systems})]
+    kinds.append((KUSTOMIZATION.api_version, KUSTOMIZATION.kind))
+    listed = [one for kind in kinds for one in api.list(*kind, labels=SYSTEM)]
     live = {ref_of(one): one for one in listed}
     waits: list[Wait] = []
     for system in systems:
@@ -50,7 +55,7 @@ def _unready(
     system: ClusterSystem, live: Mapping[ObjectRef, Json]
 ) -> tuple[ObjectRef, Readiness] | ObjectRef | None:
     """Return the object of a system that is not Ready with its state, or one that is missing."""
-    source = ObjectRef(SOURCE.api_version, SOURCE.kind, system.name, system.home)
+    source = ObjectRef(SOURCE_API, system.source.kind, system.name, system.home)
     applied = ObjectRef(KUSTOMIZATION.api_version, KUSTOMIZATION.kind, system.name, system.home)
     fetched = ""
     for ref in (source, applied):
@@ -74,6 +79,8 @@ def _wait(context: StepContext, system: ClusterSystem, ref: ObjectRef, state: Re
     seconds = context.ports.config.poll_seconds
     if isinstance(state, Failed):
         action = f"Ask {owners} to correct what the message names in {system.source.repository}."
+        if state.reason == "FeatureGateDisabled":
+            action = _GATE
         tried = commit_of(state.attempt.revision)
         text = f"{name}: {state.reason}: {state.message}" + (
             f" (Flux tried commit {tried[:8]})" if tried else ""

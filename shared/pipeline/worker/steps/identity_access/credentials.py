@@ -6,9 +6,10 @@ where another cluster's came between.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from shared.fleet.drift.grant_differences import credential_path
 from shared.fleet.identity_access.bodies import credential_body, issuer_of, same_credential
 from shared.fleet.identity_access.names import credential_prefix, wanted_names
 from shared.fleet.json_tree import Json
@@ -21,6 +22,7 @@ from shared.pipeline.worker.steps.context import StepContext
 from shared.ports.azure import DeleteFederatedCredential, ListFederatedCredentials, PutFederatedCredential
 
 SHOWN = 5
+_FIELDS = ("issuer", "subject", "audiences")
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,11 @@ def _ensured(
 ) -> str:
     """Write a federated credential that differs; return what was done, "" where it is as wanted."""
     name, entry, body = wanted
+    left = context.desired.left
+    if name in live:
+        body = _with_left(body, live[name], {key for key in _FIELDS if credential_path(entry, key) in left})
+    elif credential_path(entry) in left:
+        return ""
     if name in live and same_credential(live[name], body):
         return ""
     if any(same_credential(other, body) for other in live.values()):
@@ -104,6 +111,12 @@ def _ensured(
         )
     context.azure(PutFederatedCredential(identity, name, body))
     return f"wrote the federated credential {entry}"
+
+
+def _with_left(body: Json, live: Json, left: Collection[str]) -> Json:
+    """Return a body in which the fields that the job leaves have the values that Azure has."""
+    shown = live.get("properties") or {}
+    return {"properties": {**body["properties"], **{key: shown.get(key) for key in left}}}
 
 
 def _is_ours(context: StepContext, name: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from shared.fleet.drift.grant_differences import role_path
 from shared.fleet.identity_access.bodies import assignment_body, principal_in, role_id, same_assignment
 from shared.fleet.identity_access.names import description_of, is_our_assignment, name_of_assignment
 from shared.fleet.json_tree import Json
@@ -27,8 +28,8 @@ from shared.ports.azure import (
 
 
 @dataclass
-class _Reads:
-    """What one run of the step has read of Azure, each once; ``existing`` is the cluster."""
+class RoleReads:
+    """What one run of the step, or a check, has read of Azure, each once; ``existing`` is the cluster."""
 
     context: StepContext
     existing: Json
@@ -79,7 +80,7 @@ class _Reads:
 
 def ensure_roles(context: StepContext, existing: Json) -> Iterator[str]:
     """Assign the roles that are missing, then remove those of ours that git does not have; yield notes."""
-    reads, entries = _Reads(context, existing), context.desired.spec.role_assignments
+    reads, entries = RoleReads(context, existing), context.desired.spec.role_assignments
     for entry in entries:
         yield _ensured(reads, entry)
     wanted = {name_of_assignment(context.cluster, entry) for entry in entries}
@@ -92,24 +93,52 @@ def ensure_roles(context: StepContext, existing: Json) -> Iterator[str]:
             yield f"removed the role assignment {name}"
 
 
-def _ensured(reads: _Reads, entry: RoleAssignment) -> str:
-    """Assign the role of an entry; return what was done, "" where its assignment exists."""
-    context, principal = reads.context, reads.principal(entry)
-    name, subscription = name_of_assignment(context.cluster, entry), SubscriptionId(entry.subscription)
+def is_assigned(reads: RoleReads, entry: RoleAssignment) -> bool:
+    """Return whether an entry has its role, under whatever name; a list may be late, so it is read too."""
+    principal = reads.principal(entry)
+    return _standing(reads, entry, principal) is not None or _is_of(_own(reads, entry), principal)
+
+
+def _standing(reads: RoleReads, entry: RoleAssignment, principal: str) -> bool | None:
+    """Return whether the assignment of an entry that is listed has our name, None where none is listed."""
+    name = name_of_assignment(reads.context.cluster, entry)
     assigned = reads.of_principal(entry.subscription, principal)
     if any(str(live["name"]).lower() == name for live in assigned):
-        return ""
+        return True
     role = reads.role(entry)
-    if any(same_assignment(live, entry, role=role, principal=principal) for live in assigned):
-        return (
+    same = any(same_assignment(live, entry, role=role, principal=principal) for live in assigned)
+    return False if same else None
+
+
+def _own(reads: RoleReads, entry: RoleAssignment) -> Json | None:
+    """Return the assignment that has the name of an entry."""
+    name = name_of_assignment(reads.context.cluster, entry)
+    return reads.context.azure(GetRoleAssignment(SubscriptionId(entry.subscription), entry.scope, name))
+
+
+def _is_of(live: Json | None, principal: str) -> bool:
+    return live is not None and str(live["properties"]["principalId"]).lower() == principal.lower()
+
+
+def _ensured(reads: RoleReads, entry: RoleAssignment) -> str:
+    """Assign the role of an entry; return what was done, "" where its assignment exists, or is left."""
+    context = reads.context
+    if role_path(entry.name) in context.desired.left:
+        return ""
+    principal = reads.principal(entry)
+    name, subscription = name_of_assignment(context.cluster, entry), SubscriptionId(entry.subscription)
+    standing = _standing(reads, entry, principal)
+    if standing is not None:
+        foreign = (
             f"left the role assignment that {entry.name} asks for: it exists, under a name that is not ours"
         )
-    before = context.azure(GetRoleAssignment(subscription, entry.scope, name))
+        return "" if standing else foreign
+    before = _own(reads, entry)
     if before is not None:
-        if str(before["properties"]["principalId"]).lower() == principal.lower():
+        if _is_of(before, principal):
             return ""  # the list does not show it yet
         context.azure(DeleteRoleAssignment(subscription, entry.scope, name))
-    description = description_of(context.cluster, entry)
+    description, role = description_of(context.cluster, entry), reads.role(entry)
     body = assignment_body(entry, role=role, principal=principal, description=description)
     context.azure(PutRoleAssignment(subscription, entry.scope, name, body))
     return f"assigned the role {entry.role}, as {entry.name} asks"

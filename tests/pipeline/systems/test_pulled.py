@@ -1,0 +1,113 @@
+"""What a system pulls besides git over HTTPS, and as whose identity: the team's, and never the platform's."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from localcloud.common.flux_manifests import definition
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.resource_ids import ObjectRef
+from shared.jobs.record import Phase
+from shared.pipeline.api.views.why import why_view
+from tests.support.flux_components import FILE
+from tests.support.pipeline_runs import phases, push
+from tests.support.sources import CLIENT, WITH_IDENTITY
+from tests.support.team_systems import DEPLOYMENT, URL, cluster_id, fleet, objects, system
+
+TEAM = CLIENT.replace("31", "41")
+WEB = ObjectRef("apps/v1", "Deployment", "web", "shop")
+OCI = "oci://example.azurecr.io/shop"
+AZURE = f"provider: azure, workloadIdentity: {{clientId: {TEAM}, tenantId: {TEAM}}}"
+CONTAINER = "https://store.blob.core.windows.net, bucketName: shop"
+SECRET = ObjectRef("v1", "Secret", "git", "shop")
+
+
+def pulling(source: str, *, gate: bool = False) -> dict[str, bytes]:
+    """Return a fleet with a system that has this source; the Flux of its cluster has an identity too."""
+    manifest = system("shop", "one").replace(URL.encode(), source.encode())
+    files = fleet("one", systems={"shop": manifest})
+    flux = f"{WITH_IDENTITY}  flux: {{workloadIdentity: {{clientId: {CLIENT}}}}}\n"
+    files["clusters/one/cluster.yaml"] += flux.encode()
+    more = "".join(f"---\n{json.dumps(definition(kind))}\n" for kind in ("OCIRepository", "Bucket"))
+    files[FILE] += more.encode()
+    if gate:
+        flag = b"            - --feature-gates=ObjectLevelWorkloadIdentity=true\n"
+        files[FILE] = files[FILE].replace(b"          args:\n", b"          args:\n" + flag)
+    return files
+
+
+def brought(cloud: MemoryCloud, files: dict[str, bytes], seconds: float = 600) -> Phase:
+    push(cloud, files)
+    cloud.run(seconds=seconds)
+    return phases(cloud)["one"]
+
+
+def runs(cloud: MemoryCloud) -> bool:
+    """Return whether Flux has applied what the team has."""
+    return cloud.kubernetes.connect(cluster_id("one")).get(WEB) is not None
+
+
+def with_artifact() -> MemoryCloud:
+    cloud = MemoryCloud(throttle=False)
+    cloud.stores.push("shop", "latest", {"apps/shop/web.yaml": DEPLOYMENT})
+    return cloud
+
+
+def doing(cloud: MemoryCloud) -> str:
+    why = why_view("one", cloud.ports)
+    assert why is not None
+    return str(why["doing"])
+
+
+def test_a_system_pulls_an_artifact_and_moves_there_from_git_with_its_own_objects_only() -> None:
+    cloud = with_artifact()
+    assert brought(cloud, pulling(URL)) is Phase.READY
+    before = set(objects(cloud, "one", "shop"))
+    uid = live(cloud, WEB)
+    assert brought(cloud, pulling(OCI)) is Phase.READY
+    after = set(objects(cloud, "one", "shop"))
+    assert before - after == {"GitRepository shop/shop"}
+    assert after - before == {"OCIRepository shop/shop"}
+    assert live(cloud, WEB) == uid
+
+
+def live(cloud: MemoryCloud, ref: ObjectRef) -> str:
+    found = cloud.kubernetes.connect(cluster_id("one")).get(ref)
+    assert found is not None
+    return str(found["metadata"]["uid"])
+
+
+def test_a_private_registry_lets_the_teams_identity_in() -> None:
+    cloud = with_artifact()
+    cloud.stores.registry.users, cloud.stores.registry.identities = {}, (TEAM,)
+    assert brought(cloud, pulling(f"{OCI}, {AZURE}", gate=True)) is Phase.READY
+    assert runs(cloud)
+
+
+def test_a_system_does_not_get_what_only_the_platforms_identity_may_read() -> None:
+    cloud = with_artifact()
+    cloud.stores.registry.users, cloud.stores.registry.identities = {}, (CLIENT,)
+    assert brought(cloud, pulling(f"{OCI}, {AZURE}", gate=True), 300) is not Phase.READY
+    assert "the system shop of shop-team@example.com: OCIRepository shop/shop" in doing(cloud)
+    assert not runs(cloud)
+
+
+def test_without_the_feature_gate_flux_does_not_fall_back_to_its_own_identity() -> None:
+    cloud = with_artifact()
+    cloud.stores.registry.users, cloud.stores.registry.identities = {}, (CLIENT, TEAM)
+    assert brought(cloud, pulling(f"{OCI}, {AZURE}"), 300) is not Phase.READY
+    assert "FeatureGateDisabled" in doing(cloud)
+    why = why_view("one", cloud.ports)
+    assert why is not None
+    assert "feature gate ObjectLevelWorkloadIdentity" in why["suggestedAction"]
+    assert not runs(cloud)
+
+
+@pytest.mark.parametrize(("readers", "ready"), [({TEAM}, True), ({CLIENT}, False)])
+def test_a_container_is_read_as_the_team(readers: set[str], ready: bool) -> None:
+    cloud = MemoryCloud(throttle=False)
+    cloud.stores.containers["shop"], cloud.stores.readers = {"apps/shop/web.yaml": DEPLOYMENT}, readers
+    phase = brought(cloud, pulling(f"{CONTAINER}, {AZURE}", gate=True), 300)
+    assert (phase is Phase.READY, runs(cloud)) == (ready, ready)
