@@ -34,6 +34,8 @@ from shared.rollouts.selected.choice import NOTHING
 
 log = logging.getLogger(__name__)
 
+MOST_OF_A_TURN = 200
+"""How many clusters are planned by themselves; their records and manifests are read one by one."""
 _CURRENT = (State.ACTIVE, State.ABORTED)
 
 
@@ -86,6 +88,47 @@ def stage(plan: Plan, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> S
     held = frozenset(item.cluster for item in updates) - {*decision.start}
     log.info("rollout of %s: %d start, %d wait", plan.commit[:8], len(decision.start), len(decision.waits))
     return Staged(plan.commit if after.state in _CURRENT else "", held)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a rollout starts now; ``records`` are those of the clusters that it starts."""
+
+    known: Rollout
+    decision: Decision
+    records: Mapping[str, ClusterRecord]
+
+
+def turn_of(commit: str, ports: Ports) -> Turn | None:
+    """Return which clusters of a rollout start now; None for none, and for more than ``MOST_OF_A_TURN``.
+
+    Called after the check that no other planner has started. What starts is decided by its record itself.
+    """
+    known = ports.state.rollout(commit)
+    if known is None:
+        return None
+    seen = {each.name: each for each in ports.state.summaries()}
+    decision = decide(known, seen, ports.clock())
+    if len(decision.start) > MOST_OF_A_TURN:
+        return None
+    records = {record.name: record for record in ports.state.clusters_named(decision.start)}
+    newer = {name: summary_of(record) for name, record in records.items()}
+    if any(seen[name] != summary for name, summary in newer.items()):
+        decision = decide(known, seen | newer, ports.clock())
+    if not decision.start or not records.keys() >= {*decision.start}:
+        return None
+    return Turn(known, decision, {name: records[name] for name in decision.start})
+
+
+def save_turn(turn: Turn, ports: Ports) -> None:
+    """Save what a rollout decided before its clusters start; raise Stale."""
+    decision = turn.decision
+    if decision.rollout != turn.known:
+        ports.state.save_rollout(decision.rollout)
+    _ask_at(decision.next_at, ports)
+    log.info(
+        "rollout of %s: %d start, %d wait", turn.known.commit[:8], len(decision.start), len(decision.waits)
+    )
 
 
 def _supersede(earlier: Rollout | None, commit: str, ports: Ports) -> None:
