@@ -34,7 +34,7 @@ from shared.rollouts.selected.choice import NOTHING
 
 log = logging.getLogger(__name__)
 
-MOST_OF_A_TURN = 200
+MOST_AT_A_TIME = 200
 """How many clusters are planned by themselves; their records and manifests are read one by one."""
 _CURRENT = (State.ACTIVE, State.ABORTED)
 
@@ -91,7 +91,7 @@ def stage(plan: Plan, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> S
 
 
 @dataclass(frozen=True)
-class Turn:
+class Starting:
     """What a rollout starts now; ``records`` are those of the clusters that it starts."""
 
     known: Rollout
@@ -99,8 +99,8 @@ class Turn:
     records: Mapping[str, ClusterRecord]
 
 
-def turn_of(commit: str, ports: Ports) -> Turn | None:
-    """Return which clusters of a rollout start now; None for none, and for more than ``MOST_OF_A_TURN``.
+def starting_of(commit: str, ports: Ports) -> Starting | None:
+    """Return which clusters of a rollout start now; None for none, and for more than ``MOST_AT_A_TIME``.
 
     Called after the check that no other planner has started. What starts is decided by its record itself.
     """
@@ -109,7 +109,7 @@ def turn_of(commit: str, ports: Ports) -> Turn | None:
         return None
     seen = {each.name: each for each in ports.state.summaries()}
     decision = decide(known, seen, ports.clock())
-    if len(decision.start) > MOST_OF_A_TURN:
+    if len(decision.start) > MOST_AT_A_TIME:
         return None
     records = {record.name: record for record in ports.state.clusters_named(decision.start)}
     newer = {name: summary_of(record) for name, record in records.items()}
@@ -117,17 +117,20 @@ def turn_of(commit: str, ports: Ports) -> Turn | None:
         decision = decide(known, seen | newer, ports.clock())
     if not decision.start or not records.keys() >= {*decision.start}:
         return None
-    return Turn(known, decision, {name: records[name] for name in decision.start})
+    return Starting(known, decision, {name: records[name] for name in decision.start})
 
 
-def save_turn(turn: Turn, ports: Ports) -> None:
+def save_starting(starting: Starting, ports: Ports) -> None:
     """Save what a rollout decided before its clusters start; raise Stale."""
-    decision = turn.decision
-    if decision.rollout != turn.known:
+    decision = starting.decision
+    if decision.rollout != starting.known:
         ports.state.save_rollout(decision.rollout)
     _ask_at(decision.next_at, ports)
     log.info(
-        "rollout of %s: %d start, %d wait", turn.known.commit[:8], len(decision.start), len(decision.waits)
+        "rollout of %s: %d start, %d wait",
+        starting.known.commit[:8],
+        len(decision.start),
+        len(decision.waits),
     )
 
 

@@ -26,63 +26,65 @@ from shared.jobs.record import ClusterRecord
 from shared.jobs.small_changes import small_change
 from shared.pipeline.outbox import request_handover, request_promotions
 from shared.pipeline.planner.handover import hand_over
-from shared.pipeline.planner.rollouts import Turn, save_turn, turn_of
+from shared.pipeline.planner.rollouts import Starting, save_starting, starting_of
 from shared.pipeline.repository.commit_reader import PlanInputs, read_some
 from shared.ports import FleetRecord, PlanRecord, Ports
 
 log = logging.getLogger(__name__)
 
 WHOLE_AFTER = timedelta(hours=1)
-"""How old the whole plan may be that a part continues."""
+"""How old the whole plan may be that a partial one follows."""
 
 
 @dataclass(frozen=True)
-class Part:
+class PartialPlan:
     """What of a plan is carried out: ``plan_record`` has the items of the clusters that start, and no others.
 
     ``small`` are those of a small change.
     """
 
-    turn: Turn
+    starting: Starting
     plan_record: PlanRecord
     inputs: PlanInputs
     small: frozenset[str]
 
 
-def part_of(head: str, before: FleetRecord, ports: Ports) -> Part | None:
+def partial_plan_of(head: str, before: FleetRecord, ports: Ports) -> PartialPlan | None:
     """Return the plan of the clusters that start now, None where the whole plan is needed.
 
     ``before`` is the fleet's record as it was when this planner started, which it has saved since.
     """
     if not _continues(head, before, ports):
         return None
-    turn, stored = turn_of(head, ports), ports.state.plan(head)
-    if turn is None or stored is None or not (stored.open and _is_carried_out(stored, before)):
+    starting, stored = starting_of(head, ports), ports.state.plan(head)
+    if starting is None or stored is None or not (stored.open and _is_carried_out(stored, before)):
         return None
-    known = {name: Known(one.document, one.digest) for name, one in turn.records.items() if not one.deleting}
-    if known.keys() != turn.records.keys():
+    known = {
+        name: Known(one.document, one.digest) for name, one in starting.records.items() if not one.deleting
+    }
+    if known.keys() != starting.records.keys():
         return None
     try:
         desired = read_some(head, known, ports)
     except ReconcileError as error:  # the whole plan reads again, and reports it
-        log.warning("%s could not be read in part: %s: %s", head[:8], error.kind, error)
+        log.warning("%s could not be read for a partial plan: %s: %s", head[:8], error.kind, error)
         return None
-    plan = make_plan(head, desired, turn.records, now=ports.clock())
-    if not _same(plan, stored.plan, turn, desired, ports.state.fingerprints()):
+    plan = make_plan(head, desired, starting.records, now=ports.clock())
+    if not _same(plan, stored.plan, starting, desired, ports.state.fingerprints()):
         log.info("the rollout of %s needs the whole plan", head[:8])
         return None
-    inputs = PlanInputs(desired, turn.records, known)
-    return Part(turn, replace(stored, plan=plan), inputs, _small(stored.plan, ports))
+    inputs = PlanInputs(desired, starting.records, known)
+    return PartialPlan(starting, replace(stored, plan=plan), inputs, _small(stored.plan, ports))
 
 
-def carry_out_part(part: Part, fleet: FleetRecord, ports: Ports) -> None:
-    """Start the clusters of a part; ``fleet`` was saved before their records were read. Raise Stale.
+def carry_out_partial_plan(some: PartialPlan, fleet: FleetRecord, ports: Ports) -> None:
+    """Start the clusters of a partial plan; ``fleet`` was saved before their records were read. Raise Stale.
 
     What is not as it was planned, and what is left after the time of an invocation, is for the whole plan.
     """
-    save_turn(part.turn, ports)
-    plan, fleet, ended = hand_over(part.plan_record, part.small, part.inputs, fleet, ports)
-    if not ended or plan.items != part.plan_record.plan.items:
+    save_starting(some.starting, ports)
+    plan, fleet, ended = hand_over(some.plan_record, some.small, some.inputs, fleet, ports)
+    if not ended or plan.items != some.plan_record.plan.items:
         request_handover(fleet, ports, rollout=True)
         return
     ports.state.save_fleet(replace(fleet, planning="", handover=None, problem=None))
@@ -103,16 +105,16 @@ def _is_carried_out(stored: PlanRecord, fleet: FleetRecord) -> bool:
 
 
 def _same(
-    plan: Plan, stored: Plan, turn: Turn, desired: DesiredFleet, fingerprints: Mapping[str, str]
+    plan: Plan, stored: Plan, starting: Starting, desired: DesiredFleet, fingerprints: Mapping[str, str]
 ) -> bool:
     """Return whether every cluster that starts is planned as the whole plan has it."""
     if desired.guards is None or desired.rollout is None:
         return False
     items = {item.cluster: item for item in stored.items}
-    generations = {each.cluster: (each.uid, each.generation) for each in turn.known.members}
+    generations = {each.cluster: (each.uid, each.generation) for each in starting.known.members}
     return plan.items != () and all(
         item == items.get(item.cluster)
-        and _is_plain(item, turn.records[item.cluster], desired)
+        and _is_plain(item, starting.records[item.cluster], desired)
         and (item.uid, item.generation) == generations.get(item.cluster)
         and _fingerprint(item.cluster, desired) == fingerprints.get(item.cluster)
         for item in plan.items

@@ -1,4 +1,4 @@
-"""A turn of a rollout plans the clusters that start by themselves, with what the whole plan says of them."""
+"""The next clusters of a rollout are planned by themselves, with what the whole plan says of them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from localcloud.memory.memory_cloud import Crash, MemoryCloud, tripwired
 from shared.jobs.job import Contest, ContestKind
 from shared.jobs.messages import PlanRequest
 from shared.jobs.record import READY, ClusterRecord, Condition, Phase, Running
+from shared.pipeline.planner.partial_plan import WHOLE_AFTER
 from shared.pipeline.planner.planner import handle
-from shared.pipeline.planner.rollout_part import WHOLE_AFTER
 from tests.support import team_systems
 from tests.support.replaced_ports import frozen, plan_at_once
 from tests.support.staged_fleets import DEV, PROD, staged, tags
@@ -62,7 +62,7 @@ def changing(cloud: MemoryCloud) -> list[ClusterRecord]:
     return [each for each in cloud.state.clusters() if each.phase is Phase.UPDATING]
 
 
-def turn(cloud: MemoryCloud, *, whole: bool = False) -> bool:
+def go_on(cloud: MemoryCloud, *, whole: bool = False) -> bool:
     """Let the rollout go on, and return whether that read the records of the whole fleet."""
     cloud.clock.advance(10)
     state = Counted(cloud.state)
@@ -119,26 +119,26 @@ def test_the_end_of_a_cluster_reads_only_the_records_of_those_that_start() -> No
     assert cloud.state.fleet().planning == ""
 
 
-def test_a_newer_commit_is_planned_as_a_whole_by_the_next_turn() -> None:
+def test_a_newer_commit_is_planned_as_a_whole_by_the_next_request() -> None:
     cloud = begun_with_tags()
     end(cloud, changing(cloud)[0].name)
     cloud.clock.advance(60)
     head = cloud.repository.push(staged(STAGES, tags("two")))
     while cloud.state.fleet().commit != head:
-        assert not turn(cloud) or cloud.state.fleet().commit == head
+        assert not go_on(cloud) or cloud.state.fleet().commit == head
         cloud.clock.advance(60)
     assert {each.commit for each in changing(cloud) if each.document["spec"]["tags"]["change"] == "two"} == {
         head
     }
 
 
-def test_what_a_part_does_not_look_at_is_planned_again_after_an_hour() -> None:
+def test_what_a_partial_plan_does_not_look_at_is_planned_again_after_an_hour() -> None:
     cloud = begun_with_tags()
     cloud.clock.advance((WHOLE_AFTER + timedelta(minutes=1)).total_seconds())
     end(cloud, changing(cloud)[0].name)
-    assert turn(cloud)
+    assert go_on(cloud)
     end(cloud, changing(cloud)[0].name)
-    assert not turn(cloud)
+    assert not go_on(cloud)
 
 
 def test_other_code_another_document_or_a_plan_of_a_superseded_planner_has_the_whole_planned() -> None:
@@ -146,7 +146,7 @@ def test_other_code_another_document_or_a_plan_of_a_superseded_planner_has_the_w
         cloud = begun_with_tags()
         spoil(cloud)
         end(cloud, changing(cloud)[0].name)
-        assert turn(cloud), spoil.__name__
+        assert go_on(cloud), spoil.__name__
         assert len(changing(cloud)) == 2
 
 
@@ -177,7 +177,7 @@ def test_namespaces_that_a_guard_counts_have_the_whole_planned() -> None:
     plan_at_once(cloud, cloud.repository.push(_with_budget(staged(STAGES, tags("one")) | after)))
     assert len(changing(cloud)) == 2
     end(cloud, changing(cloud)[0].name)
-    assert turn(cloud)
+    assert go_on(cloud)
     assert len(changing(cloud)) == 2
 
 
@@ -231,7 +231,7 @@ def _happen(cloud: MemoryCloud, event: str, which: int) -> None:
     kind=st.sampled_from(KINDS),
     events=st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(0, 6)), min_size=1, max_size=8),
 )
-def test_a_part_starts_what_the_whole_plan_would_start_and_as_that_would(
+def test_a_partial_plan_starts_what_the_whole_plan_would_start_and_as_that_would(
     kind: str, events: list[tuple[str, int]]
 ) -> None:
     ours, other = (quiet_fleet(staged(STAGES)) for _ in range(2))
@@ -240,8 +240,8 @@ def test_a_part_starts_what_the_whole_plan_would_start_and_as_that_would(
     for event, which in events:
         for cloud in (ours, other):
             _happen(cloud, event, which)
-        turn(ours)
-        turn(other, whole=True)
+        go_on(ours)
+        go_on(other, whole=True)
         assert facts(ours) == facts(other)
 
 
@@ -249,11 +249,11 @@ def test_a_part_starts_what_the_whole_plan_would_start_and_as_that_would(
 def test_what_only_the_whole_fleet_shows_has_the_whole_planned_and_nothing_else_has(kind: str) -> None:
     cloud = begun(_commit(kind))
     end(cloud, changing(cloud)[0].name)
-    assert turn(cloud) is (kind == "clash")  # alone, the next cluster would get the system that is refused
+    assert go_on(cloud) is (kind == "clash")  # alone, the next cluster would get the system that is refused
     assert len(changing(cloud)) == 2
 
 
-def test_a_crash_at_any_call_of_a_turn_starts_each_cluster_once_and_none_beyond_the_bound() -> None:
+def test_a_crash_at_any_call_of_a_partial_plan_starts_each_cluster_once_and_none_beyond_the_bound() -> None:
     def run(tripwires: Tripwires) -> int:
         cloud = begun_with_tags()
         end(cloud, changing(cloud)[0].name)
@@ -277,7 +277,9 @@ def test_a_crash_at_any_call_of_a_turn_starts_each_cluster_once_and_none_beyond_
 
 
 @pytest.mark.parametrize("method", ["save_fleet", "rollout", "summaries", "clusters_named", "save"])
-def test_a_planner_that_stands_still_in_a_turn_starts_nothing_after_another_one_has(method: str) -> None:
+def test_a_planner_that_stands_still_in_a_partial_plan_starts_nothing_after_another_one_has(
+    method: str,
+) -> None:
     cloud = begun_with_tags()
     end(cloud, changing(cloud)[0].name)
     cloud.clock.advance(10)
