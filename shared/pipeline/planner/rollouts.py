@@ -18,7 +18,7 @@ from shared.fleet.planning.plan import Item, Plan
 from shared.jobs.failures.errors import Stale
 from shared.jobs.messages import PlanRequest, RolloutAct
 from shared.jobs.record import ClusterRecord
-from shared.jobs.reporting.summary import summary_of
+from shared.jobs.reporting.summary import ClusterSummary, summary_of
 from shared.pipeline.outbox import request_promotions, request_report, request_rollout
 from shared.pipeline.planner.commit_selection import read_selection
 from shared.pipeline.planner.gate_checks import with_checks
@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 
 MOST_AT_A_TIME = 200
 """How many clusters are planned by themselves; their records and manifests are read one by one."""
+READ_ALONE = 20
+"""Up to so many clusters of a rollout are read by themselves, and not with the whole fleet."""
 _CURRENT = (State.ACTIVE, State.ABORTED)
 
 
@@ -107,7 +109,7 @@ def starting_of(commit: str, ports: Ports) -> Starting | None:
     known = ports.state.rollout(commit)
     if known is None:
         return None
-    seen = {each.name: each for each in ports.state.summaries()}
+    seen = _read(known, ports)
     decision = decide(known, seen, ports.clock())
     if len(decision.start) > MOST_AT_A_TIME:
         return None
@@ -118,6 +120,14 @@ def starting_of(commit: str, ports: Ports) -> Starting | None:
     if not decision.start or not records.keys() >= {*decision.start}:
         return None
     return Starting(known, decision, {name: records[name] for name in decision.start})
+
+
+def _read(rollout: Rollout, ports: Ports) -> dict[str, ClusterSummary]:
+    """Return what is recorded of the clusters of a rollout; where they are many, also of all others."""
+    if len(rollout.members) > READ_ALONE:
+        return {each.name: each for each in ports.state.summaries()}
+    records = ports.state.clusters_named([each.cluster for each in rollout.members])
+    return {record.name: summary_of(record) for record in records}
 
 
 def save_starting(starting: Starting, ports: Ports) -> None:
@@ -170,7 +180,7 @@ def advance(request: PlanRequest, ports: Ports) -> bool:
     rollout = ports.state.rollout(fleet.rollout)
     if rollout is None:
         return False
-    seen = {each.name: each for each in ports.state.summaries()}
+    seen = _read(rollout, ports)
     decision = decide(rollout, seen, ports.clock())
     if decision.gated is not None:
         checked = with_checks(decision.rollout, decision.gated, ports)

@@ -107,14 +107,14 @@ def facts(cloud: MemoryCloud) -> Any:
     )
 
 
-def test_the_end_of_a_cluster_reads_only_the_records_of_those_that_start() -> None:
+def test_the_end_of_a_cluster_of_a_small_rollout_does_not_read_the_fleet() -> None:
     cloud = begun_with_tags()
     end(cloud, changing(cloud)[0].name)
     state = Counted(cloud.state)
     cloud.clock.advance(10)
     handle(NEXT, replace(cloud.ports, state=state))
     assert len(changing(cloud)) == 2
-    assert (state.calls["clusters"], state.records["clusters_named"]) == (0, 1)
+    assert (state.calls["clusters"], state.calls["summaries"]) == (0, 0)
     assert state.calls["save_plan"] == state.calls["save_fingerprints"] == 0
     assert cloud.state.fleet().planning == ""
 
