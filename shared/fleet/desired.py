@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from shared.fleet.manifests.cluster.flux_extension import EXTENSION
-from shared.fleet.manifests.cluster.flux_instance import OPERATOR
+from shared.fleet.manifests.cluster.flux.extension import EXTENSION
+from shared.fleet.manifests.cluster.flux.instance import OPERATOR
 from shared.fleet.manifests.cluster.spec import ClusterSpec
 from shared.fleet.resource_ids import ClusterId
 from shared.fleet.stored_specs import dumped_spec, read_spec

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shared.pipeline.planner import planner
-from shared.pipeline.worker.steps import cluster, delete, rebuilt, registry
+from shared.pipeline.worker.steps import cluster, rebuilt, registry
+from shared.pipeline.worker.steps.deletes import delete
 from tests.simulation.mutations import mutation
 
 

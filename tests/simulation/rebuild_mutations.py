@@ -7,7 +7,7 @@ import pytest
 from shared.fleet.desired import Desired
 from shared.fleet.planning import make_plan, rebuilds
 from shared.fleet.planning.plan import Recorded
-from shared.pipeline.worker.steps import still_removed
+from shared.pipeline.worker.steps.deletes import still_removed
 from simulation.actors.kinds import REBUILDS
 from tests.simulation.mutations import mutation
 

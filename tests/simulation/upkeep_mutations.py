@@ -7,7 +7,8 @@ import pytest
 from localcloud.tables.memory_state import MemoryState
 from shared.jobs.outcomes import Done
 from shared.jobs.recipes import Step
-from shared.pipeline.worker.steps import drain, node_pools, registry
+from shared.pipeline.worker.steps import registry
+from shared.pipeline.worker.steps.nodes import drain, node_pools
 from tests.simulation.mutations import mutation
 
 

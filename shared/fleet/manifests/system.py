@@ -21,7 +21,7 @@ from shared.fleet.manifests.base import (
     RepositoryPath,
     rule,
 )
-from shared.fleet.manifests.cluster.flux_source import Duration, FluxName, Ref
+from shared.fleet.manifests.cluster.flux.source import Duration, FluxName, Ref
 
 _RESERVED = ("default", "flux-system")
 

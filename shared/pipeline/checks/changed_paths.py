@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from shared.fleet.manifests.cluster.flux_source import MAIN
+from shared.fleet.manifests.cluster.flux.source import MAIN
 from shared.fleet.resolve.repository_layout import Files, cluster_paths, shared_paths
 from shared.jobs.failures.errors import ReconcileError, Stale
 from shared.jobs.record import ClusterRecord

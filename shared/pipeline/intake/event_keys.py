@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from threading import Lock
 
-from shared.fleet.manifests.cluster.flux import EVENT_KEY
-from shared.fleet.manifests.cluster.flux_source import MAIN
+from shared.fleet.manifests.cluster.flux.source import MAIN
+from shared.fleet.manifests.cluster.flux.spec_flux import EVENT_KEY
 from shared.jobs.failures.errors import InvalidManifest, SecretMissing
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.intake.flux_event import is_signed

@@ -19,7 +19,7 @@ from shared.fleet.kubernetes.flux.flux_configurations import (
 )
 from shared.fleet.kubernetes.flux.flux_objects import GitCredentials
 from shared.fleet.kubernetes.flux.flux_readiness import Failed, Progressing, Ready, Suspended, commit_of
-from shared.fleet.manifests.cluster.flux import Flux
+from shared.fleet.manifests.cluster.flux.spec_flux import Flux
 from tests.support.arm_bodies import desired
 
 FACTS = {"cluster_name": "one", "cluster_location": "eastus"}

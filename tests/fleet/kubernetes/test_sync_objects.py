@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from shared.fleet.kubernetes.flux.cluster_facts import facts_of
 from shared.fleet.kubernetes.flux.sync_objects import sync_objects
-from shared.fleet.manifests.cluster.flux import Flux
+from shared.fleet.manifests.cluster.flux.spec_flux import Flux
 from tests.support.desired_clusters import desired
 
 FLUX = {"repository": "https://github.com/example/fleet", "path": "./platform"}

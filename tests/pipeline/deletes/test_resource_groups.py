@@ -16,7 +16,7 @@ from shared.jobs.failures.retry import DEFAULTS
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.transitions.lease import MAX_ABANDONED_LEASES
-from shared.pipeline.worker.steps.shared_groups import member_of
+from shared.pipeline.worker.steps.deletes.shared_groups import member_of
 from shared.ports import FleetConfig, GroupMember
 from shared.ports.azure import DeleteGroup, GetGroup, PutCluster, PutGroup, Written
 from tests.support import fleet_files

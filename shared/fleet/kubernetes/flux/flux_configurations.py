@@ -17,10 +17,10 @@ from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux.cluster_facts import PREFIX
 from shared.fleet.kubernetes.flux.flux_objects import FACTS, NAMESPACE, GitCredentials
 from shared.fleet.kubernetes.flux.sync_objects import has_app_credentials
-from shared.fleet.manifests.cluster.flux import Flux
-from shared.fleet.manifests.cluster.flux_extension import EXTENSION, FluxExtension
-from shared.fleet.manifests.cluster.flux_kustomization import Kustomization, PostBuild
-from shared.fleet.manifests.cluster.flux_source import BUCKET, GIT, MAIN, OCI, FluxSource, seconds_of
+from shared.fleet.manifests.cluster.flux.extension import EXTENSION, FluxExtension
+from shared.fleet.manifests.cluster.flux.kustomization import Kustomization, PostBuild
+from shared.fleet.manifests.cluster.flux.source import BUCKET, GIT, MAIN, OCI, FluxSource, seconds_of
+from shared.fleet.manifests.cluster.flux.spec_flux import Flux
 
 EXTENSION_NAME, EXTENSION_TYPE = "flux", "microsoft.flux"
 """The name that Azure gives the extension where it installs it by itself, and the type of it."""

@@ -19,7 +19,7 @@ from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION, NAMESPACE, 
 from shared.fleet.kubernetes.flux.flux_readiness import Readiness, Suspended, reconciled
 from shared.fleet.kubernetes.flux.lockdown import is_locked_down
 from shared.fleet.kubernetes.flux.workload_identity import CLIENT_ID, CONTROLLERS, OF_PODS, USES
-from shared.fleet.manifests.cluster.flux_instance import FluxInstance
+from shared.fleet.manifests.cluster.flux.instance import FluxInstance
 from shared.fleet.resource_ids import ObjectRef
 
 INSTANCE = ObjectRef("fluxcd.controlplane.io/v1", "FluxInstance", "flux", NAMESPACE)

@@ -28,9 +28,9 @@ from shared.fleet.kubernetes.flux.flux_objects import (
 from shared.fleet.kubernetes.flux.flux_readiness import REQUESTED_AT
 from shared.fleet.kubernetes.flux.lockdown import PLATFORM_ACCOUNT, is_locked_down
 from shared.fleet.kubernetes.ownership.field_ownership import owned_annotation
-from shared.fleet.manifests.cluster.flux import Flux
-from shared.fleet.manifests.cluster.flux_kustomization import Kustomization
-from shared.fleet.manifests.cluster.flux_source import GIT, MAIN, OCI, FluxSource
+from shared.fleet.manifests.cluster.flux.kustomization import Kustomization
+from shared.fleet.manifests.cluster.flux.source import GIT, MAIN, OCI, FluxSource
+from shared.fleet.manifests.cluster.flux.spec_flux import Flux
 from shared.fleet.resource_ids import ObjectRef
 
 SOURCE_API, KUSTOMIZE_API = SOURCE.api_version, KUSTOMIZATION.api_version

@@ -13,7 +13,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, StrictStr, model_validator
 
 from shared.fleet.manifests.base import OWN_PREFIX, LabelKey, LabelValue, Manifest, rule
-from shared.fleet.manifests.cluster.flux_source import MAIN, FluxName
+from shared.fleet.manifests.cluster.flux.source import MAIN, FluxName
 
 _PART = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 SecretName = Annotated[

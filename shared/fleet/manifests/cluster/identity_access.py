@@ -15,7 +15,7 @@ from pydantic import Field, StrictStr, model_validator
 from shared.fleet.manifests.arm_types import Guid
 from shared.fleet.manifests.base import IdentityId, Manifest, ObjectName, rule
 from shared.fleet.manifests.cluster.bootstrap_secrets import SecretName
-from shared.fleet.manifests.cluster.flux_source import FluxName
+from shared.fleet.manifests.cluster.flux.source import FluxName
 
 MOST_OF_AN_IDENTITY = 20
 """How many federated credentials Azure allows an identity, whoever created them."""

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, JsonValue, StrictStr, model_validator
 
 from shared.fleet.manifests.base import Manifest, ObjectName, rule, stated_rule
-from shared.fleet.manifests.cluster.flux_source import FluxName
+from shared.fleet.manifests.cluster.flux.source import FluxName
 
 KUBERNETES = "Microsoft.Kubernetes.Data"
 """The mode of definitions about objects of Kubernetes; the add-on azurepolicy carries them out."""

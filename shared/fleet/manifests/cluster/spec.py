@@ -39,7 +39,7 @@ from shared.fleet.manifests.cluster.autoscaler import AutoScalerProfile
 from shared.fleet.manifests.cluster.bootstrap_secrets import BootstrapSecret, differ
 from shared.fleet.manifests.cluster.drift import DriftPolicy
 from shared.fleet.manifests.cluster.existing import ExistingCluster, Provider
-from shared.fleet.manifests.cluster.flux import Flux
+from shared.fleet.manifests.cluster.flux.spec_flux import Flux
 from shared.fleet.manifests.cluster.identity import Identity, IdentityProfile
 from shared.fleet.manifests.cluster.identity_access import FederatedCredentials, RoleAssignments
 from shared.fleet.manifests.cluster.identity_access import differ as access_differs

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shared.fleet.manifests.cluster.flux import Flux
-from shared.fleet.manifests.cluster.flux_kustomization import Kustomization
-from shared.fleet.manifests.cluster.flux_source import BUCKET, GIT, MAIN, FluxSource, seconds_of
+from shared.fleet.manifests.cluster.flux.kustomization import Kustomization
+from shared.fleet.manifests.cluster.flux.source import BUCKET, GIT, MAIN, FluxSource, seconds_of
+from shared.fleet.manifests.cluster.flux.spec_flux import Flux
 from shared.fleet.manifests.cluster.spec import ClusterSpec
 from shared.fleet.resolve.problems import Path
 

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from shared.fleet.desired import Desired
 from shared.fleet.manifests.cluster.bootstrap_secrets import BootstrapSecret
-from shared.fleet.manifests.cluster.flux import EVENT_KEY, Flux
-from shared.fleet.manifests.cluster.flux_source import GIT, MAIN, OCI, FluxSource, SecretReference
+from shared.fleet.manifests.cluster.flux.source import GIT, MAIN, OCI, FluxSource, SecretReference
+from shared.fleet.manifests.cluster.flux.spec_flux import EVENT_KEY, Flux
 from shared.fleet.manifests.cluster.spec import ClusterSpec
 from shared.fleet.resolve.problems import Path
 

@@ -44,11 +44,11 @@ from shared.pipeline.worker.steps.azure_state import (
 )
 from shared.pipeline.worker.steps.contests import not_ours
 from shared.pipeline.worker.steps.context import StepContext
+from shared.pipeline.worker.steps.deletes.shared_groups import cluster_that_deletes_group, others_in_group
 from shared.pipeline.worker.steps.maintenance_windows import differing_windows
 from shared.pipeline.worker.steps.not_ready import not_ready
 from shared.pipeline.worker.steps.rebuilt import compare_cluster, compare_missing, is_rebuilt
 from shared.pipeline.worker.steps.repeated_write import next_attempt, vanished_again, wait_for
-from shared.pipeline.worker.steps.shared_groups import cluster_that_deletes_group, others_in_group
 from shared.ports.azure import GetCluster, GetGroup, GetUpgradeProfile, ListVersions, PutCluster, PutGroup
 
 FOREIGN_GROUP = AcceptedWrite(WriteKind.TAG_FOREIGN_GROUP)

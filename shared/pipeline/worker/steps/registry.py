@@ -12,20 +12,20 @@ from shared.jobs.recipes import IN_THE_CLUSTER, Step
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.steps import (
     cluster,
-    delete,
     existing,
     flux,
     flux_extension,
     identity_access,
     maintenance_windows,
-    node_pools,
     policies,
     secrets,
     systems,
 )
 from shared.pipeline.worker.steps.context import StepContext
+from shared.pipeline.worker.steps.deletes import delete
+from shared.pipeline.worker.steps.deletes.orphaned_record import orphaned
+from shared.pipeline.worker.steps.nodes import node_pools
 from shared.pipeline.worker.steps.not_ready import stopped
-from shared.pipeline.worker.steps.orphaned_record import orphaned
 from shared.pipeline.worker.steps.rebuilt import held
 from shared.pipeline.worker.steps.suspension import suspended
 from shared.pipeline.worker.write_hold import WriteHeld, without_writes

@@ -10,7 +10,7 @@ from shared.fleet.kubernetes.ownership.owner_map import OWNER_MAP, as_tagged
 from shared.jobs.failures.errors import AnotherCluster, SecretMissing
 from shared.jobs.outcomes import Done, Outcome
 from shared.pipeline.worker.steps.context import StepContext
-from shared.pipeline.worker.steps.still_removed import not_removed
+from shared.pipeline.worker.steps.deletes.still_removed import not_removed
 
 
 def release_cluster(context: StepContext) -> Outcome:

@@ -15,7 +15,7 @@ from shared.fleet.kubernetes.flux.flux_readiness import (
     reconciled,
 )
 from shared.fleet.kubernetes.flux.sync_objects import source_ref, sync_objects
-from shared.fleet.manifests.cluster.flux_source import MAIN
+from shared.fleet.manifests.cluster.flux.source import MAIN
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.outcomes import Outcome
 from shared.pipeline.worker.steps.context import StepContext

@@ -14,7 +14,6 @@ from shared.fleet.kubernetes.flux.inventory import INVENTORY, listed_in
 from shared.fleet.kubernetes.health.rollout import unfinished
 from shared.jobs.drift import Verified
 from shared.jobs.outcomes import Done, Outcome, Restart
-from shared.pipeline.worker.steps import drain
 from shared.pipeline.worker.steps.azure_state import busy, running_of, state_of
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.existing.verify import verified_elsewhere
@@ -22,6 +21,7 @@ from shared.pipeline.worker.steps.flux.components import rollout_wait
 from shared.pipeline.worker.steps.flux.pinned import instance_wait
 from shared.pipeline.worker.steps.flux.reconciled import applied_revision
 from shared.pipeline.worker.steps.flux.systems_ready import first_unready
+from shared.pipeline.worker.steps.nodes import drain
 from shared.pipeline.worker.steps.secrets.removal import remove_former_secrets
 from shared.ports import KubernetesApi
 from shared.ports.azure import GetCluster

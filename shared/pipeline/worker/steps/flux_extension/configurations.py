@@ -20,7 +20,7 @@ from shared.fleet.kubernetes.flux.flux_configurations import (
     with_key,
     with_user,
 )
-from shared.fleet.manifests.cluster.flux_source import MAIN
+from shared.fleet.manifests.cluster.flux.source import MAIN
 from shared.jobs.findings.flux_correction import corrects_flux
 from shared.jobs.job import AcceptedWrite, WriteKind
 from shared.jobs.outcomes import Done, Outcome, Wait

@@ -22,7 +22,7 @@ from shared.fleet.kubernetes.flux.flux_readiness import (
     Ready,
     commit_of,
 )
-from shared.fleet.manifests.cluster.flux_source import MAIN
+from shared.fleet.manifests.cluster.flux.source import MAIN
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.outcomes import Outcome, Restart
 from shared.pipeline.worker.steps.context import StepContext

@@ -7,8 +7,8 @@ from collections.abc import Collection
 from shared.fleet.kubernetes.bootstrap_secrets import SECRETS_INVENTORY, VERSIONS, is_from_us, secret_ref
 from shared.fleet.kubernetes.flux.inventory import listed_in
 from shared.fleet.kubernetes.ownership.field_ownership import MANAGER, appliers, our_entry
-from shared.fleet.manifests.cluster.flux import Flux
-from shared.fleet.manifests.cluster.flux_source import MAIN
+from shared.fleet.manifests.cluster.flux.source import MAIN
+from shared.fleet.manifests.cluster.flux.spec_flux import Flux
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.failures.errors import Conflict
 from shared.pipeline.worker.steps.context import StepContext

@@ -23,7 +23,7 @@ from shared.pipeline.repository.commit_reader import read_files
 from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS
 from shared.pipeline.worker.steps.contests import older_than_azure
 from shared.pipeline.worker.steps.context import StepContext
-from shared.pipeline.worker.steps.still_rebuilt import asked_rebuild, is_rebuilt_already
+from shared.pipeline.worker.steps.deletes.still_rebuilt import asked_rebuild, is_rebuilt_already
 
 RECHECK_SECONDS = 15.0
 """The time between two reads of a head that has the cluster again and is not planned yet."""

@@ -10,7 +10,7 @@ from typing import Annotated, Self
 from pydantic import Field, StrictStr, model_validator
 
 from shared.fleet.manifests.base import Manifest, rule
-from shared.fleet.manifests.cluster.flux_source import Text
+from shared.fleet.manifests.cluster.flux.source import Text
 
 EXTENSION = "extension"
 """The way in which Flux comes to a cluster where it is the extension."""

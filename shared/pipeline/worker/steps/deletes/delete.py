@@ -28,9 +28,9 @@ from shared.pipeline.worker.steps.azure_state import (
 )
 from shared.pipeline.worker.steps.contests import contested, is_another_resource, of_later_life
 from shared.pipeline.worker.steps.context import StepContext
+from shared.pipeline.worker.steps.deletes.shared_groups import group_of, member_of, others_in_group
+from shared.pipeline.worker.steps.deletes.still_removed import not_removed
 from shared.pipeline.worker.steps.repeated_write import next_attempt, still_exists, wait_for, was_accepted
-from shared.pipeline.worker.steps.shared_groups import group_of, member_of, others_in_group
-from shared.pipeline.worker.steps.still_removed import not_removed
 from shared.ports.azure import DeleteCluster, DeleteGroup, GetCluster, GetGroup, ListResources
 
 DELETE = AcceptedWrite(WriteKind.DELETE)

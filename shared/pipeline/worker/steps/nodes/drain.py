@@ -14,7 +14,7 @@ from shared.jobs.job import AcceptedWrite, WaitingOn, WaitKind, WriteKind
 from shared.jobs.outcomes import Fail, Outcome, Wait
 from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS, profiles_of
 from shared.pipeline.worker.steps.context import StepContext
-from shared.pipeline.worker.steps.cordons import cordoned_at, is_cordoned_by_us
+from shared.pipeline.worker.steps.nodes.cordons import cordoned_at, is_cordoned_by_us
 from shared.ports import KubernetesApi
 
 EVICTIONS, CORDONS = 20, 100

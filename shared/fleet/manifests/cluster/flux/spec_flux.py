@@ -13,10 +13,10 @@ from pydantic import Field, StrictBool, StrictStr, ValidationError, model_valida
 
 from shared.fleet.manifests.arm_types import Guid
 from shared.fleet.manifests.base import Manifest, RepositoryPath
-from shared.fleet.manifests.cluster.flux_extension import EXTENSION, FluxExtension
-from shared.fleet.manifests.cluster.flux_instance import OPERATOR, FluxInstance
-from shared.fleet.manifests.cluster.flux_kustomization import Kustomization
-from shared.fleet.manifests.cluster.flux_source import (
+from shared.fleet.manifests.cluster.flux.extension import EXTENSION, FluxExtension
+from shared.fleet.manifests.cluster.flux.instance import OPERATOR, FluxInstance
+from shared.fleet.manifests.cluster.flux.kustomization import Kustomization
+from shared.fleet.manifests.cluster.flux.source import (
     BUCKET,
     GIT,
     MAIN,

@@ -11,8 +11,8 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, StrictBool, StrictStr, model_validator
 
 from shared.fleet.manifests.base import Manifest, rule
-from shared.fleet.manifests.cluster.flux_kustomization import Patch
-from shared.fleet.manifests.cluster.flux_source import FluxName, Text
+from shared.fleet.manifests.cluster.flux.kustomization import Patch
+from shared.fleet.manifests.cluster.flux.source import FluxName, Text
 
 OPERATOR = "operator"
 """The way in which Flux comes to a cluster where the operator installs it."""

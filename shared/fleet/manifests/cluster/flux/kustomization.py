@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, StrictBool, StrictStr, model_validator
 
 from shared.fleet.manifests.base import Manifest, RepositoryPath, shown
-from shared.fleet.manifests.cluster.flux_source import MAIN, Duration, FluxName, SecretReference, Text
+from shared.fleet.manifests.cluster.flux.source import MAIN, Duration, FluxName, SecretReference, Text
 
 _VARIABLE = re.compile(r"[_A-Za-z][_A-Za-z0-9]*")
 

@@ -35,7 +35,6 @@ from shared.jobs.failures.errors import Immutable, InvalidManifest, NotOwned
 from shared.jobs.job import AcceptedWrite, WriteKind
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Wait
 from shared.jobs.recipes import Step
-from shared.pipeline.worker.steps import drain
 from shared.pipeline.worker.steps.azure_state import (
     FAILED_STATES,
     OBSERVE_SECONDS,
@@ -49,6 +48,7 @@ from shared.pipeline.worker.steps.azure_state import (
 )
 from shared.pipeline.worker.steps.contests import not_ours
 from shared.pipeline.worker.steps.context import StepContext
+from shared.pipeline.worker.steps.nodes import drain
 from shared.pipeline.worker.steps.not_ready import not_ready
 from shared.pipeline.worker.steps.repeated_write import (
     next_attempt,

@@ -1,0 +1,1 @@
+"""``spec.flux``: how Flux is installed, and what it reconciles."""

@@ -1,0 +1,1 @@
+"""Node pools, and the nodes in them as Kubernetes shows them."""
