@@ -276,7 +276,9 @@ def test_a_crash_at_any_call_of_a_partial_plan_starts_each_cluster_once_and_none
         run(Tripwires(point))
 
 
-@pytest.mark.parametrize("method", ["save_fleet", "rollout", "summaries", "clusters_named", "save"])
+@pytest.mark.parametrize(
+    "method", ["save_fleet", "rollout", "clusters_named", "plan", "fingerprints", "save"]
+)
 def test_a_planner_that_stands_still_in_a_partial_plan_starts_nothing_after_another_one_has(
     method: str,
 ) -> None:
