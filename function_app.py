@@ -21,14 +21,14 @@ import azure.functions as func
 from handlers.apps import blueprints
 from handlers.sign_in import SignIn
 from shared import logs
-from shared.fleet.kubernetes.reachable_addresses import networks_of
+from shared.fleet.reachable_addresses import networks_of
 from shared.fleet.resource_ids import ClusterId
 from shared.masking import Masker, platform_secrets
 from shared.ports import Azure, Ports, Probe, Telemetry
 from shared.ports.azure import GetKubeconfig
 from shared.ports.masked import masked
 from shared.ports.telemetry import NoTelemetry
-from shared.settings import Settings, load_settings, secret_text, vault_addresses
+from shared.settings import Settings, check_hosts, load_settings, secret_text, vault_addresses
 
 if TYPE_CHECKING:
     from azure.core.credentials import TokenCredential
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from shared.adapters.arm import ArmAzure
     from shared.adapters.channels import AppChannels
+    from shared.adapters.endpoints import HttpsEndpoints
     from shared.adapters.github import GitHubRepository
     from shared.adapters.kubernetes import KubernetesConnections
     from shared.adapters.servicebus import ServiceBusQueue
@@ -158,6 +159,13 @@ class Adapters:
         addresses = {name: secret_text(value) for name, value in self._settings.notify.items()}
         return AppChannels(addresses, clock=_now)
 
+    def endpoints(self) -> HttpsEndpoints:
+        """Return the addresses that checks of gates ask, on the hosts of the settings."""
+        from shared.adapters.endpoints import HttpsEndpoints
+
+        networks = networks_of(self._settings.rollout_check_networks)
+        return HttpsEndpoints(check_hosts(self._settings.rollout_check_hosts), networks)
+
     def telemetry(self) -> Telemetry:
         """Return where metrics and traces go. Without it jobs go on, so an error here is only logged."""
         from shared.adapters.telemetry import open_telemetry
@@ -201,6 +209,7 @@ def build_ports(settings: Settings) -> Ports:
         kubernetes=on_first_use(lambda: adapters.kubernetes(azure)),
         vaults=on_first_use(adapters.vaults),
         channels=on_first_use(adapters.channels),
+        endpoints=on_first_use(adapters.endpoints),
         issues=on_first_use(lambda: repository.issues),
         proposing=on_first_use(lambda: repository.proposing),
         clock=_now,

@@ -137,6 +137,9 @@ param notificationAddresses object = {}
 @secure()
 param approvalKeys object = {}
 
+@description('The hosts that checks of gates may ask, such as prometheus.example.com; without one they ask nobody.')
+param rolloutCheckHosts array = []
+
 @description('Ids of the action groups that alerts call. With one, the app is also asked every quarter of an hour whether it is ready.')
 param alertActionGroupIds array = []
 
@@ -371,6 +374,7 @@ module control 'function.bicep' = {
       SWEEP_SCHEDULE: sweepSchedule
       CHECK_SCHEDULE: checkSchedule
       KEY_VAULTS: vaultAddresses
+      ROLLOUT_CHECK_HOSTS: join(rolloutCheckHosts, ',')
     }, addressSettings, approvalSettings)
   }
 }

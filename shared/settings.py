@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError
 
 from shared.fleet.kubernetes.flux.flux_objects import GitCredentials
-from shared.fleet.kubernetes.reachable_addresses import networks_of
+from shared.fleet.reachable_addresses import networks_of
 from shared.fleet.resolve.work import PLAN_WORK
 from shared.jobs.failures.retry import with_limits
 from shared.masking import address_parts
@@ -42,6 +42,19 @@ def vault_addresses(text: str) -> Mapping[str, str]:
 
 def _vaults(text: str) -> str:
     vault_addresses(text)
+    return text
+
+
+def check_hosts(text: str) -> frozenset[str]:
+    """Return the hosts of ``ROLLOUT_CHECK_HOSTS``, in lower case and with their ports. Raise ValueError."""
+    hosts = [part.strip().lower() for part in text.split(",") if part.strip()]
+    if not all(re.fullmatch(_HOST, host) for host in hosts):
+        raise ValueError("must be hosts such as prometheus.example.com or HOST:PORT, separated by commas")
+    return frozenset(host if ":" in host else f"{host}:443" for host in hosts)
+
+
+def _hosts(text: str) -> str:
+    check_hosts(text)
     return text
 
 
@@ -120,6 +133,11 @@ class Settings(BaseModel):
 
     kubeconfig_networks: Annotated[str, AfterValidator(_networks)] = ""
     """The only networks to which kubeconfigs of existing clusters may lead; "" for any but special ones."""
+
+    rollout_check_hosts: Annotated[str, AfterValidator(_hosts)] = ""
+    """The hosts that checks of gates may ask: no manifest allows itself one."""
+    rollout_check_networks: Annotated[str, AfterValidator(_networks)] = ""
+    """The only networks in which these hosts may be; "" for any but special ones."""
 
     reaches_private_clusters: bool = False
     """Whether the app is in a network that reaches private API servers."""

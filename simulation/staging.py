@@ -37,7 +37,8 @@ class Shut:
 class StagedStage:
     """A stage with the clusters of these names; ``approvers``: so many people must let it begin.
 
-    It waits for so many minutes ``after`` the stages before it, and if it is ``checked`` for a check run.
+    It waits for so many minutes ``after`` the stages before it, and if it is ``checked`` for a check run, or
+    if it is ``asked`` for an endpoint.
     """
 
     name: str
@@ -47,17 +48,24 @@ class StagedStage:
     shut: Shut | None = None
     after: int = 0
     checked: bool = False
+    asked: bool = False
 
     @property
     def gate(self) -> str:
         """Its gate in fleet.yaml, "" for none."""
         parts = [f"after: {self.after}m"] if self.after else []
         parts += [f"githubChecks: [{CHECK}]"] if self.checked else []
+        parts += [f"httpChecks: [{ENDPOINT_CHECK}]"] if self.asked else []
         return f", gate: {{owner: somebody, reason: a night, {', '.join(parts)}}}" if parts else ""
 
 
 CHECK = "smoke"
 """The check run that opens gates."""
+ENDPOINT = "https://shop.example.com/healthz"
+"""The endpoint that opens gates."""
+ENDPOINT_CHECK = (
+    f"{{name: shop, url: {ENDPOINT!r}, interval: 30s, consecutiveSuccessLimit: 2, failureLimit: 5}}"
+)
 OTHERS = StagedStage("others", (), (StagedGroup(1, 1, 1), StagedGroup(0, 1, 1)))
 """The clusters of a fleet that no stage selects; it has so few that a fifth of them is one."""
 Staging = tuple[StagedStage, ...] | None

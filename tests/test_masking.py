@@ -30,6 +30,7 @@ from shared.ports.azure import GetCluster, PutCluster
 from shared.ports.masked import NAMES, masked
 from shared.ports.process.together import in_threads
 from shared.ports.state import Proposal, SweepRecord
+from shared.rollouts.rollout import Rollout
 from shared.settings import Settings, load_settings
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE
@@ -152,7 +153,7 @@ def test_a_masked_text_is_not_masked_again(before: str, secret: str, after: str)
 
 STORED = (
     *(ClusterRecord, Event, FleetRecord, PlanRecord, DeadLetter, Act, CommitStatus, Check, SweepRecord),
-    *(Notice, Announced, Proposal, NewCommit, PullText),
+    *(Notice, Announced, Proposal, NewCommit, PullText, Rollout),
 )
 
 

@@ -40,6 +40,7 @@ def rollout_view(view: schema.Rollout, now: datetime) -> RenderableType:
         approval = f"  approval {stage['approval']}" if stage["approval"] else ""
         approval += f" ({stage['approvalsMissing']} missing)" if stage["approvalsMissing"] > 1 else ""
         parts.append(Text(f"stage {stage['name']}{approval}{_gate(stage, now)}"))
+        parts += [indented(line, 2) for line in _checks(stage, now)]
         for number, group in enumerate(stage["groups"]):
             parts += [indented(line, 2) for line in _group(number, group)]
     if view["estimate"]:
@@ -59,6 +60,21 @@ def _gate(stage: schema.RolloutStage, now: datetime) -> str:
         return ""
     owner = f": {gate['owner']}, {gate['reason']}" if gate["owner"] else ""
     return f"  gate reached {age(gate['reachedAt'], now)} ago{owner}"
+
+
+def _checks(stage: schema.RolloutStage, now: datetime) -> Iterator[Text]:
+    """Yield what each check of a gate said, and how long ago."""
+    for each in stage["gate"]["checks"] if stage["gate"] else ():
+        if each["askedAt"] is None:
+            continue
+        text = f"check {each['name']}: {each['state']}"
+        text += f", {each['answer']} {age(each['askedAt'], now)} ago" if each["answer"] else ""
+        text += f", expected {each['expected']}" if each["state"] == "failed" else ""
+        if (each["consecutiveSuccessLimit"] or 1) > 1:
+            text += f" ({each['consecutiveSuccesses']} of {each['consecutiveSuccessLimit']} successes)"
+        if each["failureLimit"] is not None and each["failures"]:
+            text += f" ({each['failures']} failures, {each['failureLimit']} allowed)"
+        yield Text(text, style="green" if each["state"] == "passed" else "yellow")
 
 
 def _group(number: int, group: schema.RolloutGroup) -> Iterator[Text]:

@@ -30,6 +30,7 @@ from localcloud.kubernetes.world.controllers import Delays
 from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
 from localcloud.memory.connections import Connections
 from localcloud.memory.memory_channels import MemoryChannels
+from localcloud.memory.memory_endpoints import MemoryEndpoints
 from localcloud.memory.memory_stores import MemoryStores
 from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX, Broker, BrokerQueue
 from localcloud.servicebus.world.broker_values import (
@@ -111,6 +112,7 @@ class MemoryCloud:
         )
         self.state = state or MemoryState()
         self.channels = MemoryChannels()
+        self.endpoints = MemoryEndpoints()
         versions = random.Random(f"vault{seed}")  # noqa: S311
         self.vault = VaultWorld(EXAMPLE_VAULT, self.clock, unique=lambda: f"{versions.getrandbits(128):032x}")
         for name, value in example_secrets("https://channel.example.org/shop").items():
@@ -132,6 +134,7 @@ class MemoryCloud:
             kubernetes=self.connections(),
             vaults=self.vaults,
             channels=self.channels,
+            endpoints=self.endpoints,
             issues=WorldIssues(self.repository.pulls.issues, OPERATOR.login),
             proposing=WorldProposing(self.repository, self.repository.pulls, OPERATOR.login),
             clock=self.clock,
@@ -334,7 +337,7 @@ class Counter:
 
 def tripwired(ports: Ports, counter: Counter) -> Ports:
     """Return the ports with a tripwire around each outside system."""
-    outside = ("repository", "azure", "kubernetes", "vaults", "channels", "issues", "proposing")
+    outside = ("repository", "azure", "kubernetes", "vaults", "channels", "endpoints", "issues", "proposing")
     names = ("state", *QUEUES, *outside)
     wires: dict[str, Any] = {name: Tripwire(getattr(ports, name), counter) for name in names}
     return replace(ports, **wires)

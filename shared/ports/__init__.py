@@ -18,6 +18,7 @@ from shared.jobs.failures.retry import DEFAULTS, Policies
 from shared.jobs.small_changes import SMALL_CHANGE
 from shared.ports.azure import Azure
 from shared.ports.channels import Channels
+from shared.ports.endpoints import Endpoints
 from shared.ports.github import (
     Annotation,
     BranchHead,
@@ -70,6 +71,7 @@ __all__ = [
     "Comment",
     "CommitStatus",
     "DeadLetter",
+    "Endpoints",
     "FleetConfig",
     "FleetRecord",
     "GroupMember",
@@ -191,6 +193,7 @@ class Ports:
     kubernetes: Kubernetes
     vaults: Vaults
     channels: Channels
+    endpoints: Endpoints
     issues: Issues
     proposing: Proposing
     clock: Clock

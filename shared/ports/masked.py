@@ -27,15 +27,16 @@ NAMES = frozenset(
         *("planning", "in_flight", "contested", "awaiting_deletion", "approve_again", "branch", "queue"),
         *("state", "context", "target", "target_url", "details_url", "conclusion", "path", "level"),
         *("action", "by_id", "subscription", "subscriptions", "resource", "ca", "unmanaged", "undecided"),
+        *("check", "stage"),
         *("key", "subject", "names", "environment", "location", "labels"),
         *("values", "commits", "declined", "parents"),
     }
 )
 """The fields that identify or decide something. Any other string may be what a service or a person wrote."""
-LEFT = frozenset({"document", "plan"})
+LEFT = frozenset({"document", "plan", "endpoints"})
 """What git asks for, and is carried out."""
 _PUBLISHING = ("state", "repository", "pulls", "issues", "proposing", "channels")
-_OTHERS = ("plans", "previews", "jobs", "changes", "deletes", "azure", "kubernetes", "telemetry")
+_OTHERS = ("plans", "previews", "jobs", "changes", "deletes", "azure", "kubernetes", "telemetry", "endpoints")
 
 _BARE_TEXTS = ("write_comment", "open_issue", "comment_issue")
 

@@ -32,7 +32,7 @@ class ExpectedGroup:
         texts = ["waits for an approval" if self.asks == 1 else several]
         texts += [f"waits {_duration(int(gate.after.total_seconds()))}"] if gate.after else []
         texts += [f"begins after {gate.not_before:%Y-%m-%d %H:%M} UTC"] if gate.not_before else []
-        checks = len(gate.checks)
+        checks = len(gate.names)
         texts += [f"waits for {checks} check{'s' * (checks > 1)}"] if checks else []
         return ", ".join(filter(None, texts))
 

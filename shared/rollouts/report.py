@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from shared.rollouts.decide import Decision
-from shared.rollouts.rollout import Checked, Decided, Refused, Rollout, State
+from shared.rollouts.endpoint_check import EndpointCheck
+from shared.rollouts.rollout import Checked, CheckState, Decided, Refused, Rollout, State
 from shared.rollouts.standing import Standing
 from shared.rollouts.waits import Reason, Wait
 
@@ -18,8 +19,11 @@ _PAUSED = {
 }
 
 
-def describe_wait(wait: Wait, commit: str) -> str:
-    """Return why a cluster waits, as a sentence's predicate."""
+def describe_wait(wait: Wait, commit: str, *, answers: bool = True) -> str:
+    """Return why a cluster waits, as a sentence's predicate.
+
+    With ``answers`` it has what addresses answered, which is another text after each question.
+    """
     group = f"group {wait.group + 1} of stage {wait.stage}"
     match wait.reason:
         case Reason.STAGE:
@@ -32,7 +36,7 @@ def describe_wait(wait: Wait, commit: str) -> str:
         case Reason.TIME:
             return f"waits until {_time(wait.until)}, when stage {wait.stage} may begin{_answers(wait.by)}"
         case Reason.CHECK:
-            checks = ", ".join(map(_check, wait.checks))
+            checks = ", ".join(_check(wait, each, answers=answers) for each in wait.checks)
             return f"waits for checks of stage {wait.stage}: {checks}{_answers(wait.by)}"
         case Reason.CONCURRENCY:
             return f"waits in {group}, in which as many clusters change as may: {_some(wait.clusters)}"
@@ -71,6 +75,17 @@ def remedy(wait: Wait) -> str:
         case Reason.STRATEGY:
             resume = "`roadstead rollout resume` continues with the strategy of its changes."
             return f"Push a commit that selects another one, or none. {resume}"
+        case Reason.CHECK if wait.spent:
+            names = ", ".join(wait.spent)
+            return (
+                f"Nobody asks {names} again for this commit; the rollout of a newer commit does. In an "
+                "emergency, `roadstead rollout override --reason TEXT` lets the stage start."
+            )
+        case Reason.CHECK if wait.asked:
+            return (
+                "The stage begins once its checks have passed. In an emergency, "
+                "`roadstead rollout override --reason TEXT` lets it start."
+            )
         case Reason.CHECK:
             return (
                 "The stage begins once the check run of the commit has succeeded. In an emergency, "
@@ -101,6 +116,8 @@ def state_of(rollout: Rollout, decision: Decision) -> str:
     flying = (Standing.IN_FLIGHT, Standing.BUSY)
     if decision.start or any(each in flying for each in decision.standings.values()):
         return "Progressing"
+    if any(each.spent for each in decision.waits.values()):
+        return "Stopped: a check failed too often"
     reasons = {each.reason for each in decision.waits.values()}
     texts = {
         Reason.APPROVAL: "Waiting for approval",
@@ -118,7 +135,9 @@ def describe(rollout: Rollout, decision: Decision) -> str:
     ready = sum(each is Standing.VERIFIED for each in decision.standings.values())
     text = f"rollout {state_of(rollout, decision).lower()}, {ready} of {total} clusters ready"
     first, number = _main_wait(decision)
-    return f"{text}; {_with_number(number, describe_wait(first, rollout.commit))}" if first else text
+    if first is None:
+        return text
+    return f"{text}; {_with_number(number, describe_wait(first, rollout.commit, answers=False))}"
 
 
 def _main_wait(decision: Decision) -> tuple[Wait | None, int]:
@@ -161,10 +180,26 @@ def _some(names: Sequence[str]) -> str:
     return (", ".join(names[:NAMED]) or "its clusters") + more
 
 
-def _check(said: Checked) -> str:
+def _check(wait: Wait, said: Checked, *, answers: bool) -> str:
     """Return what a check said, and why it is not known."""
-    detail = f" ({said.detail})" if said.detail else ""
-    return f"{said.check} {said.state}{detail}"
+    asked = next((each for each in wait.asked if each.name == said.check), None)
+    often = " too often" if said.check in wait.spent else ""
+    if asked is None:
+        detail = f" ({said.detail})" if said.detail else ""
+    else:
+        detail = f" ({_answer(asked, said)})" if answers and said.detail else ""
+    return f"{said.check} {said.state}{often}{detail}"
+
+
+def _answer(asked: EndpointCheck, said: Checked) -> str:
+    """Return what an address answered, when, and what is still waited for."""
+    text = f"{said.detail} at {said.at:%H:%M:%S} UTC"
+    if said.state is CheckState.UNKNOWN:
+        return text
+    text += f", a success is {asked.expected}"
+    if asked.successes > 1:
+        text += f"; {said.successes} of {asked.successes} consecutive successes"
+    return f"{text}; {said.failures} failures, {asked.failures} allowed" if said.failures else text
 
 
 def _answers(by: Decided | None) -> str:

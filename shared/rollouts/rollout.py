@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from shared.rollouts.calendar import Freeze, Window
+from shared.rollouts.endpoint_check import EndpointCheck
 from shared.rollouts.strategy import NO_GATE, Gate
 
 
@@ -124,13 +125,30 @@ class CheckState(StrEnum):
 
 @dataclass(frozen=True)
 class Checked:
-    """What a check of the gate of a stage said, and when; ``detail`` is for people alone."""
+    """What a check of the gate of a stage said, and when; ``detail`` is for people alone.
+
+    A check that asks an address counts its consecutive ``successes``, and all of its ``failures``.
+    """
 
     stage: str
     check: str
     state: CheckState
     at: datetime
     detail: str = ""
+    successes: int = 0
+    failures: int = 0
+
+    def after(self, asked: EndpointCheck, met: bool | None, at: datetime, detail: str) -> Checked:
+        """Return it after an answer that was a success, a failure or, with None, neither."""
+        successes, failures = self.successes + 1 if met else 0, self.failures + (met is False)
+        state = CheckState.PASSED if successes >= asked.successes else CheckState.RUNNING
+        if not met:
+            state = CheckState.MISSING if met is None else CheckState.FAILED
+        return replace(self, state=state, at=at, detail=detail, successes=successes, failures=failures)
+
+    def unanswered(self, at: datetime, detail: str) -> Checked:
+        """Return it after a question that got no answer: no failure, and the end of a series of successes."""
+        return replace(self, state=CheckState.UNKNOWN, at=at, detail=detail, successes=0)
 
 
 @dataclass(frozen=True)

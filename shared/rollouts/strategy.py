@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from shared.fleet.manifests import rollout as manifest
 from shared.fleet.manifests.change_windows import span_of
+from shared.fleet.manifests.endpoint_checks import HttpCheck, PrometheusCheck
 from shared.fleet.manifests.gates import EVERY_APPROVER, ApprovalHours
 from shared.fleet.manifests.selection import Selector
 from shared.rollouts.calendar import Window, opened
+from shared.rollouts.endpoint_check import EndpointCheck
 
 CANARY, REST = "1", "20%"
 """The defaults: the size of the first group, and how much of the second one changes at a time."""
@@ -64,7 +66,8 @@ class Gate:
 
     The stage waits for a time ``after`` the stages before it have passed, and does not begin before one. Its
     approvals are given by somebody with the ``role``, "" for every approver, and in the ``hours``;
-    a ``system`` may give one too. ``checks`` are names of check runs on GitHub that must have succeeded.
+    a ``system`` may give one too. ``checks`` are names of check runs on GitHub that must have succeeded, and
+    ``endpoints`` the checks that ask an address.
     """
 
     owner: str = ""
@@ -75,6 +78,16 @@ class Gate:
     hours: Window | None = None
     system: str = ""
     checks: tuple[str, ...] = ()
+    endpoints: tuple[EndpointCheck, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all its checks."""
+        return (*self.checks, *(each.name for each in self.endpoints))
+
+    def endpoint(self, name: str) -> EndpointCheck | None:
+        """Return the check of a name that asks an address, None for a check run."""
+        return next((each for each in self.endpoints if each.name == name), None)
 
     def opens(self, reached: datetime) -> datetime:
         """Return when the stage may begin that was ``reached`` at a time."""
@@ -151,7 +164,22 @@ def _gate(written: manifest.Stage) -> Gate:
         _hours(hours) if hours else None,
         written.approval_system or "",
         tuple(dict.fromkeys(gate.github_checks)) if gate else (),
+        tuple(_endpoint(each) for each in gate.endpoint_checks) if gate else (),
     )
+
+
+def _endpoint(written: HttpCheck | PrometheusCheck) -> EndpointCheck:
+    asked = EndpointCheck(
+        written.name,
+        written.url,
+        interval=span_of(written.interval),
+        successes=written.consecutive_success_limit,
+        failures=written.failure_limit,
+    )
+    if isinstance(written, HttpCheck):
+        return replace(asked, status=written.status)
+    wanted, asked = written.threshold_range, replace(asked, query=written.query)
+    return replace(asked, least=wanted.min, most=wanted.max) if wanted else asked
 
 
 def _hours(written: ApprovalHours) -> Window:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from shared.rollouts.calendar import Closed, closed
+from shared.rollouts.endpoint_check import EndpointCheck
 from shared.rollouts.rollout import Checked, CheckState, Decided, Refused, Rollout
 from shared.rollouts.standing import Standing
 
@@ -50,7 +51,8 @@ class Wait:
     a window opens or the time of a stage has come, ``since`` when the wait began, where that is known.
     ``by`` is who paused or skipped, or answers for a gate or for a freeze, whose name is its subject.
     ``window`` is the name of one, ``missing`` how many people have not approved yet, and ``refused`` what the
-    commit selects and may not. ``checks`` is what those said that have not passed.
+    commit selects and may not. ``checks`` is what those said that have not passed, ``asked`` how the address
+    of each is asked that asks one, and ``spent`` are the names of those that are not asked again.
     """
 
     reason: Reason
@@ -64,24 +66,67 @@ class Wait:
     refused: Refused | None = None
     since: datetime | None = None
     checks: tuple[Checked, ...] = ()
+    asked: tuple[EndpointCheck, ...] = ()
+    spent: tuple[str, ...] = ()
 
 
 _SOONEST, _LATEST = timedelta(seconds=30), timedelta(minutes=15)
 """How long after an answer a check is read again: a tenth of the time that its stage has waited."""
 
 
-def check_again_at(said: Checked | None, reached: datetime, now: datetime) -> datetime:
-    """Return when a check of a gate is to be read; a moment from now for one that never was."""
+def check_again_at(
+    said: Checked | None, asked: EndpointCheck | None, reached: datetime, now: datetime
+) -> datetime:
+    """Return when a check of a gate is to be read; a moment from now for one that never was.
+
+    An address is ``asked`` once in its interval while its answers count, and less and less otherwise.
+    """
     if said is None:
         return now + timedelta(seconds=1)
-    return said.at + min(max((said.at - reached) / 10, _SOONEST), _LATEST)
+    pause = min(max((said.at - reached) / 10, _SOONEST), _LATEST)
+    if asked is not None:
+        pause = asked.interval if said.state in _COUNTED else max(asked.interval, pause)
+    return said.at + pause
+
+
+_COUNTED = (CheckState.RUNNING, CheckState.FAILED)
 
 
 def unpassed(rollout: Rollout, stage: int) -> tuple[str, ...]:
     """Return the checks of the gate of a stage that have not passed."""
     one = rollout.stages[stage]
     said = rollout.said(one.name)
-    return tuple(n for n in one.gate.checks if n not in said or said[n].state is not CheckState.PASSED)
+    return tuple(n for n in one.gate.names if n not in said or said[n].state is not CheckState.PASSED)
+
+
+def spent_checks(rollout: Rollout, stage: int) -> tuple[str, ...]:
+    """Return the checks of the gate of a stage that failed too often: they are not asked again."""
+    one = rollout.stages[stage]
+    said = rollout.said(one.name)
+    return tuple(a.name for a in one.gate.endpoints if a.name in said and said[a.name].failures > a.failures)
+
+
+def to_be_read(rollout: Rollout, stage: int) -> tuple[str, ...]:
+    """Return the checks that are read while a stage waits for any of them.
+
+    A check run that has succeeded is not read again. An address that has answered is, so that no answer is
+    old when the stage begins. Once a check has failed too often none is, because the stage does not begin.
+    """
+    left = unpassed(rollout, stage)
+    if not left or spent_checks(rollout, stage):
+        return ()
+    gate = rollout.stages[stage].gate
+    return tuple(name for name in gate.names if name in left or gate.endpoint(name))
+
+
+def checks_due(rollout: Rollout, stage: int, reached: datetime, now: datetime) -> Mapping[str, datetime]:
+    """Return when each check is to be read that is read again."""
+    one = rollout.stages[stage]
+    said = rollout.said(one.name)
+    return {
+        name: check_again_at(said.get(name), one.gate.endpoint(name), reached, now)
+        for name in to_be_read(rollout, stage)
+    }
 
 
 def gate_wait(rollout: Rollout, stage: int, reached: datetime, now: datetime) -> Wait | None:
@@ -102,9 +147,11 @@ def gate_wait(rollout: Rollout, stage: int, reached: datetime, now: datetime) ->
     left = unpassed(rollout, stage)
     if left and not rollout.overridden and stage not in rollout.entered:
         said = rollout.said(one.name)
-        again = min(check_again_at(said.get(name), reached, now) for name in left)
+        again = min(checks_due(rollout, stage, reached, now).values(), default=None)
         found = tuple(said.get(name) or Checked(one.name, name, CheckState.MISSING, reached) for name in left)
-        return Wait(Reason.CHECK, one.name, until=again, by=by, since=reached, checks=found)
+        spent = spent_checks(rollout, stage)
+        about = Wait(Reason.CHECK, one.name, until=again, by=by, since=reached, checks=found)
+        return replace(about, asked=gate.endpoints, spent=spent)
     return None
 
 

@@ -10,14 +10,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from urllib.parse import urlsplit
 
+from shared.jobs.failures.errors import ReconcileError, Unavailable
 from shared.pipeline.api.acts.rollout import act_on_rollout
 from shared.rollouts.rollout import ActKind, Rollout, State
+from shared.rollouts.waits import spent_checks
 from simulation.actors.kinds import ROLLOUTS
 from simulation.desired_state import DesiredCluster, DesiredFleet
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
-from simulation.staging import CHECK, MISTYPED, SELECTED, Shut, StagedGroup, StagedStage, Staging
+from simulation.staging import CHECK, ENDPOINT, MISTYPED, SELECTED, Shut, StagedGroup, StagedStage, Staging
 
 ACTS = (4, 10)
 DEFAULT_SHARE = 0.1
@@ -25,7 +28,10 @@ DEFAULT_SHARE = 0.1
 SOAKS = (0, 0, 20, 120)
 PEOPLE = ("somebody", "another one")
 CHECKED = 0.15
-"""How many stages wait for a check run."""
+"""How many stages wait for a check run or an endpoint."""
+ASKED = 0.5
+"""How many of these wait for an endpoint."""
+ANSWERS = (200, 200, 500, Unavailable("shop.example.com does not answer"))
 GATED, MINUTES = 0.3, (1, 3, 15)
 """How many stages wait for a time, and for how many minutes."""
 SELECTING = 0.4
@@ -44,6 +50,10 @@ class Rollouts:
         self._staging = {one.fleet: () if default else self._drawn(one.names) for one in self._everybody}
         gates = random.Random(f"{seed} gates")  # noqa: S311
         self._staging = {fleet: _gated(staging, gates) for fleet, staging in self._staging.items()}
+        self._endpoints = random.Random(f"{seed} endpoints")  # noqa: S311
+        self._staging = {fleet: _asked(staging, self._endpoints) for fleet, staging in self._staging.items()}
+        for one in self._everybody:
+            one.cloud.endpoints.hosts.add(urlsplit(ENDPOINT).netloc)
         self._of_strategies = random.Random(f"{seed} strategies")  # noqa: S311
         self._selectable = self._other_stages(self._of_strategies)
         self.acts = 0
@@ -101,6 +111,7 @@ class Rollouts:
             self._change_all(operators)
         elif (rollout := under_way(operators)) is not None:
             self._conclude(operators, rollout, self._of_strategies.choice(CONCLUSIONS))
+            self._answer(operators, self._endpoints.choice(ANSWERS))
             kinds = [
                 *(ActKind.APPROVE, ActKind.PAUSE, ActKind.RESUME) * 3,
                 ActKind.SKIP,
@@ -127,6 +138,11 @@ class Rollouts:
         body = {"name": CHECK, "status": "completed", "conclusion": conclusion}
         operators.cloud.repository.pulls.write_check(rollout.commit, body)
 
+    def _answer(self, operators: Operators, answer: int | ReconcileError) -> None:
+        """Let the endpoint answer so from now on."""
+        self._loop.log("%s: the endpoint answers %s from now on", operators.fleet, answer)
+        operators.cloud.endpoints.statuses[ENDPOINT] = answer
+
     def _on(self, operators: Operators, rollout: Rollout, kind: ActKind) -> None:
         subject = ""
         if kind is ActKind.APPROVE:
@@ -152,8 +168,10 @@ class Rollouts:
             if rollout.state is State.ABORTED or rollout.skipped:
                 operators.push(replace(operators.now, note=operators.now.note + 1))
                 continue
-            if (rollout.windows or rollout.freezes) and not rollout.overridden:
+            spent = any(spent_checks(rollout, place) for place, _ in enumerate(rollout.stages))
+            if (rollout.windows or rollout.freezes or spent) and not rollout.overridden:
                 self._on(operators, rollout, ActKind.OVERRIDE)
+            self._answer(operators, 200)
             if any(stage.gate.checks for stage in rollout.stages):
                 self._conclude(operators, rollout, "success")
             if rollout.paused or rollout.refused:
@@ -176,6 +194,12 @@ def _gated(staging: Staging, chance: random.Random) -> Staging:
         for stage in staging or ()
     )
     return staging and tuple(replace(stage, checked=chance.random() < CHECKED) for stage in timed)
+
+
+def _asked(staging: Staging, chance: random.Random) -> Staging:
+    """Return stages of which some that wait for a check run wait for an endpoint instead."""
+    drawn = ((each, each.checked and chance.random() < ASKED) for each in staging or ())
+    return staging and tuple(replace(e, checked=e.checked and not asked, asked=asked) for e, asked in drawn)
 
 
 def under_way(operators: Operators) -> Rollout | None:

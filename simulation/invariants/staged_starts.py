@@ -180,6 +180,24 @@ class RolloutRules:
             succeeded = any((each.name, each.conclusion) == (CHECK, "success") for each in runs)
             if written.checked and not (succeeded or rollout.overridden):
                 raise RuleViolated("rollout check", f"{member.cluster} starts, and {CHECK} has not succeeded")
+            if written.asked and not rollout.overridden:
+                self._answered(cloud, rollout, member)
+
+    def _answered(self, cloud: MemoryCloud, rollout: Rollout, member: Member) -> None:
+        """Check that the endpoint said yes twice, and last, when the first cluster of its stage starts.
+
+        An instance with another clock may think that its own last question was not due.
+        """
+        fleet, actor = cloud.ports.config.fleet, self._context.loop.actor
+        for each in rollout.members:
+            seen = self._seen.get((fleet, each.cluster, each.uid))
+            if seen is None or each.stage != member.stage or each == member:
+                continue
+            if any(generation >= each.generation for generation in seen.started):
+                return
+        answers = [answer for _, answer in cloud.endpoints.asked]
+        if not actor.jumped and (answers.count(200) < 2 or answers[-1] != 200):
+            raise RuleViolated("rollout check", f"{member.cluster} starts after the answers {answers[-3:]}")
 
     def _past_its_gate(
         self, rollout: Rollout, member: Member, written: StagedStage, reached: datetime

@@ -17,7 +17,7 @@ from localcloud.kubernetes.world.kubernetes_clusters import outside
 from shared.adapters.kubernetes import KubernetesConnections
 from shared.fleet.kubernetes.kubeconfig import Kubeconfig, read_kubeconfig
 from shared.fleet.kubernetes.ownership.owner_map import OWNER_MAP, owner_map
-from shared.fleet.kubernetes.reachable_addresses import networks_of
+from shared.fleet.reachable_addresses import networks_of
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import Conflict, InvalidKubeconfig, Unauthenticated, Unavailable
 

@@ -11,7 +11,7 @@ from shared.pipeline import outbox
 from shared.pipeline.planner import gate_checks, planner, rollouts
 from shared.pipeline.planner.rollouts import Staged
 from shared.rollouts import calendar, decide, of_plan, standing
-from shared.rollouts.rollout import CheckState, Rollout, State
+from shared.rollouts.rollout import Checked, CheckState, Rollout, State
 from shared.rollouts.selected.choice import NOTHING, choose
 from shared.rollouts.strategy import Gate
 from simulation.actors.kinds import ROLLOUTS
@@ -65,6 +65,10 @@ def the_time_of_a_stage_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
 
 def a_check_that_has_failed_opens_its_gate(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(gate_checks, "_state", lambda _: CheckState.PASSED)
+
+
+def any_answer_of_an_endpoint_opens_its_gate(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Checked, "after", lambda said, *_: replace(said, state=CheckState.PASSED))
 
 
 def one_person_approves_for_all(patch: pytest.MonkeyPatch) -> None:
@@ -142,6 +146,7 @@ ROLLOUT_MUTATIONS = (
     mutation(an_approval_is_given_by_itself, ROLLOUTS, "rollout approval"),
     mutation(the_time_of_a_stage_counts_for_nothing, ROLLOUTS, "rollout time"),
     mutation(a_check_that_has_failed_opens_its_gate, ROLLOUTS, "rollout check"),
+    mutation(any_answer_of_an_endpoint_opens_its_gate, ROLLOUTS, "rollout check"),
     mutation(one_person_approves_for_all, ROLLOUTS, "rollout approval"),
     mutation(a_pause_counts_for_nothing, ROLLOUTS, "rollout stopped"),
     mutation(an_abort_counts_for_nothing, ROLLOUTS, "rollout stopped"),

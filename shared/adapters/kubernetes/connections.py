@@ -18,7 +18,7 @@ from shared.adapters.kubernetes.connection import Connection
 from shared.adapters.kubernetes.kubeconfig import Login, SeenCertificates, open_client, read_login
 from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.kubernetes.kubeconfig import Kubeconfig
-from shared.fleet.kubernetes.reachable_addresses import Network, refused_address
+from shared.fleet.reachable_addresses import Network, refused_address
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import Unauthenticated, Unavailable
 from shared.ports import Clock, KubernetesApi

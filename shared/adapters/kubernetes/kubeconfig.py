@@ -20,9 +20,9 @@ from typing import Any
 import urllib3
 import yaml
 from kubernetes.client import ApiClient, Configuration
-from urllib3.connection import HTTPSConnection
 from urllib3.connectionpool import HTTPSConnectionPool
 
+from shared.adapters.reached_address import address_of, looking
 from shared.fleet.kubernetes.api_server import AUTHORITY, SERVER, ApiServer, Certificate
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import InvalidKubeconfig, Unauthenticated
@@ -96,16 +96,12 @@ class SeenCertificates:
         """Return the class of connection pools whose handshakes are seen."""
         ends, refused = self._ends, self._refused
 
-        class Seen(HTTPSConnection):
-            def _new_conn(self) -> socket.socket:
-                # By the address that was reached: a name may lead elsewhere when it is asked again.
-                opened = super()._new_conn()
-                why = refused(str(opened.getpeername()[0]))
-                if why:
-                    opened.close()
-                    raise InvalidKubeconfig(why)
-                return opened
+        def reached(opened: socket.socket) -> None:
+            why = refused(address_of(opened))
+            if why:
+                raise InvalidKubeconfig(why)
 
+        class Seen(looking(reached)):  # type: ignore[misc]  # a class of its own for each client
             def connect(self) -> None:
                 super().connect()
                 shown = self.sock.getpeercert() if isinstance(self.sock, ssl.SSLSocket) else None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, StrictStr
+from pydantic import Field, StrictStr, model_validator
 
 from shared.fleet.manifests.arm_types import UtcMoment
 from shared.fleet.manifests.base import Manifest, rule
 from shared.fleet.manifests.change_windows import Duration, Recurrence, TimeOfDay, TimeZone, Who
+from shared.fleet.manifests.endpoint_checks import HttpCheck, PrometheusCheck
 
 EVERY_APPROVER = "Approver"
 CheckName = Annotated[StrictStr, Field(min_length=1, max_length=100)]
@@ -49,8 +50,29 @@ class Gate(Manifest):
 
     github_checks: Annotated[tuple[CheckName, ...], Field(max_length=5)] = ()
     """The names of check runs on GitHub that must have succeeded for the commit of the rollout."""
+    http_checks: Annotated[tuple[HttpCheck, ...], Field(max_length=3)] = ()
+    """The endpoints that must answer with a status."""
+    prometheus_checks: Annotated[tuple[PrometheusCheck, ...], Field(max_length=3)] = ()
+    """The queries that a Prometheus must answer with values in a range."""
 
     @property
     def opens_by_itself(self) -> bool:
         """Whether it has something of its own to wait for."""
-        return self.after is not None or self.not_before is not None or bool(self.github_checks)
+        return self.after is not None or self.not_before is not None or bool(self._names)
+
+    @property
+    def endpoint_checks(self) -> tuple[HttpCheck | PrometheusCheck, ...]:
+        """The checks that ask an address."""
+        return (*self.http_checks, *self.prometheus_checks)
+
+    @property
+    def _names(self) -> list[str]:
+        return [*dict.fromkeys(self.github_checks), *(each.name for each in self.endpoint_checks)]
+
+    @model_validator(mode="after")
+    def _has_each_name_once(self) -> Self:
+        names = self._names
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"there are several checks {twice}; a wait names one of them")
+        return self

@@ -97,7 +97,8 @@ class Stage(Manifest):
     def _has_a_gate_that_waits(self) -> Self:
         if self.gate is not None and not (self.approval or self.gate.opens_by_itself):
             raise ValueError(
-                "gate: it waits for nothing; write approval: true, after, notBefore or githubChecks"
+                "gate: it waits for nothing; write approval: true, after, notBefore, githubChecks, "
+                "httpChecks or prometheusChecks"
             )
         return self
 

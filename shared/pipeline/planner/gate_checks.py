@@ -1,4 +1,4 @@
-"""The checks of gates: check runs on GitHub, read when a stage is reached, and again later and later.
+"""The checks of gates, read when a stage is reached, and again: check runs on GitHub, and addresses.
 
 Only what was read and has succeeded passes. What cannot be read holds the stage, and says why.
 """
@@ -11,38 +11,70 @@ from dataclasses import replace
 
 from shared.jobs.failures.errors import ReconcileError
 from shared.ports import CheckRun, Ports
+from shared.rollouts.endpoint_check import EndpointCheck
 from shared.rollouts.rollout import Checked, CheckState, Rollout
-from shared.rollouts.waits import check_again_at, unpassed
+from shared.rollouts.waits import checks_due
 
 log = logging.getLogger(__name__)
 
 MAX_DETAIL = 200
+_VALUES_SHOWN = 3
 
 
 def with_checks(rollout: Rollout, stage: int, ports: Ports) -> Rollout:
-    """Return a rollout with what the checks of a stage say that are due; one call to GitHub for each."""
-    now, name = ports.clock(), rollout.stages[stage].name
-    said, reached = rollout.said(name), rollout.reached(stage) or now
-    due = [
-        each
-        for each in unpassed(rollout, stage)
-        if each not in said or check_again_at(said[each], reached, now) <= now
-    ]
-    read = [_read(rollout.commit, name, each, ports) for each in due]
-    others = (each for each in rollout.checked if each.stage != name or each.check not in due)
-    return replace(rollout, checked=(*others, *read)) if read else rollout
+    """Return a rollout with what the checks of a stage say that are due; one call for each."""
+    now, one = ports.clock(), rollout.stages[stage]
+    said, reached = rollout.said(one.name), rollout.reached(stage) or now
+    times = checks_due(rollout, stage, reached, now)
+    due = [name for name, at in times.items() if name not in said or at <= now]
+    before = {name: said.get(name) or Checked(one.name, name, CheckState.MISSING, now) for name in due}
+    read = [_read(rollout.commit, before[name], ports) for name in one.gate.checks if name in before]
+
+    def ask(asked: EndpointCheck) -> Checked:
+        return _asked(before[asked.name], asked, ports)
+
+    answered = ports.together(ask, [each for each in one.gate.endpoints if each.name in before])
+    others = (each for each in rollout.checked if each.stage != one.name or each.check not in before)
+    return replace(rollout, checked=(*others, *read, *answered)) if due else rollout
 
 
-def _read(commit: str, stage: str, check: str, ports: Ports) -> Checked:
+def _asked(before: Checked, asked: EndpointCheck, ports: Ports) -> Checked:
+    """Ask an address."""
     now = ports.clock()
+    try:
+        if asked.query:
+            values = ports.endpoints.query(asked.url, asked.query)
+            met, answer = asked.meets(values), _some(values)
+        else:
+            status = ports.endpoints.status(asked.url)
+            met, answer = status == asked.status, f"status {status}"
+    except ReconcileError as error:
+        log.warning("the check %s could not be asked: %s", asked.name, error)
+        return before.unanswered(now, _detail(error))
+    log.info("the check %s: %s, and a success is %s", asked.name, answer, asked.expected)
+    return before.after(asked, met, now, answer)
+
+
+def _some(values: Sequence[float]) -> str:
+    """Return a few of the values of an answer."""
+    more = f" and {len(values) - _VALUES_SHOWN} more" if len(values) > _VALUES_SHOWN else ""
+    return (", ".join(f"{each:g}" for each in values[:_VALUES_SHOWN]) or "no value") + more
+
+
+def _read(commit: str, before: Checked, ports: Ports) -> Checked:
+    """Read the check runs of a name."""
+    now, check = ports.clock(), before.check
     try:
         runs = ports.pulls.check_runs(commit, check)
     except ReconcileError as error:
         log.warning("the check run %s of %s could not be read: %s", check, commit[:8], error)
-        return Checked(stage, check, CheckState.UNKNOWN, now, f"{error.kind}: {error}"[:MAX_DETAIL])
-    return Checked(
-        stage, check, _state(runs), now, ", ".join(each.conclusion for each in runs if each.conclusion)
-    )
+        return before.unanswered(now, _detail(error))
+    conclusions = ", ".join(each.conclusion for each in runs if each.conclusion)
+    return replace(before, state=_state(runs), at=now, detail=conclusions)
+
+
+def _detail(error: ReconcileError) -> str:
+    return f"{error.kind}: {error}"[:MAX_DETAIL]
 
 
 def _state(runs: Sequence[CheckRun]) -> CheckState:

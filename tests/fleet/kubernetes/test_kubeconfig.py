@@ -17,7 +17,7 @@ from shared.fleet.kubernetes.kubeconfig import (
     KubeconfigError,
     read_kubeconfig,
 )
-from shared.fleet.kubernetes.reachable_addresses import networks_of, refused_address
+from shared.fleet.reachable_addresses import networks_of, refused_address
 
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 KEY = "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n"  # the markers alone: no key

@@ -97,6 +97,20 @@ def test_least_critical_first_reaches_the_shops() -> None:
     assert changed(cloud, "one") == ALL
 
 
+def test_wait_until_the_shop_works() -> None:
+    rollout = recipe("Wait until the shop works")
+    cloud = ready(rollout)
+    cloud.endpoints.hosts |= {"shop.dev.example.com", "prometheus.example.com"}
+    cloud.endpoints.statuses["https://shop.dev.example.com/healthz"] = 200
+    query = next(iter(re.findall(r"query: (.*)", rollout)))
+    cloud.endpoints.values[query] = [3.0]
+    push(cloud, placed(rollout, tags("one")))
+    found = steps(cloud, "one", minutes=2)
+    assert next(found) == {*DEV}
+    cloud.endpoints.values[query] = [0.25]
+    assert [next(found) for _ in range(5)][-1] == ALL
+
+
 def test_an_emergency_that_a_commit_selects() -> None:
     rollout = recipe("An emergency")
     cloud = ready_fleet(rollout)

@@ -76,7 +76,7 @@ def act_on_rollout(
 
 
 def _can_be_overridden(stage: Stage) -> bool:
-    return bool(stage.gate.after or stage.gate.not_before or stage.gate.checks)
+    return bool(stage.gate.after or stage.gate.not_before or stage.gate.names)
 
 
 def _lifted(rollout: Rollout) -> datetime | None:

@@ -80,6 +80,7 @@ from shared.pipeline.api.schema.promotions import (
 )
 from shared.pipeline.api.schema.rollouts import (
     Rollout,
+    RolloutCheck,
     RolloutDecision,
     RolloutEstimate,
     RolloutGate,
@@ -155,6 +156,7 @@ __all__ = [
     "ReplayReceipt",
     "Retirement",
     "Rollout",
+    "RolloutCheck",
     "RolloutDecision",
     "RolloutEstimate",
     "RolloutGate",

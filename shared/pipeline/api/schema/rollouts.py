@@ -51,6 +51,26 @@ class RolloutEstimate(TypedDict):
     text: str
 
 
+class RolloutCheck(TypedDict):
+    """A check of a gate, and what it said last: ``state`` is passed, failed, running, missing or unknown.
+
+    ``kind`` is github, http or prometheus. ``askedAt`` is None until it was read, ``nextAt`` where it is not
+    read again. ``expected`` is what a success is. Of a check run, the numbers are 0 and the limits None.
+    """
+
+    name: str
+    kind: str
+    state: str
+    answer: str
+    expected: str
+    askedAt: str | None
+    nextAt: str | None
+    consecutiveSuccesses: int
+    consecutiveSuccessLimit: int | None
+    failures: int
+    failureLimit: int | None
+
+
 class RolloutGate(TypedDict):
     """What a stage waits for once those before it have passed: who answers for that, and why.
 
@@ -64,6 +84,7 @@ class RolloutGate(TypedDict):
     opensAt: str | None
     role: str
     entered: bool
+    checks: list[RolloutCheck]
 
 
 class RolloutStage(TypedDict):

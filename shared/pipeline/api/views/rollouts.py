@@ -13,9 +13,9 @@ from shared.ports import FleetRecord, Ports
 from shared.rollouts.decide import Decision, decide
 from shared.rollouts.estimate import Estimate, Work, describe_estimate, estimate
 from shared.rollouts.report import describe, describe_wait, remedy, state_of
-from shared.rollouts.rollout import ActKind, Rollout, State
+from shared.rollouts.rollout import ActKind, CheckState, Rollout, State
 from shared.rollouts.standing import Standing
-from shared.rollouts.waits import Reason, Wait
+from shared.rollouts.waits import Reason, Wait, checks_due
 
 _OF_A_GROUP = (
     Reason.STAGE,
@@ -113,7 +113,7 @@ def _stage(rollout: Rollout, decision: Decision, number: int, now: datetime) -> 
         "name": stage.name,
         "approval": approval,
         "approvalsMissing": missing,
-        "gate": _gate(decision.rollout, number) if stage.is_gated else None,
+        "gate": _gate(decision.rollout, number, now) if stage.is_gated else None,
         "groups": groups,
     }
 
@@ -149,7 +149,7 @@ def _left(decision: Decision) -> Iterator[Work]:
         yield Work(left, rule.bound, rule.soak)
 
 
-def _gate(rollout: Rollout, number: int) -> schema.RolloutGate:
+def _gate(rollout: Rollout, number: int, now: datetime) -> schema.RolloutGate:
     stage, reached = rollout.stages[number], rollout.reached(number)
     opens = stage.gate.opens(reached) if reached else stage.gate.not_before
     return {
@@ -159,7 +159,31 @@ def _gate(rollout: Rollout, number: int) -> schema.RolloutGate:
         "opensAt": iso(opens) if opens else None,
         "role": (stage.gate.role or Role.APPROVER.value) if stage.approval else "",
         "entered": number in rollout.entered,
+        "checks": list(_checks(rollout, number, now)),
     }
+
+
+def _checks(rollout: Rollout, number: int, now: datetime) -> Iterator[schema.RolloutCheck]:
+    """Yield the checks of a gate with what each said last."""
+    stage, reached = rollout.stages[number], rollout.reached(number)
+    said = rollout.said(stage.name)
+    waits = reached is not None and number not in rollout.entered and rollout.state is State.ACTIVE
+    times = checks_due(rollout, number, reached, now) if reached and waits else {}
+    for name in stage.gate.names:
+        found, asked, at = said.get(name), stage.gate.endpoint(name), times.get(name)
+        yield {
+            "name": name,
+            "kind": "github" if asked is None else "prometheus" if asked.query else "http",
+            "state": (found.state if found else CheckState.MISSING).value,
+            "answer": found.detail if found else "",
+            "expected": asked.expected if asked else "success",
+            "askedAt": iso(found.at) if found else None,
+            "nextAt": iso(at) if at else None,
+            "consecutiveSuccesses": found.successes if found else 0,
+            "consecutiveSuccessLimit": asked.successes if asked else None,
+            "failures": found.failures if found else 0,
+            "failureLimit": asked.failures if asked else None,
+        }
 
 
 def _group(rollout: Rollout, decision: Decision, stage: int, number: int) -> schema.RolloutGroup:

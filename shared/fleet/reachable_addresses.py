@@ -1,7 +1,7 @@
-"""The addresses to which the kubeconfig of an existing cluster may lead. Pure.
+"""The addresses to which somebody else's text may lead an app: a kubeconfig, or a check of a gate. Pure.
 
-Whoever writes the secret chooses the address. So an app never connects to itself, to its link, or to what
-answers a platform's own questions, unless its operator names that network.
+Whoever writes that text, or answers for its name, chooses the address. So an app never connects to itself, to
+its link, or to what answers a platform's own questions, unless its operator names that network.
 """
 
 from __future__ import annotations
