@@ -1,7 +1,8 @@
 """A change of a whole fleet in stages: ``python -m bench.stages [CLUSTERS] [WORKERS]``.
 
 Virtual time on the local cloud in memory, under Azure's documented limits. Each stage has one cluster first,
-which is watched, and then all others, some at a time. The bound is what the strategy itself allows: the time
+which is watched, and then all others, some at a time; with ``--default`` they are those of a fleet without
+any of its own. The bound is what the strategy itself allows: the time
 of one cluster alone whose end is seen at once, as often as clusters follow each other, and the soaks.
 """
 
@@ -19,7 +20,7 @@ from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import Pushed
 from shared.ports import FleetConfig
 from shared.rollouts.rollout import State
-from shared.rollouts.strategy import at_most
+from shared.rollouts.strategy import REST, at_most
 from tests.support import fleet_files
 
 OPERATION = 300.0
@@ -32,11 +33,22 @@ EACH = 40
 
 @dataclass(frozen=True)
 class Work:
-    """What is changed, and by whom."""
+    """What is changed, and by whom; ``default``: with the stages of a fleet without any of its own."""
 
     clusters: int
     workers: int
     stages: int = 5
+    default: bool = False
+
+    @property
+    def soak(self) -> float:
+        """How many seconds the first cluster of a stage is watched."""
+        return 0.0 if self.default else SOAK
+
+    @property
+    def share(self) -> str:
+        """How many of the others of a stage change at a time."""
+        return REST if self.default else SHARE
 
 
 @dataclass(frozen=True)
@@ -77,11 +89,11 @@ def lower_bound(work: Work) -> float:
     """Return the least seconds that the strategy allows."""
     alone = change(Work(1, 1, 1), OFTEN).seconds
     if work.clusters <= work.stages:
-        return work.stages * (alone + SOAK)
+        return work.stages * (alone + work.soak)
     total = 0.0
     for stage in range(work.stages):
         others = len(range(stage, work.clusters, work.stages)) - 1
-        total += alone + SOAK + alone * math.ceil(others / at_most(SHARE, others))
+        total += alone + work.soak + alone * math.ceil(others / at_most(work.share, others))
     return total
 
 
@@ -94,7 +106,8 @@ def _files(work: Work, extra: str) -> dict[str, bytes]:
     files = fleet_files.fleet()
     text = files["fleet.yaml"].decode()
     start, end = text.index("  environments:"), text.index("  guards:")
-    strategy = f"  environments: [{', '.join(names)}]\n  rollout:\n    stages:\n{stages}"
+    own_stages = "" if work.default else f"  rollout:\n    stages:\n{stages}"
+    strategy = f"  environments: [{', '.join(names)}]\n{own_stages}"
     environment = files.pop("environments/development.yaml")
     del files["environments/production.yaml"]
     files["fleet.yaml"] = (text[:start] + strategy + text[end:]).encode()
@@ -125,8 +138,9 @@ def main() -> None:
     parser.add_argument("workers", type=int, nargs="?", default=4)
     parser.add_argument("--stages", type=int, default=5)
     parser.add_argument("--poll", type=int, default=CONFIG.poll_seconds, help="seconds between two reads")
+    parser.add_argument("--default", action="store_true", help="without spec.rollout")
     options = parser.parse_args()
-    work = Work(options.clusters, options.workers, options.stages)
+    work = Work(options.clusters, options.workers, options.stages, options.default)
     whole, bound = change(work, replace(CONFIG, poll_seconds=options.poll)), lower_bound(work)
     print(f"{whole.ready} of {work.clusters} clusters changed in {work.stages} stages: {whole.state}")
     print(f"makespan     {whole.seconds:8.0f} s  {whole.seconds / bound:.3f} times the lower bound")

@@ -1,7 +1,8 @@
 """What the planner does at the end of one cluster of a rollout: ``python -m bench.turns [CLUSTERS]``.
 
-A commit changes every cluster of a fleet in memory, with the stages that a fleet has without any of its own.
-Counted are the calls to the state and the records that they return; times are those of the processor.
+A commit changes every cluster of a fleet in memory, and another one ten of them, with the stages that a fleet
+has without any of its own. Counted are the calls to the state and the records that they return; times are
+those of the processor.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from bench.counting import Counted
-from bench.fleet import generate
+from bench.fleet import ENVIRONMENTS, generate
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resolve.repository_layout import Files, blob_id
 from shared.fleet.resolve.resolver import resolve
@@ -44,10 +46,29 @@ class Turns:
     none_starts: Turn
 
 
+FEW = 10
+"""How many clusters the small commit changes."""
+
+
 def measure(clusters: int) -> Turns:
     """Change every cluster, and let some of them end, one after the other."""
-    cloud = MemoryCloud(config=FleetConfig("bench", "example/fleet", plan_work=10**9))
     files = generate(clusters)
+    return _measure(files, {name: text.replace(b"tier: t", b"tier: x") for name, text in _layers(files)})
+
+
+def measure_few(clusters: int) -> Turns:
+    """Change ten clusters of one environment, and let some of them end, one after the other."""
+    files = generate(clusters)
+    own = sorted(name for name in files if name.startswith("clusters/"))[:: len(ENVIRONMENTS)][:FEW]
+    return _measure(files, {name: files[name].replace(b"team: team", b"team: other") for name in own})
+
+
+def _layers(files: dict[str, bytes]) -> Iterator[tuple[str, bytes]]:
+    return ((name, text) for name, text in files.items() if "envir" in name)
+
+
+def _measure(files: dict[str, bytes], changed: dict[str, bytes]) -> Turns:
+    cloud = MemoryCloud(config=FleetConfig("bench", "example/fleet", plan_work=10**9))
     first = cloud.repository.push(files)
     desired = resolve("bench", Files({path: blob_id(each) for path, each in files.items()}), files)
     for wanted in desired.clusters.values():
@@ -55,7 +76,6 @@ def measure(clusters: int) -> Turns:
         _end(cloud, wanted.name)
     cloud.state.save_fleet(FleetRecord(first, cloud.clock()))
     cloud.clock.advance(60)
-    changed = {name: text.replace(b"tier: t", b"tier: x") for name, text in files.items() if "envir" in name}
     commit = cloud.repository.push(files | changed)
     plan = _turn(cloud, PlanRequest(commit=commit, again=True))
     _end(cloud, _changing(cloud)[0])  # the first one of the first stage
@@ -90,8 +110,9 @@ def _end(cloud: MemoryCloud, name: str) -> None:
 def main() -> None:
     """Measure a tenth of the fleet and the fleet."""
     clusters = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
-    for size in (clusters // 10, clusters):
-        found = measure(size)
+    for size, of in ((clusters // 10, measure), (clusters, measure), (clusters, measure_few)):
+        found = of(size)
+        print("a commit changes all clusters:" if of is measure else f"a commit changes {FEW} clusters:")
         for name, turn in (
             ("plan of the commit", found.plan),
             ("an end, others start", found.next_starts),

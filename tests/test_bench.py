@@ -22,6 +22,7 @@ from bench.rollout import CREATION, Work, lower_bound, roll_out
 from bench.start import APP, EMPTY, libraries, measure, size_of
 from bench.sweep import fleet_of, stop_some, tag_some
 from bench.sweep import measure as measure_sweep
+from bench.turns import measure as measure_turns
 from localcloud.runtime.options import ROOT
 from shared.fleet.resolve.problems import number_of
 from shared.fleet.resolve.repository_layout import Files, blob_id
@@ -140,3 +141,11 @@ def test_a_new_cluster_costs_few_operations_on_the_state_and_two_messages() -> N
         count for (_, caller), count in found.operations.items() if "worker" in caller or "lease" in caller
     )
     assert worker <= 25
+
+
+def test_the_end_of_a_cluster_reads_summaries_and_the_record_that_starts_and_saves_no_plan() -> None:
+    found = measure_turns(25)
+    assert (found.next_starts.started, found.none_starts.started) == (1, 0)
+    assert found.none_starts.records == {"fleet": 1, "rollout": 1, "summaries": 25}
+    read = found.next_starts.records
+    assert (read["clusters"], read["clusters_named"], read["summaries"], read["save_plan"]) == (0, 1, 50, 0)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from shared.fleet.planning.holds import HoldKind
@@ -212,8 +213,13 @@ def _item(stored: _JsonObject) -> _JsonObject:
 
 
 def _change(stored: _JsonObject) -> _JsonObject:
-    effect = stored.get("effect", "")
-    return {**stored, "effect": next((new for old, new in _EFFECTS if re.fullmatch(old, effect)), effect)}
+    return {**stored, "effect": _effect(stored.get("effect", ""))}
+
+
+@lru_cache(maxsize=100)
+def _effect(stored: str) -> str:
+    """Return the present name of an effect; a plan has thousands of changes, and few effects."""
+    return next((new for old, new in _EFFECTS if re.fullmatch(old, stored)), stored)
 
 
 def _hold(reason: str) -> _JsonObject | None:

@@ -242,6 +242,8 @@ def _starts(
     flying = counts[Standing.IN_FLIGHT] + counts[Standing.BUSY]
     room = max(0, min(rule.concurrency - flying, rule.budget - flying - counts[Standing.FAILED]))
     start, waits = list[str](), dict[str, Wait]()
+    changing = part.named(Standing.IN_FLIGHT, Standing.BUSY, Standing.FAILED)
+    full = Wait(Reason.CONCURRENCY, part.name, part.number, changing, since=part.reached)
     for member in part.members:
         stands = part.standings[member.cluster]
         if stands is Standing.ASIDE:
@@ -263,10 +265,7 @@ def _starts(
             room -= stands is not Standing.BUSY
             start.append(member.cluster)
         else:
-            changing = part.named(Standing.IN_FLIGHT, Standing.BUSY, Standing.FAILED)
-            waits[member.cluster] = Wait(
-                Reason.CONCURRENCY, part.name, part.number, changing, since=part.reached
-            )
+            waits[member.cluster] = full
     return start, waits
 
 

@@ -51,9 +51,10 @@ class SharedStage:
     """The shared files are resolved; ``needed`` are the manifests to resolve the clusters from.
 
     ``systems`` are those that are recorded, by cluster; no cluster without one is in it. ``recorded`` are the
-    clusters of the commit that are recorded, as they are.
+    clusters of the commit that are recorded, as they are. ``names`` are the clusters that are resolved.
     """
 
+    names: Sequence[str]
     files: Files
     layers: Layers
     contents: Contents
@@ -90,12 +91,14 @@ def resolve(
     return finish(resolve_clusters(shared, {}), {})
 
 
-def first_files(files: Files, known: Mapping[str, Known]) -> list[str]:
-    """Return the paths that ``resolve_shared`` needs."""
-    return [
-        *shared_paths(files),
-        *cluster_paths(files, (name for name in files.folders if name not in known)),
-    ]
+def first_files(files: Files, known: Mapping[str, Known], only: Collection[str] | None = None) -> list[str]:
+    """Return the paths that ``resolve_shared`` needs; of clusters, ``only`` those that are to be resolved."""
+    new = (name for name in _names(files, only) if name not in known)
+    return [*shared_paths(files), *cluster_paths(files, new)]
+
+
+def _names(files: Files, only: Collection[str] | None) -> Sequence[str]:
+    return files.folders if only is None else [name for name in files.folders if name in only]
 
 
 @no_garbage_collection()
@@ -107,26 +110,27 @@ def resolve_shared(
     known: Mapping[str, Known],
     code_version: str = "",
     work: Work | None = None,
+    only: Collection[str] | None = None,
 ) -> SharedStage:
     """Resolve the shared files of the fleet that is called ``fleet``.
 
     ``known`` is what is recorded of the clusters: a cluster that is certain to be unchanged is not resolved
     again. Without ``known`` the result is the same. ``code_version`` names the version of this code; without
-    it the inputs of the clusters are unknown. ``work`` limits what all three stages may take.
+    it the inputs of the clusters are unknown. ``work`` limits what all three stages may take. ``only`` these
+    clusters are resolved, None for all: no rule compares them with any other one then.
     """
     layers = read_layers(fleet, files, contents, work)
     inputs = Inputs(layers, files, code_version) if code_version else None
-    same = unchanged(known, inputs, files) if inputs else {}
-    changed = [name for name in files.folders if name in known and name not in same]
+    same, names = unchanged(known, inputs, files) if inputs else {}, _names(files, only)
+    changed = [name for name in names if name in known and name not in same]
     systems = {name: found for name, one in known.items() if (found := systems_in(one.document))}
     recorded = {
         name: same[name][0] if name in same else Stored(known[name].document)
-        for name in files.folders
+        for name in names
         if name in known
     }
-    return SharedStage(
-        files, layers, contents, inputs, same, cluster_paths(files, changed), systems, recorded
-    )
+    needed = cluster_paths(files, changed)
+    return SharedStage(names, files, layers, contents, inputs, same, needed, systems, recorded)
 
 
 @no_garbage_collection()
@@ -144,12 +148,12 @@ def resolve_clusters(
     """
     contents = {**shared.contents, **contents}
     resolver = ClusterResolver(shared.layers, shared.files, contents)
-    changed = [name for name in shared.files.folders if name not in shared.unchanged]
+    changed = [name for name in shared.names if name not in shared.unchanged]
     results: dict[str, Desired | Problems] = {name: one for name, (one, _) in shared.unchanged.items()}
     results |= dict(resolver.clusters(changed))
     clusters: dict[str, Desired] = {}
     invalid: dict[str, Problems] = {}
-    for name in shared.files.folders:
+    for name in shared.names:
         result = results[name]
         if isinstance(result, Desired):
             clusters[name] = result

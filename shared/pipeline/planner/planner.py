@@ -44,10 +44,11 @@ from shared.pipeline.planner.group_index import index_groups
 from shared.pipeline.planner.handover import begun, hand_over, may_be_saved, small_changes, supersede
 from shared.pipeline.planner.identity import first_generation, identified
 from shared.pipeline.planner.missed_heads import repaired_gaps
+from shared.pipeline.planner.partial_plan import carry_out_partial_plan, partial_plan_of
 from shared.pipeline.planner.plan_problems import report_failed_plan, report_outage, report_unreadable
 from shared.pipeline.planner.promotion_memory import with_promotions
 from shared.pipeline.planner.reporter import report, report_again
-from shared.pipeline.planner.rollouts import advance, hold_items, oversized, retried, stage
+from shared.pipeline.planner.rollouts import Startable, advance, hold_items, oversized, retried, stage
 from shared.pipeline.planner.team_reviews import approved_request
 from shared.pipeline.repository.branch_source import require_own, source_of
 from shared.pipeline.repository.commit_reader import PlanInputs, read_desired, read_known, save_fingerprints
@@ -101,20 +102,26 @@ def _handle(request: PlanRequest, ports: Ports) -> None:
         if reviewed is None:
             return
         request = reviewed
+    some = False
     if request.kind == "rollout":
-        if not (advance(request, ports) or request.again):
+        startable = advance(request, ports)
+        if startable is Startable.NOTHING and not request.again:
             return
+        some = startable is Startable.MEMBERS and not request.again
         request = request.model_copy(update={"again": True, "act": None, "commit": ""})
-    if _plan_head(request, ports):
+    if _plan_head(request, ports, some=some):
         request_report_now(ports)
 
 
-def _plan_head(request: PlanRequest, ports: Ports) -> bool:
-    """Plan the head, if a read of the branch says so; return whether there is something new to report."""
+def _plan_head(request: PlanRequest, ports: Ports, *, some: bool = False) -> bool:
+    """Plan the head, if a read of the branch says so; return whether there is something new to report.
+
+    ``some``: only the clusters of its rollout that may start are needed.
+    """
     fleet, now = ports.state.fleet(), ports.clock()
     read = serving_read(request, fleet, now)
     if read is not None:
-        return _plan_read(request, read, fleet, ports)
+        return _plan_read(request, read, fleet, ports, some=some)
     at = next_read_at(fleet, now)
     if at > now:
         waiting = request.model_copy(update={"read_from": request.read_from or now})
@@ -131,11 +138,13 @@ def _plan_head(request: PlanRequest, ports: Ports) -> bool:
         ports.telemetry.record(of_plan(request.commit, now, ports.clock(), error.kind))
         report_unreadable(request, error, failed, ports)
     else:
-        _plan_read(request, BranchRead(found, now), fleet, ports)
+        _plan_read(request, BranchRead(found, now), fleet, ports, some=some)
     return True
 
 
-def _plan_read(request: PlanRequest, read: BranchRead, fleet: FleetRecord, ports: Ports) -> bool:
+def _plan_read(
+    request: PlanRequest, read: BranchRead, fleet: FleetRecord, ports: Ports, *, some: bool
+) -> bool:
     """Plan what a read of the branch shows; return whether a plan was started.
 
     A new read is saved with what follows from it.
@@ -147,11 +156,18 @@ def _plan_read(request: PlanRequest, read: BranchRead, fleet: FleetRecord, ports
     if new:
         known = replace(with_read(fleet, read), source=source_of(read.head, ports), other_source=None)
     with about(commit=read.head.commit):
-        return _plan_shown(request, read.head, known, fleet, ports, new=new)
+        return _plan_shown(request, read.head, known, fleet, ports, new=new, some=some)
 
 
 def _plan_shown(
-    request: PlanRequest, read: BranchHead, known: FleetRecord, fleet: FleetRecord, ports: Ports, *, new: bool
+    request: PlanRequest,
+    read: BranchHead,
+    known: FleetRecord,
+    fleet: FleetRecord,
+    ports: Ports,
+    *,
+    new: bool,
+    some: bool,
 ) -> bool:
     """Plan a head unless it is to be confirmed first, or is planned already; ``known`` has a ``new`` read."""
     head = read.commit
@@ -173,7 +189,7 @@ def _plan_shown(
         return False
     began, result = ports.clock(), Unexpected.__name__
     try:
-        result = _plan(request, read, known, ports)
+        result = _plan(request, read, known, ports, some=some)
     except ReconcileError as error:
         result = error.kind
         report_failed_plan(head, error, ports)
@@ -183,7 +199,7 @@ def _plan_shown(
     return True
 
 
-def _plan(request: PlanRequest, read: BranchHead, fleet: FleetRecord, ports: Ports) -> str:
+def _plan(request: PlanRequest, read: BranchHead, fleet: FleetRecord, ports: Ports, *, some: bool) -> str:
     """Plan a head that was confirmed, and return the result: PLANNED, SUPERSEDED or the class of an error.
 
     ``fleet`` may have a read of the branch that is not saved yet.
@@ -196,6 +212,10 @@ def _plan(request: PlanRequest, read: BranchHead, fleet: FleetRecord, ports: Por
         started = ports.state.save_fleet(identified(planning, ports))
         saved_by_another = may_be_saved(fleet, ports)
         supersede(saved_by_another, ports)
+        found = partial_plan_of(head, fleet, ports) if some else None
+        if found is not None:
+            carry_out_partial_plan(found, started, ports)
+            return PLANNED
         # Only now: an earlier read could lack the records that another planner has saved.
         records = {record.name: record for record in ports.state.clusters()}
         known = read_known(records, ports)

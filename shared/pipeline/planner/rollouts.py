@@ -15,12 +15,13 @@ import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import Enum
 
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.jobs.failures.errors import Stale
 from shared.jobs.messages import PlanRequest, RolloutAct
 from shared.jobs.record import ClusterRecord
-from shared.jobs.reporting.summary import summary_of
+from shared.jobs.reporting.summary import ClusterSummary, summary_of
 from shared.pipeline.outbox import request_promotions, request_report, request_rollout
 from shared.pipeline.planner.commit_selection import read_selection
 from shared.pipeline.planner.gate_checks import with_checks
@@ -39,6 +40,10 @@ from shared.rollouts.shut.plan_holds import with_holds
 
 log = logging.getLogger(__name__)
 
+MOST_AT_A_TIME = 200
+"""How many clusters are planned by themselves; their records and manifests are read one by one."""
+READ_ALONE = 20
+"""Up to so many clusters of a rollout are read by themselves, and not with the whole fleet."""
 _CURRENT = (State.ACTIVE, State.ABORTED)
 
 
@@ -126,6 +131,58 @@ def stage(plan: Plan, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> S
     return Staged(plan.commit if after.state in _CURRENT else "", held)
 
 
+@dataclass(frozen=True)
+class Starting:
+    """What a rollout starts now; ``records`` are those of the clusters that it starts."""
+
+    known: Rollout
+    decision: Decision
+    records: Mapping[str, ClusterRecord]
+
+
+def starting_of(commit: str, ports: Ports) -> Starting | None:
+    """Return which clusters of a rollout start now; None for none, and for more than ``MOST_AT_A_TIME``.
+
+    Called after the check that no other planner has started. What starts is decided by its record itself.
+    """
+    known = ports.state.rollout(commit)
+    if known is None:
+        return None
+    seen = _read(known, ports)
+    decision = decide(known, seen, ports.clock())
+    if len(decision.start) > MOST_AT_A_TIME:
+        return None
+    records = {record.name: record for record in ports.state.clusters_named(decision.start)}
+    newer = {name: summary_of(record) for name, record in records.items()}
+    if any(seen[name] != summary for name, summary in newer.items()):
+        decision = decide(known, seen | newer, ports.clock())
+    if not decision.start or not records.keys() >= {*decision.start}:
+        return None
+    return Starting(known, decision, {name: records[name] for name in decision.start})
+
+
+def _read(rollout: Rollout, ports: Ports) -> dict[str, ClusterSummary]:
+    """Return what is recorded of the clusters of a rollout; where they are many, also of all others."""
+    if len(rollout.members) > READ_ALONE:
+        return {each.name: each for each in ports.state.summaries()}
+    records = ports.state.clusters_named([each.cluster for each in rollout.members])
+    return {record.name: summary_of(record) for record in records}
+
+
+def save_starting(starting: Starting, ports: Ports) -> None:
+    """Save what a rollout decided before its clusters start; raise Stale."""
+    decision = starting.decision
+    if decision.rollout != starting.known:
+        ports.state.save_rollout(decision.rollout)
+    _ask_at(decision.next_at, ports)
+    log.info(
+        "rollout of %s: %d start, %d wait",
+        starting.known.commit[:8],
+        len(decision.start),
+        len(decision.waits),
+    )
+
+
 def _supersede(earlier: Rollout | None, commit: str, ports: Ports) -> None:
     if earlier is not None and earlier.commit != commit and earlier.state is State.ACTIVE:
         ports.state.save_rollout(superseded(earlier, commit, ports.clock()))
@@ -163,8 +220,16 @@ def _decided(rollout: Rollout, records: Mapping[str, ClusterRecord], ports: Port
     return decide(rollout, seen, ports.clock())
 
 
-def advance(request: PlanRequest, ports: Ports) -> bool:
-    """Carry out what a person decided, and return whether clusters may start, which a plan then does.
+class Startable(Enum):
+    """What may start: nothing, clusters of the rollout, or also what a freeze or a window has held."""
+
+    NOTHING = "nothing"
+    MEMBERS = "members"
+    HELD = "held"
+
+
+def advance(request: PlanRequest, ports: Ports) -> Startable:
+    """Carry out what a person decided, and return what may start, which a plan then does.
 
     A plan that is being handed over decides by itself. Checks of gates are read here alone.
     """
@@ -172,12 +237,12 @@ def advance(request: PlanRequest, ports: Ports) -> bool:
     if request.act is not None:
         fleet = _act(request.act, fleet, ports)
     if fleet.planning:
-        return False
+        return Startable.NOTHING
     opened = _lets_items_start(request.act, fleet, ports)
     rollout = ports.state.rollout(fleet.rollout) if fleet.rollout else None
     if rollout is None:
-        return opened
-    seen = {each.name: each for each in ports.state.summaries()}
+        return Startable.HELD if opened else Startable.NOTHING
+    seen = _read(rollout, ports)
     decision = decide(rollout, seen, ports.clock())
     if decision.gated is not None:
         checked = with_checks(decision.rollout, decision.gated, ports)
@@ -191,7 +256,9 @@ def advance(request: PlanRequest, ports: Ports) -> bool:
         durations = with_completed(fleet.durations, decision.rollout, seen)
         ports.state.save_fleet(replace(fleet, rollout="", durations=durations))
     _ask_at(decision.next_at, ports)
-    return bool(decision.start) or opened
+    if opened:
+        return Startable.HELD
+    return Startable.MEMBERS if decision.start else Startable.NOTHING
 
 
 def _lets_items_start(act: RolloutAct | None, fleet: FleetRecord, ports: Ports) -> bool:

@@ -7,7 +7,7 @@ were recorded. The rest of the fleet comes from the recorded documents.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -64,8 +64,20 @@ def files_in(entries: Iterable[TreeEntry]) -> Files:
     return Files(plain, frozenset(entry.path for entry in entries if not entry.plain))
 
 
+def read_some(commit: str, known: Mapping[str, Known], ports: Ports) -> DesiredFleet:
+    """Return what a commit asks for of these clusters alone, of which none is compared with any other one."""
+    work = Work(ports.config.plan_work)
+    return desired_of(commit, read_files(commit, ports), known, ports, work, only=known.keys())
+
+
 def desired_of(
-    commit: str, files: Files, known: Mapping[str, Known], ports: Ports, work: Work
+    commit: str,
+    files: Files,
+    known: Mapping[str, Known],
+    ports: Ports,
+    work: Work,
+    *,
+    only: Collection[str] | None = None,
 ) -> DesiredFleet:
     """Resolve the files of a commit; each stage names the files that the next one needs."""
 
@@ -74,9 +86,9 @@ def desired_of(
         blobs = read_blobs(commit, wanted, ports, check=work.check)
         return {path: blobs[sha] for path, sha in wanted.items()}
 
-    first = read(first_files(files, known))
+    first = read(first_files(files, known, only))
     shared = resolve_shared(
-        ports.config.fleet, files, first, known=known, code_version=code_version(), work=work
+        ports.config.fleet, files, first, known=known, code_version=code_version(), work=work, only=only
     )
     clusters = resolve_clusters(
         shared,
