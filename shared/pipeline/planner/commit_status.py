@@ -98,7 +98,7 @@ def progress_of(
         if problem:
             failed += 1
             problems.append(f"{item.cluster}: {problem}")
-    if not problems:  # a mistake in the file of a system, a class or an environment belongs to no cluster
+    if not problems:  # a problem in the file of a system, or of a class, is of no cluster
         problems += plan.problems[:1]
     if plan.fleet_file_problem:
         problems.insert(0, plan.fleet_file_problem)

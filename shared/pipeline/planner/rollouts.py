@@ -221,7 +221,7 @@ def _decided(rollout: Rollout, records: Mapping[str, ClusterRecord], ports: Port
 
 
 class Startable(Enum):
-    """What may start: nothing, clusters of the rollout, or also what a freeze or a window has held."""
+    """What may start: nothing, clusters of the rollout, or also what a freeze or a window had on hold."""
 
     NOTHING = "nothing"
     MEMBERS = "members"

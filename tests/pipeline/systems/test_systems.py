@@ -178,3 +178,17 @@ def test_a_system_on_a_deleted_kustomization_is_applied_again() -> None:
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert "Kustomization shop/shop" in objects(cloud, "one")
+
+
+def test_the_status_of_a_commit_names_a_system_that_is_not_valid_until_it_is_corrected() -> None:
+    cloud = hydrated()
+    wrong = BOTH["shop"].replace(b"pods: 20", b'pods: "20"')
+    commit = push(cloud, fleet("one", "two", systems=BOTH | {"shop": wrong}))
+    cloud.run()
+    state, text = status(cloud, commit)
+    assert state == "failure"
+    assert text.startswith("systems/shop.yaml:10:34 spec.quota.pods: must be an integer")
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    corrected = push(cloud, fleet("one", "two", systems=BOTH))
+    cloud.run()
+    assert status(cloud, corrected)[0] == "success"
