@@ -14,7 +14,7 @@ from cli.times import age
 from shared.fleet.drift.yaml_diff import Sides, yaml_diff
 from shared.fleet.kubernetes_versions import is_version
 from shared.jobs.acts import by_whom
-from shared.jobs.drift import change_text
+from shared.jobs.drift import HeldStart, change_text
 from shared.pipeline.api import schema
 
 _STYLES = {"-": "red", "+": "green", "@": "dim"}
@@ -50,6 +50,7 @@ def _cluster(cluster: schema.DriftedCluster, now: datetime) -> Iterator[Renderab
     if cluster["finding"]:
         yield Text(f"{cluster['name']}: {cluster['finding']}", style="red")
     if not fields:
+        yield from _held(cluster["held"])
         yield Text("")
         return
     yield from diff_lines(cluster["name"], (Sides(e["path"], e["git"], e["live"]) for e in fields))
@@ -63,6 +64,7 @@ def _cluster(cluster: schema.DriftedCluster, now: datetime) -> Iterator[Renderab
         yield indented(Text(f"{each['path']}: for {age(each['since'], now)}{note}", style="dim"), 2)
     if cluster["more"]:
         yield indented(Text(f"and {cluster['more']} more fields", style="dim"), 2)
+    yield from _held(cluster["held"])
     if cluster["needsApproval"]:
         command = f"roadstead approve --cluster {cluster['name']}"
         yield indented(Text(f"An Approver has git's values written: {command}", style="yellow"), 2)
@@ -72,6 +74,20 @@ def _cluster(cluster: schema.DriftedCluster, now: datetime) -> Iterator[Renderab
         then = "the next comparison starts the job"
         yield indented(Text(f"approved {age(approval['at'], now)} ago by {by}; {then}"), 2)
     yield Text("")
+
+
+def _held(held: schema.HeldCorrection | None) -> Iterator[RenderableType]:
+    """Yield which freeze or change window keeps the job of a cluster from starting."""
+    if held is not None:
+        since, until = held["since"], held["until"]
+        start = HeldStart(
+            held["name"],
+            datetime.fromisoformat(since),
+            datetime.fromisoformat(until) if until else None,
+            held["owner"],
+            held["because"],
+        )
+        yield indented(Text(str(start), style="yellow"), 2)
 
 
 def diff_lines(name: str, sides: Iterable[Sides]) -> Iterator[Text]:

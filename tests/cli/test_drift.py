@@ -148,3 +148,19 @@ def test_the_status_and_why_name_the_fields(url: str, cloud: MemoryCloud) -> Non
     assert "differs from git in tags.cost, nodePools[apps].count, tags.example.com/own" in text
     _, shown = on_terminal("why", "one", ROADSTEAD_URL=url)
     assert "`roadstead drift one` shows both values" in " ".join(plain(shown).split())
+
+
+def test_a_freeze_that_keeps_a_correction_from_starting_is_named(url: str, cloud: MemoryCloud) -> None:
+    wanted = files(f"{pool(count=2)}  drift: {{action: correct}}\n  tags: {{cost: a}}\n")
+    push(cloud, wanted)
+    cloud.run(seconds=600)
+    times = 'starts: "2026-01-01T00:00:00Z", ends: "2026-02-01T00:00:00Z"'
+    freeze = f"{{name: holidays, {times}, owner: platform, reason: nobody is here}}"
+    wanted["fleet.yaml"] += f"  rollout:\n    freezes: [{freeze}]\n".encode()
+    push(cloud, wanted)
+    cloud.run(seconds=600)
+    changed(cloud)
+    words = " ".join(plain(on_terminal("drift", "one", ROADSTEAD_URL=url)[1]).split())
+    until = "a freeze holds its job until 2026-02-01 00:00"
+    assert until in words
+    assert "holidays of platform (nobody is here)" in words

@@ -46,7 +46,7 @@ class HeldCorrection(TypedDict):
     """
 
     name: str
-    since: str | None
+    since: str
     until: str | None
     owner: str
     because: str

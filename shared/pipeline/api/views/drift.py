@@ -93,7 +93,7 @@ def _cluster(record: ClusterRecord, proposal: Proposal | None) -> schema.Drifted
 def _held(held: HeldStart) -> schema.HeldCorrection:
     return {
         "name": held.name,
-        "since": iso(held.since),
+        "since": held.since.isoformat(timespec="seconds"),
         "until": iso(held.until),
         "owner": held.owner,
         "because": held.reason,
