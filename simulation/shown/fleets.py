@@ -105,7 +105,9 @@ class ShownFleets:
         fleet, desired = cloud.ports.config.fleet, self._histories[cloud.ports.config.fleet].desired(commit)
         if plan["status"].startswith("success") and desired.invalid:
             raise untrue(cloud, f"{commit[:8]}: {plan['status']}, and its fleet.yaml is invalid")
-        if plan["status"].startswith("success") and any(one.invalid for one in desired.systems):
+        if plan["status"].startswith("success") and any(
+            one.invalid and one.on(desired.clusters) for one in desired.systems
+        ):
             raise untrue(cloud, f"{commit[:8]}: {plan['status']}, and a system is invalid")
         for name, asked in desired.clusters.items():
             record = cloud.state.cluster(name)
