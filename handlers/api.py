@@ -16,6 +16,7 @@ from handlers.approvals import add_approvals, clusters_in
 from handlers.azure_reads import add_azure_reads
 from handlers.notifications import add_notifications
 from handlers.promotions import add_promotions
+from handlers.replays import add_replay
 from handlers.reply import html, reply
 from handlers.rollouts import add_rollouts
 from handlers.routes import Routes
@@ -24,7 +25,7 @@ from shared.fleet.manifests.base import shown
 from shared.jobs.record import Phase
 from shared.pipeline.api import dead_letters
 from shared.pipeline.api.access import Caller, Role
-from shared.pipeline.api.acts import refresh, replay, sync, takeover
+from shared.pipeline.api.acts import refresh, sync, takeover
 from shared.pipeline.api.audit import MAX_TEXT, Request, audit_view, audited
 from shared.pipeline.api.views import clusters, drift, outputs, plans, tree, why
 from shared.pipeline.api.views.cluster_list import Selection, Sort
@@ -55,6 +56,7 @@ def blueprint(ports: Ports, sign_in: SignIn) -> func.Blueprint:
     add_approvals(routes, ports, _reason)
     add_azure_reads(routes, ports, _reason)
     add_notifications(routes, ports, _reason)
+    add_replay(routes, ports, _reason)
     add_rollouts(routes, ports, _reason, _paged)
     add_promotions(routes, ports, _reason)
     return bp
@@ -107,12 +109,6 @@ def _add_clusters(routes: Routes, ports: Ports) -> None:
         if name:
             return _of_cluster(name, drift.drift_of_cluster(name, ports), ports)
         return _paged(req, lambda page: drift.drift_view(ports, page))
-
-    @routes.add("replay", "clusters/{name}/replay", Role.OPERATOR, method="POST")
-    def replay_job(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
-        name, reason = req.route_params["name"], _reason(req)
-        act = Request("replay", name, (name,), reason)
-        return reply(audited(act, caller, ports, lambda: replay.replay(name, caller.name, ports, reason)))
 
     @routes.add("takeover", "clusters/{name}/takeover", Role.APPROVER, method="POST")
     def take_over(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:

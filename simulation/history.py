@@ -32,6 +32,8 @@ class FleetHistory:
         self.approved: defaultdict[str, set[str]] = defaultdict(set)
         self.reviewed: defaultdict[str, dict[str, datetime]] = defaultdict(dict)
         """When a review approved the removal of each cluster by a commit: of those that existed before."""
+        self.overridden = ""
+        """The cluster that an operator replays now, whatever its freeze, "" for none."""
         self._desired: dict[str, DesiredFleet] = {}
 
     def add(self, commit: str, desired: DesiredFleet) -> None:

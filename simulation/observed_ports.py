@@ -69,6 +69,7 @@ class ObservedState(MemoryState):
             invariants.records.saved(cloud, before, saved)
             invariants.azure_writes.rebuilds.saved(cloud, before, saved)
             invariants.rollouts.saved(cloud, before, saved)
+            invariants.timed_starts.saved(cloud, before, saved)
             shown.saved(cloud, before, saved)
             shown.changed(cloud, saved.name)
         return saved

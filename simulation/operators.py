@@ -143,7 +143,7 @@ class Operators:
         if self._corrected() != self.now:
             self.push(self._corrected())
         self.approve()
-        self.replay()
+        self.replay(override=True)
         self.take_over()
 
     @property
@@ -213,12 +213,15 @@ class Operators:
             self.history.approved[commit] |= held
             self.loop.run_function(self.cloud, lambda ports: approve(commit, held, "somebody", ports))
 
-    def replay(self) -> None:
-        """Replay every failed job."""
+    def replay(self, *, override: bool = False) -> None:
+        """Replay every failed job, perhaps also in a freeze."""
         for record in self.cloud.state.clusters():
             if record.failed:
                 self.loop.log("%s: replays %s: %s", self.fleet, record.name, record.job.reason)
-                self.loop.run_function(self.cloud, partial(replay, record.name, "somebody"))
+                self.history.overridden = record.name if override else ""
+                again = partial(replay, record.name, "somebody", reason="an end", override=override)
+                self.loop.run_function(self.cloud, again)
+                self.history.overridden = ""
 
     def take_over(self) -> None:
         """Take over every cluster of ours that waits for that, as after a wrong clock wrote its tags."""

@@ -16,13 +16,18 @@ class StagedGroup:
     soak: int = 0
 
 
+USUAL = ("changes", "deletes", "corrections")
+"""What windows and freezes are for that do not say it."""
+
+
 @dataclass(frozen=True)
 class Shut:
-    """A time in which no change of a stage starts: once, as a ``freeze``, or every day, outside a window."""
+    """A time in which nothing that it is ``of`` starts in a stage: once, or every day, outside a window."""
 
     starts: datetime
     ends: datetime
     freeze: bool
+    of: tuple[str, ...] = USUAL
 
     def covers(self, first: datetime, last: datetime) -> bool:
         """Return whether all of a short time is in it."""
@@ -49,6 +54,10 @@ class StagedStage:
     after: int = 0
     checked: bool = False
     asked: bool = False
+
+    def shut_for(self, start: str) -> Shut | None:
+        """Return when something may not start on its clusters, None for a stage without such a time."""
+        return self.shut if self.shut is not None and start in self.shut.of else None
 
     @property
     def gate(self) -> str:
@@ -108,14 +117,20 @@ def _stage(stage: StagedStage) -> str:
 def _window(stage: StagedStage, shut: Shut) -> str:
     """Return a daily window that opens when the stage is shut no more, until it is shut again."""
     minutes = (timedelta(days=1) - (shut.ends - shut.starts)) // timedelta(minutes=1)
-    when = f'timeZone: UTC, recurrence: FREQ=DAILY, start: "{shut.ends:%H:%M}", duration: {minutes}m'
+    when = (
+        f'timeZone: UTC, recurrence: FREQ=DAILY, start: "{shut.ends:%H:%M}", duration: {minutes}m{_of(shut)}'
+    )
     return f"      - {{name: {stage.name}, select: {{clusters: [{', '.join(stage.clusters)}]}}, {when}}}\n"
 
 
 def _freeze(stage: StagedStage, shut: Shut) -> str:
-    when = f'starts: "{shut.starts.isoformat()}", ends: "{shut.ends.isoformat()}"'
+    when = f'starts: "{shut.starts.isoformat()}", ends: "{shut.ends.isoformat()}"{_of(shut)}'
     select = f"select: {{clusters: [{', '.join(stage.clusters)}]}}"
     return f"      - {{name: {stage.name}, {select}, {when}, owner: somebody, reason: a holiday}}\n"
+
+
+def _of(shut: Shut) -> str:
+    return "" if shut.of == USUAL else f", appliesTo: [{', '.join(shut.of)}]"
 
 
 def _group(group: StagedGroup) -> str:

@@ -48,6 +48,7 @@ ADDED_FIELDS = (
     "cluster_uid",
     "compliance",
     "rebuilt_for",
+    "held",
 )
 """What a record of the version before does not have."""
 ADDED_TO_CONDITIONS = ("observed_generation", "verified")

@@ -89,9 +89,13 @@ class Api:
         older = f"&before={quote(before, safe='')}" if before else ""
         return self._typed(schema.Audit, self.get(f"audit?limit={limit}{older}"))
 
-    def replay(self, name: str, reason: str = "") -> schema.ReplayReceipt:
-        """Start the failed job of a cluster again; raise NotFound, or Refused for one that has not failed."""
-        return self._typed(schema.ReplayReceipt, self.post(f"clusters/{name}/replay", {"reason": reason}))
+    def replay(self, name: str, reason: str = "", *, override: bool = False) -> schema.ReplayReceipt:
+        """Start the failed job of a cluster again; raise NotFound, or Refused for one that has not failed.
+
+        In a freeze, and outside its change windows, that takes an ``override``.
+        """
+        body = {"reason": reason, **({"override": True} if override else {})}
+        return self._typed(schema.ReplayReceipt, self.post(f"clusters/{name}/replay", body))
 
     def refresh(self, names: Sequence[str], reason: str = "") -> schema.RefreshReceipt:
         """Have clusters compared with Azure, all without names; raise NotFound, or Refused for a busy one."""

@@ -27,6 +27,18 @@ def commit_of(api: Api, start: str, *, under_way: bool) -> str:
     return names[0]
 
 
+def commit_with_items(api: Api, start: str) -> str:
+    """Return the full id of a commit that an override is of: one with a rollout, or the newest plan.
+
+    A commit that only deletes or creates has no rollout. Raise CommandError for another one.
+    """
+    newest = api.planned()["commit"]
+    rollouts = [each["commit"] for each in api.rollouts()["rollouts"]]
+    if newest not in rollouts and newest.startswith(start):
+        return newest
+    return commit_of(api, start, under_way=True)
+
+
 def _newest(found: list[schema.RolloutSummary], *, under_way: bool) -> str:
     current = [each["commit"] for each in found if each["underWay"]]
     names = current or [each["commit"] for each in found if not under_way]

@@ -77,7 +77,13 @@ def _effects(item: Item) -> Set[str]:
 
 
 def table(
-    plan: Plan, items: Sequence[Item], against: Against, rollout: Rollout | None = None, *, wide: bool = False
+    plan: Plan,
+    items: Sequence[Item],
+    against: Against,
+    rollout: Rollout | None = None,
+    held: Sequence[Item] = (),
+    *,
+    wide: bool = False,
 ) -> RenderableType:
     """Return the plan for people; clusters without a change are only counted, unless ``wide``."""
     counts = Counter(_action(item) for item in sorted(items, key=_rank))
@@ -90,7 +96,15 @@ def table(
     shown = sorted((item for item in items if wide or item.action is not Action.UNCHANGED), key=_rank)
     for _, same in groupby(shown, key=lambda item: _rank(item)[:-1]):
         parts += [Text(""), *_group(list(same))]
-    return Group(*parts, *_stages(rollout, against.durations))
+    return Group(*parts, *_stages(rollout, against.durations), *_held(held, {each.cluster for each in items}))
+
+
+def _held(held: Sequence[Item], shown: Set[str]) -> Iterator[RenderableType]:
+    """Yield what would wait for the end of a freeze, or for a change window, if it were merged now."""
+    lines = [f"{each.cluster}: {each.hold.cause}" for each in held if each.hold and each.cluster in shown]
+    if lines:
+        yield Text("\nFreezes and change windows:", style="bold")
+    yield from (indented(Text(line(each)), 2) for each in lines)
 
 
 def _stages(rollout: Rollout | None, durations: Durations) -> Iterator[RenderableType]:
@@ -167,9 +181,18 @@ def _change(change: schema.Change) -> Text:
 
 
 def as_json(
-    plan: Plan, items: Sequence[Item], fleet: str, against: Against, rollout: Rollout | None
+    plan: Plan,
+    items: Sequence[Item],
+    fleet: str,
+    against: Against,
+    rollout: Rollout | None,
+    held: Sequence[Item] = (),
 ) -> Mapping[str, Any]:
-    """Return the plan for scripts; ``recorded`` is what the newest plan of the app needs or has approved."""
+    """Return the plan for scripts; ``recorded`` is what the newest plan of the app needs or has approved.
+
+    ``held`` are the items that a freeze or a change window would hold now.
+    """
+    names = {each.cluster for each in items}
     deletes = against.deletes
     approval = {"by": deletes.by, "at": deletes.at, "clusters": list(deletes.approved)}
     return {
@@ -184,6 +207,7 @@ def as_json(
         "needsApproval": sorted(plan.deletes_needing_approval),
         "items": [{**plan_item(item), "destructive": bool(destruction(item))} for item in items],
         "rollout": _rollout(rollout, against.durations) if rollout else None,
+        "held": [{"cluster": each.cluster, **plan_part(each)} for each in held if each.cluster in names],
     }
 
 

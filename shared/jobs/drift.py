@@ -86,6 +86,27 @@ class CorrectionApproval:
 
 
 @dataclass(frozen=True)
+class HeldStart:
+    """A job that a freeze, or a change window of some ``name``, keeps from starting until a time.
+
+    ``until`` is None where the window never opens. ``since`` is when it would have started. ``owner`` answers
+    for the freeze, and ``reason`` says why, "" for a window.
+    """
+
+    name: str
+    since: datetime
+    until: datetime | None
+    owner: str = ""
+    reason: str = ""
+
+    def __str__(self) -> str:
+        until = moment(self.until) if self.until else "a commit lets it"
+        if self.owner:
+            return f"a freeze holds its job until {until}: {self.name} of {self.owner} ({self.reason})"
+        return f"its job waits until {until}, when the change window {self.name} lets it start"
+
+
+@dataclass(frozen=True)
 class Drift:
     """The fields in which a cluster differs: at least one. ``more`` counts those that are not stored.
 

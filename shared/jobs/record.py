@@ -24,7 +24,7 @@ from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.kubernetes.health.inside import Inside
 from shared.fleet.policies.compliance import Compliance
 from shared.jobs import stored_forms
-from shared.jobs.drift import Correction, Drift, Verified
+from shared.jobs.drift import Correction, Drift, HeldStart, Verified
 from shared.jobs.event import Event
 from shared.jobs.failures.errors import (
     ClusterMissing,
@@ -163,6 +163,8 @@ class ClusterRecord:
     ``cluster_uid`` is the identity of a cluster that exists outside Roadstead: the uid of its namespace
     kube-system when a step entered it last, "" before that, and for any other cluster.
 
+    ``held`` is what keeps a correction from starting that the last sweep wanted, None for nothing.
+
     ``recent_events`` are those that are stored with the record alone; see ``shared.pipeline.history``.
     """
 
@@ -208,6 +210,7 @@ class ClusterRecord:
     rebuilding: bool = False
     cluster_uid: str = ""
     rebuilt_for: str = ""
+    held: HeldStart | None = None
     recent_events: tuple[Event, ...] = ()
     etag: str = field(default="", compare=False)
 

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
@@ -24,39 +25,58 @@ _STEPS = 100
 """So many freezes and openings may follow each other before the next start."""
 
 
+class Start(StrEnum):
+    """What Roadstead starts, as windows and freezes name it. The retry of a job is what the job does."""
+
+    CHANGE = "changes"
+    CREATION = "creations"
+    """Also an adoption, and that of a cluster that somebody deleted."""
+    DELETE = "deletes"
+    """Also a rebuild, which begins with one."""
+    CORRECTION = "corrections"
+
+
+USUAL = (Start.CHANGE, Start.DELETE, Start.CORRECTION)
+"""What is bound where nothing is written: whatever changes a cluster that runs. A creation changes none."""
+
+
 @dataclass(frozen=True)
 class Window:
-    """A window as written: ``start`` is a time of day in its time zone."""
+    """A window as written: ``start`` is a time of day in its time zone. It is for what it ``applies_to``."""
 
     name: str
     time_zone: str
     recurrence: str
     start: str
     duration: timedelta
+    applies_to: tuple[Start, ...] = USUAL
 
 
 @dataclass(frozen=True)
 class Freeze:
-    """A freeze as written."""
+    """A freeze as written; it holds what it ``applies_to``."""
 
     name: str
     starts: datetime
     ends: datetime
     owner: str
     reason: str
+    applies_to: tuple[Start, ...] = USUAL
 
 
 @dataclass(frozen=True)
 class Closed:
-    """Why a change may not start at a moment, and when it may: None for never.
+    """Why something may not start at a moment, and when it may: None for never.
 
-    ``window`` is the one that opens then. ``staggered``: it is open, and others start first.
+    ``window`` is the one that opens then. ``staggered``: it is open, and others start first. ``since`` is
+    when the freeze began, or when the last window closed; None for windows that have long not been open.
     """
 
     until: datetime | None
     window: str = ""
     freeze: Freeze | None = None
     staggered: bool = False
+    since: datetime | None = None
 
 
 def closed(windows: Sequence[Window], freezes: Sequence[Freeze], uid: str, now: datetime) -> Closed | None:
@@ -77,8 +97,16 @@ def closed(windows: Sequence[Window], freezes: Sequence[Freeze], uid: str, now: 
         at, name = found
     if at == now:
         return None
-    staggered = frozen is None and any(opened(each, now) for each in windows)
-    return Closed(at, name, frozen, staggered)
+    open_since = [since for each in windows if (since := opened(each, now))]
+    staggered = frozen is None and bool(open_since)
+    since = frozen.starts if frozen else min(open_since, default=None) or _closed_since(windows, now)
+    return Closed(at, name, frozen, staggered, since)
+
+
+def _closed_since(windows: Sequence[Window], now: datetime) -> datetime | None:
+    """Return when the last of the windows closed, None for one that was not open for two months."""
+    ends = (_last_end(each, now) for each in windows)
+    return max((at for at in ends if at is not None), default=None)
 
 
 def opened(window: Window, now: datetime) -> datetime | None:
@@ -119,6 +147,16 @@ def _next(window: Window, now: datetime) -> datetime | None:
         found = [at for at in _openings(window, now, now + horizon) if at > now]
         if found:
             return min(found)
+    return None
+
+
+@lru_cache(maxsize=256)
+def _last_end(window: Window, now: datetime) -> datetime | None:
+    for horizon in _HORIZONS[:2]:
+        found = [at + window.duration for at in _openings(window, now - horizon, now)]
+        ended = [at for at in found if at <= now]
+        if ended:
+            return max(ended)
     return None
 
 

@@ -109,7 +109,8 @@ def _inactive(rollout: Rollout, standings: Mapping[str, Standing]) -> Mapping[st
     if rollout.state is not State.ABORTED:
         return {}
     left = (name for name, each in standings.items() if each in _NOT_STARTED)
-    return {name: Wait(Reason.ABORTED, by=rollout.aborted) for name in left}
+    since = rollout.aborted.at if rollout.aborted else None
+    return {name: Wait(Reason.ABORTED, by=rollout.aborted, since=since) for name in left}
 
 
 _NOT_STARTED = (Standing.WAITING, Standing.BUSY, Standing.ASIDE)
@@ -117,7 +118,11 @@ _NOT_STARTED = (Standing.WAITING, Standing.BUSY, Standing.ASIDE)
 
 @dataclass(frozen=True)
 class _Part:
-    """A group with where each of its clusters stands, and since when those that succeeded have been Ready."""
+    """A group with where each of its clusters stands, and since when those that succeeded have been Ready.
+
+    ``reached`` is when it became the next one, and ``failed`` since when clusters of it have failed, or were
+    found not to be able to take part.
+    """
 
     stage: int
     number: int
@@ -126,6 +131,14 @@ class _Part:
     members: Sequence[Member]
     standings: Mapping[str, Standing]
     ready: Sequence[datetime | None]
+    reached: datetime
+    failed: Mapping[str, datetime]
+
+    @property
+    def spent(self) -> datetime | None:
+        """Since when so many clusters have failed that the budget is spent, None where that is not known."""
+        times = sorted(self.failed[name] for name in self.named(Standing.FAILED) if name in self.failed)
+        return times[self.rule.budget - 1] if len(times) >= self.rule.budget else None
 
     def named(self, *kinds: Standing) -> tuple[str, ...]:
         """Return the clusters that stand so."""
@@ -140,11 +153,12 @@ class _Part:
         counts = self.counts()
         unfinished = self.named(Standing.WAITING, Standing.BUSY, Standing.IN_FLIGHT)
         if unfinished:
-            return Wait(Reason.STAGE, self.name, self.number, unfinished)
+            return Wait(Reason.STAGE, self.name, self.number, unfinished, since=self.reached)
         failed = self.named(Standing.FAILED)
         most = len(self.members) - counts[Standing.OUT]
         if counts[Standing.VERIFIED] < min(self.rule.least, most) or (self.rule.all_able and failed):
-            return Wait(Reason.STAGE, self.name, self.number, failed or self.named(Standing.ASIDE))
+            left = failed or self.named(Standing.ASIDE)
+            return Wait(Reason.STAGE, self.name, self.number, left, since=self.reached)
         return None
 
     def soaking(self, watched: datetime, now: datetime) -> Wait | None:
@@ -157,7 +171,8 @@ class _Part:
             return None
         known = [watched if at is None or at > now else at for at in self.ready]
         ends = max(known) + self.rule.soak
-        return Wait(Reason.SOAK, self.name, self.number, until=ends) if ends > now else None
+        soak = Wait(Reason.SOAK, self.name, self.number, until=ends, since=watched)
+        return soak if ends > now else None
 
 
 def _groups(rollout: Rollout, standings: Mapping[str, Standing], seen: Seen) -> Sequence[_Part]:
@@ -173,6 +188,12 @@ def _groups(rollout: Rollout, standings: Mapping[str, Standing], seen: Seen) -> 
             own,
             standings,
             [seen[e.cluster].ready_since for e in own if standings[e.cluster] is Standing.VERIFIED],
+            rollout.follows(stage, group),
+            {
+                each.cluster: since
+                for each in own
+                if each.cluster in seen and (since := seen[each.cluster].failed_since)
+            },
         )
         for (stage, group), own in members.items()
     ]
@@ -181,9 +202,9 @@ def _groups(rollout: Rollout, standings: Mapping[str, Standing], seen: Seen) -> 
 def _block(rollout: Rollout, groups: Iterable[_Part]) -> Wait | None:
     """Return what keeps the whole rollout from starting anything: its commit, a person, or a spent budget."""
     if rollout.refused is not None:
-        return Wait(Reason.STRATEGY, refused=rollout.refused)
+        return Wait(Reason.STRATEGY, refused=rollout.refused, since=rollout.refused.at)
     if rollout.paused is not None:
-        return Wait(Reason.PAUSED, by=rollout.paused)
+        return Wait(Reason.PAUSED, by=rollout.paused, since=rollout.paused.at)
     return _spent(groups)
 
 
@@ -192,7 +213,7 @@ def _spent(groups: Iterable[_Part]) -> Wait | None:
     for part in groups:
         failed = part.named(Standing.FAILED)
         if len(failed) >= part.rule.budget:
-            return Wait(Reason.BUDGET, part.name, part.number, failed)
+            return Wait(Reason.BUDGET, part.name, part.number, failed, since=part.spent)
     return None
 
 
@@ -222,13 +243,16 @@ def _starts(
     room = max(0, min(rule.concurrency - flying, rule.budget - flying - counts[Standing.FAILED]))
     start, waits = list[str](), dict[str, Wait]()
     changing = part.named(Standing.IN_FLIGHT, Standing.BUSY, Standing.FAILED)
-    full = Wait(Reason.CONCURRENCY, part.name, part.number, changing)
+    full = Wait(Reason.CONCURRENCY, part.name, part.number, changing, since=part.reached)
     for member in part.members:
         stands = part.standings[member.cluster]
         if stands is Standing.ASIDE:
             found = shut.get(member.cluster)
-            aside = Wait(Reason.ASIDE, part.name, part.number)
-            waits[member.cluster] = shut_wait(part.name, part.number, found) if found else aside
+            if found is None:
+                since = max(filter(None, (part.reached, part.failed.get(member.cluster))))
+                waits[member.cluster] = Wait(Reason.ASIDE, part.name, part.number, since=since)
+            else:
+                waits[member.cluster] = shut_wait(part.name, part.number, found, part.reached)
         elif stands not in (Standing.WAITING, Standing.BUSY):
             continue
         elif member.at_once:
@@ -236,7 +260,7 @@ def _starts(
         elif stop:
             waits[member.cluster] = stop
         elif member.cluster in shut:
-            waits[member.cluster] = shut_wait(part.name, part.number, shut[member.cluster])
+            waits[member.cluster] = shut_wait(part.name, part.number, shut[member.cluster], part.reached)
         elif stands is Standing.BUSY or room:
             room -= stands is not Standing.BUSY
             start.append(member.cluster)
@@ -250,7 +274,7 @@ def _skipped(rollout: Rollout, seen: Seen) -> Mapping[str, Wait]:
     by = {each.subject: each for each in rollout.skipped}
     left = (each for each in rollout.members if each.cluster in by and each.cluster in seen)
     return {
-        each.cluster: Wait(Reason.SKIPPED, by=by[each.cluster])
+        each.cluster: Wait(Reason.SKIPPED, by=by[each.cluster], since=by[each.cluster].at)
         for each in left
         if seen[each.cluster].generation < each.generation
     }

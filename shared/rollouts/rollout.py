@@ -222,6 +222,14 @@ class Rollout:
             return None
         return self.stages[stage].reached or max((passed[place] for place in before), default=self.began)
 
+    def follows(self, stage: int, group: int) -> datetime:
+        """Return when the last group before one was found to have passed, or when the rollout began."""
+        earlier = self.stages[stage].reached if group == 0 else None
+        if earlier is not None:
+            return earlier
+        before = (each.at for each in self.passed if (each.stage, each.group) < (stage, group))
+        return max(before, default=self.began)
+
     def said(self, stage: str) -> dict[str, Checked]:
         """Return what each check of the gate of a stage said last."""
         return {each.check: each for each in self.checked if each.stage == stage}

@@ -48,7 +48,8 @@ class Wait:
     """Why a cluster does not start: the reason, and the stage and group that it is about.
 
     ``clusters`` are those that it waits for, or that have failed; ``until`` is when a soak or a freeze ends,
-    a window opens or the time of a stage has come, ``since`` when the wait began, where that is known.
+    a window opens or the time of a stage has come, ``since`` when the wait began, by what is recorded; None
+    where that is not known.
     ``by`` is who paused or skipped, or answers for a gate or for a freeze, whose name is its subject.
     ``window`` is the name of one, ``missing`` how many people have not approved yet, and ``refused`` what the
     commit selects and may not. ``checks`` is what those said that have not passed, ``asked`` how the address
@@ -171,10 +172,10 @@ def shut_members(rollout: Rollout, standings: Mapping[str, Standing], now: datet
     return found
 
 
-def shut_wait(stage: str, group: int, shut: Closed) -> Wait:
-    """Return the wait of a cluster for a window or the end of a freeze."""
-    freeze = shut.freeze
+def shut_wait(stage: str, group: int, shut: Closed, reached: datetime) -> Wait:
+    """Return the wait of a cluster for a window or the end of a freeze, whose group was ``reached`` then."""
+    freeze, since = shut.freeze, max(filter(None, (reached, shut.since)))
     if freeze is None:
-        return Wait(Reason.WINDOW, stage, group, until=shut.until, window=shut.window)
+        return Wait(Reason.WINDOW, stage, group, until=shut.until, window=shut.window, since=since)
     by = Decided(freeze.owner, freeze.starts, freeze.reason, freeze.name)
-    return Wait(Reason.FREEZE, stage, group, until=shut.until, by=by)
+    return Wait(Reason.FREEZE, stage, group, until=shut.until, by=by, since=since)

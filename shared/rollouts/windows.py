@@ -1,27 +1,23 @@
-"""The change windows and freezes of a fleet, and which clusters each of them is for."""
+"""The change windows and freezes of a rollout, and which of its clusters each of them is for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
-from typing import TypeVar
 
-from shared.fleet.manifests import change_windows as manifest
-from shared.fleet.manifests.change_windows import span_of
 from shared.fleet.manifests.rollout import Rollout as Written
 from shared.rollouts.begin import Candidate
-from shared.rollouts.calendar import Freeze, Window
+from shared.rollouts.calendar import Freeze, Start, Window
 from shared.rollouts.rollout import Rollout
-from shared.rollouts.strategy import Selection, selection_of
-
-T = TypeVar("T", Window, Freeze)
+from shared.rollouts.shut.fleet_calendar import Place, calendar_of
+from shared.rollouts.strategy import Selection
 
 
 def with_windows(rollout: Rollout, candidates: Iterable[Candidate], written: Written) -> Rollout:
-    """Return a rollout whose members have the windows and freezes that are for them."""
-    windows = [(selection_of(each.select), _window(each)) for each in written.change_windows]
-    freezes = [(selection_of(each.select), _freeze(each)) for each in written.freezes]
+    """Return a rollout whose members have the windows and freezes of changes that are for them."""
+    calendar = calendar_of(written)
+    windows = [each for each in calendar.windows if Start.CHANGE in each[1].applies_to]
+    freezes = [each for each in calendar.freezes if Start.CHANGE in each[1].applies_to]
     known = {each.cluster: each for each in candidates}
     members = (
         replace(
@@ -39,16 +35,6 @@ def with_windows(rollout: Rollout, candidates: Iterable[Candidate], written: Wri
     )
 
 
-def _names(found: Sequence[tuple[Selection, T]], of: Candidate) -> tuple[str, ...]:
-    place: tuple[str, str, str, Mapping[str, str]] = (of.cluster, of.environment, of.location, of.labels)
+def _names(found: Sequence[tuple[Selection, Window | Freeze]], of: Candidate) -> tuple[str, ...]:
+    place = Place(of.cluster, of.environment, of.location, of.labels)
     return tuple(each.name for selection, each in found if selection.selects(*place))
-
-
-def _window(written: manifest.ChangeWindow) -> Window:
-    duration = span_of(written.duration)
-    return Window(written.name, written.time_zone, written.recurrence, written.start, duration)
-
-
-def _freeze(written: manifest.Freeze) -> Freeze:
-    starts, ends = datetime.fromisoformat(written.starts), datetime.fromisoformat(written.ends)
-    return Freeze(written.name, starts, ends, written.owner, written.reason)

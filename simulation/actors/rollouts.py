@@ -20,7 +20,17 @@ from simulation.actors.kinds import ROLLOUTS
 from simulation.desired_state import DesiredCluster, DesiredFleet
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
-from simulation.staging import CHECK, ENDPOINT, MISTYPED, SELECTED, Shut, StagedGroup, StagedStage, Staging
+from simulation.staging import (
+    CHECK,
+    ENDPOINT,
+    MISTYPED,
+    SELECTED,
+    USUAL,
+    Shut,
+    StagedGroup,
+    StagedStage,
+    Staging,
+)
 
 ACTS = (4, 10)
 DEFAULT_SHARE = 0.1
@@ -36,6 +46,7 @@ GATED, MINUTES = 0.3, (1, 3, 15)
 """How many stages wait for a time, and for how many minutes."""
 SELECTING = 0.4
 """In how many fleets without windows commits may select other stages."""
+APPLIES_TO = (USUAL, USUAL, (*USUAL, "creations"), ("deletes",), ("creations", "corrections"))
 CONCLUSIONS = ("success", "failure", "neutral")
 TRAILERS = ("", SELECTED, SELECTED, MISTYPED)
 
@@ -50,6 +61,8 @@ class Rollouts:
         self._staging = {one.fleet: () if default else self._drawn(one.names) for one in self._everybody}
         gates = random.Random(f"{seed} gates")  # noqa: S311
         self._staging = {fleet: _gated(staging, gates) for fleet, staging in self._staging.items()}
+        limits = random.Random(f"{seed} what windows are for")  # noqa: S311
+        self._staging = {fleet: _for_some(staging, limits) for fleet, staging in self._staging.items()}
         self._endpoints = random.Random(f"{seed} endpoints")  # noqa: S311
         self._staging = {fleet: _asked(staging, self._endpoints) for fleet, staging in self._staging.items()}
         for one in self._everybody:
@@ -162,7 +175,11 @@ class Rollouts:
     def resolve(self) -> None:
         """Approve, override and resume everything; a commit takes along what was aborted or taken out."""
         for operators in self._everybody:
-            rollout = under_way(operators)
+            rollout, commit = under_way(operators), operators.cloud.state.fleet().commit
+            if holds_items(operators):
+                override = partial(act_on_rollout, commit, ActKind.OVERRIDE, "", PEOPLE[0], reason="an end")
+                self._loop.log("%s: override of what %s has on hold", operators.fleet, commit[:8])
+                self._loop.run_function(operators.cloud, override)
             if rollout is None:
                 continue
             if rollout.state is State.ABORTED or rollout.skipped:
@@ -184,7 +201,18 @@ class Rollouts:
     @property
     def content(self) -> bool:
         """Whether no rollout waits for them, and none has left a cluster as it was."""
-        return all(under_way(operators) is None and not _left(operators) for operators in self._everybody)
+        return all(
+            under_way(operators) is None and not _left(operators) and not holds_items(operators)
+            for operators in self._everybody
+        )
+
+
+def _for_some(staging: Staging, chance: random.Random) -> Staging:
+    """Return stages whose windows and freezes are for other starts than usual in some of them."""
+    return staging and tuple(
+        replace(each, shut=replace(each.shut, of=chance.choice(APPLIES_TO)) if each.shut else None)
+        for each in staging
+    )
 
 
 def _gated(staging: Staging, chance: random.Random) -> Staging:
@@ -206,6 +234,13 @@ def under_way(operators: Operators) -> Rollout | None:
     """Return the rollout of a fleet that has not ended; one that somebody aborted has not."""
     commit = operators.cloud.state.fleet().rollout
     return operators.cloud.state.rollout(commit) if commit else None
+
+
+def holds_items(operators: Operators) -> bool:
+    """Return whether a freeze or a window holds an item of the newest plan of a fleet."""
+    commit = operators.cloud.state.fleet().commit
+    newest = operators.cloud.state.plan(commit) if commit else None
+    return newest is not None and any(item.waits_for_time for item in newest.plan.items)
 
 
 def _left(operators: Operators) -> bool:

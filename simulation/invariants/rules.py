@@ -16,6 +16,7 @@ from simulation.invariants.messages import Messages
 from simulation.invariants.pull_requests import PullRequests
 from simulation.invariants.records import Records
 from simulation.invariants.staged_starts import RolloutRules
+from simulation.invariants.timed_starts import TimedStarts
 from simulation.workloads import Workloads
 
 
@@ -30,4 +31,5 @@ class Invariants:
         self.pull_requests = PullRequests(context.loop)
         self.records = Records(context)
         self.rollouts = RolloutRules(context)
+        self.timed_starts = TimedStarts(context)
         self.the_end = TheEnd(context)

@@ -127,7 +127,7 @@ class RolloutRules:
 
     def _not_shut(self, rollout: Rollout, after: ClusterRecord, staging: Staging) -> None:
         """Check that a cluster starts inside its window, and in no freeze; clocks differ a little."""
-        actor, shut = self._context.loop.actor, stage_of(staging, after.name).shut
+        actor, shut = self._context.loop.actor, stage_of(staging, after.name).shut_for("changes")
         if shut is None or rollout.overridden or actor.jumped:
             return
         first, last = actor.since - CLOCKS, self._context.loop.clock() + CLOCKS
@@ -142,7 +142,7 @@ class RolloutRules:
         fleet = cloud.ports.config.fleet
         if self._seen[fleet, other.cluster, other.uid].was_aside:
             return True
-        if stage_of(staging, other.cluster).shut is None:
+        if stage_of(staging, other.cluster).shut_for("changes") is None:
             return False
         for each in rollout.members:
             seen = self._seen.get((fleet, each.cluster, each.uid))

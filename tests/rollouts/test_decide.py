@@ -40,7 +40,7 @@ def test_every_cluster_that_waits_has_a_reason() -> None:
     fleet = Fleet(DEFAULT, FIVE)
     decision = fleet.decide()
     assert decision.start == ("a",)
-    first = Wait(Reason.STAGE, "dev", 0, ("a",))
+    first = Wait(Reason.STAGE, "dev", 0, ("a",), since=NOW)
     assert decision.waits == dict.fromkeys(("b", "c", "d", "e"), first)
 
 
@@ -52,7 +52,7 @@ def test_a_budget_that_is_spent_pauses_the_rollout_and_names_who_failed() -> Non
     fleet.end("b", Phase.FAILED)
     decision = fleet.decide()
     assert decision.start == ()
-    assert decision.block == Wait(Reason.BUDGET, "dev", 0, ("a", "b"))
+    assert decision.block == Wait(Reason.BUDGET, "dev", 0, ("a", "b"), since=NOW)
     assert set(decision.waits.values()) == {decision.block}
 
 
@@ -92,7 +92,7 @@ def test_a_soak_holds_the_next_group_and_says_until_when() -> None:
     for name in ("a", "b"):
         fleet.end(name)
     decision = fleet.decide()
-    assert decision.waits["c"] == Wait(Reason.SOAK, "dev", 0, until=NOW + timedelta(minutes=30))
+    assert decision.waits["c"] == Wait(Reason.SOAK, "dev", 0, until=NOW + timedelta(minutes=30), since=NOW)
     assert decision.next_at == NOW + timedelta(minutes=30)
     fleet.wait(timedelta(minutes=30))
     assert fleet.start() == ("c",)
@@ -127,7 +127,7 @@ def test_a_pause_starts_nothing_until_exactly_that_pause_is_lifted_and_the_same_
 ):
     fleet = Fleet(DEFAULT, FIVE)
     fleet.rollout = act_on(fleet.rollout, ActKind.PAUSE, BY)
-    assert fleet.decide().waits["a"] == Wait(Reason.PAUSED, by=BY)
+    assert fleet.decide().waits["a"] == Wait(Reason.PAUSED, by=BY, since=BY.at)
     assert act_on(fleet.rollout, ActKind.RESUME, BY, lifts=NOW) == fleet.rollout
     fleet.rollout = act_on(fleet.rollout, ActKind.RESUME, BY, lifts=BY.at)
     assert act_on(fleet.rollout, ActKind.PAUSE, BY) == fleet.rollout
@@ -141,7 +141,7 @@ def test_an_aborted_rollout_starts_nothing_any_more() -> None:
     fleet.end("a")
     decision = fleet.decide()
     assert decision.start == ()
-    assert decision.waits == dict.fromkeys(("b", "c", "d", "e"), Wait(Reason.ABORTED, by=BY))
+    assert decision.waits == dict.fromkeys(("b", "c", "d", "e"), Wait(Reason.ABORTED, by=BY, since=BY.at))
 
 
 def test_a_cluster_that_is_taken_out_frees_its_part_of_the_budget() -> None:

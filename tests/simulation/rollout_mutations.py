@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from shared.fleet.planning.plan import Action, Item
 from shared.pipeline import outbox
 from shared.pipeline.planner import gate_checks, planner, rollouts
 from shared.pipeline.planner.rollouts import Staged
 from shared.rollouts import calendar, decide, of_plan, standing
 from shared.rollouts.rollout import Checked, CheckState, Rollout, State
 from shared.rollouts.selected.choice import NOTHING, choose
+from shared.rollouts.shut import plan_holds
 from shared.rollouts.strategy import Gate
 from simulation.actors.kinds import ROLLOUTS
 from tests.simulation.mutations import mutation
@@ -133,6 +135,24 @@ def nobody_says_that_a_cluster_has_ended(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(outbox, "request_rollout", silent)
 
 
+def _unheld(patch: pytest.MonkeyPatch, *actions: Action) -> None:
+    """Let no freeze and no window hold the items of a plan with these actions."""
+    original = plan_holds._shut
+
+    def shut(item: Item, *args: Any) -> Any:
+        return None if item.action in actions else original(item, *args)
+
+    patch.setattr(plan_holds, "_shut", shut)
+
+
+def a_freeze_holds_no_delete(patch: pytest.MonkeyPatch) -> None:
+    _unheld(patch, Action.DELETE, Action.REBUILD)
+
+
+def a_freeze_holds_no_creation(patch: pytest.MonkeyPatch) -> None:
+    _unheld(patch, Action.CREATE, Action.ADOPT)
+
+
 ROLLOUT_MUTATIONS = (
     mutation(every_cluster_of_a_rollout_starts_at_once, ROLLOUTS, "rollout bound", "rollout order"),
     mutation(a_group_waits_for_no_other, ROLLOUTS, "rollout order"),
@@ -155,5 +175,7 @@ ROLLOUT_MUTATIONS = (
     mutation(a_mistyped_strategy_is_passed_over, ROLLOUTS, "rollout strategy"),
     mutation(a_freeze_counts_for_nothing, ROLLOUTS, "rollout window"),
     mutation(a_window_is_always_open, ROLLOUTS, "rollout window"),
+    mutation(a_freeze_holds_no_delete, ROLLOUTS, "timed start", often="add remove"),
+    mutation(a_freeze_holds_no_creation, ROLLOUTS, "timed start", often="add remove"),
     mutation(nobody_says_that_a_cluster_has_ended, ROLLOUTS, "lost work", "open status", "not in sync"),
 )

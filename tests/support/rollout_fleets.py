@@ -65,7 +65,8 @@ class Fleet:
         """Let the job of a cluster end."""
         ready = phase is Phase.READY
         observed = self.seen[name].generation if ready else self.seen[name].observed_generation
-        self._set(name, phase=phase, observed_generation=observed, ready_since=self.now if ready else None)
+        at, failed = self.now if ready else None, self.now if phase is Phase.FAILED else None
+        self._set(name, phase=phase, observed_generation=observed, ready_since=at, failed_since=failed)
 
     def wait(self, time: timedelta = A_MOMENT) -> None:
         """Let time pass."""

@@ -28,6 +28,10 @@ def replay(
             "--error-class", metavar="CLASS", help="Those that failed with this class, such as Unavailable."
         ),
     ] = "",
+    override: Annotated[
+        bool,
+        typer.Option("--override", help="Also in a freeze and outside its change windows; needs a --reason."),
+    ] = False,
     reason: Reason = "",
     url: Url = DEFAULT_URL,
     key_file: KeyFile = None,
@@ -38,9 +42,11 @@ def replay(
         raise UsageError("give a cluster, or --all, or --error-class CLASS")
     if error_class:
         _check_class(error_class)
+    if override and not (name and reason):
+        raise UsageError("--override is for one cluster, and needs a --reason: the audit shows it")
     with connect(url, key_file, timeout) as api:
         if name:
-            _replay(api, cluster_name(name), reason)
+            _replay(api, cluster_name(name), reason, override=override)
         else:
             _replay_all(api, error_class, reason)
 
@@ -80,6 +86,6 @@ def _failed(clusters: Sequence[schema.ClusterSummary], error_class: str) -> list
     ]
 
 
-def _replay(api: Api, name: str, reason: str) -> None:
-    api.replay(name, reason)
+def _replay(api: Api, name: str, reason: str, *, override: bool = False) -> None:
+    api.replay(name, reason, override=override)
     echo(f"{name}: started again")

@@ -12,7 +12,7 @@ import typer
 from rich.text import Text
 
 from cli.errors import CommandError, NotFound, Refused, UsageError
-from cli.fleet_api.rollout_commit import commit_of
+from cli.fleet_api.rollout_commit import commit_of, commit_with_items
 from cli.options import (
     DEFAULT_TIMEOUT,
     DEFAULT_URL,
@@ -90,10 +90,20 @@ def _whole(api: Api, commit: str, *, ended: bool = False) -> str:
     return commit_of(api, start, under_way=not ended)
 
 
-def _override(api: Api, whole: str, reason: str) -> None:
+def override(
+    *,
+    commit: Commit = "",
+    reason: Reason = "",
+    url: Url = DEFAULT_URL,
+    key_file: KeyFile = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+) -> None:
+    """Start clusters outside their windows and in freezes, in an emergency; also what is on hold."""
     if not reason:
         raise UsageError("give a --reason: the audit and the rollout show it")
-    _act(api, whole, "override", reason)
+    with connect(url, key_file, timeout) as api:
+        start = commit_id("COMMIT", commit.removeprefix("rollout/")) if commit else ""
+        _act(api, commit_with_items(api, start), "override", reason)
 
 
 def _retry(api: Api, whole: str, reason: str) -> None:
@@ -117,7 +127,6 @@ pause = _on_all(
 resume = _on_all(
     lambda api, whole, reason: _act(api, whole, "resume", reason), "Continue a rollout that somebody paused."
 )
-override = _on_all(_override, "Start clusters outside their windows and in freezes, in an emergency.")
 retry = _on_all(_retry, "Start the failed clusters of a rollout again, without a commit.", ended=True)
 approve = _on_one(
     lambda api, whole, reason, stage: _act(api, whole, "approve", reason, stage=stage),

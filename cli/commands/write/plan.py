@@ -24,6 +24,8 @@ from shared.fleet.planning.plan import Action, Item, Plan
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.problems import nearest
 from shared.rollouts.of_plan import expected_rollout
+from shared.rollouts.shut.fleet_calendar import calendar_of
+from shared.rollouts.shut.plan_holds import held_now
 
 if TYPE_CHECKING:
     from cli.fleet_api.client import Api
@@ -71,10 +73,12 @@ def plan(
     desired, now = tree.resolve(), datetime.now(UTC)
     planned = make_plan("", desired, against.clusters or {}, now=now)
     items, rollout = _chosen(planned, names), expected_rollout(planned, desired, now)
+    calendar = calendar_of(desired.rollout)
+    held = held_now(planned, desired.clusters, against.clusters or {}, calendar, now)
     show(
-        plan_view.as_json(planned, items, tree.fleet, against, rollout),
+        plan_view.as_json(planned, items, tree.fleet, against, rollout, held),
         output,
-        table=lambda wide: plan_view.table(planned, items, against, rollout, wide=wide),
+        table=lambda wide: plan_view.table(planned, items, against, rollout, held, wide=wide),
         names=lambda: (f"cluster/{item.cluster}" for item in items if item.action is not Action.UNCHANGED),
     )
     raise typer.Exit(_status(planned, items, report_changes=exit_code))

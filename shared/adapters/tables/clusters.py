@@ -137,7 +137,7 @@ _SUMMARY = (
     *("uid", "phase", "step", "reason", "generation", "observedGeneration", "needsAction", "contested"),
     *("environment", "location", "subscription", "resourceGroup", "lost", "finding"),
     *("digest", "drifted", "recreated", "toApprove", "differsSince", "proposed", "found", "readySince"),
-    *("exemptUntil", "unnamedSince", "life", "existing", "took"),
+    *("exemptUntil", "unnamedSince", "life", "existing", "took", "failedSince"),
 )
 
 
@@ -172,6 +172,7 @@ def _summary_columns(record: ClusterRecord) -> dict[str, Any]:
         "life": summary.life,
         "existing": summary.existing,
         "took": summary.took,
+        "failedSince": summary.failed_since.isoformat() if summary.failed_since else "",
     }
 
 
@@ -206,6 +207,7 @@ def _summary(entity: Entity) -> ClusterSummary:
         life=entity.get("life") or "",
         existing=bool(entity.get("existing")),
         took=entity.get("took") or 0,
+        failed_since=_moment(entity.get("failedSince")),
     )
 
 

@@ -7,7 +7,7 @@ import re
 import zoneinfo
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from dateutil.rrule import rrulestr
 from pydantic import AfterValidator, Field, StrictStr, model_validator
@@ -90,8 +90,23 @@ TimeOfDay = Annotated[
 Who = Annotated[StrictStr, Field(min_length=1, max_length=200)]
 
 
+Start = Literal["changes", "creations", "deletes", "corrections"]
+USUAL: tuple[Start, ...] = ("changes", "deletes", "corrections")
+"""What windows and freezes bind where they do not say it: whatever changes a cluster that runs."""
+
+
+def _once(value: tuple[Start, ...]) -> tuple[Start, ...]:
+    twice = next((each for each in value if value.count(each) > 1), None)
+    if twice is not None:
+        raise ValueError(f"{twice} is named more than once")
+    return value
+
+
+Starts = Annotated[tuple[Start, ...], Field(min_length=1), AfterValidator(_once)]
+
+
 class ChangeWindow(Manifest):
-    """A time that recurs, in which changes of some clusters may start; outside all of theirs they wait."""
+    """A time that recurs, in which Roadstead may start on some clusters what it is for."""
 
     name: ObjectName
     """The window's name."""
@@ -105,10 +120,13 @@ class ChangeWindow(Manifest):
     """When it opens on these days, in the time zone."""
     duration: Duration
     """How long it is open."""
+    applies_to: Starts = USUAL
+    """What waits for it: ``changes`` of a commit, ``creations`` and adoptions, ``deletes`` and rebuilds, and
+    ``corrections`` of drift. A retry is what its job does."""
 
 
 class Freeze(Manifest):
-    """A time in which no change of some clusters starts, whatever window is open."""
+    """A time in which Roadstead starts on some clusters nothing that it is for, whatever window is open."""
 
     name: ObjectName
     """The freeze's name."""
@@ -122,6 +140,9 @@ class Freeze(Manifest):
     """Who is responsible for the freeze."""
     reason: Who
     """Why nothing changes."""
+    applies_to: Starts = USUAL
+    """What it holds: ``changes`` of a commit, ``creations`` and adoptions, ``deletes`` and rebuilds, and
+    ``corrections`` of drift. A retry is what its job does."""
 
     @model_validator(mode="after")
     def _ends_after_its_start(self) -> Self:

@@ -148,9 +148,9 @@ class Rollout(Manifest):
     """Instead of ``stages``: the stages by kinds of changes. A commit has the strategy that it selects, and
     otherwise the first one that names a kind of change that it makes."""
     change_windows: tuple[ChangeWindow, ...] = ()
-    """When changes may start; a cluster without a window has no limit."""
+    """When changes may start, and what else each window is for; a cluster without a window has no limit."""
     freezes: tuple[Freeze, ...] = ()
-    """When no change starts."""
+    """When no change starts, and nothing else that each freeze is for."""
 
     @model_validator(mode="after")
     def _has_no_order_without_stages(self) -> Self:

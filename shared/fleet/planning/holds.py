@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 
 
@@ -28,10 +29,14 @@ class HoldKind(StrEnum):
     """The delete of a cluster that looks renamed."""
     RENAMED = "renamed"
     """The creation of what it looks renamed to, which waits for the approval of that delete."""
+    FREEZE = "freeze"
+    WINDOW = "window"
+    """None of the change windows of the cluster is open."""
 
 
 _OF_CLUSTERS = (HoldKind.SUSPENSION, HoldKind.DELETION_PROTECTION, HoldKind.DELETE_BUDGET, HoldKind.RENAME)
 _OF_SYSTEMS = (HoldKind.NAMESPACE_BUDGET, HoldKind.SYSTEM_PROTECTION, HoldKind.SYSTEMS_FLEET_FILE)
+_OF_TIME = (HoldKind.FREEZE, HoldKind.WINDOW)
 _BY_APPROVAL = (*_OF_CLUSTERS, HoldKind.NAMESPACE_BUDGET, HoldKind.SYSTEM_PROTECTION)
 
 _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
@@ -86,6 +91,14 @@ _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
         "it looks like a rename of {old} to {new}, which would delete {old} and create {new} empty",
         "{approve} releases both; or restore the folder {old}",
     ),
+    HoldKind.FREEZE: (
+        "the {start} waits until {until}, because of the freeze {name} of {owner} ({reason})",
+        "in an emergency, `roadstead rollout override --reason TEXT` lets it start",
+    ),
+    HoldKind.WINDOW: (
+        "the {start} waits until {until}, when the change window {name} lets it start",
+        "in an emergency, `roadstead rollout override --reason TEXT` lets it start",
+    ),
 }
 """The cause and the remedy; "" where the remedy is to correct the file, or no action is needed."""
 
@@ -107,12 +120,20 @@ _OF_REBUILDS: Mapping[HoldKind, tuple[str, str]] = {
 """The same for the guards of a delete where they hold a rebuild."""
 
 
+RETRY = "retry"
+"""What starts, in the details of a hold of time: the retry of a failed job."""
+NEVER = "a commit lets it"
+"""Until when a hold of time lasts whose window never opens again."""
+
+
 @dataclass(frozen=True)
 class Hold:
     """Why an item is not carried out; ``details`` has the values for its sentences.
 
     ``reviewers`` there are the teams whose review releases it, if there are any, and ``rebuild`` is the time
-    of the rebuild that it holds.
+    of the rebuild that it holds. A freeze and a change window have their ``name``, what ``start`` they hold,
+    ``since`` and ``until`` when, and a freeze its ``owner`` and ``reason``. An invalid manifest whose record
+    cannot be stored is ``too large``.
     """
 
     kind: HoldKind
@@ -127,6 +148,36 @@ class Hold:
     def of_systems(self) -> bool:
         """Whether it keeps systems on a cluster, and not the whole cluster as it is."""
         return self.kind in _OF_SYSTEMS
+
+    @property
+    def is_of_time(self) -> bool:
+        """Whether it ends by itself, at a time: it is that of a freeze or of a change window."""
+        return self.kind in _OF_TIME
+
+    @property
+    def is_of_size(self) -> bool:
+        """Whether the manifest is invalid because its record cannot be stored, as a hand-over found."""
+        return "too large" in self.details
+
+    @property
+    def since(self) -> datetime | None:
+        """Since when a freeze or a window holds the item, None where that is not known."""
+        return _moment(self.details["since"]) if self.is_of_time else None
+
+    @property
+    def until(self) -> datetime | None:
+        """When the item starts by itself, None for never."""
+        return _moment(self.details["until"]) if self.is_of_time else None
+
+    @property
+    def is_of_retry(self) -> bool:
+        """Whether it keeps a failed job from starting again."""
+        return self.is_of_time and self.details["start"] == RETRY
+
+    @property
+    def awaits_deletion(self) -> bool:
+        """Whether the cluster is created again once its delete has finished, or has been tried again."""
+        return self.kind is HoldKind.AWAITS_DELETION or "created again" in self.details
 
     @property
     def is_of_rebuild(self) -> bool:
@@ -164,3 +215,7 @@ class Hold:
 
     def __str__(self) -> str:
         return "; ".join(filter(None, (self.cause, self.remedy())))
+
+
+def _moment(text: str) -> datetime | None:
+    return None if text in ("", NEVER) else datetime.fromisoformat(text)

@@ -107,12 +107,17 @@ class Item:
     @property
     def awaits_deletion(self) -> bool:
         """Whether the cluster will be created again as soon as its deletion has finished."""
-        return self.hold is not None and self.hold.kind is HoldKind.AWAITS_DELETION
+        return self.hold is not None and self.hold.awaits_deletion
 
     @property
     def rebuilds(self) -> bool:
         """Whether the item is a rebuild, carried out or on hold."""
         return self.action is Action.REBUILD or (self.hold is not None and self.hold.is_of_rebuild)
+
+    @property
+    def waits_for_time(self) -> bool:
+        """Whether a freeze or a change window holds the item, which starts by itself once it may."""
+        return self.hold is not None and self.hold.is_of_time
 
     @property
     def being_deleted(self) -> bool:
@@ -132,7 +137,8 @@ class Item:
     @property
     def needs_action(self) -> bool:
         """Whether something of the item is not carried out until an operator acts."""
-        return bool(self.retained) or (self.not_carried_out and not self.awaits_deletion)
+        waits = self.awaits_deletion or self.waits_for_time
+        return bool(self.retained) or (self.not_carried_out and not waits)
 
     @property
     def acts(self) -> bool:
@@ -183,6 +189,24 @@ class Plan:
         items = sorted(self.items, key=lambda item: (order[item.action], not item.needs_approval))
         counts = Counter(item.outcome for item in items)
         return ", ".join(f"{number} {outcome}" for outcome, number in counts.items()) or "no clusters"
+
+    def without_oversized(self, earlier: Plan | None) -> Plan:
+        """Return the plan without the changes that an earlier attempt at this commit found too large.
+
+        Such a manifest is invalid, whatever of the commit is carried out later.
+        """
+        if earlier is None or earlier.commit != self.commit:
+            return self
+        known = {item.cluster: item for item in earlier.items if item.hold and item.hold.is_of_size}
+
+        def same(item: Item) -> bool:
+            before = known.get(item.cluster)
+            if before is None or item.action is not Action.UPDATE:
+                return False
+            return (before.uid, before.generation) == (item.uid, item.generation - 1)
+
+        items = (known[item.cluster] if same(item) else item for item in self.items)
+        return replace(self, items=tuple(items))
 
     def resume(self, earlier: Plan | None) -> Plan:
         """Return the plan with the items that an earlier, interrupted attempt at this commit had handed over.

@@ -24,6 +24,7 @@ LATE = timedelta(seconds=60)
 """How long after its time a job's message counts as late."""
 CHANGES = 3
 """So many changes of the activity log are named."""
+_STARTS = "the planner starts it by itself then"
 _NEXT_COMMIT = "the next commit that changes the cluster"
 _ACTIVITY_LOG = "Azure's activity log of the resource group shows what delays the operation."
 _FLUX = "`kubectl -n flux-system get pods,gitrepositories,kustomizations` shows what delays Flux."
@@ -97,8 +98,9 @@ class NewestPlan:
 
     @property
     def stopped(self) -> Item | None:
-        """The item, if the plan does not carry it out until an operator acts."""
-        return self.item if self.item and self.item.needs_action else None
+        """The item, if the plan does not carry it out until an operator acts, or a freeze has ended."""
+        stops = self.item is not None and (self.item.needs_action or self.item.waits_for_time)
+        return self.item if stops else None
 
 
 def diagnose(
@@ -114,6 +116,8 @@ def diagnose(
     if stopped and not record.job.active:
         activity = f"{diagnosis.activity}; {_not_carried_out(stopped, newest.commit)}"
         diagnosis = replace(diagnosis, activity=activity)
+        if stopped.waits_for_time and stopped.hold is not None:
+            diagnosis = replace(diagnosis, next=_STARTS, next_at=stopped.hold.until)
     actions = [
         diagnosis.suggested_action,
         _release(stopped, newest) if stopped else "",
@@ -128,7 +132,10 @@ def diagnose_absent(newest: NewestPlan, since: datetime) -> Diagnosis | None:
     if newest.stopped is None:
         return None
     activity = f"does not exist, and commit {newest.commit[:8]} does not create it"
-    action = _release(newest.stopped, newest)
+    action, hold = _release(newest.stopped, newest), newest.stopped.hold
+    if newest.stopped.waits_for_time and hold is not None:
+        activity = f"does not exist: {_not_carried_out(newest.stopped, newest.commit)}"
+        return Diagnosis(activity, hold.since or since, 0, None, _STARTS, hold.until, action)
     return Diagnosis(activity, since, 0, None, _NEXT_COMMIT, None, action)
 
 
@@ -143,6 +150,8 @@ def _not_carried_out(item: Item, commit: str) -> str:
         waits = "needs approval" if item.needs_approval else "is on hold"
         cause = item.hold.cause if item.hold else ""
         return f"what commit {commit[:8]} takes from {', '.join(item.retained)} {waits}: {cause}"
+    if item.waits_for_time and item.hold is not None:
+        return f"{item.hold.cause}, by commit {commit[:8]}"
     if item.needs_approval:
         return f"the {'rebuild' if item.rebuilds else 'delete'} of commit {commit[:8]} needs approval"
     return f"commit {commit[:8]} is {item.outcome} for this cluster"
@@ -197,7 +206,8 @@ def _drifted(record: ClusterRecord, drift: Drift, activity: str) -> Diagnosis:
     changes = list(dict.fromkeys(each.change for each in drift.fields if each.change))[:CHANGES]
     differs = f"differs from git in {drift}" + (f", set in {sources}" if sources else "")
     activity = f"{activity}, and it {'; '.join(filter(None, (differs, *changes, drift.waits)))}"
-    return Diagnosis(activity, since, 0, None, following, None, _named(action, record))
+    diagnosis = Diagnosis(activity, since, 0, None, following, None, _named(action, record))
+    return _until_it_may_start(diagnosis, record)
 
 
 def _active(record: ClusterRecord, now: datetime, retries: Policies) -> Diagnosis:
@@ -273,9 +283,19 @@ def _no_longer_ready(record: ClusterRecord, failure: Failure) -> Diagnosis:
     if exempt:
         activity = f"{activity}; {exempt}"
         return Diagnosis(activity, failure.since, 0, failure, following, None, "")
-    return Diagnosis(
+    diagnosis = Diagnosis(
         activity, failure.since, 0, failure, following, None, _named(_action_after_failure(record), record)
     )
+    return _until_it_may_start(diagnosis, record)
+
+
+def _until_it_may_start(diagnosis: Diagnosis, record: ClusterRecord) -> Diagnosis:
+    """Return a diagnosis with the freeze or the window that keeps the job from starting, if one does."""
+    hold = record.held
+    if hold is None:
+        return diagnosis
+    following = "a sweep compares it again then, and starts the job"
+    return replace(diagnosis, activity=f"{diagnosis.activity}; {hold}", next=following, next_at=hold.until)
 
 
 def _before(record: ClusterRecord) -> str:

@@ -47,10 +47,11 @@ class ClusterSummary:
     suspended one, which has no ``finding``. ``exempt_until`` is the last day of the exemption by which that
     is ignored, "" for none, and ``unnamed_since`` since when nobody is known who deleted or stopped the
     cluster, None where that is not asked. ``ready_since`` is since when it has been Ready, None
-    where it is not, and in what the version before stored. ``life`` is that of the cluster in Azure, "" where
-    it is the ``uid``. ``existing``: it is not in Azure. ``took`` are the seconds from the start of its last
-    job until it was Ready, 0 where it is not. ``details`` are None where they were not asked for, and in what
-    the version before stored.
+    where it is not, and in what the version before stored. ``failed_since`` is since when its job has failed,
+    or a sweep has found something, for the same reason; None likewise. ``life`` is that of the cluster in
+    Azure, "" where it is the ``uid``. ``existing``: it is not in Azure. ``took`` are the seconds from the
+    start of its last job until it was Ready, 0 where it is not. ``details`` are None where they were not
+    asked for, and in what the version before stored.
     """
 
     name: str
@@ -82,6 +83,7 @@ class ClusterSummary:
     life: str = ""
     existing: bool = False
     took: int = 0
+    failed_since: datetime | None = None
 
     @property
     def shown_phase(self) -> Phase:
@@ -142,6 +144,7 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         life=record.life,
         existing=record.desired.is_existing,
         took=_took(record),
+        failed_since=record.job.step.failure.since if record.failed and record.job.step.failure else None,
     )
 
 

@@ -74,6 +74,7 @@ def accept_change(
         delete_accepted=False,
         rebuilt_for=max(record.rebuilt_for, desired.rebuild) if record.outdated else record.rebuilt_for,
         corrections=(),
+        held=None,
         updated=now,
         conditions=tuple(each for each in record.conditions if each.type not in _OF_DELETES),
     )
@@ -99,7 +100,7 @@ def accept_retry(record: ClusterRecord, *, now: datetime, left: tuple[str, ...] 
     ``left`` are the differences from git that the job leaves as they are.
     """
     job = new_job(record.job.recipe, sequence=record.job.sequence + 1, now=now, left=left)
-    return with_summary(replace(record, phase=working_phase(record), job=job, updated=now), now)
+    return with_summary(replace(record, phase=working_phase(record), job=job, held=None, updated=now), now)
 
 
 def accept_replay(record: ClusterRecord, *, now: datetime, left: tuple[str, ...] = ()) -> ClusterRecord:

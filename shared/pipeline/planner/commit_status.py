@@ -31,9 +31,9 @@ class Progress:
     """How far a plan is, counted over its clusters; ``first_problem`` is a sentence for an operator.
 
     ``differing`` are clusters that differ from git, and not yet for long. ``waits`` are clusters that
-    continue once an operator acts; ``first_wait`` describes the first one, and ``first_suspension`` the first
-    cluster that is suspended. ``not_started`` are clusters that the rollout of an older plan never started.
-    ``exempt`` are clusters that an exemption has missing or stopped.
+    continue once an operator acts; ``first_wait`` describes the first one, or what a freeze or a window
+    holds, and ``first_suspension`` the first cluster that is suspended. ``not_started`` are clusters that the
+    rollout of an older plan never started. ``exempt`` are clusters that an exemption has missing or stopped.
     """
 
     total: int
@@ -66,6 +66,7 @@ def progress_of(
     ready = failed = differing = not_started = exempt = 0
     problems: list[str] = []
     waits: list[str] = []
+    held: list[str] = []
     suspensions: list[str] = []
     for item in plan.items:
         record = clusters.get(item.cluster)
@@ -86,6 +87,8 @@ def progress_of(
         if not newest and not problem and _was_held_back(item, record):
             not_started += 1
             continue
+        if item.waits_for_time and not problem:
+            held.append(f"{item.cluster}: {item.reason}")
         if record is not None and record.phase is Phase.SUSPENDED and not problem:
             suspensions.append(f"{item.cluster}: {record.reason}")
         if record is not None and record.needs_action and not problem:
@@ -100,7 +103,7 @@ def progress_of(
     if plan.fleet_file_problem:
         problems.insert(0, plan.fleet_file_problem)
     first_problem, first_wait, first_suspension = (
-        texts[0] if texts else "" for texts in (problems, waits, suspensions)
+        texts[0] if texts else "" for texts in (problems, waits or held, suspensions)
     )
     return Progress(
         total=len(plan.items),
@@ -125,7 +128,9 @@ def _is_exempt(item: Item, record: ClusterSummary | None) -> bool:
 
 
 def _was_held_back(item: Item, record: ClusterSummary | None) -> bool:
-    """Return whether a plan was superseded before its rollout started a cluster."""
+    """Return whether a plan was superseded before its rollout, or the end of a freeze, started a cluster."""
+    if item.waits_for_time:
+        return True
     if record is None or record.uid != item.uid:
         return False
     return item.action is Action.UPDATE and record.generation < item.generation
@@ -156,7 +161,8 @@ def reached(item: Item, record: ClusterSummary | None, *, newest: bool) -> bool:
         if record.uid != item.uid:
             return record.observed_generation > 0  # a later commit had it created again
         return record.observed_generation > item.generation  # a later plan took its removal back
-    if item.not_carried_out or item.retained:
+    retry = item.hold is not None and item.hold.is_of_retry  # somebody may have started it in spite of that
+    if (item.not_carried_out and not retry) or item.retained:
         return False
     if record is None:
         removed = item.being_deleted or item.action in (Action.DELETE, Action.RETRY)

@@ -157,7 +157,7 @@ def _try_to_start(
 
 
 def _not_storable(item: Item, error: TooLarge) -> Item:
-    details = {"problem": f"{cluster_path(item.cluster)}: {error}"}
+    details = {"problem": f"{cluster_path(item.cluster)}: {error}", "too large": "yes"}
     if item.begins:
         hold = Hold(HoldKind.INVALID_NEW_MANIFEST, details)
         return Item(item.cluster, Action.INVALID, hold=hold)

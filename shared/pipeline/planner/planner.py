@@ -13,7 +13,7 @@ from datetime import timedelta
 from functools import partial
 
 from shared.fleet.aks.ownership import new_life
-from shared.fleet.planning.plan import Action, Item, Plan
+from shared.fleet.planning.plan import Action, Item
 from shared.jobs.failures.errors import OtherRepository, ReconcileError, Retryable, Stale, Unexpected
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import HeadConfirmation, PlanRequest
@@ -29,6 +29,7 @@ from shared.pipeline.outbox import (
     request_plan_again,
     request_promotions,
     request_report_now,
+    request_rollout,
 )
 from shared.pipeline.planner.approvals import approved_plan
 from shared.pipeline.planner.branch_head import (
@@ -47,7 +48,7 @@ from shared.pipeline.planner.partial_plan import carry_out_partial_plan, partial
 from shared.pipeline.planner.plan_problems import report_failed_plan, report_outage, report_unreadable
 from shared.pipeline.planner.promotion_memory import with_promotions
 from shared.pipeline.planner.reporter import report, report_again
-from shared.pipeline.planner.rollouts import advance, stage
+from shared.pipeline.planner.rollouts import advance, hold_items, oversized, retried, stage
 from shared.pipeline.planner.team_reviews import approved_request
 from shared.pipeline.repository.branch_source import require_own, source_of
 from shared.pipeline.repository.commit_reader import PlanInputs, read_desired, read_known, save_fingerprints
@@ -103,7 +104,7 @@ def _handle(request: PlanRequest, ports: Ports) -> None:
         request = reviewed
     some = False
     if request.kind == "rollout":
-        starts, some = advance(request, ports), not request.again
+        starts, some = advance(request, ports), not request.again and request.act is None
         if not (starts or request.again):
             return
         request = request.model_copy(update={"again": True, "act": None, "commit": ""})
@@ -291,7 +292,10 @@ def _carry_out(
     earlier = ports.state.plan(head)
     fleet = replace(fleet, first_generation=first_generation(inputs, fleet, ports))
     approved = approved_plan(request, inputs, fleet, earlier, ports)
-    plan = approved.plan.resume(earlier.plan if earlier else None)
+    before = earlier.plan if earlier else None
+    planned = approved.plan.without_oversized(before)
+    plan, fleet = hold_items(planned, before, inputs, fleet, ports, continues=continues)
+    plan = plan.resume(before)
     plan = replace(plan, items=tuple(_with_uid(item, inputs, fleet, ports) for item in plan.items))
     plan_record = PlanRecord(
         plan,
@@ -307,7 +311,7 @@ def _carry_out(
     index_groups(plan, inputs, fleet, ports)
     small = small_changes(plan, unfinished, inputs, ports)
     staged = stage(plan, inputs, fleet, ports)
-    held = staged.held | (_retried(plan) if continues else frozenset())
+    held = staged.held | (retried(plan, before) if continues else frozenset())
     fleet = replace(fleet, rollout=staged.commit)
     plan, fleet, ended = hand_over(plan_record, small, inputs, fleet, ports, held=held)
     if not ended:
@@ -323,16 +327,13 @@ def _carry_out(
     if notified is not None:
         fleet = replace(fleet, routes=routes_of(notified), subscriptions=inputs.desired.subscriptions)
         fleet = with_promotions(fleet, inputs.desired, plan_record.at)
-    planned = replace(fleet, commit=head, at=plan_record.at, planning="", handover=None, problem=None)
-    ports.state.save_fleet(replace(planned, groups_indexed=True, awaiting_deletion=awaiting))
-    if planned.promotions:
+    ended_fleet = replace(fleet, commit=head, at=plan_record.at, planning="", handover=None, problem=None)
+    ports.state.save_fleet(replace(ended_fleet, groups_indexed=True, awaiting_deletion=awaiting))
+    if fleet.rollout and oversized(plan) - oversized(plan_record.plan):
+        request_rollout(ports)  # it goes on without them
+    if fleet.promotions:
         request_promotions(ports)
     return True
-
-
-def _retried(plan: Plan) -> frozenset[str]:
-    """Return the clusters whose failed jobs a commit starts again; the next part of its rollout does not."""
-    return frozenset(item.cluster for item in plan.items if item.action is Action.RETRY)
 
 
 def _with_uid(item: Item, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> Item:

@@ -1,5 +1,7 @@
 """Rollouts: which clusters of a plan start now, and what changes that between two plans.
 
+What of a plan no rollout has, and a freeze or a change window keeps from starting, is an item on hold.
+
 The planner decides whenever it hands a plan over: from the record of the rollout, and from the records of
 clusters that it has read after the last check for another planner. Who has started is in the cluster's record
 alone. So a crash at any line leaves nothing that counts a cluster twice, or not at all. The end of a job asks
@@ -14,7 +16,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shared.fleet.planning.plan import Item, Plan
+from shared.fleet.planning.plan import Action, Item, Plan
 from shared.jobs.failures.errors import Stale
 from shared.jobs.messages import PlanRequest, RolloutAct
 from shared.jobs.record import ClusterRecord
@@ -24,6 +26,7 @@ from shared.pipeline.planner.commit_selection import read_selection
 from shared.pipeline.planner.gate_checks import with_checks
 from shared.pipeline.repository.commit_reader import PlanInputs
 from shared.ports import FleetRecord, Ports
+from shared.ports.state import Override
 from shared.rollouts.begin import superseded
 from shared.rollouts.candidates import updates_of
 from shared.rollouts.decide import Decision, decide
@@ -31,6 +34,8 @@ from shared.rollouts.estimate import with_completed
 from shared.rollouts.of_plan import rollout_of_plan
 from shared.rollouts.rollout import ActKind, Decided, Rollout, State, act_on
 from shared.rollouts.selected.choice import NOTHING
+from shared.rollouts.shut.fleet_calendar import calendar_of
+from shared.rollouts.shut.plan_holds import with_holds
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +54,38 @@ class Staged:
     held: frozenset[str] = frozenset()
 
 
+def hold_items(
+    plan: Plan, earlier: Plan | None, inputs: PlanInputs, fleet: FleetRecord, ports: Ports, *, continues: bool
+) -> tuple[Plan, FleetRecord]:
+    """Return a plan with what waits for the end of a freeze or for a window on hold, and the fleet's record.
+
+    That has what is in force, and when the first item may start. ``earlier`` is the plan of this commit that
+    was saved before: where a rollout ``continues``, it starts the failed jobs again that waited for
+    that in this one, and no others.
+    """
+    known = inputs.desired.guards is not None  # an invalid fleet.yaml ends no freeze
+    calendar = calendar_of(inputs.desired.rollout) if known else fleet.calendar
+    fleet = replace(fleet, calendar=calendar, opens=None)
+    if fleet.override is not None and fleet.override.commit == plan.commit:
+        return plan, fleet
+    unheld = retried(plan, earlier) if continues else ()
+    held = with_holds(plan, inputs.desired.clusters, inputs.records, calendar, ports.clock(), unheld=unheld)
+    _ask_at(held.opens, ports)
+    return held.plan, replace(fleet, opens=held.opens)
+
+
+def retried(plan: Plan, earlier: Plan | None) -> frozenset[str]:
+    """Return the clusters whose failed jobs a commit starts again, but for those that waited for that.
+
+    The next part of a rollout does not start them.
+    """
+    waited = (
+        {item.cluster for item in earlier.items if item.hold and item.hold.is_of_retry} if earlier else ()
+    )
+    retries = (item.cluster for item in plan.items if item.action is Action.RETRY)
+    return frozenset(name for name in retries if name not in waited)
+
+
 def stage(plan: Plan, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> Staged:
     """Begin or continue the rollout of a plan, and return what it holds back; raise Stale.
 
@@ -64,7 +101,8 @@ def stage(plan: Plan, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> S
     if written is None or not (updates or current):
         _supersede(earlier, plan.commit, ports)
         return Staged()
-    if known is not None and _covers(known, updates):
+    stuck = known is not None and _waits_for(known, oversized(plan), inputs.records)
+    if known is not None and _covers(known, updates) and not stuck:
         rollout = known
     else:
         asked = NOTHING if current else read_selection(plan.commit, written, fleet, ports)
@@ -149,6 +187,20 @@ def _supersede(earlier: Rollout | None, commit: str, ports: Ports) -> None:
         ports.state.save_rollout(superseded(earlier, commit, ports.clock()))
 
 
+def oversized(plan: Plan) -> frozenset[str]:
+    """Return the clusters whose change was found too large to be stored."""
+    return frozenset(item.cluster for item in plan.items if item.hold and item.hold.is_of_size)
+
+
+def _waits_for(rollout: Rollout, names: Collection[str], records: Mapping[str, ClusterRecord]) -> bool:
+    """Return whether a rollout has one of these clusters, which never get the generation that it gives."""
+    own = (each for each in rollout.members if each.cluster in names and each.cluster in records)
+    return any(
+        records[each.cluster].uid == each.uid and records[each.cluster].generation < each.generation
+        for each in own
+    )
+
+
 def _covers(rollout: Rollout, updates: Collection[Item]) -> bool:
     """Return whether a rollout has every update of its plan; one that was superseded has none any more."""
     members = {(each.cluster, each.uid, each.generation) for each in rollout.members}
@@ -175,11 +227,12 @@ def advance(request: PlanRequest, ports: Ports) -> bool:
     fleet = ports.state.fleet()
     if request.act is not None:
         fleet = _act(request.act, fleet, ports)
-    if fleet.planning or not fleet.rollout:
+    if fleet.planning:
         return False
-    rollout = ports.state.rollout(fleet.rollout)
+    opened = _lets_items_start(request.act, fleet, ports)
+    rollout = ports.state.rollout(fleet.rollout) if fleet.rollout else None
     if rollout is None:
-        return False
+        return opened
     seen = _read(rollout, ports)
     decision = decide(rollout, seen, ports.clock())
     if decision.gated is not None:
@@ -194,12 +247,31 @@ def advance(request: PlanRequest, ports: Ports) -> bool:
         durations = with_completed(fleet.durations, decision.rollout, seen)
         ports.state.save_fleet(replace(fleet, rollout="", durations=durations))
     _ask_at(decision.next_at, ports)
-    return bool(decision.start)
+    return bool(decision.start) or opened
+
+
+def _lets_items_start(act: RolloutAct | None, fleet: FleetRecord, ports: Ports) -> bool:
+    """Return whether what a freeze or a window has on hold may start; ask again where time does it."""
+    if act is not None and act.kind == ActKind.OVERRIDE.value:
+        return fleet.override is not None and fleet.override.commit == fleet.commit
+    if fleet.opens is None:
+        return False
+    opened = fleet.opens <= ports.clock()
+    if not opened:
+        _ask_at(fleet.opens, ports)
+    return opened
 
 
 def _act(act: RolloutAct, fleet: FleetRecord, ports: Ports) -> FleetRecord:
-    """Save what a person decided; a planner that stands still meanwhile then starts nothing more."""
+    """Save what a person decided; a planner that stands still meanwhile then starts nothing more.
+
+    An override is of the items of its commit, too, which may have no rollout.
+    """
     decided = Decided(act.by, act.at, act.reason, act.subject)
+    overrides = act.kind == ActKind.OVERRIDE.value and act.commit in (fleet.planning, fleet.commit)
+    if overrides and (fleet.override is None or fleet.override.commit != act.commit):
+        override = Override(act.commit, act.by, act.at, act.reason)
+        fleet = ports.state.save_fleet(replace(fleet, override=override))
     while (rollout := ports.state.rollout(act.commit)) is not None:
         after = act_on(rollout, ActKind(act.kind), decided, act.lifts)
         if after == rollout:

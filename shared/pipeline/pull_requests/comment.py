@@ -21,7 +21,7 @@ from shared.fleet.planning.call_estimate import AzureCalls, azure_calls
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.fleet.resolve.problems import Problem, number_of
 from shared.pipeline.pull_requests.markdown import code, details, fence, fit, line, prose, table
-from shared.pipeline.pull_requests.stages import stages_of
+from shared.pipeline.pull_requests.stages import held_items, stages_of
 from shared.pipeline.pull_requests.warnings import warnings_of
 from shared.ports import Annotation, Check, CommitStatus
 from shared.ports.github import status_line
@@ -58,7 +58,8 @@ class PullPlan:
     ``head`` would be merged into ``branch`` at commit ``base``; ``note`` is a remark for the reviewer.
     ``retirements`` and ``exemptions`` are warnings about the clusters that the plan changes; ``stale`` says
     that the table of the former is old. ``rollout`` is the one that the commit would have, None for none, and
-    ``durations`` are those of earlier changes.
+    ``durations`` are those of earlier changes. ``held`` are the items that a freeze or a change window would
+    hold now.
     """
 
     fleet: str
@@ -76,6 +77,7 @@ class PullPlan:
     exemptions: tuple[Problem, ...] = ()
     rollout: Rollout | None = None
     durations: Durations = field(default_factory=dict)
+    held: tuple[Item, ...] = ()
 
     @property
     def conclusion(self) -> str:
@@ -159,6 +161,7 @@ def _parts(view: PullPlan) -> Iterator[str]:
         yield f"> [!NOTE]\n> {prose(view.stale)}"
     yield from warnings_of("Exemptions from drift that end", view.exemptions)
     yield from stages_of(view.rollout, view.durations)
+    yield from held_items(view.held)
     yield from _items(view)
 
 

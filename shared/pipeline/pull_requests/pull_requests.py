@@ -38,6 +38,8 @@ from shared.rollouts.candidates import updates_of
 from shared.rollouts.of_plan import rollout_of_plan
 from shared.rollouts.rollout import Rollout
 from shared.rollouts.selected.choice import Asked
+from shared.rollouts.shut.fleet_calendar import calendar_of
+from shared.rollouts.shut.plan_holds import held_now
 
 log = logging.getLogger(__name__)
 
@@ -205,6 +207,7 @@ def _planned(
         exemptions=tuple(exemption_warnings(desired, warned, today)),
         rollout=_rollout(plan, desired, records, pull, fleet.rollout, ports),
         durations=fleet.durations,
+        held=held_now(plan, desired.clusters, records, calendar_of(desired.rollout), ports.clock()),
     )
 
 

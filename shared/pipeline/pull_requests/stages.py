@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shared.pipeline.pull_requests.markdown import code, table
+from shared.fleet.planning.plan import Item
+from shared.pipeline.pull_requests.markdown import code, prose, table
 from shared.rollouts.estimate import Durations, describe_estimate, estimate
 from shared.rollouts.expected import at_once, describe_bounds, groups_of, is_one_step, work_of
 from shared.rollouts.rollout import Rollout
@@ -37,6 +38,16 @@ def stages_of(rollout: Rollout | None, durations: Durations) -> Iterator[str]:
         yield f"Duration: {describe_estimate(found)}."
     if lines and rollout and (first := at_once(rollout)):
         yield f"At once: {_named(first)}."
+
+
+def held_items(held: Sequence[Item]) -> Iterator[str]:
+    """Yield what would wait for the end of a freeze, or for a change window, if it were merged now."""
+    lines = [f"- {code(each.cluster)}: {prose(each.hold.cause)}" for each in held[:GROUPS_SHOWN] if each.hold]
+    if lines:
+        yield "#### Freezes and change windows\n\n" + "\n".join(lines)
+    left = len(held) - len(lines)
+    if left > 0:
+        yield f"{left} more are not shown."
 
 
 def _named(names: Sequence[str]) -> str:

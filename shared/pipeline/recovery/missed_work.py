@@ -147,7 +147,8 @@ def resend_overdue(ports: Ports) -> int:
     if any(not plan_record.settled or plan_record.writing for plan_record in open_plans):
         outbox.request_report(ports)
     _ask_for_unread_reviews(open_plans, ports)
-    if outbox.request_awaited_plan(ports).rollout:
+    fleet = outbox.request_awaited_plan(ports)
+    if fleet.rollout or (fleet.opens is not None and fleet.opens <= now):
         outbox.request_rollout(ports)
     return late
 

@@ -46,12 +46,14 @@ from shared.pipeline.outbox import (
     send_continuation,
 )
 from shared.pipeline.sweep.activity import ActivityLog
+from shared.pipeline.sweep.held_corrections import sweep_when_it_opens, unless_held
 from shared.pipeline.sweep.sources import Sources
 from shared.pipeline.sweep.verdicts import Found, verdict
 from shared.pipeline.worker.steps.azure_state import azure_names, busy, running_of
 from shared.pipeline.worker.steps.contests import UNKNOWN_LIFE, older_than_azure, outdated
 from shared.pipeline.worker.steps.context import StepContext
 from shared.ports import Ports
+from shared.rollouts.calendar import Start
 
 log = logging.getLogger(__name__)
 
@@ -134,16 +136,19 @@ def _conclude(
             compared = _with_new_sequence(compared, now)
         compared = _attributed(compared, record, azure_names(existing, owner, record.running), now, activity)
         events += drift_event(after, compared)
-        after, written = start_correction(compared, _with_flux(compared, decided, now), now=now)
-        if written:
+        started, written = start_correction(compared, _with_flux(compared, decided, now), now=now)
+        after = unless_held(compared, started if written else compared, Start.CORRECTION, ports)
+        if written and after.held is None:
             events.append(correction_event(after, _corrects(written)))
     elif existing is None and not suspended:
-        after = _recreated(after, now)
+        started = _recreated(after, now)
+        after = unless_held(after, started, Start.CREATION, ports)
         if after.job.active:
             events.append(correction_event(after, "a job creates the cluster again"))
     elif existing is not None and not suspended:
-        after = _started_again(after, existing, owner, now)
-        if after.job.active:
+        before, started = after, _started_again(after, existing, owner, now)
+        after = unless_held(before, started, Start.CORRECTION, ports)
+        if started is not before and after.held is None:
             events.append(correction_event(after, "a job starts the cluster again"))
     if after == record:
         return False
@@ -164,6 +169,7 @@ def _conclude(
         return current is not None and conclude(current, existing, sources, activity, ports)
     if saved.job.active:
         send_continuation(saved, ports)
+    sweep_when_it_opens(record, saved, ports)
     if digest_of_proposal(saved.drift) != digest_of_proposal(record.drift):
         request_proposals(ports)
     return turned or (record.drift is None) is not (after.drift is None)

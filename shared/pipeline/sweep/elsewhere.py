@@ -16,7 +16,9 @@ from shared.jobs.transitions.apply_comparison import start_correction
 from shared.logs import about_record
 from shared.pipeline.facts import store_fact
 from shared.pipeline.outbox import send_continuation
+from shared.pipeline.sweep.held_corrections import sweep_when_it_opens, unless_held
 from shared.ports import Ports
+from shared.rollouts.calendar import Start
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +28,10 @@ def apply_again(record: ClusterRecord, ports: Ports) -> bool:
     now = ports.clock()
     if record.job.active or not applies_again(record, now):
         return False
-    after, _ = start_correction(record, [CORRECTED], now=now)
+    started, _ = start_correction(record, [CORRECTED], now=now)
+    after = unless_held(record, started, Start.CORRECTION, ports)
+    if not after.job.active:
+        return _held(record, after, ports)
     with about_record(record):
         ports.state.append([correction_event(after, "a job applies again what Roadstead applied of Flux")])
         store_fact(record, after, ports)
@@ -37,3 +42,13 @@ def apply_again(record: ClusterRecord, ports: Ports) -> bool:
             return False
         send_continuation(saved, ports)
     return True
+
+
+def _held(record: ClusterRecord, after: ClusterRecord, ports: Ports) -> bool:
+    """Save what holds the job; return that none has started."""
+    if after != record:
+        try:
+            sweep_when_it_opens(record, ports.state.save(after), ports)
+        except Stale:
+            log.info("%s: its record was written meanwhile", record.name)
+    return False

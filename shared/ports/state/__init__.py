@@ -10,7 +10,7 @@ from shared.ports.state.clusters import Clusters, GroupMember
 from shared.ports.state.dead_letters import DeadLetter, DeadLetters
 from shared.ports.state.deliveries import Deliveries
 from shared.ports.state.events import Events
-from shared.ports.state.fleet import BranchRead, FleetRecord, Handover, Source
+from shared.ports.state.fleet import BranchRead, FleetRecord, Handover, Override, Source
 from shared.ports.state.manifests import Manifests
 from shared.ports.state.notices import Notices
 from shared.ports.state.plans import PlanRecord, Plans
@@ -38,6 +38,7 @@ __all__ = [
     "Manifests",
     "Notices",
     "Orphan",
+    "Override",
     "PlanRecord",
     "Plans",
     "Promotion",

@@ -12,6 +12,7 @@ from shared.notices.routes import Route
 from shared.ports.github import BranchHead
 from shared.promotions.promoted_values import Rule
 from shared.promotions.withdrawn import Had
+from shared.rollouts.shut.fleet_calendar import NOTHING, Calendar
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,16 @@ class Handover:
     total: int = 0
     in_flight: tuple[str, ...] = ()
     since: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Override:
+    """Who lets a commit start in freezes and outside change windows, when, and why."""
+
+    commit: str
+    by: str
+    at: datetime
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -102,6 +113,12 @@ class FleetRecord:
     """What the targets of these rules had, as of that plan."""
     durations: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """The seconds that changes of clusters took in completed rollouts, by kind; the newest of each."""
+    calendar: Calendar = NOTHING
+    """The change windows and freezes, as of the last plan with a valid fleet.yaml."""
+    opens: datetime | None = None
+    """When the first item may start that a freeze or a window holds, None for none, or for never."""
+    override: Override | None = None
+    """The last override of freezes and windows, None for none; it is of one commit."""
     etag: str = field(default="", compare=False)
     """The version that was read, "" for a record not saved yet."""
 

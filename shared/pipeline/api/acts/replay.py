@@ -6,8 +6,10 @@ The record decides; compare-and-swap saves it.
 from __future__ import annotations
 
 from shared.fleet.drift.policy import is_version
+from shared.jobs.drift import HeldStart
 from shared.jobs.failures.errors import Stale
 from shared.jobs.findings.health import problem_of
+from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.diagnosis import diagnose
 from shared.jobs.reporting.events import replayed_event
 from shared.jobs.transitions.acceptance import accept_replay
@@ -16,12 +18,19 @@ from shared.pipeline.api.acts.approval import operator
 from shared.pipeline.http_result import HttpResult, rejected, unknown_cluster
 from shared.pipeline.outbox import request_report, send_continuation
 from shared.ports import Ports
+from shared.rollouts.calendar import Start
+from shared.rollouts.shut.held_jobs import held_start
+from shared.rollouts.shut.plan_holds import start_of
+
+OVERRIDES = "in an emergency, an Approver starts it with `roadstead replay --override --reason TEXT`"
+WITHOUT_REASON = "an override needs a reason: the body must have one"
 
 
-def replay(name: str, actor: str, ports: Ports, reason: str = "") -> HttpResult:
+def replay(name: str, actor: str, ports: Ports, reason: str = "", *, override: bool = False) -> HttpResult:
     """Start the job of a cluster again that has failed, is unhealthy inside, or differs from git.
 
-    What waits for an approval stays as it is.
+    What waits for an approval stays as it is. In a freeze, and outside its change windows, a job starts only
+    with an ``override``.
     """
     while True:
         record = ports.state.cluster(name)
@@ -36,6 +45,9 @@ def replay(name: str, actor: str, ports: Ports, reason: str = "") -> HttpResult:
         if any(map(is_version, left)):
             approve = f"`roadstead approve --cluster {name}` has it written"
             return rejected(409, f"{name} is not replayed: {', '.join(left)} needs an approval; {approve}")
+        hold = None if override else _hold(record, ports)
+        if hold is not None:
+            return rejected(409, f"{name} is not replayed: {hold}; {OVERRIDES}")
         try:
             saved = ports.state.save(accept_replay(record, now=ports.clock(), left=left))
         except Stale:
@@ -47,3 +59,11 @@ def replay(name: str, actor: str, ports: Ports, reason: str = "") -> HttpResult:
     request_report(ports)
     receipt: schema.ReplayReceipt = {"cluster": name, "replayed": saved.job.recipe.value, "by": by}
     return HttpResult(202, receipt)
+
+
+def _hold(record: ClusterRecord, ports: Ports) -> HeldStart | None:
+    """Return the freeze or the change window that keeps the job from starting, None for neither."""
+    start = start_of(record)
+    if start is Start.CHANGE and not record.failed:
+        start = Start.CORRECTION
+    return held_start(record, start, ports.state.fleet().calendar, ports.clock())

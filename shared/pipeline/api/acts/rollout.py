@@ -42,20 +42,20 @@ def act_on_rollout(
     ``addresses`` are those of the person who acts, for a stage that somebody else has to approve, ``roles``
     the person's, for a stage with one of its own.
     """
-    rollout = ports.state.rollout(commit)
-    if rollout is None:
+    rollout, held = ports.state.rollout(commit), kind is ActKind.OVERRIDE and _holds_items(commit, ports)
+    if rollout is None and not held:
         return rejected(404, f"the commit {commit[:40]} has no rollout (give the full id)")
     if kind is ActKind.OVERRIDE and not reason.strip():
         return rejected(400, WITHOUT_REASON)
     by, at = operator(actor), ports.clock()
-    problem = why_not(rollout, kind, subject, by, at)
+    problem = why_not(rollout, kind, subject, by, at) if rollout and not held else ""
     if problem:
         return rejected(409, problem)
-    if kind is ActKind.APPROVE:
+    if rollout and kind is ActKind.APPROVE:
         refusal = _by_role(rollout, subject, roles) or _by_author(rollout, subject, addresses, ports)
         if refusal is not None:
             return refusal
-    lifts = _lifted(rollout) if kind is ActKind.RESUME else None
+    lifts = _lifted(rollout) if rollout and kind is ActKind.RESUME else None
     act = RolloutAct(
         commit=commit,
         kind=kind.value,
@@ -73,6 +73,14 @@ def act_on_rollout(
         "by": by,
     }
     return HttpResult(202, receipt)
+
+
+def _holds_items(commit: str, ports: Ports) -> bool:
+    """Return whether a commit is planned last, and a freeze or a window holds some of its items."""
+    if ports.state.fleet().commit != commit:
+        return False
+    newest = ports.state.plan(commit)
+    return newest is not None and any(item.waits_for_time for item in newest.plan.items)
 
 
 def _can_be_overridden(stage: Stage) -> bool:

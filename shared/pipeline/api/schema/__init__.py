@@ -37,7 +37,13 @@ from shared.pipeline.api.schema.clusters import (
     Retirement,
     Why,
 )
-from shared.pipeline.api.schema.drift import CorrectionApproval, Drift, DriftedCluster, DriftedField
+from shared.pipeline.api.schema.drift import (
+    CorrectionApproval,
+    Drift,
+    DriftedCluster,
+    DriftedField,
+    HeldCorrection,
+)
 from shared.pipeline.api.schema.drill import (
     Drill,
     DrilledCluster,
@@ -129,6 +135,7 @@ __all__ = [
     "Gap",
     "Gaps",
     "Health",
+    "HeldCorrection",
     "Imported",
     "Live",
     "LiveCluster",

@@ -16,7 +16,9 @@ class PlanPart(TypedDict):
     """What the newest plan does to one cluster.
 
     ``notCarriedOut``: it does not do what the commit requests. ``cause`` says why and ``remedy`` what changes
-    that, each "" for nothing; ``reason`` is both as one sentence.
+    that, each "" for nothing; ``reason`` is both as one sentence. Where a freeze or a change window holds it,
+    ``since`` and ``until`` say when, None for what is not known, and for never; ``owner`` answers for the
+    freeze, and ``because`` says why, "" for no freeze.
     """
 
     action: str
@@ -25,6 +27,10 @@ class PlanPart(TypedDict):
     cause: str
     remedy: str
     needsApproval: bool
+    since: str | None
+    until: str | None
+    owner: str
+    because: str
 
 
 Failure = TypedDict(

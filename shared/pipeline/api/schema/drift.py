@@ -39,12 +39,26 @@ class CorrectionApproval(TypedDict):
     reason: str
 
 
+class HeldCorrection(TypedDict):
+    """The freeze or the change window that holds a correction ``until`` a time, None for never.
+
+    ``owner`` answers for the freeze, and ``because`` says why, "" for a window.
+    """
+
+    name: str
+    since: str | None
+    until: str | None
+    owner: str
+    because: str
+
+
 class DriftedCluster(TypedDict):
     """A cluster that differs; ``more`` counts the fields that are not shown.
 
     ``needsApproval`` identifies the corrections that wait for an approval, "" for none. ``approval`` is the
     one that they have, until the sweep has compared once more and started the job. ``finding`` is what a
-    sweep found of the whole cluster, such as who deleted it, "" for nothing.
+    sweep found of the whole cluster, such as who deleted it, "" for nothing. ``held`` is what keeps a
+    correction from starting, None for nothing.
     """
 
     name: str
@@ -55,6 +69,7 @@ class DriftedCluster(TypedDict):
     needsApproval: str
     approval: CorrectionApproval | None
     finding: str
+    held: HeldCorrection | None
 
 
 @final

@@ -121,8 +121,8 @@ class RolloutSummary(TypedDict):
 class WaitingCluster(TypedDict):
     """A cluster that does not start now: why, as a value and as a sentence, and what to do about it.
 
-    ``since`` is when that began, None where it is not known; ``owner`` who decided it or answers for it, and
-    ``because`` why, "" for nobody.
+    ``since`` is when that began, by what is recorded, None where that is not known; ``owner`` who decided it
+    or answers for it, and ``because`` why, "" for nobody.
     """
 
     cluster: str

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from shared.fleet.manifests.cluster.drift import DriftAction
-from shared.jobs.drift import CorrectionApproval, DriftedField
+from shared.jobs.drift import CorrectionApproval, DriftedField, HeldStart
 from shared.jobs.findings.at_rest import found_of, is_exempt
 from shared.jobs.record import ClusterRecord, finding_of_sweep
 from shared.jobs.reporting.summary import ClusterSummary
@@ -86,6 +86,17 @@ def _cluster(record: ClusterRecord, proposal: Proposal | None) -> schema.Drifted
         "needsApproval": drift.correction if drift and drift.to_approve else "",
         "approval": _approval(drift.approval) if drift else None,
         "finding": "" if is_exempt(record) else found_of(record),
+        "held": _held(record.held) if record.held and not record.job.active else None,
+    }
+
+
+def _held(held: HeldStart) -> schema.HeldCorrection:
+    return {
+        "name": held.name,
+        "since": iso(held.since),
+        "until": iso(held.until),
+        "owner": held.owner,
+        "because": held.reason,
     }
 
 

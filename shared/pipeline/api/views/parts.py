@@ -85,6 +85,7 @@ def _is_absent(item: Item, state: Clusters) -> bool:
 
 def plan_part(item: Item) -> schema.PlanPart:
     """Return what a plan does to a cluster."""
+    hold = item.hold if item.waits_for_time else None
     return {
         "action": item.action.value,
         "notCarriedOut": item.not_carried_out,
@@ -92,6 +93,10 @@ def plan_part(item: Item) -> schema.PlanPart:
         "cause": item.hold.cause if item.hold else "",
         "remedy": item.hold.remedy() if item.hold else "",
         "needsApproval": item.needs_approval,
+        "since": iso(hold.since) if hold and hold.since else None,
+        "until": iso(hold.until) if hold and hold.until else None,
+        "owner": hold.details.get("owner", "") if hold else "",
+        "because": hold.details.get("reason", "") if hold else "",
     }
 
 

@@ -67,12 +67,12 @@ def wait_of(name: str, decision: Decision) -> Wait | None:
         return decision.waits.get(name)
     rollout = decision.rollout
     member = next(each for each in rollout.members if each.cluster == name)
-    return Wait(Reason.NEXT, rollout.stages[member.stage].name, member.group)
+    since = rollout.follows(member.stage, member.group)
+    return Wait(Reason.NEXT, rollout.stages[member.stage].name, member.group, since=since)
 
 
 def waiting_cluster(name: str, wait: Wait, commit: str) -> schema.WaitingCluster:
     """Return why a cluster does not start now."""
-    since = wait.since or (wait.by.at if wait.by else None)
     return {
         "cluster": name,
         "reason": wait.reason.value,
@@ -80,7 +80,7 @@ def waiting_cluster(name: str, wait: Wait, commit: str) -> schema.WaitingCluster
         "group": wait.group + 1 if wait.reason in _OF_A_GROUP else None,
         "waits": describe_wait(wait, commit),
         "suggestedAction": remedy(wait),
-        "since": iso(since) if since else None,
+        "since": iso(wait.since),
         "owner": wait.by.by if wait.by else "",
         "because": wait.by.reason if wait.by else "",
     }
