@@ -173,7 +173,7 @@ ROLLOUT_MUTATIONS = (
     mutation(a_pause_holds_nothing_that_a_newer_commit_changes_again, ROLLOUTS, "rollout stopped"),
     mutation(a_commit_selects_nothing, ROLLOUTS, "rollout"),
     mutation(a_mistyped_strategy_is_passed_over, ROLLOUTS, "rollout strategy"),
-    mutation(a_freeze_counts_for_nothing, ROLLOUTS, "rollout window"),
+    mutation(a_freeze_counts_for_nothing, ROLLOUTS, "rollout window", "timed start"),
     mutation(a_window_is_always_open, ROLLOUTS, "rollout window"),
     mutation(a_freeze_holds_no_delete, ROLLOUTS, "timed start", often="add remove"),
     mutation(a_freeze_holds_no_creation, ROLLOUTS, "timed start", often="add remove"),

@@ -94,7 +94,10 @@ def carry_out_partial_plan(some: PartialPlan, fleet: FleetRecord, ports: Ports) 
 
 def _continues(head: str, fleet: FleetRecord, ports: Ports) -> bool:
     """Return whether the last plan is a recent one of this head, whose rollout is under way."""
-    age = ports.clock() - fleet.at if fleet.at else WHOLE_AFTER
+    now = ports.clock()
+    age = now - fleet.at if fleet.at else WHOLE_AFTER
+    if fleet.opens is not None and fleet.opens <= now:  # other items start, too
+        return False
     recent = timedelta(0) <= age < WHOLE_AFTER
     return recent and fleet.groups_indexed and not fleet.planning and head == fleet.commit == fleet.rollout
 

@@ -48,7 +48,7 @@ from shared.pipeline.planner.partial_plan import carry_out_partial_plan, partial
 from shared.pipeline.planner.plan_problems import report_failed_plan, report_outage, report_unreadable
 from shared.pipeline.planner.promotion_memory import with_promotions
 from shared.pipeline.planner.reporter import report, report_again
-from shared.pipeline.planner.rollouts import Startable, advance, hold_items, oversized, retried, stage
+from shared.pipeline.planner.rollouts import advance, hold_items, oversized, retried, stage
 from shared.pipeline.planner.team_reviews import approved_request
 from shared.pipeline.repository.branch_source import require_own, source_of
 from shared.pipeline.repository.commit_reader import PlanInputs, read_desired, read_known, save_fingerprints
@@ -104,10 +104,9 @@ def _handle(request: PlanRequest, ports: Ports) -> None:
         request = reviewed
     some = False
     if request.kind == "rollout":
-        startable = advance(request, ports)
-        if startable is Startable.NOTHING and not request.again:
+        starts, some = advance(request, ports), not request.again and request.act is None
+        if not (starts or request.again):
             return
-        some = startable is Startable.MEMBERS and not request.again
         request = request.model_copy(update={"again": True, "act": None, "commit": ""})
     if _plan_head(request, ports, some=some):
         request_report_now(ports)

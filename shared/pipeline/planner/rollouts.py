@@ -15,7 +15,6 @@ import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import Enum
 
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.jobs.failures.errors import Stale
@@ -220,16 +219,8 @@ def _decided(rollout: Rollout, records: Mapping[str, ClusterRecord], ports: Port
     return decide(rollout, seen, ports.clock())
 
 
-class Startable(Enum):
-    """What may start: nothing, clusters of the rollout, or also what a freeze or a window had on hold."""
-
-    NOTHING = "nothing"
-    MEMBERS = "members"
-    HELD = "held"
-
-
-def advance(request: PlanRequest, ports: Ports) -> Startable:
-    """Carry out what a person decided, and return what may start, which a plan then does.
+def advance(request: PlanRequest, ports: Ports) -> bool:
+    """Carry out what a person decided, and return whether clusters may start, which a plan then does.
 
     A plan that is being handed over decides by itself. Checks of gates are read here alone.
     """
@@ -237,11 +228,11 @@ def advance(request: PlanRequest, ports: Ports) -> Startable:
     if request.act is not None:
         fleet = _act(request.act, fleet, ports)
     if fleet.planning:
-        return Startable.NOTHING
+        return False
     opened = _lets_items_start(request.act, fleet, ports)
     rollout = ports.state.rollout(fleet.rollout) if fleet.rollout else None
     if rollout is None:
-        return Startable.HELD if opened else Startable.NOTHING
+        return opened
     seen = _read(rollout, ports)
     decision = decide(rollout, seen, ports.clock())
     if decision.gated is not None:
@@ -256,9 +247,7 @@ def advance(request: PlanRequest, ports: Ports) -> Startable:
         durations = with_completed(fleet.durations, decision.rollout, seen)
         ports.state.save_fleet(replace(fleet, rollout="", durations=durations))
     _ask_at(decision.next_at, ports)
-    if opened:
-        return Startable.HELD
-    return Startable.MEMBERS if decision.start else Startable.NOTHING
+    return bool(decision.start) or opened
 
 
 def _lets_items_start(act: RolloutAct | None, fleet: FleetRecord, ports: Ports) -> bool:

@@ -16,7 +16,7 @@ from bench.counting import Counted
 from localcloud.memory.memory_cloud import Counter as Tripwires
 from localcloud.memory.memory_cloud import Crash, MemoryCloud, tripwired
 from shared.jobs.job import Contest, ContestKind
-from shared.jobs.messages import PlanRequest
+from shared.jobs.messages import PlanRequest, RolloutAct
 from shared.jobs.record import READY, ClusterRecord, Condition, Phase, Running
 from shared.pipeline.planner.partial_plan import WHOLE_AFTER
 from shared.pipeline.planner.planner import handle
@@ -83,8 +83,12 @@ def begun_with_tags() -> MemoryCloud:
 
 
 def facts(cloud: MemoryCloud) -> Any:
-    """Return what a plan decides: of each record, of the rollout, and of the fleet."""
+    """Return what a plan decides: of each record, of the rollout, and of the fleet.
+
+    Since when a group is watched is left out: whoever decides once more after it has passed drops that.
+    """
     fleet = cloud.state.fleet()
+    rollout = cloud.state.rollout(fleet.commit)
     records = [
         (
             *(each.name, each.phase, each.generation, each.digest, each.document, each.commit, each.rollout),
@@ -100,7 +104,7 @@ def facts(cloud: MemoryCloud) -> Any:
     ]
     return (
         records,
-        cloud.state.rollout(fleet.commit),
+        replace(rollout, watched=()) if rollout else None,
         fleet.rollout,
         fleet.planning,
         cloud.state.fingerprints(),
@@ -142,7 +146,7 @@ def test_what_a_partial_plan_does_not_look_at_is_planned_again_after_an_hour() -
 
 
 def test_other_code_another_document_or_a_plan_of_a_superseded_planner_has_the_whole_planned() -> None:
-    for spoil in (_other_code, _other_planner, _closed_status, _no_index):
+    for spoil in (_other_code, _other_planner, _closed_status, _no_index, _freeze_that_ends):
         cloud = begun_with_tags()
         spoil(cloud)
         end(cloud, changing(cloud)[0].name)
@@ -168,6 +172,22 @@ def _closed_status(cloud: MemoryCloud) -> None:
 
 def _no_index(cloud: MemoryCloud) -> None:
     cloud.state.save_fleet(replace(cloud.state.fleet(), groups_indexed=False))
+
+
+def _freeze_that_ends(cloud: MemoryCloud) -> None:
+    cloud.state.save_fleet(replace(cloud.state.fleet(), opens=cloud.clock()))
+
+
+def test_what_a_person_decides_has_the_whole_planned() -> None:
+    cloud = begun_with_tags()
+    end(cloud, changing(cloud)[0].name)
+    commit = cloud.state.fleet().commit
+    act = RolloutAct(kind="skip", commit=commit, by="ops", at=cloud.clock(), reason="broken", subject="b4")
+    cloud.clock.advance(10)
+    state = Counted(cloud.state)
+    handle(PlanRequest(kind="rollout", reason="skip", act=act), replace(cloud.ports, state=state))
+    assert state.calls["clusters"] > 0
+    assert len(changing(cloud)) == 2
 
 
 def test_namespaces_that_a_guard_counts_have_the_whole_planned() -> None:
