@@ -100,7 +100,7 @@ spec:
   clusters: {{names: [{NAME}]}}
   namespaces: [shop]
   source: {{repository: {repository}, path: ./teams/shop}}
-  quota: {{pods: "5"}}
+  quota: {{pods: 5}}
 """
     menu = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: menu}\ndata: {dish: soup}\n"
     files = fleet.files() | {"systems/shop.yaml": system.encode(), "teams/shop/menu.yaml": menu}

@@ -193,7 +193,8 @@ class Plan:
     def without_oversized(self, earlier: Plan | None) -> Plan:
         """Return the plan without the changes that an earlier attempt at this commit found too large.
 
-        Such a manifest is invalid, whatever of the commit is carried out later.
+        Such a manifest is invalid, whatever of the commit is carried out later. The generation does not
+        count: after a loss of the tables each attempt gives a new one.
         """
         if earlier is None or earlier.commit != self.commit:
             return self
@@ -201,9 +202,7 @@ class Plan:
 
         def same(item: Item) -> bool:
             before = known.get(item.cluster)
-            if before is None or item.action is not Action.UPDATE:
-                return False
-            return (before.uid, before.generation) == (item.uid, item.generation - 1)
+            return before is not None and item.action is Action.UPDATE and before.uid == item.uid
 
         items = (known[item.cluster] if same(item) else item for item in self.items)
         return replace(self, items=tuple(items))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.planning.plan import Action
+from shared.fleet.planning.holds import Hold, HoldKind
+from shared.fleet.planning.plan import Action, Item, Plan
 from shared.jobs.failures.errors import TooLarge
 from shared.jobs.record import ClusterRecord
 from shared.rollouts.rollout import State
@@ -53,6 +54,16 @@ def test_a_later_group_whose_clusters_are_all_too_large_does_not_keep_the_rollou
     cloud.run()
     assert changed(cloud, "one") == {*DEV, "b1"}
     assert rollout_of(cloud, commit).state is State.COMPLETED
+
+
+def test_another_attempt_at_the_commit_does_not_try_it_again_whatever_generation_it_gives() -> None:
+    hold = Hold(HoldKind.INVALID_MANIFEST, {"problem": SIZE, "too large": "yes"})
+    found = Item("a1", Action.INVALID, 7, "a", hold=hold)
+    now = [Item("a1", Action.UPDATE, 99, uid) for uid in ("a", "b")]
+    earlier = Plan("one", (found,))
+    assert Plan("one", (now[0],)).without_oversized(earlier).items == (found,)
+    assert Plan("one", (now[1],)).without_oversized(earlier).items == (now[1],), "of another life"
+    assert Plan("two", (now[0],)).without_oversized(earlier).items == (now[0],)
 
 
 def test_a_newer_commit_tries_it_again() -> None:
