@@ -44,8 +44,9 @@ metadata: {name: login, namespace: platform}
 stringData: {password: hidden}
 """
 SOPS, SEALED = ObjectRef("v1", "Secret", "login", "platform"), ObjectRef("v1", "Secret", "token", "platform")
+APPLIED = ObjectRef("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "shop", "shop")
 MENU = ObjectRef("v1", "ConfigMap", "menu", "shop")
-STOLEN = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: taken, namespace: platform}\n"
+STOLEN = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: stolen}\n"
 
 
 @pytest.fixture
@@ -68,6 +69,14 @@ def entry(fleet: RealFleet, ref: ObjectRef, key: str) -> str:
     with fleet.api() as api:
         found = api.get(ref)
     return base64.b64decode(found["data"][key]).decode() if found else ""
+
+
+def reported(fleet: RealFleet) -> str:
+    """Return what Flux says of the team's Kustomization."""
+    with fleet.api() as api:
+        found = api.get(APPLIED) or {}
+    conditions = (found.get("status") or {}).get("conditions") or ()
+    return next((each["message"] for each in conditions if each["type"] == "Ready"), "")
 
 
 def test_secrets_in_git_are_opened_with_the_keys_that_were_there_before_flux(fleet: RealFleet) -> None:
@@ -111,13 +120,7 @@ spec:
         assert found["data"] == {"dish": "soup"}
         (quota,) = api.list("v1", "ResourceQuota", namespace="shop")
         assert quota["status"]["hard"]["pods"] == "5", "the quota controller counts it"
-    changed = {
-        f"clusters/{NAME}/cluster.yaml": fleet.files(extra="  tags: {a: b}\n")[
-            f"clusters/{NAME}/cluster.yaml"
-        ]
-    }
-    fleet.operator.push(files | changed | {"teams/shop/stolen.yaml": STOLEN})
-    fleet.wait_for_reason("system shop", "cannot patch resource", "platform")
+    fleet.operator.push(files | {"teams/shop/stolen.yaml": STOLEN})
+    fleet.operator.wait(lambda: "forbidden" in reported(fleet), "Flux is refused", seconds=120)
     with fleet.api() as api:
-        assert api.get(ObjectRef("v1", "ConfigMap", "taken", "platform")) is None
-    fleet.ready(files | changed)
+        assert api.get(ObjectRef("v1", "Namespace", "stolen")) is None
