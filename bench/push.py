@@ -27,7 +27,7 @@ from shared.fleet.resolve.work import Work
 from shared.jobs.messages import PlanRequest
 from shared.jobs.record import ClusterRecord
 from shared.jobs.transitions.acceptance import accept_change, accept_new
-from shared.pipeline.planner.branch_head import needs_confirmation
+from shared.pipeline.planner.branch.branch_head import needs_confirmation
 from shared.pipeline.repository.commit_reader import (
     PlanInputs,
     desired_of,

@@ -13,7 +13,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.planning.plan import Plan
 from shared.jobs.record import Phase
 from shared.pipeline.api.views.plans import plan_view
-from shared.pipeline.planner.commit_status import Progress, status_of
+from shared.pipeline.planner.reports.commit_status import Progress, status_of
 from shared.ports import FleetConfig
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, status

@@ -12,7 +12,8 @@ from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.jobs import job, stored_forms
 from shared.jobs.failures.errors import Unauthenticated
 from shared.jobs.transitions import lease
-from shared.pipeline.planner import planner, reporter
+from shared.pipeline.planner import planner
+from shared.pipeline.planner.reports import reporter
 from shared.pipeline.repository import commit_reader
 from shared.pipeline.worker.rate_limiter import RateLimiter
 from tests.simulation.mutations import mutation, two_planners_may_plan_at_once

@@ -21,7 +21,8 @@ from shared.jobs.transitions import acceptance
 from shared.jobs.transitions import lease as leases
 from shared.jobs.transitions.lease import Resend, Superseded
 from shared.pipeline.outbox import jobs
-from shared.pipeline.planner import approvals, handover, planner
+from shared.pipeline.planner import handover, planner
+from shared.pipeline.planner.approval import approvals
 from shared.pipeline.recovery import missed_work
 from shared.pipeline.worker import worker
 from shared.pipeline.worker.steps import cluster, registry

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from shared.pipeline.planner import review_rules, team_reviews
-from shared.pipeline.planner.review_rules import Approvals
+from shared.pipeline.planner.approval import review_rules, team_reviews
+from shared.pipeline.planner.approval.review_rules import Approvals
 from shared.ports import Review, ReviewState
 from tests.simulation.mutations import mutation
 

@@ -9,8 +9,9 @@ import pytest
 
 from shared.fleet.planning.plan import Action, Item
 from shared.pipeline import outbox
-from shared.pipeline.planner import gate_checks, planner, rollouts
-from shared.pipeline.planner.rollouts import Staged
+from shared.pipeline.planner import planner
+from shared.pipeline.planner.staging import gate_checks, rollouts
+from shared.pipeline.planner.staging.rollouts import Staged
 from shared.rollouts import calendar, decide, of_plan, standing
 from shared.rollouts.rollout import Checked, CheckState, Rollout, State
 from shared.rollouts.selected.choice import NOTHING, choose

@@ -25,8 +25,8 @@ from shared.pipeline.api.views import drift as drift_views
 from shared.pipeline.api.views.drift import _cluster, _field
 from shared.pipeline.api.views.parts import condition_of
 from shared.pipeline.outbox import request_report
-from shared.pipeline.planner import reporter
-from shared.pipeline.planner.reporter import reopen
+from shared.pipeline.planner.reports import reporter
+from shared.pipeline.planner.reports.reporter import reopen
 from shared.pipeline.proposals import cluster, proposals
 from shared.pipeline.sweep import clusters, conclusions, lists, sweep, verdicts
 from shared.pipeline.sweep.lists import orphans_of

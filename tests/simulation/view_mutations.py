@@ -16,7 +16,7 @@ from shared.jobs.transitions import apply_outcome
 from shared.pipeline.api import schema
 from shared.pipeline.api.views import clusters, why
 from shared.pipeline.api.views.parts import fleet_problem
-from shared.pipeline.planner import commit_status
+from shared.pipeline.planner.reports import commit_status
 from tests.simulation.mutations import Mutation
 
 

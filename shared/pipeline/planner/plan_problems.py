@@ -11,8 +11,8 @@ from shared.jobs.failures.fleet_problem import Failed, FleetProblem
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import PlanRequest
 from shared.pipeline.outbox import request_plan_again
-from shared.pipeline.planner.commit_status import status_of_problem
-from shared.pipeline.planner.reporter import report_again
+from shared.pipeline.planner.reports.commit_status import status_of_problem
+from shared.pipeline.planner.reports.reporter import report_again
 from shared.ports import FleetRecord, Ports
 
 log = logging.getLogger(__name__)

@@ -31,25 +31,25 @@ from shared.pipeline.outbox import (
     request_report_now,
     request_rollout,
 )
-from shared.pipeline.planner.approvals import approved_plan
-from shared.pipeline.planner.branch_head import (
+from shared.pipeline.planner.approval.approvals import approved_plan
+from shared.pipeline.planner.approval.team_reviews import approved_request
+from shared.pipeline.planner.branch.branch_head import (
     CONFIRM_SECONDS,
     announced_after,
     describe_confirmation,
     needs_confirmation,
     whole_second,
 )
-from shared.pipeline.planner.branch_reads import next_read_at, serving_read, with_read
+from shared.pipeline.planner.branch.branch_reads import next_read_at, serving_read, with_read
+from shared.pipeline.planner.branch.missed_heads import repaired_gaps
 from shared.pipeline.planner.group_index import index_groups
 from shared.pipeline.planner.handover import begun, hand_over, may_be_saved, small_changes, supersede
 from shared.pipeline.planner.identity import first_generation, identified
-from shared.pipeline.planner.missed_heads import repaired_gaps
-from shared.pipeline.planner.partial_plan import carry_out_partial_plan, partial_plan_of
 from shared.pipeline.planner.plan_problems import report_failed_plan, report_outage, report_unreadable
 from shared.pipeline.planner.promotion_memory import with_promotions
-from shared.pipeline.planner.reporter import report, report_again
-from shared.pipeline.planner.rollouts import advance, hold_items, oversized, retried, stage
-from shared.pipeline.planner.team_reviews import approved_request
+from shared.pipeline.planner.reports.reporter import report, report_again
+from shared.pipeline.planner.staging.partial_plan import carry_out_partial_plan, partial_plan_of
+from shared.pipeline.planner.staging.rollouts import advance, hold_items, oversized, retried, stage
 from shared.pipeline.repository.branch_source import require_own, source_of
 from shared.pipeline.repository.commit_reader import PlanInputs, read_desired, read_known, save_fingerprints
 from shared.ports import BranchHead, BranchRead, FleetRecord, PlanRecord, Ports

@@ -20,7 +20,7 @@ from shared.jobs.messages import PlanRequest, SweepPart
 from shared.jobs.reporting.summary import ClusterSummary, summary_of
 from shared.logs import about_record
 from shared.pipeline.outbox import request_promotions, request_proposals, request_report, request_sweep
-from shared.pipeline.planner.reporter import reopen
+from shared.pipeline.planner.reports.reporter import reopen
 from shared.pipeline.runs import record_end
 from shared.pipeline.sweep.activity import ActivityLog
 from shared.pipeline.sweep.clusters import ATTEMPTS, check, postpone, request_checks, retry

@@ -16,7 +16,7 @@ from shared.pipeline.api.views.clusters import fleet_view
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import Pushed
 from shared.pipeline.outbox import request_plan
-from shared.pipeline.planner.branch_head import CONFIRM_READS, CONFIRM_SECONDS, LAG
+from shared.pipeline.planner.branch.branch_head import CONFIRM_READS, CONFIRM_SECONDS, LAG
 from shared.pipeline.recovery import missed_work
 from shared.ports import PlanRecord
 from tests.support import fleet_files

@@ -11,8 +11,8 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.jobs.record import Phase
-from shared.pipeline.planner.commit_status import Progress, progress_of, status_of
-from shared.pipeline.planner.reporter import OPEN_PLANS
+from shared.pipeline.planner.reports.commit_status import Progress, progress_of, status_of
+from shared.pipeline.planner.reports.reporter import OPEN_PLANS
 from shared.pipeline.recovery import missed_work
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, ready, status

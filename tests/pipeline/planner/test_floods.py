@@ -14,7 +14,7 @@ from shared.jobs.failures.errors import Unavailable
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import Pushed
 from shared.pipeline.planner import planner
-from shared.pipeline.planner.branch_head import LAG
+from shared.pipeline.planner.branch.branch_head import LAG
 from shared.ports import BranchHead, Ports
 from tests.support import fleet_files
 from tests.support.pipeline_runs import pushed, ready

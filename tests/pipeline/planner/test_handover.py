@@ -10,7 +10,7 @@ from shared.jobs.messages import Approval, PlanRequest
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.api.views.clusters import fleet_view
 from shared.pipeline.planner import planner
-from shared.pipeline.planner.reporter import report_open_plans
+from shared.pipeline.planner.reports.reporter import report_open_plans
 from shared.ports import Handover
 from tests.support.fleet_files import cluster, fleet
 from tests.support.hand_overs import (

@@ -18,8 +18,8 @@ from localcloud.memory.memory_cloud import Crash, MemoryCloud, tripwired
 from shared.jobs.job import Contest, ContestKind
 from shared.jobs.messages import PlanRequest, RolloutAct
 from shared.jobs.record import READY, ClusterRecord, Condition, Phase, Running
-from shared.pipeline.planner.partial_plan import WHOLE_AFTER
 from shared.pipeline.planner.planner import handle
+from shared.pipeline.planner.staging.partial_plan import WHOLE_AFTER
 from tests.support import team_systems
 from tests.support.replaced_ports import frozen, plan_at_once
 from tests.support.staged_fleets import DEV, PROD, staged, tags

@@ -17,8 +17,8 @@ from shared.jobs.messages import CLOCKS_DIFFER, PlanRequest
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.outbox import REPORT_SECONDS, request_report
 from shared.pipeline.planner.planner import handle
-from shared.pipeline.planner.report_pace import INTERIM, SETTLED, has_room, interval
-from shared.pipeline.planner.reporter import STANDS_STILL, report_open_plans
+from shared.pipeline.planner.reports.report_pace import INTERIM, SETTLED, has_room, interval
+from shared.pipeline.planner.reports.reporter import STANDS_STILL, report_open_plans
 from shared.ports import CommitStatus, PlanRecord
 from tests.support import fleet_files
 from tests.support.pipeline_runs import deliver_due, phases, push, ready, status, step_until

@@ -17,7 +17,7 @@ from shared.pipeline.api.views.plans import plan_view
 from shared.pipeline.api.views.why import why_view
 from shared.pipeline.outbox import send_continuation
 from shared.pipeline.planner import planner
-from shared.pipeline.planner.reporter import report_open_plans
+from shared.pipeline.planner.reports.reporter import report_open_plans
 from shared.ports import PlanRecord
 from tests.support import one_cluster
 from tests.support.fleet_files import cluster, fleet

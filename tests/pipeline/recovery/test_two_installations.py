@@ -13,7 +13,7 @@ from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
 from shared.pipeline.api.acts.takeover import take_over
 from shared.pipeline.api.views.clusters import fleet_view
-from shared.pipeline.planner.reporter import report_open_plans
+from shared.pipeline.planner.reports.reporter import report_open_plans
 from shared.ports import FleetConfig
 from shared.ports.azure import GetCluster, GetGroup, PatchCluster, PutCluster
 from tests.support import fleet_files

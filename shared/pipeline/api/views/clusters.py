@@ -37,7 +37,7 @@ from shared.pipeline.api.views.parts import (
 from shared.pipeline.api.views.rollouts import waits_now
 from shared.pipeline.api.views.sweep_view import sweep_view
 from shared.pipeline.http_result import unknown_cluster
-from shared.pipeline.planner.commit_status import reached
+from shared.pipeline.planner.reports.commit_status import reached
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import SweepRecord
 from shared.rollouts.report import describe

@@ -10,8 +10,8 @@ from shared.jobs.record import ClusterRecord
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.parts import FIRST_PAGE, Page, iso, plan_part
 from shared.pipeline.api.views.rollouts import waits_now
-from shared.pipeline.planner.commit_status import progress_of
-from shared.pipeline.planner.reporter import lasting_since
+from shared.pipeline.planner.reports.commit_status import progress_of
+from shared.pipeline.planner.reports.reporter import lasting_since
 from shared.ports import PlanRecord, Ports
 from shared.rollouts.report import describe_wait
 

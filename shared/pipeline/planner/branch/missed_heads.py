@@ -10,7 +10,7 @@ from datetime import datetime
 
 from shared.jobs.gaps import Gap, Gaps
 from shared.jobs.messages import PlanRequest
-from shared.pipeline.planner.branch_head import LAG
+from shared.pipeline.planner.branch.branch_head import LAG
 from shared.ports import FleetRecord
 from shared.ports.state import Deliveries
 

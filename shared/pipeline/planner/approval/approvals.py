@@ -9,7 +9,7 @@ from shared.fleet.planning.make_plan import make_plan
 from shared.fleet.planning.plan import Plan
 from shared.jobs.messages import Approval, PlanRequest
 from shared.jobs.review_check import ReviewCheck
-from shared.pipeline.planner.team_reviews import ask, ask_again
+from shared.pipeline.planner.approval.team_reviews import ask, ask_again
 from shared.pipeline.repository.commit_reader import PlanInputs
 from shared.ports import FleetRecord, PlanRecord, Ports
 

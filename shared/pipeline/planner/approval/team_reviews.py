@@ -17,7 +17,7 @@ from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import Approval, PlanRequest
 from shared.jobs.review_check import Ignored, ReviewCheck, Verdict
 from shared.pipeline.outbox import request_plan_again
-from shared.pipeline.planner.review_rules import (
+from shared.pipeline.planner.approval.review_rules import (
     approvals_among,
     left_at,
     not_removed,

@@ -22,8 +22,8 @@ from shared.jobs.messages import PlanRequest, RolloutAct
 from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.summary import ClusterSummary, summary_of
 from shared.pipeline.outbox import request_promotions, request_report, request_rollout
-from shared.pipeline.planner.commit_selection import read_selection
-from shared.pipeline.planner.gate_checks import with_checks
+from shared.pipeline.planner.staging.commit_selection import read_selection
+from shared.pipeline.planner.staging.gate_checks import with_checks
 from shared.pipeline.repository.commit_reader import PlanInputs
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import Override

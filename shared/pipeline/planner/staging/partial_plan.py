@@ -26,7 +26,7 @@ from shared.jobs.record import ClusterRecord
 from shared.jobs.small_changes import small_change
 from shared.pipeline.outbox import request_handover, request_promotions
 from shared.pipeline.planner.handover import hand_over
-from shared.pipeline.planner.rollouts import Starting, save_starting, starting_of
+from shared.pipeline.planner.staging.rollouts import Starting, save_starting, starting_of
 from shared.pipeline.repository.commit_reader import PlanInputs, read_some
 from shared.ports import FleetRecord, PlanRecord, Ports
 

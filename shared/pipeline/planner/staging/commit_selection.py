@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shared.fleet.manifests.rollout import Rollout as Written
-from shared.pipeline.planner.review_rules import pull_of
+from shared.pipeline.planner.approval.review_rules import pull_of
 from shared.ports import FleetRecord, Ports
 from shared.rollouts.selected.choice import NOTHING, TRAILER, Asked, asks, asks_labels
 from shared.rollouts.selected.trailers import trailer_values

@@ -30,8 +30,8 @@ from shared.pipeline.outbox import (
     request_status_again,
     request_unfinished_plan,
 )
-from shared.pipeline.planner.commit_status import CONTEXT, RolloutProgress, progress_of, status_of
-from shared.pipeline.planner.report_pace import has_room, interval
+from shared.pipeline.planner.reports.commit_status import CONTEXT, RolloutProgress, progress_of, status_of
+from shared.pipeline.planner.reports.report_pace import has_room, interval
 from shared.ports import CommitStatus, FleetRecord, PlanRecord, Ports
 from shared.ports.github import status_line
 from shared.rollouts.decide import decide

@@ -1,0 +1,1 @@
+"""The head of the branch: how it is read, and confirmed before it counts."""

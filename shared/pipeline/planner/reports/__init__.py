@@ -1,0 +1,1 @@
+"""Commit statuses: what they say, when they are written, and by whom."""
