@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from cli.fleet_api.client import Api
 
 
-def commit_of(api: Api, start: str, *, under_way: bool) -> str:
+def commit_of(api: Api, start: str, *, under_way: bool = True) -> str:
     """Return the full id of a commit with a rollout.
 
     Without its ``start``, that of the rollout that is under way, or of the newest one. Raise CommandError
@@ -36,7 +36,7 @@ def commit_with_items(api: Api, start: str) -> str:
     rollouts = [each["commit"] for each in api.rollouts()["rollouts"]]
     if newest not in rollouts and newest.startswith(start):
         return newest
-    return commit_of(api, start, under_way=True)
+    return commit_of(api, start)
 
 
 def _newest(found: list[schema.RolloutSummary], *, under_way: bool) -> str:

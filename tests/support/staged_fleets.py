@@ -12,6 +12,17 @@ from tests.support.pipeline_runs import phases, push
 DEV, PROD = ("a1", "a2", "a3"), ("b1", "b2", "b3", "b4")
 DEFAULT = ""
 """A fleet without ``spec.rollout``."""
+FREEZE = """\
+  rollout:
+    freezes:
+      - name: holidays
+        select: {{environments: [production]}}
+        starts: "{starts}"
+        ends: "{ends}"
+        owner: platform
+        reason: nobody is here
+"""
+"""A freeze of production, for ``format`` with ``starts`` and ``ends``."""
 ALL_AT_ONCE = fleet_files.ALL_AT_ONCE.decode()
 
 

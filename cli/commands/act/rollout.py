@@ -41,8 +41,14 @@ Stage = Annotated[str, typer.Argument(metavar="STAGE", help="A stage that waits 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A cluster of the rollout.")]
 
 
-def _on_all(act: Callable[[Api, str, str], None], text: str, *, ended: bool = False) -> Callable[..., None]:
-    """Return a command that acts on a whole rollout, or also on one that has ended; ``text`` is its help."""
+def _on_all(
+    act: Callable[[Api, str, str], None],
+    text: str,
+    find: Callable[[Api, str], str] = commit_of,
+    *,
+    needs_reason: bool = False,
+) -> Callable[..., None]:
+    """Return a command that acts on a whole rollout, which ``find`` finds; ``text`` is its help."""
 
     def command(
         *,
@@ -52,8 +58,10 @@ def _on_all(act: Callable[[Api, str, str], None], text: str, *, ended: bool = Fa
         key_file: KeyFile = None,
         timeout: Timeout = DEFAULT_TIMEOUT,
     ) -> None:
+        if needs_reason and not reason:
+            raise UsageError("give a --reason: the audit and the rollout show it")
         with connect(url, key_file, timeout) as api:
-            act(api, _whole(api, commit, ended=ended), reason)
+            act(api, _whole(api, commit, find), reason)
 
     command.__doc__ = text
     return command
@@ -85,25 +93,8 @@ def _act(api: Api, whole: str, kind: str, reason: str, **subject: str) -> None:
     echo(f"rollout of {whole[:8]}: {kind}{about} is queued")
 
 
-def _whole(api: Api, commit: str, *, ended: bool = False) -> str:
-    start = commit_id("COMMIT", commit.removeprefix("rollout/")) if commit else ""
-    return commit_of(api, start, under_way=not ended)
-
-
-def override(
-    *,
-    commit: Commit = "",
-    reason: Reason = "",
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
-) -> None:
-    """Start clusters outside their windows and in freezes, in an emergency; also what is on hold."""
-    if not reason:
-        raise UsageError("give a --reason: the audit and the rollout show it")
-    with connect(url, key_file, timeout) as api:
-        start = commit_id("COMMIT", commit.removeprefix("rollout/")) if commit else ""
-        _act(api, commit_with_items(api, start), "override", reason)
+def _whole(api: Api, commit: str, find: Callable[[Api, str], str] = commit_of) -> str:
+    return find(api, commit_id("COMMIT", commit.removeprefix("rollout/")) if commit else "")
 
 
 def _retry(api: Api, whole: str, reason: str) -> None:
@@ -127,7 +118,17 @@ pause = _on_all(
 resume = _on_all(
     lambda api, whole, reason: _act(api, whole, "resume", reason), "Continue a rollout that somebody paused."
 )
-retry = _on_all(_retry, "Start the failed clusters of a rollout again, without a commit.", ended=True)
+retry = _on_all(
+    _retry,
+    "Start the failed clusters of a rollout again, without a commit.",
+    lambda api, start: commit_of(api, start, under_way=False),
+)
+override = _on_all(
+    lambda api, whole, reason: _act(api, whole, "override", reason),
+    "Start clusters outside their windows and in freezes, in an emergency; also what is on hold.",
+    commit_with_items,
+    needs_reason=True,
+)
 approve = _on_one(
     lambda api, whole, reason, stage: _act(api, whole, "approve", reason, stage=stage),
     Stage,

@@ -10,19 +10,9 @@ from shared.pipeline.api.views.why import why_view
 from shared.rollouts.calendar import SPREAD
 from shared.rollouts.rollout import ActKind, State
 from tests.support.pipeline_runs import phases, push, status
-from tests.support.staged_fleets import DEV, PROD, act, changed, ready_fleet, rollout_of, staged, tags
+from tests.support.staged_fleets import DEV, FREEZE, PROD, act, changed, ready_fleet, rollout_of, staged, tags
 
 ALL = (*DEV, *PROD)
-FREEZE = """\
-  rollout:
-    freezes:
-      - name: holidays
-        select: {{environments: [production]}}
-        starts: "{starts}"
-        ends: "{ends}"
-        owner: platform
-        reason: nobody is here
-"""
 WINDOW = """\
   rollout:
     stages: [{{name: all, groups: [{{maxConcurrency: "100%"}}]}}]

@@ -16,18 +16,8 @@ from shared.rollouts.calendar import SPREAD
 from shared.rollouts.rollout import ActKind
 from tests.support.pipeline_runs import phases, push, status
 from tests.support.replaced_ports import on_azure
-from tests.support.staged_fleets import DEFAULT, ready_fleet, staged
+from tests.support.staged_fleets import DEFAULT, FREEZE, ready_fleet, staged
 
-FREEZE = """\
-  rollout:
-    freezes:
-      - name: holidays
-        select: {{environments: [production]}}
-        starts: "{starts}"
-        ends: "{ends}"
-        owner: platform
-        reason: nobody is here
-"""
 WINDOW = """\
   rollout:
     changeWindows:
