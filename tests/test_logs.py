@@ -226,7 +226,7 @@ def test_a_commit_status_that_waits_names_its_commit(lines: Lines) -> None:
     around(cloud, "repository", set_status=unavailable)
     push(cloud, fleet_files.fleet(NAME))
     cloud.run(seconds=60)
-    found = lines("planner.reporter")
+    found = lines("planner.reports.reporter")
     assert found
     assert [text for text in found if not OF_COMMIT.search(text)] == []
 
