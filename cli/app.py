@@ -95,6 +95,7 @@ COMMANDS: Sections = {
         "promote": Entry(
             "cli.commands.act.promote:promote", "Give an environment what is proven in another one."
         ),
+        "rollback": Entry("cli.commands.act.rollback:rollback", "Propose to roll a node pool back."),
         "takeover": Entry(
             "cli.commands.act.takeover:takeover", "Take over clusters that another app manages."
         ),

@@ -18,6 +18,7 @@ from handlers.notifications import add_notifications
 from handlers.promotions import add_promotions
 from handlers.replays import add_replay
 from handlers.reply import html, reply
+from handlers.rollbacks import add_rollback
 from handlers.rollouts import add_rollouts
 from handlers.routes import Routes
 from handlers.sign_in import SignIn
@@ -59,6 +60,7 @@ def blueprint(ports: Ports, sign_in: SignIn) -> func.Blueprint:
     add_replay(routes, ports, _reason)
     add_rollouts(routes, ports, _reason, _paged)
     add_promotions(routes, ports, _reason)
+    add_rollback(routes, ports, _reason)
     return bp
 
 

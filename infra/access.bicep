@@ -38,7 +38,7 @@ var mayDelete = '((!(ActionMatches{\'Microsoft.Authorization/roleAssignments/del
 var toServices = '@Request[Microsoft.Authorization/roleAssignments:PrincipalType] ForAnyOfAnyValues:StringEqualsIgnoreCase {\'ServicePrincipal\'}'
 var mayWrite = '((!(ActionMatches{\'Microsoft.Authorization/roleAssignments/write\'})) OR (@Request[${roleAttribute}] ${ofRoles} AND ${toServices}))'
 
-// The API reads a cluster to import it, and a sweep lists those of the subscription. Nothing in this app changes anything in Azure.
+// The API reads a cluster to import it, and what a node pool may be rolled back to; a sweep lists those of the subscription. Nothing in this app changes anything in Azure.
 resource control 'Microsoft.Authorization/roleDefinitions@2022-04-01' = {
   name: guid(subscription().id, 'roadstead-control')
   properties: {
@@ -51,6 +51,7 @@ resource control 'Microsoft.Authorization/roleDefinitions@2022-04-01' = {
         actions: [
           'Microsoft.ContainerService/managedClusters/read'
           'Microsoft.ContainerService/managedClusters/maintenanceConfigurations/read'
+          'Microsoft.ContainerService/managedClusters/agentPools/upgradeProfiles/read'
         ]
       }
     ]

@@ -153,6 +153,11 @@ class Api:
         body = {"from": source, "to": target, "what": list(what), "reason": reason}
         return self._typed(schema.PromotionReceipt, self.post("promotions", body))
 
+    def roll_back(self, name: str, pool: str, reason: str = "") -> schema.RollbackReceipt:
+        """Have a rollback of a node pool proposed; raise NotFound, or Refused with each unmet condition."""
+        body = {"reason": reason}
+        return self._typed(schema.RollbackReceipt, self.post(f"clusters/{name}/pools/{pool}/rollback", body))
+
     def approve_correction(self, name: str, correction: str, reason: str = "") -> schema.CorrectionReceipt:
         """Approve exactly these corrections of a cluster; raise NotFound, or Refused for others."""
         body = {"correction": correction, "reason": reason}

@@ -18,6 +18,8 @@ FIELDS = 25
 VALUE_LIMIT = 400
 """Characters of a stored value."""
 NAMED = 3
+ROLLBACKS = "roadstead/rollback/"
+"""The beginning of the branches of rollbacks; the fleet, the cluster and the pool with a time follow."""
 PROMOTIONS = "roadstead/promote/"
 """The beginning of the branches of promotions; the fleet and the environment follow."""
 BRANCHES = "roadstead/drift/"

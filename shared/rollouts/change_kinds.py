@@ -15,7 +15,8 @@ ROADSTEADS_OWN = ("spec.suspend", "spec.deletionProtection", "spec.drift")
 _KINDS = (
     (
         "versions",
-        r"spec\.(kubernetesVersion|minNodeImageVersion|nodePools\[[^\]]*\]\.(orchestrator|nodeImage)Version)(\..*)?",
+        r"spec\.(kubernetesVersion|minNodeImageVersion"
+        r"|nodePools\[[^\]]*\]\.(orchestratorVersion|nodeImageVersion|rollback))(\..*)?",
     ),
     ("nodePools", r"spec\.nodePools.*"),
     ("platform", r"(systems|spec\.flux|spec\.bootstrapSecrets)(\W.*)?"),

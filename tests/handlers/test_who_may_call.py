@@ -65,6 +65,7 @@ ROUTES = {
     "rollout_skip": ("POST", "rollouts/{commit}/skip", "Approver"),
     "promotions": ("GET", "promotions", "Reader"),
     "promote": ("POST", "promotions", "Operator"),
+    "rollback": ("POST", "clusters/{name}/pools/{pool}/rollback", "Operator"),
     "health": ("GET", "health", "Reader"),
     "ready": ("GET", "ready", "anybody"),
     "github": ("POST", "github", "signature"),

@@ -26,6 +26,7 @@ from tests.support.replaced_ports import around
 
 READS = {
     *("get_group", "list_resources", "get_cluster", "get_kubeconfig", "get_upgrade_profile", "list_clusters"),
+    "get_pool_upgrade_profile",
     *("list_versions", "list_maintenance", "list_activity", "server", "check", "get", "list"),
     *("get_extension", "list_flux_configurations"),
     *("get_identity", "list_federated_credentials", "get_federated_credential", "list_roles"),

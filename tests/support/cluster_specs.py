@@ -103,7 +103,7 @@ _POOL = _options(
     NodePool,
     {
         *("name", "azure", "mode", "vm_size", "count", "min_count", "max_count"),
-        *("type", "virtual_machines_profile"),
+        *("type", "virtual_machines_profile", "rollback"),
     },
 )
 _CLUSTER = _options(ClusterProperties, {"kubernetes_version"})

@@ -41,6 +41,7 @@ from localcloud.azure.world.clusters.managed_clusters import (
     resource_uid,
     updated_cluster,
 )
+from localcloud.azure.world.pools import rollbacks
 from localcloud.azure.world.pools.aks_nodes import nodes_of
 from localcloud.azure.world.pools.pool_changes import Pools, cores, pools_after_update, pools_of_new_cluster
 from localcloud.azure.world.pools.pool_power import is_stopped_alone
@@ -305,6 +306,7 @@ class AzureEngine:
         aborted = operation.kind == "abort-pool"
         set_state(pool, "Canceled" if aborted else operation.status, self.schedule.unique())
         if aborted:
+            rollbacks.cancel(pool)
             return
         vanishes = operation.fault.vanishes and not _is_last_system_pool(cluster, operation.pool)
         if operation.kind == "delete-pool" or vanishes:
@@ -313,10 +315,13 @@ class AzureEngine:
             cluster.lagging.pop(operation.pool, None)
         elif operation.error:
             pool["status"] = _failure(operation)
+            rollbacks.cancel(pool)
             return
         else:
-            self._move_version(cluster, operation.pool, operation.fault)
+            if not rollbacks.is_complete(pool):
+                self._move_version(cluster, operation.pool, operation.fault)
             if operation.kind == "upgrade-pool":
+                rollbacks.remember(pool, self._clock())
                 pool["nodeImageVersion"] = NODE_IMAGES[-1]
             cluster.up.add(operation.pool)
         self.report_nodes(cluster)
@@ -331,6 +336,7 @@ class AzureEngine:
         else:
             cluster.lagging.pop(name, None)
         if moved != current:
+            rollbacks.remember(pool, self._clock())
             pool |= {"currentOrchestratorVersion": moved, "nodeImageVersion": NODE_IMAGES[-1]}
 
     def report_nodes(self, cluster: Cluster) -> None:

@@ -28,6 +28,7 @@ from localcloud.azure.world.clusters.power import PowerOperations
 from localcloud.azure.world.clusters.upkeep import Upkeep
 from localcloud.azure.world.flux.kubernetes_configuration import KubernetesConfiguration
 from localcloud.azure.world.interventions import Interventions
+from localcloud.azure.world.pools import rollbacks
 from localcloud.azure.world.pools.pool_changes import pool_after, require_system_pool
 from localcloud.azure.world.pools.pool_power import state_of_put
 from localcloud.azure.world.resource_groups import ResourceGroups
@@ -265,7 +266,11 @@ class AzureWorld:
             condition.check(before["eTag"] if before else None)
             properties = read_pool(body).get("properties") or {}
             self.engine.require_ready(existing)
-            after = pool_after(existing.document, pool, properties, before)
+            back = rollbacks.asked_in(properties, before, existing.properties, now)
+            given = rollbacks.without_versions(properties, before) if back and before else properties
+            after = pool_after(existing.document, pool, given, before)
+            if back:
+                rollbacks.begin(after, back)
             pools = {**existing.pools, pool: after}
             require_system_pool(pools)
             self.engine.check_quota(existing.id, existing.document["location"], pools)

@@ -32,6 +32,7 @@ class Effect(StrEnum):
     POOL_CREATED = "a new node pool"
     POOL_DELETED = "the node pool is deleted"
     NAMESPACES_DELETED = "namespaces are deleted"
+    ROLLED_BACK = "the node pool is rolled back, nodes are reimaged"
     NEVER_LOWERED = "never lowered: a newer version that runs stays"
 
 
@@ -258,6 +259,7 @@ _FLUX = (
 )
 
 _POOLS = (
+    FieldEffect("nodePools[].rollback", Effect.ROLLED_BACK, "roll-back-node-pool-version"),
     FieldEffect("nodePools[].orchestratorVersion", Effect.REIMAGED, "manage-node-pools"),
     FieldEffect(
         "nodePools[].powerState",

@@ -6,13 +6,14 @@ A pool whose fixed properties changed is not written: it is replaced, see ``node
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from shared.fleet.aks.change_conditions import Surroundings
 from shared.fleet.aks.change_effects import effect_of
 from shared.fleet.aks.comparison import Leaf, manifest_path, overlay
 from shared.fleet.aks.field_effects import Effect
-from shared.fleet.aks.ownership import Owner
+from shared.fleet.aks.ownership import ROLLBACK_TAG, Owner, rollback_tag
 from shared.fleet.aks.read_only import writable_pool
 from shared.fleet.aks.upgrades import next_version, no_newer_than
 from shared.fleet.aks.writes import (
@@ -177,6 +178,12 @@ def new_pool(pool: NodePool, owner: Owner, name: str = "") -> dict[str, Any]:
     Without a version of its own it takes the control plane's.
     """
     properties = {"type": _SCALE_SET, **_properties(pool, owner, name or pool.name)}
+    if pool.rollback is not None:
+        # It begins with the newest image: a rollback that was asked of another pool is none of its own.
+        properties["tags"] = {
+            **properties["tags"],
+            ROLLBACK_TAG: rollback_tag(datetime.fromisoformat(pool.rollback.last_used)),
+        }
     properties.pop("powerState", None)  # a new pool runs; it is stopped afterwards
     if pool.min_count is not None:
         properties["count"] = pool.min_count

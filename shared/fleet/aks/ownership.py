@@ -20,6 +20,8 @@ POOL_TAG = "roadstead-pool"
 """The manifest's name of a node pool, on a pool that has another name in Azure."""
 FLEET_TAG, CLUSTER_TAG, REPOSITORY_TAG = "roadstead-fleet", "roadstead-cluster", "roadstead-repository"
 INSTALLATION_TAG, LIFE_TAG, JOB_TAG = "roadstead-installation", "roadstead-life", "roadstead-job"
+ROLLBACK_TAG = "roadstead-rollback"
+"""The rollback that a node pool carried out last, or was created for: see ``shared.fleet.rollback``."""
 CONTEST_TAG = "roadstead-contested-by"
 """The contest tag of an installation on the cluster of another one."""
 _CREATED_FOR = re.compile(r"-([0-9]{8}T[0-9]{6}Z)\Z")
@@ -180,6 +182,11 @@ def _time(value: str | None) -> datetime | None:
     except ValueError:
         return None
     return time if time.tzinfo else None
+
+
+def rollback_tag(last_used: datetime) -> str:
+    """Return the value of the tag of a rollback; that of a later one is greater."""
+    return f"{last_used.astimezone(UTC):%Y%m%dT%H%M%SZ}"
 
 
 def new_life(unique: str, rebuild: str) -> str:

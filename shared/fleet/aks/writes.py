@@ -12,7 +12,7 @@ from shared.fleet.aks.comparison import Leaf
 from shared.fleet.aks.field_effects import Effect
 from shared.fleet.desired import digest_of
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes_versions import needs_upgrade
+from shared.fleet.kubernetes_versions import needs_upgrade, runs_newer
 
 
 class ImmutableChange(ValueError):
@@ -64,12 +64,13 @@ def running_version(properties: Json, name: str) -> str:
 
 
 def at_running_version(properties: Json, name: str) -> Json:
-    """Return properties that request the running version where an upgrade to a newer one has failed.
+    """Return properties that request the running version where an upgrade or a rollback has failed.
 
-    A PUT of the properties as they were read would resume the upgrade, whatever git requests by then.
+    A PUT of the properties as they were read would resume it, whatever git requests by then.
     """
     requested, running = str(properties.get(name) or ""), running_version(properties, name)
-    return {**properties, name: running} if needs_upgrade(requested, running) else properties
+    other = needs_upgrade(requested, running) or runs_newer(requested, running)
+    return {**properties, name: running} if other else properties
 
 
 _WAYS_OUT = {

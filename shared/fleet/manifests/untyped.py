@@ -27,8 +27,8 @@ OWNED_BY_AZURE = {
 """The properties that only Azure writes."""
 COMMANDS_OF_POOLS = {
     "nodeImageVersion": "writing it rolls the pool back once, to an image that it ran lately and that Azure "
-    "soon does not offer any more; spec.minNodeImageVersion and autoUpgradeProfile keep images new, "
-    "`az aks nodepool rollback` (a preview) rolls back",
+    "soon does not offer any more; spec.minNodeImageVersion and autoUpgradeProfile keep images new, and "
+    "rollback.nodeImageVersion, which `roadstead rollback` proposes, rolls back",
 }
 """Properties whose write is a command, which git cannot repeat, and what to do instead.
 

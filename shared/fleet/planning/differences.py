@@ -71,8 +71,9 @@ def _spec(document: Any) -> Json:
 
 
 def _change(path: str, old: Any, new: Any, specs: tuple[Json, Json], runs: str) -> Change:
-    lowered = is_version(path) and _lowered(path, old, new, specs[0], runs)
-    effect = Effect.NEVER_LOWERED if lowered else _effect(path, old, new, specs)
+    effect = _effect(path, old, new, specs)
+    if is_version(path) and _lowered(path, old, new, specs[0], runs):
+        effect = Effect.ROLLED_BACK if _rolls_back(path, specs) else Effect.NEVER_LOWERED
     return Change(path, _short(old), _short(new), effect)
 
 
@@ -81,6 +82,16 @@ def _lowered(path: str, old: Any, new: Any, before: Json, runs: str) -> bool:
     if path == "spec.kubernetesVersion":
         return stays_newer(str(new), str(old), runs)
     return stays_newer(str(new or ""), str(old or before.get("kubernetesVersion", "")), "")
+
+
+def _rolls_back(path: str, specs: tuple[Json, Json]) -> bool:
+    """Return whether a version goes down because a commit asks for a rollback of its pool."""
+    pool = _POOL.fullmatch(path.removeprefix("spec."))
+    before, after = (
+        [p for p in spec.get("nodePools") or () if pool and p.get("name") == pool[1]] for spec in specs
+    )
+    asked = [one.get("rollback") for one in after]
+    return any(asked) and asked != [one.get("rollback") for one in before]
 
 
 def _effect(path: str, old: Any, new: Any, specs: tuple[Json, Json]) -> Effect:

@@ -54,7 +54,13 @@ from shared.ports.azure.policies import (
     QueryPolicyStates,
     states_of,
 )
-from shared.ports.azure.upkeep import GetUpgradeProfile, ListMaintenance, ListVersions, PutMaintenance
+from shared.ports.azure.upkeep import (
+    GetPoolUpgradeProfile,
+    GetUpgradeProfile,
+    ListMaintenance,
+    ListVersions,
+    PutMaintenance,
+)
 
 __all__ = [
     "Azure",
@@ -73,6 +79,7 @@ __all__ = [
     "GetGroup",
     "GetIdentity",
     "GetKubeconfig",
+    "GetPoolUpgradeProfile",
     "GetRoleAssignment",
     "GetUpgradeProfile",
     "ListActivity",

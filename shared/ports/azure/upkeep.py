@@ -25,6 +25,19 @@ class GetUpgradeProfile(AzureCall[Json]):
 
 
 @dataclass(frozen=True)
+class GetPoolUpgradeProfile(AzureCall[Json]):
+    """Return what one node pool may be upgraded or rolled back to; raise Dependency when it does not exist.
+
+    ``properties.recentlyUsedVersions`` has what it ran before ([{"orchestratorVersion": "1.36.2",
+    "nodeImageVersion": "...", "timestamp": "..."}]), in any order; none when there is nothing.
+    """
+
+    sdk, limits = "agent_pools.get_upgrade_profile", (AKS_OTHER, ARM_READ)
+    target: ClusterId
+    pool: str
+
+
+@dataclass(frozen=True)
 class ListVersions(AzureCall[Json]):
     """Return the Kubernetes versions that a region offers.
 

@@ -21,6 +21,7 @@ from localcloud.azure.world.catalog import (
     upgrades,
 )
 from localcloud.azure.world.clusters.maintenance import maintenance_document
+from localcloud.azure.world.pools.rollbacks import recently_used
 from localcloud.common.json_copy import copied
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
@@ -58,14 +59,18 @@ class Upkeep:
             }
 
     def get_pool_upgrade_profile(self, cluster: ClusterId, pool: str) -> Json:
-        """Return what a pool may be upgraded to, and the newest node image."""
+        """Return what a pool may be upgraded or rolled back to, and the newest node image."""
         with self._engine.request(cluster.subscription, limits.ARM_READ, limits.ANY_OTHER):
             existing = self._engine.cluster(cluster)
             resource = f"{existing.id.resource}/agentPools/{pool}"
             if pool not in existing.pools:
                 raise no_pool(existing.id.name, pool)
-            profile = dict(_of_pool(existing.pools[pool], existing.properties["currentKubernetesVersion"]))
+            found = existing.pools[pool]
+            profile = dict(_of_pool(found, existing.properties["currentKubernetesVersion"]))
             del profile["name"]
+            recent = recently_used(found)
+            if recent:
+                profile["recentlyUsedVersions"] = recent
             return {
                 "id": f"{resource}/upgradeProfiles/default",
                 "name": "default",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from localcloud.azure.world.pools.rollbacks import NOT_SHOWN
 from shared.fleet.json_tree import Json
 
 _COUNT = "countWhileRunning"
@@ -37,7 +38,7 @@ def is_stopped_alone(pool: Json) -> bool:
 
 def shown_pool(pool: Json) -> dict[str, Any]:
     """Return a pool without what Azure does not show."""
-    return {key: value for key, value in pool.items() if key != _COUNT}
+    return {key: value for key, value in pool.items() if key not in (_COUNT, *NOT_SHOWN)}
 
 
 def state_of_put(before: Json | None, after: Json) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, JsonValue, StrictFloat, StrictInt, StrictStr, model_validator
 
+from shared.fleet.kubernetes_versions import numbers
 from shared.fleet.manifests.arm_types import BASE64, Flag, PrefixId, Section, between, resource, retired
 from shared.fleet.manifests.base import (
     Labels,
@@ -26,6 +27,7 @@ from shared.fleet.manifests.node_pool.pool_parts import (
     CreationData,
     GatewayProfile,
     GpuProfile,
+    PoolRollback,
     PoolSecurityProfile,
     PoolUpgradeSettings,
     PowerState,
@@ -197,6 +199,7 @@ class NodePool(PoolProperties):
 
     name: PoolName
     """The pool's name; a new name is a new pool."""
+    rollback: PoolRollback | None = None
     azure: PoolAzure | None = None
 
     @property
@@ -214,6 +217,14 @@ class NodePool(PoolProperties):
     def stopped(self) -> bool:
         """Whether git wants the pool to be stopped."""
         return self.power_state is not None and self.power_state.code == "Stopped"
+
+    @model_validator(mode="after")
+    def _rolls_back_to_a_patch(self) -> Self:
+        if self.rollback is not None and len(numbers(self.orchestrator_version or "")) != 3:
+            raise ValueError(
+                "rollback goes with the orchestratorVersion that Azure lists with its image, such as 1.36.2"
+            )
+        return self
 
     @model_validator(mode="after")
     def _sized_one_way(self) -> Self:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import StrictBool, StrictInt, StrictStr
 
-from shared.fleet.manifests.arm_types import Flag, Section, between, resource
+from shared.fleet.manifests.arm_types import Flag, Section, UtcMoment, between, resource
 from shared.fleet.manifests.base import rule
 
 Surge = Annotated[
@@ -27,6 +27,21 @@ class PoolUpgradeSettings(Section):
     """How many minutes to wait between two nodes."""
     undrainable_node_behavior: Literal["Cordon", "Schedule"] | None = None
     """What happens to a node that cannot be drained."""
+
+
+class PoolRollback(Section):
+    """A rollback of the pool to what it ran before its last upgrade; it is carried out once.
+
+    `roadstead rollback` proposes it. It needs the pool's `orchestratorVersion`, which is the version that it
+    goes back to.
+    """
+
+    node_image_version: Annotated[
+        StrictStr, rule(r"AKS[A-Za-z0-9.-]{1,120}", "a version of a node image as Azure shows it")
+    ]
+    """The node image that the pool ran with `orchestratorVersion`, as Azure lists it."""
+    last_used: UtcMoment
+    """Until when the pool ran both, as Azure lists it: this names the upgrade that is undone."""
 
 
 class PoolSecurityProfile(Section):

@@ -84,6 +84,7 @@ from shared.pipeline.api.schema.promotions import (
     Promotions,
     PromotionValue,
 )
+from shared.pipeline.api.schema.rollback import PoolVersions, RollbackReceipt
 from shared.pipeline.api.schema.rollouts import (
     Rollout,
     RolloutCheck,
@@ -150,6 +151,7 @@ __all__ = [
     "PlanSummary",
     "Plans",
     "Policy",
+    "PoolVersions",
     "Progress",
     "Promotion",
     "PromotionHold",
@@ -162,6 +164,7 @@ __all__ = [
     "RefreshReceipt",
     "ReplayReceipt",
     "Retirement",
+    "RollbackReceipt",
     "Rollout",
     "RolloutCheck",
     "RolloutDecision",

@@ -49,6 +49,7 @@ from shared.pipeline.worker.steps.azure_state import (
 from shared.pipeline.worker.steps.contests import not_ours
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.nodes import drain
+from shared.pipeline.worker.steps.nodes.rollback import rollback_of
 from shared.pipeline.worker.steps.not_ready import not_ready
 from shared.pipeline.worker.steps.repeated_write import (
     next_attempt,
@@ -174,6 +175,11 @@ def _updated(context: StepContext, existing: Json, pool: NodePool, profile: Json
         return Fail(Immutable(str(error)))
     if profile.get("provisioningState") in FAILED_STATES and _wrote_to(context, name):
         return failure(context, profile, what)
+    back = rollback_of(context, existing, pool, profile)
+    if isinstance(back, Wait):
+        return back
+    if back is not None:
+        return _put(context, profile, back, f"Azure is rolling back {what}{fields(back)}")
     if write is None:
         return _image(context, profile)
     return _put(context, profile, write, f"Azure is updating {what}{fields(write)}")

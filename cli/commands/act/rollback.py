@@ -1,0 +1,45 @@
+"""``roadstead rollback``: a pull request that rolls a node pool back by one step."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from cli.errors import UsageError
+from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, cluster_name, connect
+from cli.terminal.output import echo
+from cli.text import line
+from shared.pipeline.api import schema
+
+
+def rollback(
+    place: Annotated[str, typer.Argument(metavar="CLUSTER/POOL", help="A node pool of a cluster.")],
+    *,
+    reason: Reason = "",
+    url: Url = DEFAULT_URL,
+    key_file: KeyFile = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+) -> None:
+    """Roll a node pool back to what it ran before its last upgrade: open a pull request.
+
+    It names each condition of Azure that is not met. Nothing changes before the merge.
+    """
+    cluster, slash, pool = place.partition("/")
+    if not (slash and pool) or "/" in pool:
+        raise UsageError("give a cluster and one of its node pools, such as atlantic-aks/apps")
+    with connect(url, key_file, timeout) as api:
+        echo(_view(api.roll_back(cluster_name(cluster), pool, reason)))
+
+
+def _view(receipt: schema.RollbackReceipt) -> Text:
+    running, target = receipt["running"], receipt["target"]
+    rows = (
+        f"{receipt['cluster']}/{receipt['pool']}: a pull request is open",
+        f"  Kubernetes: {running['orchestratorVersion']} to {target['orchestratorVersion']}",
+        f"  node image: {running['nodeImageVersion']} to {target['nodeImageVersion']}",
+        f"  it ran these until {receipt['lastUsed']}; Azure rolls back within seven days",
+        f"  {receipt['pullRequest']}",
+    )
+    return Text("\n".join(map(line, rows)))

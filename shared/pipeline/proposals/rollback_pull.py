@@ -1,0 +1,75 @@
+"""The pull request of a rollback: a branch for each upgrade that is undone, with one commit.
+
+The name of the branch and its content follow from the manifest and from Azure alone. So whoever asks twice,
+or again after a crash at any line, gets the pull request that is there. Another content is left alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shared.fleet.aks.ownership import rollback_tag
+from shared.fleet.resolve.repository_layout import blob_id, cluster_path
+from shared.fleet.rollback.conditions import WITHIN
+from shared.fleet.rollback.node_pool_rollback import Versions
+from shared.jobs.drift import ROLLBACKS
+from shared.jobs.failures.errors import Conflict
+from shared.pipeline.proposals.head import Head
+from shared.pipeline.proposals.texts import BODY_LIMIT
+from shared.pipeline.pull_requests.markdown import code, fit, prose, table
+from shared.pipeline.repository.commit_reader import read_files
+from shared.ports import NewCommit, Ports, Pull, PullText
+
+
+@dataclass(frozen=True)
+class RollbackAsked:
+    """A rollback that may be proposed: ``before`` is what the pool runs, ``content`` the new manifest."""
+
+    cluster: str
+    pool: str
+    before: Versions
+    target: Versions
+    content: str
+    by: str
+    reason: str = ""
+
+    @property
+    def title(self) -> str:
+        """The first line of the commit and of the pull request."""
+        return f"Roll back {self.cluster}/{self.pool} to Kubernetes {self.target.kubernetes}"
+
+
+def open_rollback(asked: RollbackAsked, head: Head, ports: Ports) -> Pull:
+    """Open the pull request, or return the one that is open; raise Conflict for a branch of somebody else."""
+    of_upgrade = f"{asked.cluster}/{asked.pool}-{rollback_tag(asked.target.last_used)}"
+    branch, path = f"{ROLLBACKS}{ports.config.fleet}/{of_upgrade}", cluster_path(asked.cluster)
+    tip, content = ports.proposing.tip(branch), asked.content.encode()
+    if tip is None:
+        versions = f"- Kubernetes {asked.target.kubernetes}\n- {asked.target.image}\n"
+        message = f"{asked.title}\n\nThe pool ran these until {asked.target.moment}:\n\n{versions}"
+        commit = ports.proposing.add_commit(NewCommit(path, content, message, [head.commit]))
+        ports.proposing.create_branch(branch, commit)
+    elif read_files(tip, ports).blobs.get(path) != blob_id(content):
+        raise Conflict(f"the branch {branch} has another manifest: delete it, then ask again")
+    return ports.proposing.open_pull(branch, ports.config.branch, _text(asked))
+
+
+def _text(asked: RollbackAsked) -> PullText:
+    before, target = asked.before, asked.target
+    rows = [
+        (code("Kubernetes"), code(before.kubernetes), code(target.kubernetes)),
+        (code("node image"), code(before.image), code(target.image)),
+    ]
+    why = f" Reason: {prose(asked.reason)}" if asked.reason else ""
+    pool = code(f"{asked.cluster}/{asked.pool}")
+    until = f"{target.last_used + WITHIN:%Y-%m-%d %H:%M} UTC"
+    parts = [
+        f"{prose(asked.by)} asked to roll the node pool {pool} back to what it ran before its upgrade.{why}",
+        table(("what", "runs", "rolls back to"), rows),
+        f"- **Merge** this before {until}: Azure rolls back within seven days. The worker reads the "
+        "conditions again right before it starts, and holds if one is not met any more.\n"
+        "- AKS replaces every node of the pool, and takes the security patches of the newer versions away. "
+        "Correct the cause, then upgrade again: raise orchestratorVersion and remove rollback.\n"
+        "- **Close** it to change nothing.",
+    ]
+    return PullText(asked.title, fit(parts, BODY_LIMIT, "**Shortened: GitHub accepts no longer text.**"))
