@@ -39,7 +39,8 @@ def rollout_view(view: schema.Rollout, now: datetime) -> RenderableType:
     for stage in view["stages"]:
         approval = f"  approval {stage['approval']}" if stage["approval"] else ""
         approval += f" ({stage['approvalsMissing']} missing)" if stage["approvalsMissing"] > 1 else ""
-        parts.append(Text(f"stage {stage['name']}{approval}{_gate(stage, now)}"))
+        name = f"stage {stage['name']}" if stage["groups"] else "after the last stage"
+        parts.append(Text(f"{name}{approval}{_gate(stage, now)}"))
         parts += [indented(line, 2) for line in _checks(stage, now)]
         for number, group in enumerate(stage["groups"]):
             parts += [indented(line, 2) for line in _group(number, group)]

@@ -78,6 +78,7 @@ def begin(
             name = f"{AHEAD if passing else ''}{rule.name}"
             bounds = tuple(group for group, _ in groups)
             stages.append(_stage(rule, name, bounds, ahead=passing))
+    stages += [_stage(rule, rule.name, (), ahead=False) for rule in strategy if not rule.groups]
     paused = earlier.paused if earlier and earlier.state in _UNDER_WAY else None
     as_before = {each.cluster for each in candidates if each.left}
     gated = (_with_reached(each, place, members, as_before, earlier) for place, each in enumerate(stages))
@@ -104,7 +105,7 @@ def _staged(
 ) -> Iterator[tuple[StageRule, Sequence[Candidate]]]:
     """Yield the stages that have clusters."""
     left = candidates
-    for rule in (*strategy, StageRule(OTHERS)):
+    for rule in (*(each for each in strategy if each.groups), StageRule(OTHERS)):
         own = [
             each for each in left if rule.selects(each.cluster, each.environment, each.location, each.labels)
         ]

@@ -24,7 +24,8 @@ class Decision:
 
     ``start`` may start at once, in this order. ``next_at`` is when time alone may change the decision, None
     for never. ``block`` is what keeps the whole rollout from starting anything, None for nothing. ``gated``
-    is the stage whose gate waits for checks, None for none.
+    is the stage whose gate waits for checks, None for none. ``final`` is what the rollout waits for although
+    every stage has passed, None for nothing.
     """
 
     rollout: Rollout
@@ -34,6 +35,7 @@ class Decision:
     next_at: datetime | None = None
     block: Wait | None = None
     gated: int | None = None
+    final: Wait | None = None
 
 
 def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
@@ -70,6 +72,9 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
         elif pending is not None and pending.until is not None:
             until = min(filter(None, (until, pending.until)))
     after = replace(rollout, passed=tuple(passed), watched=tuple(watched))
+    final = _final_wait(after, now) if opened is None else None
+    gates += [final.until] if final else []
+    gated = len(rollout.stages) - 1 if final and final.reason is Reason.CHECK else gated
     block = _block(rollout, groups)
     start, waits, opening = list[str](), dict[str, Wait](), list[datetime | None]()
     entered = {*rollout.entered}
@@ -90,8 +95,16 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     ]
     next_at = min((at for at in times if at is not None and at > now), default=None)
     after = replace(after, entered=tuple(sorted(entered)))
-    after = after if start or waits else _ended(after, groups, now)
-    return Decision(after, standings, tuple(start), waits, next_at, block, gated)
+    after = after if start or waits or final else _ended(after, groups, now)
+    return Decision(after, standings, tuple(start), waits, next_at, block, gated, final)
+
+
+def _final_wait(rollout: Rollout, now: datetime) -> Wait | None:
+    """Return what a rollout waits for whose stages have all passed, None if nothing keeps it from its end."""
+    last = len(rollout.stages) - 1
+    if last < 0 or not rollout.stages[last].is_final:
+        return None
+    return gate_wait(rollout, last, rollout.reached(last) or now, now)
 
 
 def _is_left(member: Member, standings: Mapping[str, Standing]) -> bool:

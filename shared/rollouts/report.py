@@ -10,6 +10,7 @@ from shared.rollouts.decide import Decision
 from shared.rollouts.endpoint_check import EndpointCheck
 from shared.rollouts.rollout import Checked, CheckState, Decided, Refused, Rollout, State
 from shared.rollouts.standing import Standing
+from shared.rollouts.strategy import FINAL
 from shared.rollouts.waits import Reason, Wait
 
 NAMED = 3
@@ -34,10 +35,12 @@ def describe_wait(wait: Wait, commit: str, *, answers: bool = True) -> str:
             what = f"{wait.missing} more approvals" if wait.missing > 1 else "an approval"
             return f"waits for {what} of stage {wait.stage}{_answers(wait.by)}"
         case Reason.TIME:
-            return f"waits until {_time(wait.until)}, when stage {wait.stage} may begin{_answers(wait.by)}"
+            begins = "the rollout may end" if wait.stage == FINAL else f"stage {wait.stage} may begin"
+            return f"waits until {_time(wait.until)}, when {begins}{_answers(wait.by)}"
         case Reason.CHECK:
             checks = ", ".join(_check(wait, each, answers=answers) for each in wait.checks)
-            return f"waits for checks of stage {wait.stage}: {checks}{_answers(wait.by)}"
+            place = "after the last stage" if wait.stage == FINAL else f"of stage {wait.stage}"
+            return f"waits for checks {place}: {checks}{_answers(wait.by)}"
         case Reason.CONCURRENCY:
             return f"waits in {group}, in which as many clusters change as may: {_some(wait.clusters)}"
         case Reason.BUDGET:
@@ -116,9 +119,10 @@ def state_of(rollout: Rollout, decision: Decision) -> str:
     flying = (Standing.IN_FLIGHT, Standing.BUSY)
     if decision.start or any(each in flying for each in decision.standings.values()):
         return "Progressing"
-    if any(each.spent for each in decision.waits.values()):
+    found = [*decision.waits.values(), *filter(None, [decision.final])]
+    if any(each.spent for each in found):
         return "Stopped: a check failed too often"
-    reasons = {each.reason for each in decision.waits.values()}
+    reasons = {each.reason for each in found}
     texts = {
         Reason.APPROVAL: "Waiting for approval",
         Reason.TIME: "Waiting for the time of a stage",
@@ -135,6 +139,8 @@ def describe(rollout: Rollout, decision: Decision) -> str:
     ready = sum(each is Standing.VERIFIED for each in decision.standings.values())
     text = f"rollout {state_of(rollout, decision).lower()}, {ready} of {total} clusters ready"
     first, number = _main_wait(decision)
+    if first is None and decision.final is not None:
+        return f"{text}; it {describe_wait(decision.final, rollout.commit, answers=False)}"
     if first is None:
         return text
     return f"{text}; {_with_number(number, describe_wait(first, rollout.commit, answers=False))}"

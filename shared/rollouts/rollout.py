@@ -46,7 +46,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage that has clusters.
+    """A stage that has clusters; one without groups is the gate after the last one.
 
     ``back``: they go back to what they had before the rollout that was superseded. No pause and no failure of
     that one keeps them from it. ``ahead``: the paused rollout that was superseded does not hold them back.
@@ -65,6 +65,11 @@ class Stage:
     expires: timedelta | None = None
     gate: Gate = NO_GATE
     reached: datetime | None = None
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it is the gate after the last stage, which no cluster waits for."""
+        return not self.groups
 
     @property
     def is_gated(self) -> bool:

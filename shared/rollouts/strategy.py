@@ -11,12 +11,15 @@ from shared.fleet.manifests import rollout as manifest
 from shared.fleet.manifests.change_windows import span_of
 from shared.fleet.manifests.endpoint_checks import HttpCheck, PrometheusCheck
 from shared.fleet.manifests.gates import EVERY_APPROVER, ApprovalHours
+from shared.fleet.manifests.gates import Gate as WrittenGate
 from shared.fleet.manifests.selection import Selector
 from shared.rollouts.calendar import Window, opened
 from shared.rollouts.endpoint_check import EndpointCheck
 
 CANARY, REST = "1", "20%"
 """The defaults: the size of the first group, and how much of the second one changes at a time."""
+FINAL = "(final gate)"
+"""What the gate after the last stage is called; no stage of a file can have this name."""
 OTHERS = "others"
 """The last stage: the clusters that no other one selects."""
 
@@ -117,11 +120,14 @@ class StageRule(Selection):
 def stages_of(written: manifest.Rollout, name: str, environments: Sequence[str]) -> tuple[StageRule, ...]:
     """Return the stages of a strategy, in order: those of fleet.yaml, or one for each of its environments.
 
+    A gate after the last one is a stage without groups, which no cluster is in.
     ``name`` is that of the strategy, "" in a fleet that has the same stages for all changes.
     """
-    own = (each.stages for each in written.strategies if each.name == name)
-    stages = tuple(_stage(each) for each in next(own, written.stages))
-    return stages or tuple(StageRule(name, environments=(name,)) for name in environments)
+    of_strategy = next((each for each in written.strategies if each.name == name), written)
+    stages = tuple(_stage(each) for each in of_strategy.stages)
+    stages = stages or tuple(StageRule(name, environments=(name,)) for name in environments)
+    gate = of_strategy.final_gate
+    return (*stages, StageRule(FINAL, groups=(), gate=_of_gate(gate))) if gate else stages
 
 
 def selection_of(written: Selector) -> Selection:
@@ -153,18 +159,23 @@ def _stage(written: manifest.Stage) -> StageRule:
 
 
 def _gate(written: manifest.Stage) -> Gate:
-    gate, hours, asks = written.gate, written.approval_hours, written.approval
-    before = gate.not_before if gate else None
+    hours, asks = written.approval_hours, written.approval
+    return replace(
+        _of_gate(written.gate) if written.gate else NO_GATE,
+        role=written.approval_role if asks and written.approval_role != EVERY_APPROVER else "",
+        hours=_hours(hours) if hours else None,
+        system=written.approval_system or "",
+    )
+
+
+def _of_gate(gate: WrittenGate) -> Gate:
     return Gate(
-        gate.owner if gate else "",
-        gate.reason if gate else "",
-        span_of(gate.after) if gate and gate.after else timedelta(0),
-        datetime.fromisoformat(before) if before else None,
-        written.approval_role if asks and written.approval_role != EVERY_APPROVER else "",
-        _hours(hours) if hours else None,
-        written.approval_system or "",
-        tuple(dict.fromkeys(gate.github_checks)) if gate else (),
-        tuple(_endpoint(each) for each in gate.endpoint_checks) if gate else (),
+        gate.owner,
+        gate.reason,
+        span_of(gate.after) if gate.after else timedelta(0),
+        datetime.fromisoformat(gate.not_before) if gate.not_before else None,
+        checks=tuple(dict.fromkeys(gate.github_checks)),
+        endpoints=tuple(_endpoint(each) for each in gate.endpoint_checks),
     )
 
 

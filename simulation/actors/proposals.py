@@ -16,6 +16,7 @@ import yaml
 from localcloud.github.world.pull_requests import PullRecord
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import ClusterRecord, Phase
+from simulation.actors.rollouts import under_way
 from simulation.desired_state import DesiredCluster
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
@@ -176,9 +177,22 @@ class Proposals:
 
 
 def _is_carried_out(operators: Operators, name: str) -> bool:
-    """Return whether the newest commit has a manifest of a cluster that can be carried out."""
+    """Return whether the newest commit has a manifest of a cluster that can be carried out now.
+
+    A cluster whose rollout has not reached it stays at its last spec, also when somebody paused that.
+    """
     wanted = operators.now.clusters.get(name)
-    return wanted is not None and not (wanted.invalid or wanted.large or operators.now.invalid)
+    valid = wanted is not None and not (wanted.invalid or wanted.large or operators.now.invalid)
+    return valid and not _waits_in_a_rollout(operators, name)
+
+
+def _waits_in_a_rollout(operators: Operators, name: str) -> bool:
+    rollout, record = under_way(operators), operators.cloud.state.cluster(name)
+    members = rollout.members if rollout is not None else ()
+    return record is not None and any(
+        each.cluster == name and each.uid == record.uid and record.generation < each.generation
+        for each in members
+    )
 
 
 def _is_quiet(record: ClusterRecord) -> bool:

@@ -118,6 +118,8 @@ class Strategy(Manifest):
     """A label of the merged pull request that selects the strategy as the trailer does."""
     stages: tuple[Stage, ...] = ()
     """The stages, in order; by default one for each environment."""
+    final_gate: Gate | None = None
+    """What the rollout waits for after its last stage, before it is completed."""
 
     @property
     def may_be_selected(self) -> bool:
@@ -127,6 +129,7 @@ class Strategy(Manifest):
     @model_validator(mode="after")
     def _has_each_stage_once(self) -> Self:
         check_stages(self.stages)
+        check_final_gate(self.final_gate)
         return self
 
     @model_validator(mode="after")
@@ -144,6 +147,9 @@ class Rollout(Manifest):
     stages: tuple[Stage, ...] = ()
     """The stages, in order; by default one for each environment, in the order of ``environments``. Clusters
     that no stage selects are in a last one, ``others``."""
+    final_gate: Gate | None = None
+    """What the rollout waits for after its last stage, before it is completed: such as checks of the whole
+    fleet. No cluster waits for it."""
     strategies: tuple[Strategy, ...] = ()
     """Instead of ``stages``: the stages by kinds of changes. A commit has the strategy that it selects, and
     otherwise the first one that names a kind of change that it makes."""
@@ -154,8 +160,9 @@ class Rollout(Manifest):
 
     @model_validator(mode="after")
     def _has_no_order_without_stages(self) -> Self:
-        given = {"stages": self.stages, "strategies": self.strategies}
-        given |= {"changeWindows": self.change_windows, "freezes": self.freezes}
+        given = {"stages": bool(self.stages), "strategies": bool(self.strategies)}
+        given |= {"changeWindows": bool(self.change_windows), "freezes": bool(self.freezes)}
+        given |= {"finalGate": self.final_gate is not None}
         extra = " and ".join(name for name, written in given.items() if written)
         if extra and self.all_at_once:
             text = "a fleet with allAtOnce: true has none; one stage of one group with"
@@ -165,6 +172,7 @@ class Rollout(Manifest):
     @model_validator(mode="after")
     def _has_each_name_once(self) -> Self:
         check_stages(self.stages)
+        check_final_gate(self.final_gate)
         for names, what in (
             ([each.name for each in self.change_windows], "change windows"),
             ([each.name for each in self.freezes], "freezes"),
@@ -178,6 +186,8 @@ class Rollout(Manifest):
     def _has_one_strategy_for_each_kind(self) -> Self:
         if self.strategies and self.stages:
             raise ValueError("stages and strategies: write the stages in a strategy with changes: [any]")
+        if self.strategies and self.final_gate:
+            raise ValueError("finalGate and strategies: write the gate in each strategy that has one")
         names = [each.name for each in self.strategies]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
@@ -193,6 +203,15 @@ class Rollout(Manifest):
         if self.strategies and "any" not in kinds:
             raise ValueError("strategies: one of them must have changes: [any], for all other changes")
         return self
+
+
+def check_final_gate(gate: Gate | None) -> None:
+    """Raise ValueError for a gate after the last stage that waits for nothing."""
+    if gate is not None and not gate.opens_by_itself:
+        raise ValueError(
+            "finalGate: it waits for nothing; write after, notBefore, githubChecks, httpChecks or "
+            "prometheusChecks"
+        )
 
 
 def check_stages(stages: tuple[Stage, ...]) -> None:

@@ -19,11 +19,16 @@ CONTEXT = "roadstead"
 
 @dataclass(frozen=True)
 class RolloutProgress:
-    """How far a rollout is that has not ended; ``text`` is a sentence for an operator."""
+    """How far a rollout is that has not ended; ``text`` is a sentence for an operator.
+
+    ``final``: it waits for its gate after the last stage; ``stopped``: a check of that failed too often.
+    """
 
     text: str
     paused: bool = False
     aborted: bool = False
+    final: bool = False
+    stopped: bool = False
 
 
 @dataclass(frozen=True)
@@ -190,6 +195,9 @@ def status_of(
     if progress.first_problem:
         paused = "rollout paused: " if rollout is not None and rollout.paused else ""
         return CommitStatus("failure", status_line(f"{paused}{progress.first_problem}"), CONTEXT, link)
+    if rollout is not None and rollout.final:
+        state = "failure" if rollout.stopped else "pending"
+        return CommitStatus(state, status_line(rollout.text), CONTEXT, link)
     exempt = f", {progress.exempt} exempt" if progress.exempt else ""
     if progress.ready + progress.exempt >= progress.total:
         done = (

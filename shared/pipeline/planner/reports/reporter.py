@@ -227,9 +227,15 @@ def _rollout_progress(
         return None
     decision = decide(rollout, clusters, ports.clock())
     aborted = rollout.state is State.ABORTED
-    if not (aborted or decision.waits):
+    if not (aborted or decision.waits or decision.final):
         return None
-    return RolloutProgress(describe(rollout, decision), decision.block is not None, aborted)
+    return RolloutProgress(
+        describe(rollout, decision),
+        decision.block is not None,
+        aborted,
+        final=decision.final is not None and not decision.waits,
+        stopped=decision.final is not None and bool(decision.final.spent),
+    )
 
 
 def _waits(until: datetime, now: datetime) -> bool:
