@@ -12,8 +12,10 @@ import pytest
 
 from localcloud.keyvault.example_secrets import AGE_KEY
 from shared.fleet.resource_ids import ObjectRef
+from tests.authority.flux_components import components
 from tests.authority.real_fleet import NAME, RealFleet, real_fleet
 from tests.authority.sealed_secrets import SealingKey, controller
+from tests.pipeline.systems.test_lockdown import ROLES
 from tests.support.sops_files import encrypted
 from tests.support.sources import CLIENT, WITH_IDENTITY
 
@@ -140,7 +142,8 @@ def test_a_team_has_its_namespace_and_is_refused_beyond_it(fleet: RealFleet) -> 
 
 def test_a_source_of_a_team_is_not_pulled_as_the_identity_of_the_platforms_flux(fleet: RealFleet) -> None:
     identity = f"    workloadIdentity: {{clientId: {CLIENT}}}\n"
-    files = fleet.files(extra=WITH_IDENTITY, flux=identity) | system_files(fleet)
+    whole = components() + ROLES.encode()
+    files = fleet.files(extra=WITH_IDENTITY, flux=identity, flux_components=whole) | system_files(fleet)
     fleet.ready(files | {"teams/shop/own.yaml": OWN_SOURCE})
 
     def said() -> str:
