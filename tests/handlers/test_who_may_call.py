@@ -156,7 +156,7 @@ def url(identity: IdentityServer) -> Iterator[str]:
 
 def ask(url: str, function: str, headers: Mapping[str, str]) -> int:
     method, path, _ = ROUTES[function]
-    address = f"{url}/api/{path.format(name='one', commit='0' * 40)}"
+    address = f"{url}/api/{path.format(name='one', pool='apps', commit='0' * 40)}"
     return httpx.request(method, address, headers=dict(headers), json={}, trust_env=False).status_code
 
 
@@ -251,7 +251,7 @@ def test_a_forged_header_beside_a_token_gives_no_other_role(url: str, identity: 
 def test_a_form_of_another_site_acts_for_nobody(url: str, content: str) -> None:
     headers = {"x-functions-key": "local-key-of-an-admin", "Content-Type": content}
     for function in ("replay", "takeover", "approve", "dismiss"):
-        address = f"{url}/api/{ROUTES[function][1].format(name='one', commit='0' * 40)}"
+        address = f"{url}/api/{ROUTES[function][1].format(name='one', pool='apps', commit='0' * 40)}"
         assert httpx.post(address, headers=headers, content=b"{}", trust_env=False).status_code == 415
 
 
