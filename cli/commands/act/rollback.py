@@ -15,14 +15,14 @@ from shared.pipeline.api import schema
 
 
 def rollback(
-    place: Annotated[str, typer.Argument(metavar="CLUSTER/POOL", help="A node pool of a cluster.")],
+    place: Annotated[str, typer.Argument(metavar="POOL", help="A node pool, as CLUSTER/POOL.")],
     *,
     reason: Reason = "",
     url: Url = DEFAULT_URL,
     key_file: KeyFile = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
-    """Roll a node pool back to what it ran before its last upgrade: open a pull request.
+    """Propose to roll a node pool back to what it ran before its last upgrade, by a pull request.
 
     It names each condition of Azure that is not met. Nothing changes before the merge.
     """
