@@ -7,7 +7,7 @@ Azure creates the namespace with its labels, the ResourceQuota ``defaultresource
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -24,13 +24,15 @@ from shared.fleet.systems.cluster_systems import ClusterSystem
 
 DELETE_POLICY = f"{OWN_PREFIX}delete-policy"
 """The annotation with git's delete policy: it stays on a namespace that Azure no longer manages."""
+OWN_KEYS = f"{OWN_PREFIX}own-keys"
+"""The annotation with the keys that git has given the namespace: nobody else's are touched."""
 BY_ARM = "kubernetes.azure.com/managedByArm"
 """The label with which AKS marks what Azure Resource Manager manages."""
 KEEP = "Keep"
 FIELDS = ("labels", "annotations", "defaultResourceQuota", "defaultNetworkPolicy", "deletePolicy")
 """What is compared. The adoption policy acts on a namespace that Azure does not manage yet."""
 _OF_AZURE = frozenset({"kubernetes.io/metadata.name", BY_ARM})
-_OWN = frozenset({SYSTEM, TENANT_LABEL, DELETE_POLICY})
+_OWN = frozenset({SYSTEM, TENANT_LABEL, DELETE_POLICY, OWN_KEYS})
 _KEYED = ("labels", "annotations")
 _CPU, _MEMORY = ("cpuRequest", "cpuLimit"), ("memoryRequest", "memoryLimit")
 _UNITS = {unit: 1024**power for power, unit in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), start=1)}
@@ -45,6 +47,7 @@ def managed_by_azure(systems: tuple[ClusterSystem, ...]) -> dict[str, ClusterSys
 def wanted_fields(system: ClusterSystem) -> dict[str, Any]:
     """Return the compared fields of each namespace of a system that Azure manages."""
     managed = system.managed_namespaces or ManagedNamespaces()
+    keys = ",".join(sorted({*managed.labels, *managed.annotations}))
     by_policy = "AllowSameNamespace" if system.network_policy == "isolated" else "AllowAll"
     return {
         "labels": {
@@ -53,7 +56,11 @@ def wanted_fields(system: ClusterSystem) -> dict[str, Any]:
             SECURITY_LABEL: system.pod_security,
             **managed.labels,
         },
-        "annotations": {DELETE_POLICY: managed.delete_policy, **managed.annotations},
+        "annotations": {
+            DELETE_POLICY: managed.delete_policy,
+            **({OWN_KEYS: keys} if keys else {}),
+            **managed.annotations,
+        },
         "defaultResourceQuota": _quota(system),
         "defaultNetworkPolicy": {"ingress": managed.ingress or by_policy, "egress": managed.egress},
         "deletePolicy": managed.delete_policy,
@@ -72,12 +79,36 @@ def live_fields(live: Json) -> dict[str, Any]:
 
 
 def differing_fields(live: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
-    """Return the names of the fields that differ; a quantity may be written in another unit."""
-    return [name for name in FIELDS if _same_form(name, live[name]) != _same_form(name, wanted[name])]
+    """Return the names of the fields that differ; a quantity may be written in another unit.
+
+    Of labels and annotations only those count that git has, or has given the namespace before.
+    """
+    has = {**live, **{name: _given(live, wanted, name) for name in _KEYED}}
+    return [name for name in FIELDS if _same_form(name, has[name]) != _same_form(name, wanted[name])]
+
+
+def written_fields(
+    live: Mapping[str, Any], wanted: Mapping[str, Any], differing: Collection[str]
+) -> dict[str, Any]:
+    """Return the fields to write: those that differ as git has them, with the keys of others."""
+    fields = {**live, **{name: wanted[name] for name in differing}}
+    for name in _KEYED:
+        if name in differing:
+            ours = _given(live, wanted, name)
+            others = {key: value for key, value in live[name].items() if key not in ours}
+            fields[name] = {**others, **wanted[name]}
+    return fields
+
+
+def _given(live: Mapping[str, Any], wanted: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the labels or annotations of a namespace that are git's, or were."""
+    before = str(live["annotations"].get(OWN_KEYS, "")).split(",")
+    ours = {*wanted[name], *before, *_OWN}
+    return {key: value for key, value in live[name].items() if key in ours}
 
 
 def is_identical(live: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Return whether nothing differs but the keys that only Roadstead sets."""
+    """Return whether nothing differs that git says, but the keys that only Roadstead sets."""
 
     def of_the_team(fields: Mapping[str, Any]) -> dict[str, Any]:
         kept = {name: {k: v for k, v in fields[name].items() if k not in _OWN} for name in _KEYED}
@@ -106,7 +137,8 @@ def without_deletion(live: Json) -> dict[str, Any] | None:
     fields = live_fields(live)
     if fields["deletePolicy"] == KEEP and DELETE_POLICY not in fields["annotations"]:
         return None
-    annotations = {key: value for key, value in fields["annotations"].items() if key != DELETE_POLICY}
+    ours = (DELETE_POLICY, OWN_KEYS)
+    annotations = {key: value for key, value in fields["annotations"].items() if key not in ours}
     return {**fields, "annotations": annotations, "deletePolicy": KEEP}
 
 

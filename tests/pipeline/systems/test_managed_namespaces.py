@@ -283,3 +283,16 @@ def test_a_stopped_cluster_is_waited_for() -> None:
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert set(azure(cloud)) == {"shop"}
+
+
+def test_what_git_gave_a_namespace_goes_with_git_and_what_others_gave_it_stays() -> None:
+    cloud = hydrated(managed(more="labels: {a: b, c: d}, annotations: {e: f}"))
+    theirs = azure(cloud)["shop"]["properties"]["labels"] | {"team": "x"}
+    change_by_hand(cloud, labels=theirs)
+    after(cloud, managed(more="labels: {a: b, c: d}, annotations: {e: f}"), extra="  tags: {a: b}\n")
+    assert writes(cloud) == ["put-namespace"] * 2, "what somebody added is no difference"
+    after(cloud, managed(more="labels: {c: g}"))
+    metadata = (live(cloud, "Namespace", "shop") or {})["metadata"]
+    assert (metadata["labels"]["c"], metadata["labels"]["team"]) == ("g", "x")
+    assert "a" not in metadata["labels"]
+    assert "e" not in metadata["annotations"]

@@ -14,6 +14,7 @@ from shared.fleet.kubernetes.managed_namespaces import (
     live_fields,
     namespace_body,
     wanted_fields,
+    written_fields,
 )
 from shared.fleet.kubernetes.system_objects import TENANT
 from shared.fleet.manifests.managed_namespaces import ManagedNamespaces
@@ -92,7 +93,7 @@ def body_of(candidate: Candidate, context: StepContext) -> dict[str, Any] | None
     tagged = all(tag(live, key) == value for key, value in context.owner.tags.items())
     if not written and tagged and not has_failed(live):
         return None
-    fields = {**has, **{field: wanted[field] for field in written}}
+    fields = written_fields(has, wanted, written)
     others = {
         key: value for key, value in (live.get("tags") or {}).items() if key.lower() not in context.owner.tags
     }
