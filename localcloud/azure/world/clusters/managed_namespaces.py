@@ -17,7 +17,7 @@ from typing import Any
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.arm_errors import AksError, no_resource
 from localcloud.azure.world.arm_resources import Accepted, Cluster, Operation, OperationFault
-from localcloud.azure.world.azure_engine import NEVER, AzureEngine, set_state
+from localcloud.azure.world.azure_engine import AzureEngine, set_state
 from localcloud.azure.world.body_shapes import read_namespace
 from localcloud.common.control_plane import InsideCluster
 from localcloud.common.json_copy import copied
@@ -92,11 +92,15 @@ class ManagedNamespaces:
             return self._engine.accept(Accepted("delete-namespace", resource, 202, operation=operation))
 
     def _start(self, kind: str, existing: Cluster, name: str, now: datetime) -> Operation:
-        """Start an operation, with the fault that was set for the next one of the cluster."""
-        engine, fault = self._engine, OperationFault()
-        if not kind.startswith("delete"):
-            fault = engine.next_faults.pop(existing.id.name.lower(), fault)
-        due = NEVER if fault.sticks else now + timedelta(seconds=engine.timings.of(kind))
+        """Start an operation, with the failure that was set for the next one of the cluster.
+
+        The other faults are left to the cluster's own operations.
+        """
+        engine, fault, cluster = self._engine, OperationFault(), existing.id.name.lower()
+        coming = engine.next_faults.get(cluster)
+        if coming is not None and coming.error is not None and kind.startswith("put"):
+            fault = engine.next_faults.pop(cluster)
+        due = now + timedelta(seconds=engine.timings.of(kind))
         resource, location = _resource(existing, name), existing.document["location"]
         operation = engine.schedule.start(kind, resource, location, now=now, due=due)
         operation.fault = fault
