@@ -27,13 +27,13 @@ rules: [{apiGroups: [kustomize.toolkit.fluxcd.io], resources: ["*"], verbs: ["*"
 class DesiredSystem:
     """The manifest of a system, with a namespace of its name; ``invalid``: it has an error.
 
-    ``kept``: Azure manages the namespace, which stays when the system goes.
+    ``retained``: Azure manages the namespace, which stays when the system goes.
     """
 
     name: str
     clusters: frozenset[str]
     invalid: bool = False
-    kept: bool = False
+    retained: bool = False
 
     def on(self, clusters: Collection[str]) -> list[str]:
         """Return those of these clusters that the system is on."""
@@ -53,7 +53,7 @@ spec:
   {"ownrs" if self.invalid else "owners"}: [{self.name}@example.com]
   clusters: {{names: [{", ".join(names)}]}}
   namespaces: [{self.name}]
-{"  managedNamespaces: {deletePolicy: Keep}" if self.kept else ""}
+{"  managedNamespaces: {deletePolicy: Keep}" if self.retained else ""}
   source: {{repository: "{url}", path: ./teams/{self.name}}}
 """
         own = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: own}\n"

@@ -33,7 +33,7 @@ class Systems(Upkeep):
     def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:
         super().__init__(SYSTEMS, seed, everybody, loop)
         self._operators = self._everybody[0]
-        self._kept = NAMES[-1] if seed % 2 else ""
+        self._retained = NAMES[-1] if seed % 2 else ""
         """The system whose namespace Azure manages, and keeps whatever git says of the system later."""
         self._seen: dict[tuple[int, str, str], str] = {}
         """The uid of each namespace of a system that was seen, by its world, cluster and name."""
@@ -61,7 +61,7 @@ class Systems(Upkeep):
         elif found is not None and self._chance.random() < 0.3:
             changed = ()
         else:
-            changed = (DesiredSystem(name, clusters, kept=name == self._kept),)
+            changed = (DesiredSystem(name, clusters, retained=name == self._retained),)
         self._operators.push(replace(now, systems=(*others, *changed)))
 
     def check(self) -> None:
@@ -101,8 +101,8 @@ class Systems(Upkeep):
             for name in NAMES:
                 key = (id(world), cluster, name)
                 before, now = self._seen.get(key), live.get(name)
-                if before is not None and now != before and name == self._kept:
-                    raise RuleViolated("kept namespace", f"{cluster} lost the namespace {name}")
+                if before is not None and now != before and name == self._retained:
+                    raise RuleViolated("retained namespace", f"{cluster} lost the namespace {name}")
                 if before is not None and now != before and not self._asked(cluster, name):
                     raise RuleViolated("unasked removal", f"{cluster} lost the namespace {name}")
                 if now is not None:

@@ -39,5 +39,5 @@ def a_namespace_that_git_keeps_is_deleted_by_azure(patch: pytest.MonkeyPatch) ->
 SYSTEM_MUTATIONS = (
     mutation(flux_is_not_locked_down, SYSTEMS, "confined"),
     mutation(a_system_with_an_invalid_manifest_counts_as_removed, SYSTEMS, "unasked removal"),
-    mutation(a_namespace_that_git_keeps_is_deleted_by_azure, SYSTEMS, "kept namespace"),
+    mutation(a_namespace_that_git_keeps_is_deleted_by_azure, SYSTEMS, "retained namespace"),
 )
