@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from shared.fleet.desired import Desired, Stored, digest_of
 from shared.fleet.json_tree import Json
@@ -17,8 +17,7 @@ from shared.fleet.resolve.layers import Layers
 from shared.fleet.resolve.repository_layout import Files, cluster_path
 
 
-@dataclass(frozen=True)
-class Known:
+class Known(NamedTuple):
     """What is recorded of a cluster; ``fingerprint`` is "" where no inputs were recorded."""
 
     document: Json
