@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from shared.fleet.desired import Desired, Stored, digest_of
 from shared.fleet.json_tree import Json
@@ -17,7 +17,8 @@ from shared.fleet.resolve.layers import Layers
 from shared.fleet.resolve.repository_layout import Files, cluster_path
 
 
-class Known(NamedTuple):
+@dataclass(frozen=True)
+class Known:
     """What is recorded of a cluster; ``fingerprint`` is "" where no inputs were recorded."""
 
     document: Json
