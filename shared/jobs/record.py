@@ -130,7 +130,8 @@ class ClusterRecord:
     labels and taints of each node pool that earlier generations had and that are to be removed from it, until
     the present generation is Ready; ``removed_systems`` the namespaces of each system, likewise,
     ``removed_configurations`` the configurations of Flux as Microsoft's extension,
-    and ``former_grants`` the resource ids of federated credentials, role assignments and policy assignments.
+    and ``former_grants`` the resource ids of federated credentials, role assignments, policy assignments and
+    managed namespaces.
     ``had_systems``: an accepted spec had systems, so that teams' objects may be on the cluster; it stays so.
 
     ``running`` is what the last verification saw, None before that.
@@ -233,7 +234,7 @@ class ClusterRecord:
     @property
     def failed(self) -> bool:
         """Whether the job has failed."""
-        return not self.job.active and self.phase is Phase.FAILED
+        return self.phase is Phase.FAILED and not self.job.active
 
     @property
     def idle(self) -> bool:
@@ -243,15 +244,16 @@ class ClusterRecord:
     @property
     def retryable_failure(self) -> bool:
         """Whether the job failed for a reason that may have passed since, or is a delete."""
+        if not self.failed:
+            return False
         failure = self.job.step.failure
-        transient = failure is not None and failure.kind in _TRANSIENT
-        return self.failed and (transient or self.deleting)
+        return self.deleting or (failure is not None and failure.kind in _TRANSIENT)
 
     @property
     def outdated(self) -> bool:
         """Whether the job failed because something that the tables do not know wrote to the cluster."""
         failure = self.job.step.failure
-        return self.failed and failure is not None and failure.kind == Outdated.__name__
+        return failure is not None and failure.kind == Outdated.__name__ and self.failed
 
     @property
     def running_version(self) -> str:

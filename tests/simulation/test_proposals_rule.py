@@ -15,6 +15,7 @@ from simulation.event_loop import EventLoop
 from simulation.history import AzureHistory
 from simulation.operators import Operators
 from simulation.oracle import Oracle
+from simulation.simulation import simulate
 from simulation.workloads import Workloads
 
 VALID = DesiredCluster("a")
@@ -59,3 +60,7 @@ def test_a_cluster_stays_at_its_last_valid_spec_when_its_manifest_is_not_valid(
     cluster: DesiredCluster,
 ) -> None:
     assert not merged(cluster)
+
+
+def test_a_merge_reaches_no_cluster_that_its_rollout_holds_back() -> None:
+    assert simulate(0, only=frozenset({"rollouts", "sweeps"})).rule == ""

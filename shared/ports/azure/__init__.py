@@ -46,6 +46,11 @@ from shared.ports.azure.identity_access import (
     PutFederatedCredential,
     PutRoleAssignment,
 )
+from shared.ports.azure.namespaces import (
+    DeleteManagedNamespace,
+    ListManagedNamespaces,
+    PutManagedNamespace,
+)
 from shared.ports.azure.node_pools import DeletePool, PutPool, UpgradeNodeImage
 from shared.ports.azure.policies import (
     DeletePolicyAssignment,
@@ -70,6 +75,7 @@ __all__ = [
     "DeleteFederatedCredential",
     "DeleteFluxConfiguration",
     "DeleteGroup",
+    "DeleteManagedNamespace",
     "DeletePolicyAssignment",
     "DeletePool",
     "DeleteRoleAssignment",
@@ -87,6 +93,7 @@ __all__ = [
     "ListFederatedCredentials",
     "ListFluxConfigurations",
     "ListMaintenance",
+    "ListManagedNamespaces",
     "ListPolicyAssignments",
     "ListResources",
     "ListRoleAssignments",
@@ -101,6 +108,7 @@ __all__ = [
     "PutFluxConfiguration",
     "PutGroup",
     "PutMaintenance",
+    "PutManagedNamespace",
     "PutPolicyAssignment",
     "PutPool",
     "PutRoleAssignment",
