@@ -29,6 +29,7 @@ class Recorded:
     retryable_failure: bool
     running_version: str
     rebuilt_for: str = ""
+    ready: bool = False
     outdated: bool = False
 
 
@@ -91,4 +92,5 @@ def _cluster(found: schema.RecordedCluster) -> Recorded:
         found["retryableFailure"],
         found.get("runningVersion", ""),
         found.get("rebuiltFor", ""),
+        found.get("ready", False),
     )

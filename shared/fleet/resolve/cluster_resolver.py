@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from shared.fleet.desired import Desired
-from shared.fleet.manifests.kinds import ADOPT, REBUILD, Cluster, ClusterElsewhere
+from shared.fleet.manifests.kinds import ADOPT, REBUILD, REPLACES, Cluster, ClusterElsewhere
 from shared.fleet.resolve.layers import Base, Layers
 from shared.fleet.resolve.manifest_file import (
     Contents,
@@ -112,6 +112,9 @@ class ClusterResolver:
             if asked and merged.model is ClusterElsewhere:
                 place = merged.node.find(("metadata", "annotations", key)).mark
                 return (problem_at(place, f"metadata.annotations.{key}", _ONLY_AZURE), *merged.problems)
+        if annotations.replaces == name:
+            place = merged.node.find(("metadata", "annotations", REPLACES)).mark
+            return (problem_at(place, f"metadata.annotations.{REPLACES}", _ITSELF), *merged.problems)
         violations = list(findings(manifest.spec))
         components, extension = (
             manifest.spec.flux.components.removeprefix("./"),
@@ -130,6 +133,7 @@ class ClusterResolver:
             manifest.metadata.labels,
             manifest.metadata.annotations.adopt or "",
             manifest.metadata.annotations.rebuild or "",
+            replaces=manifest.metadata.annotations.replaces or "",
         )
         size = _size_of(desired)
         if size > MAX_RESOLVED_BYTES:
@@ -221,6 +225,10 @@ class ClusterResolver:
             self._last = (name, node)
         return self._last[1]
 
+    def content(self, name: str) -> bytes:
+        """Return a cluster's manifest as it was read, b"" for one that was not."""
+        return self._contents.get(cluster_path(name), b"")
+
     def place(self, name: str, violations: Iterable[Finding]) -> Problems:
         """Return the problems of findings about a cluster."""
         node = self.tree(name)
@@ -230,6 +238,7 @@ class ClusterResolver:
 MAX_RESOLVED_BYTES = 512 * 1024
 """What a record holds however little it can be compressed (an entity of Table Storage has 1 MiB)."""
 _ONLY_AZURE = "is for clusters in Azure, and this one has provider: existing; remove it"
+_ITSELF = "a cluster cannot replace itself; name another one, or rebuild this one with roadstead rebuild"
 _RENAMED = "; a cluster is renamed by deleting and creating it"
 
 

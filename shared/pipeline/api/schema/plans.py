@@ -87,7 +87,10 @@ class Plan(PlanSummary):
 
 
 class RecordedCluster(TypedDict):
-    """A cluster as its last accepted commit has it."""
+    """A cluster as its last accepted commit has it.
+
+    ``ready``: that was verified, and is so; an app of the version before does not say it.
+    """
 
     name: str
     document: dict[str, Any]
@@ -99,6 +102,7 @@ class RecordedCluster(TypedDict):
     retryableFailure: bool
     runningVersion: str
     rebuiltFor: str
+    ready: NotRequired[bool]
     needsApproval: bool
     approved: bool
 

@@ -141,6 +141,7 @@ def _recorded(
         "retryableFailure": record.retryable_failure,
         "runningVersion": record.running_version,
         "rebuiltFor": record.rebuilt_for,
+        "ready": record.ready,
         "needsApproval": record.name in needs_approval,
         "approved": record.name in approved,
     }
