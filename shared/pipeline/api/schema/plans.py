@@ -111,12 +111,14 @@ class RecordedCluster(TypedDict):
 class Recorded(TypedDict):
     """``GET recorded``: what ``roadstead plan`` compares the files with.
 
-    ``durations`` are the seconds that changes of each kind took; an app of the version before has none.
+    ``durations`` are the seconds that changes of each kind took, and ``replacing`` has, by removed cluster,
+    those that are to replace it, or were; an app of the version before has neither.
     """
 
     fleet: str
     commit: str
     approval: Approval | None
     durations: NotRequired[dict[str, list[int]]]
+    replacing: NotRequired[dict[str, list[str]]]
     clusters: list[RecordedCluster]
     next: str | None
