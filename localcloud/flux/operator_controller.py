@@ -217,7 +217,20 @@ def _manifests(spec: Mapping[str, Any], version: str) -> Iterator[dict[str, Any]
             args += [f"--default-service-account={account}"] if name in _WITH_ACCOUNT else []
         if cluster.get("objectLevelWorkloadIdentity"):
             args.append("--feature-gates=ObjectLevelWorkloadIdentity=true")
+        if cluster.get("multitenantWorkloadIdentity"):
+            args += _of_identities(name, cluster)
         yield deployment(name, f"{registry}/{name}:{version}", args)
+
+
+def _of_identities(name: str, cluster: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the flags of a controller with the lock-down of identities (``internal/builder/profiles.go``)."""
+    for flag, field, controllers in (
+        ("service", "tenantDefaultServiceAccount", ("source-controller", "notification-controller")),
+        ("decryption-service", "tenantDefaultDecryptionServiceAccount", ("kustomize-controller",)),
+        ("kubeconfig-service", "tenantDefaultKubeConfigServiceAccount", _WITH_ACCOUNT),
+    ):
+        if name in controllers:
+            yield f"--default-{flag}-account={cluster.get(field) or 'default'}"
 
 
 def _patched(manifest: dict[str, Any], spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,9 +12,12 @@ import pytest
 
 from localcloud.keyvault.example_secrets import AGE_KEY
 from shared.fleet.resource_ids import ObjectRef
+from tests.authority.flux_components import components
 from tests.authority.real_fleet import NAME, RealFleet, real_fleet
 from tests.authority.sealed_secrets import SealingKey, controller
+from tests.pipeline.systems.test_lockdown import ROLES
 from tests.support.sops_files import encrypted
+from tests.support.sources import CLIENT, WITH_IDENTITY
 
 pytestmark = pytest.mark.timeout(600)
 KEYS = """\
@@ -46,6 +49,12 @@ stringData: {password: hidden}
 SOPS, SEALED = ObjectRef("v1", "Secret", "login", "platform"), ObjectRef("v1", "Secret", "token", "platform")
 APPLIED = ObjectRef("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "shop", "shop")
 MENU = ObjectRef("v1", "ConfigMap", "menu", "shop")
+OWN_SOURCE = b"""\
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: OCIRepository
+metadata: {name: own, namespace: shop}
+spec: {interval: 1m, url: oci://example.azurecr.io/shop, provider: azure}
+"""
 STOLEN = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: stolen}\n"
 
 
@@ -98,7 +107,8 @@ def test_secrets_in_git_are_opened_with_the_keys_that_were_there_before_flux(fle
     )
 
 
-def test_a_team_has_its_namespace_and_is_refused_beyond_it(fleet: RealFleet) -> None:
+def system_files(fleet: RealFleet) -> dict[str, bytes]:
+    """Return a system on the cluster that has a ConfigMap from the fleet's own repository."""
     repository = f"{(fleet.state / 'git.url').read_text()}/example/fleet.git"
     system = f"""\
 apiVersion: roadstead.dev/v1alpha1
@@ -112,7 +122,11 @@ spec:
   quota: {{pods: 5}}
 """
     menu = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: menu}\ndata: {dish: soup}\n"
-    files = fleet.files() | {"systems/shop.yaml": system.encode(), "teams/shop/menu.yaml": menu}
+    return {"systems/shop.yaml": system.encode(), "teams/shop/menu.yaml": menu}
+
+
+def test_a_team_has_its_namespace_and_is_refused_beyond_it(fleet: RealFleet) -> None:
+    files = fleet.files() | system_files(fleet)
     fleet.ready(files)
     with fleet.api() as api:
         found = api.get(MENU)
@@ -124,3 +138,18 @@ spec:
     fleet.operator.wait(lambda: "forbidden" in reported(fleet), "Flux is refused", seconds=120)
     with fleet.api() as api:
         assert api.get(ObjectRef("v1", "Namespace", "stolen")) is None
+
+
+def test_a_source_of_a_team_is_not_pulled_as_the_identity_of_the_platforms_flux(fleet: RealFleet) -> None:
+    identity = f"    workloadIdentity: {{clientId: {CLIENT}}}\n"
+    whole = components() + ROLES.encode()
+    files = fleet.files(extra=WITH_IDENTITY, flux=identity, flux_components=whole) | system_files(fleet)
+    fleet.ready(files | {"teams/shop/own.yaml": OWN_SOURCE})
+
+    def said() -> str:
+        with fleet.api() as api:
+            found = api.get(ObjectRef("source.toolkit.fluxcd.io/v1", "OCIRepository", "own", "shop")) or {}
+        conditions = (found.get("status") or {}).get("conditions") or ()
+        return next((each["message"] for each in conditions if each["type"] == "Ready"), "")
+
+    fleet.operator.wait(lambda: "tenant ID is not set" in said(), "Flux has no identity for it", seconds=60)

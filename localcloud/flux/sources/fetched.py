@@ -9,6 +9,7 @@ import base64
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from localcloud.flux.controller_flags import account_of
 from localcloud.flux.flux_conditions import NotReady
 from localcloud.kubernetes.world.kinds import BUILT_IN, DEPLOYMENT, SERVICE_ACCOUNT
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
@@ -19,6 +20,11 @@ _CONTROLLER, _NAMESPACE = "source-controller", "flux-system"
 _CLIENT_ID, _USES = "azure.workload.identity/client-id", "azure.workload.identity/use"
 _TENANT_ID = "azure.workload.identity/tenant-id"
 _GATE = "ObjectLevelWorkloadIdentity"
+_FAILED = "failed to get credential from azure: failed to get service account"
+_NO_DEFAULT = (
+    "the specified default service account does not exist in the object namespace. your cluster is subject "
+    "to multi-tenant workload identity lockdown, reach out to your cluster administrator for help"
+)
 
 
 @dataclass(frozen=True)
@@ -78,18 +84,23 @@ def secret_of(world: KubernetesWorld, value: Object) -> Mapping[str, str] | None
 def identity_of(world: KubernetesWorld, value: Object) -> str:
     """Return the client id of the identity as which the controller pulls a source with provider: azure.
 
-    That is the identity of the ServiceAccount that the source names, or that of the controller's own pods.
+    That is the identity of the ServiceAccount that the source names, that of the account of the controller's
+    flag for sources that name none (``access_token.go`` of fluxcd/pkg/auth), or that of its own pods.
     """
-    name = (value.get("spec") or {}).get("serviceAccountName")
+    named = (value.get("spec") or {}).get("serviceAccountName")
+    name = account_of(world, _CONTROLLER, named)
     controller = world.find(At(DEPLOYMENT, _CONTROLLER, _NAMESPACE)) or {}
     pods = ((controller.get("spec") or {}).get("template")) or {}
     if name:
+        namespace = value["metadata"]["namespace"]
         args = ((pods.get("spec") or {}).get("containers") or [{}])[0].get("args") or ()
         if not any(arg.startswith("--feature-gates=") and f"{_GATE}=true" in arg for arg in args):
             needed = f"please enable the {_GATE} feature gate in the controller"
             text = f"to use spec.serviceAccountName for provider authentication {needed}"
             raise NotReady("FeatureGateDisabled", text)
-        account = world.find(At(SERVICE_ACCOUNT, name, value["metadata"]["namespace"]))
+        account = world.find(At(SERVICE_ACCOUNT, name, namespace))
+        if account is None and not named:
+            raise NotReady("AuthenticationFailed", f"{_FAILED} '{namespace}/{name}': {_NO_DEFAULT}")
         _has_tenant(account)
     else:
         labels = (pods.get("metadata") or {}).get("labels") or {}

@@ -14,7 +14,7 @@ from typing import Any
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION, stamped
 from shared.fleet.kubernetes.flux.sync_objects import SOURCE_API, SOURCE_KINDS, flux_path, source_spec
-from shared.fleet.kubernetes.flux.workload_identity import CLIENT_ID, TENANT_ID
+from shared.fleet.kubernetes.flux.workload_identity import identity_annotations
 from shared.fleet.manifests.base import OWN_PREFIX
 from shared.fleet.systems.cluster_systems import ClusterSystem
 
@@ -100,10 +100,7 @@ def _account(system: ClusterSystem) -> dict[str, Any]:
     account = _object(system, "v1", "ServiceAccount", system.name, system.home)
     identity = system.source.workload_identity
     if identity is not None:
-        account["metadata"]["annotations"] = {
-            CLIENT_ID: identity.client_id,
-            TENANT_ID: identity.tenant_id,
-        }
+        account["metadata"]["annotations"] = identity_annotations(identity.client_id, identity.tenant_id)
     return account
 
 

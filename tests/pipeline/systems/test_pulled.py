@@ -24,7 +24,7 @@ CONTAINER = "https://store.blob.core.windows.net, bucketName: shop"
 SECRET = ObjectRef("v1", "Secret", "git", "shop")
 
 
-def pulling(source: str, *, gate: bool = False) -> dict[str, bytes]:
+def pulling(source: str) -> dict[str, bytes]:
     """Return a fleet with a system that has this source; the Flux of its cluster has an identity too."""
     manifest = system("shop", "one").replace(URL.encode(), source.encode())
     files = fleet("one", systems={"shop": manifest})
@@ -32,9 +32,6 @@ def pulling(source: str, *, gate: bool = False) -> dict[str, bytes]:
     files["clusters/one/cluster.yaml"] += flux.encode()
     more = "".join(f"---\n{json.dumps(definition(kind))}\n" for kind in ("OCIRepository", "Bucket"))
     files[FILE] += more.encode()
-    if gate:
-        flag = b"            - --feature-gates=ObjectLevelWorkloadIdentity=true\n"
-        files[FILE] = files[FILE].replace(b"          args:\n", b"          args:\n" + flag)
     return files
 
 
@@ -82,22 +79,26 @@ def live(cloud: MemoryCloud, ref: ObjectRef) -> str:
 def test_a_private_registry_lets_the_teams_identity_in() -> None:
     cloud = with_artifact()
     cloud.stores.registry.users, cloud.stores.registry.identities = {}, (TEAM,)
-    assert brought(cloud, pulling(f"{OCI}, {AZURE}", gate=True)) is Phase.READY
+    assert brought(cloud, pulling(f"{OCI}, {AZURE}")) is Phase.READY
     assert runs(cloud)
 
 
 def test_a_system_does_not_get_what_only_the_platforms_identity_may_read() -> None:
     cloud = with_artifact()
     cloud.stores.registry.users, cloud.stores.registry.identities = {}, (CLIENT,)
-    assert brought(cloud, pulling(f"{OCI}, {AZURE}", gate=True), 300) is not Phase.READY
+    assert brought(cloud, pulling(f"{OCI}, {AZURE}"), 300) is not Phase.READY
     assert "the system shop of shop-team@example.com: OCIRepository shop/shop" in doing(cloud)
     assert not runs(cloud)
 
 
-def test_without_the_feature_gate_flux_does_not_fall_back_to_its_own_identity() -> None:
+def test_a_flux_without_the_feature_gate_does_not_fall_back_to_its_own_identity() -> None:
     cloud = with_artifact()
     cloud.stores.registry.users, cloud.stores.registry.identities = {}, (CLIENT, TEAM)
-    assert brought(cloud, pulling(f"{OCI}, {AZURE}"), 300) is not Phase.READY
+    files = pulling(f"{OCI}, {AZURE}")
+    files[FILE] = files[FILE].replace(b"source-controller:v1.7.0", b"source-controller:v1.6.2")
+    manifest = files["clusters/one/cluster.yaml"]
+    files["clusters/one/cluster.yaml"] = manifest.replace(b"  flux: {", b"  flux: {lockdown: false, ")
+    assert brought(cloud, files, 300) is not Phase.READY
     assert "FeatureGateDisabled" in doing(cloud)
     why = why_view("one", cloud.ports)
     assert why is not None
@@ -109,5 +110,5 @@ def test_without_the_feature_gate_flux_does_not_fall_back_to_its_own_identity() 
 def test_a_container_is_read_as_the_team(readers: set[str], ready: bool) -> None:
     cloud = MemoryCloud(throttle=False)
     cloud.stores.containers["shop"], cloud.stores.readers = {"apps/shop/web.yaml": DEPLOYMENT}, readers
-    phase = brought(cloud, pulling(f"{CONTAINER}, {AZURE}", gate=True), 300)
+    phase = brought(cloud, pulling(f"{CONTAINER}, {AZURE}"), 300)
     assert (phase is Phase.READY, runs(cloud)) == (ready, ready)

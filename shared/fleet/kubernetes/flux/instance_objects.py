@@ -10,7 +10,7 @@ condition Ready.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from shared.fleet.desired import Desired
@@ -18,7 +18,12 @@ from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION, NAMESPACE, SOURCE, stamped
 from shared.fleet.kubernetes.flux.flux_readiness import Readiness, Suspended, reconciled
 from shared.fleet.kubernetes.flux.lockdown import is_locked_down
-from shared.fleet.kubernetes.flux.workload_identity import CLIENT_ID, CONTROLLERS, OF_PODS, USES
+from shared.fleet.kubernetes.flux.workload_identity import (
+    CONTROLLERS,
+    OF_PODS,
+    USES,
+    identity_annotations,
+)
 from shared.fleet.manifests.cluster.flux.instance import FluxInstance
 from shared.fleet.resource_ids import ObjectRef
 
@@ -30,18 +35,24 @@ RESUME = f"kubectl -n {NAMESPACE} annotate fluxinstance {INSTANCE.name} {_RECONC
 _HELM = ("helm.toolkit.fluxcd.io/v2", "HelmRelease")
 
 
-def instance_object(desired: Desired, instance: FluxInstance) -> dict[str, Any]:
-    """Return the FluxInstance of a cluster, locked down where it has systems."""
+def instance_object(
+    desired: Desired, instance: FluxInstance, *, identities: Mapping[str, bool], tenant_id: str
+) -> dict[str, Any]:
+    """Return the FluxInstance of a cluster, locked down where it has systems.
+
+    ``identities``: fields of ``cluster`` that say, there, as whom Flux acts for objects that name an account,
+    and for those that name none; ``tenant_id``: what the accounts of the controllers need then, or "".
+    """
     spec = instance.model_dump(by_alias=True, mode="json", exclude_none=True)
     cluster = spec.get("cluster") or {}
     if is_locked_down(desired):
-        cluster["multitenant"] = True
+        cluster |= {"multitenant": True, **identities}
     if cluster:
         spec["cluster"] = cluster
     identity = desired.spec.flux.workload_identity
     if identity is not None:
         given = (spec.get("kustomize") or {}).get("patches") or []
-        spec["kustomize"] = {"patches": [*given, *_identity_patches(identity.client_id)]}
+        spec["kustomize"] = {"patches": [*given, *_identity_patches(identity.client_id, tenant_id)]}
     metadata = {"name": INSTANCE.name, "namespace": INSTANCE.namespace}
     whole = {"apiVersion": INSTANCE.api_version, "kind": INSTANCE.kind, "metadata": metadata, "spec": spec}
     return stamped(whole)
@@ -63,9 +74,9 @@ def kinds_of_instance(instance: FluxInstance) -> Iterator[tuple[str, str]]:
         yield _HELM
 
 
-def _identity_patches(client_id: str) -> Iterator[dict[str, Any]]:
+def _identity_patches(client_id: str, tenant_id: str) -> Iterator[dict[str, Any]]:
     names = f"({'|'.join(CONTROLLERS)})"
-    account = {"annotations": {CLIENT_ID: client_id}}
+    account = {"annotations": identity_annotations(client_id, tenant_id)}
     pods = {"labels": {USES: "true"}, "annotations": {OF_PODS: client_id}}
     for kind, api_version, fields in (
         ("ServiceAccount", "v1", {"metadata": {"name": "any", **account}}),

@@ -39,16 +39,29 @@ def is_locked_down(desired: Desired) -> bool:
 
 def locked_down(components: Sequence[Json]) -> tuple[Json, ...]:
     """Return the components of Flux with the flags; a flag that the file sets itself stays."""
-    return tuple(_locked(one) if one["kind"] == "Deployment" else one for one in components)
+    return with_flags(components, FLAGS)
 
 
-def _locked(deployment: Json) -> Json:
-    flags = FLAGS.get(deployment["metadata"]["name"], ())
+def with_flags(components: Sequence[Json], flags: Mapping[str, Sequence[str]]) -> tuple[Json, ...]:
+    """Return components with more flags, by Deployment; a flag that the file sets itself stays."""
+    return tuple(
+        _flagged(one, flags.get(one["metadata"]["name"], ())) if one["kind"] == "Deployment" else one
+        for one in components
+    )
+
+
+def _is_given(flag: str, args: Sequence[str]) -> bool:
+    """Return whether arguments have a flag; of ``--feature-gates=A=true,B=true``, each gate is one."""
+    name, _, value = flag.partition("=")
+    gate = value.rpartition("=")[0]
+    return any(arg.startswith(f"{name}=") and gate in arg for arg in args)
+
+
+def _flagged(deployment: Json, flags: Sequence[str]) -> Json:
     template = deployment["spec"]["template"]
     first, *others = template["spec"]["containers"]
     args = list(first.get("args") or ())
-    given = {arg.partition("=")[0] for arg in args}
-    more = [flag for flag in flags if flag.partition("=")[0] not in given]
+    more = [flag for flag in flags if not _is_given(flag, args)]
     if not more:
         return deployment
     containers = [{**first, "args": [*args, *more]}, *others]

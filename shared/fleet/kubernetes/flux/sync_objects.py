@@ -26,6 +26,7 @@ from shared.fleet.kubernetes.flux.flux_objects import (
     stamped,
 )
 from shared.fleet.kubernetes.flux.flux_readiness import REQUESTED_AT
+from shared.fleet.kubernetes.flux.identity_lockdown import SOURCE_ACCOUNT, keeps_identity
 from shared.fleet.kubernetes.flux.lockdown import PLATFORM_ACCOUNT, is_locked_down
 from shared.fleet.kubernetes.ownership.field_ownership import owned_annotation
 from shared.fleet.manifests.cluster.flux.kustomization import Kustomization
@@ -61,8 +62,9 @@ def sync_objects(
         objects.append(facts_object(facts))
     main = flux.main
     of_app = {"secretRef": {"name": NAMESPACE}} if with_secret else {}
-    objects.append(_object(source_ref(main), source_spec(main) | of_app, request))
-    objects += [_object(source_ref(one), source_spec(one), request) for one in flux.sources]
+    named = keeps_identity(desired)
+    objects.append(_object(source_ref(main), _pulled(main, named) | of_app, request))
+    objects += [_object(source_ref(one), _pulled(one, named), request) for one in flux.sources]
     kinds = {source.name: source.kind for source in (main, *flux.sources)}
     others = [one for one in flux.kustomizations if one.name != MAIN]
     for one in (flux.first, *others):
@@ -70,6 +72,8 @@ def sync_objects(
         spec = _kustomization(one, kinds)
         if is_locked_down(desired):
             spec.setdefault("serviceAccountName", PLATFORM_ACCOUNT)
+        if named and "decryption" in spec:
+            spec["decryption"].setdefault("serviceAccountName", PLATFORM_ACCOUNT)
         objects.append(_object(ref, spec, request))
     return tuple(objects)
 
@@ -128,6 +132,14 @@ def source_spec(source: FluxSource) -> dict[str, Any]:
     elif source.kind == OCI:
         ref = _given(source, "tag", "semver", "digest")
         spec |= {"ref": ref} if ref else {}
+    return spec
+
+
+def _pulled(source: FluxSource, named: bool) -> dict[str, Any]:
+    """Return a source of the platform; ``named``: it has to name the account as which Flux pulls it."""
+    spec = source_spec(source)
+    if named and spec.get("provider") == "azure":
+        spec.setdefault("serviceAccountName", SOURCE_ACCOUNT)
     return spec
 
 

@@ -22,18 +22,27 @@ CONTROLLERS = ("source-controller", "kustomize-controller")
 """Those that pull sources, and that decrypt with Azure Key Vault."""
 
 
-def with_identity(components: Sequence[Json], client_id: str) -> tuple[Json, ...]:
-    """Return the components of Flux with controllers that act as an identity of Azure."""
-    return tuple(_acting(one, client_id) if _concerned(one) else one for one in components)
+def with_identity(components: Sequence[Json], client_id: str, *, tenant_id: str = "") -> tuple[Json, ...]:
+    """Return the components of Flux with controllers that act as an identity of Azure.
+
+    ``tenant_id``: objects of Flux name the accounts of the controllers, which then need the tenant.
+    """
+    named = identity_annotations(client_id, tenant_id)
+    return tuple(_acting(one, client_id, named) if _concerned(one) else one for one in components)
+
+
+def identity_annotations(client_id: str, tenant_id: str) -> dict[str, str]:
+    """Return the annotations of an account that acts as an identity; ``tenant_id``: "" for none."""
+    return {CLIENT_ID: client_id} | ({TENANT_ID: tenant_id} if tenant_id else {})
 
 
 def _concerned(one: Json) -> bool:
     return one["kind"] in ("ServiceAccount", "Deployment") and one["metadata"]["name"] in CONTROLLERS
 
 
-def _acting(one: Json, client_id: str) -> Json:
+def _acting(one: Json, client_id: str, named: Mapping[str, str]) -> Json:
     if one["kind"] == "ServiceAccount":
-        return stamped({**one, "metadata": _metadata(one["metadata"], "annotations", {CLIENT_ID: client_id})})
+        return stamped({**one, "metadata": _metadata(one["metadata"], "annotations", named)})
     template = one["spec"]["template"]
     pods = _metadata(template.get("metadata") or {}, "labels", {USES: "true"})
     pods = _metadata(pods, "annotations", {OF_PODS: client_id})

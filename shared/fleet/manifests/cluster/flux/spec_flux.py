@@ -37,6 +37,8 @@ class WorkloadIdentity(Manifest):
     client_id: Guid
     """The client id of a user-assigned identity. federatedCredentials let source-controller, and
     kustomize-controller, in the namespace flux-system act as it."""
+    tenant_id: Guid | None = None
+    """The tenant of the identity, where systems are on the cluster; by default that of the cluster."""
 
 
 class Flux(FirstSource):

@@ -6,11 +6,18 @@ the Flux Operator installs Flux, the components are the operator and the FluxIns
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.flux.cluster_facts import PREFIX
 from shared.fleet.kubernetes.flux.flux_objects import components
 from shared.fleet.kubernetes.flux.flux_readiness import Suspended
+from shared.fleet.kubernetes.flux.identity_lockdown import (
+    identity_kept,
+    identity_kept_by_operator,
+    keeps_identity,
+    lets_accounts_act,
+)
 from shared.fleet.kubernetes.flux.instance_objects import (
     INSTANCE,
     RESUME,
@@ -21,6 +28,7 @@ from shared.fleet.kubernetes.flux.instance_objects import (
 from shared.fleet.kubernetes.flux.lockdown import is_locked_down, locked_down
 from shared.fleet.kubernetes.flux.workload_identity import with_identity
 from shared.fleet.kubernetes.health import health
+from shared.jobs.failures.errors import InvalidManifest
 from shared.jobs.outcomes import Outcome, Wait
 from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS
 from shared.pipeline.worker.steps.context import StepContext
@@ -29,14 +37,37 @@ from shared.ports import KubernetesApi
 
 
 def pinned_components(context: StepContext) -> Sequence[Json]:
-    """Return the components of a cluster; raise ComponentsError for a file that has none."""
+    """Return the components of a cluster; raise ComponentsError for a file that has none, or unfit ones."""
     pinned = components(context.ports.repository.blob(context.desired.components))
-    instance, identity = context.desired.spec.flux.instance, context.desired.spec.flux.workload_identity
+    desired, kept = context.desired, keeps_identity(context.desired)
+    teams_act = any(system["source"].get("workloadIdentity") for system in desired.systems)
+    instance, identity = desired.spec.flux.instance, desired.spec.flux.workload_identity
+    tenant_id = _tenant_id(context) if kept else ""
     if instance is not None:
-        return (*pinned, instance_object(context.desired, instance))
+        fields: Mapping[str, bool] = {"objectLevelWorkloadIdentity": True} if teams_act else {}
+        if kept:
+            fields = identity_kept_by_operator(pinned, instance.distribution.version)
+        return (*pinned, instance_object(desired, instance, identities=fields, tenant_id=tenant_id))
     if identity is not None:
-        pinned = with_identity(pinned, identity.client_id)
-    return locked_down(pinned) if is_locked_down(context.desired) else pinned
+        pinned = with_identity(pinned, identity.client_id, tenant_id=tenant_id)
+    if kept:
+        pinned = identity_kept(pinned)
+    elif teams_act:
+        pinned = lets_accounts_act(pinned)
+    return locked_down(pinned) if is_locked_down(desired) else pinned
+
+
+def _tenant_id(context: StepContext) -> str:
+    """Return the tenant of the identity of Flux; raise InvalidManifest where nothing says it."""
+    identity = context.desired.spec.flux.workload_identity
+    given = identity.tenant_id if identity is not None else None
+    found = given or (context.record.facts or {}).get(f"{PREFIX}tenant_id", "")
+    if not found:
+        raise InvalidManifest(
+            "spec.flux.workloadIdentity.tenantId is missing: with systems, Flux acts as the identity through "
+            "an account that names its tenant, and Azure does not show the tenant of this cluster; add it"
+        )
+    return found
 
 
 def kinds_of_flux(context: StepContext, manifests: Sequence[Json]) -> Sequence[tuple[str, str]]:

@@ -23,9 +23,9 @@ from shared.pipeline.worker.steps.context import StepContext
 from shared.ports import KubernetesApi
 
 _GATE = (
-    "workloadIdentity of a system needs Flux 2.7 (2.6 for artifacts) with the feature gate "
-    "ObjectLevelWorkloadIdentity: correct the arguments of source-controller in the file of "
-    "spec.flux.components, or write instance.cluster.objectLevelWorkloadIdentity, and push."
+    "workloadIdentity of a system needs the feature gate ObjectLevelWorkloadIdentity of Flux, which "
+    "Roadstead sets from Flux 2.7 on: pin that in the file of spec.flux.components, without a gate that is "
+    "false, or in spec.flux.instance, and push."
 )
 
 
