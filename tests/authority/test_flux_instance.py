@@ -8,13 +8,14 @@ from typing import Any, Literal, get_args, get_origin
 
 import pytest
 
+from shared.fleet.kubernetes.flux.identity_lockdown import identity_kept_by_operator, keeps_identity
 from shared.fleet.kubernetes.flux.instance_objects import INSTANCE, instance_object
 from shared.fleet.manifests.base import models_in
 from shared.fleet.manifests.cluster.flux.instance import FluxInstance
 from tests.authority.operator_definitions import operator_definitions
 from tests.authority.real_cluster import RealCluster
 from tests.authority.real_world import Refused
-from tests.support.operator_clusters import operated
+from tests.support.operator_clusters import OPERATOR, operated
 from tests.support.resolved_fleets import resolved
 from tests.support.sources import CLIENT, WITH_IDENTITY
 
@@ -27,6 +28,8 @@ image-reflector-controller, image-automation-controller, source-watcher], \
 cluster: {size: large, domain: cluster.local, networkPolicy: false, objectLevelWorkloadIdentity: true}, \
 storage: {class: managed-csi, size: 10Gi}, \
 kustomize: {patches: [{target: {kind: Deployment, name: source-controller}, patch: "[]"}]}"""
+IDENTITY = f"workloadIdentity: {{clientId: {CLIENT}}}"
+TENANT = "00000000-0000-0000-0000-000000000007"
 SHOP = b"""\
 apiVersion: roadstead.dev/v1alpha1
 kind: System
@@ -69,9 +72,13 @@ def applied(cluster: RealCluster, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def of_manifest(files: dict[str, bytes]) -> dict[str, Any]:
+    """Return the instance of a cluster, whose identity no team's object has where both come together."""
     cluster = resolved(files).clusters["one"]
-    assert cluster.spec.flux.instance is not None
-    return instance_object(cluster, cluster.spec.flux.instance)
+    instance = cluster.spec.flux.instance
+    assert instance is not None
+    kept = keeps_identity(cluster)
+    fields = identity_kept_by_operator(OPERATOR, instance.distribution.version) if kept else {}
+    return instance_object(cluster, instance, identities=fields, tenant_id=TENANT if kept else "")
 
 
 @pytest.mark.parametrize(
@@ -80,9 +87,10 @@ def of_manifest(files: dict[str, bytes]) -> dict[str, Any]:
         operated(),
         operated("2.8.6", instance=EVERYTHING),
         operated() | {"systems/shop.yaml": SHOP},
-        operated(flux=f"workloadIdentity: {{clientId: {CLIENT}}}", extra=WITH_IDENTITY),
+        operated(flux=IDENTITY, extra=WITH_IDENTITY),
+        operated(flux=IDENTITY, extra=WITH_IDENTITY) | {"systems/shop.yaml": SHOP},
     ],
-    ids=["the least", "every field", "locked down", "workload identity"],
+    ids=["the least", "every field", "locked down", "workload identity", "an identity that teams have not"],
 )
 def test_what_roadstead_applies_is_taken_as_it_is(real: RealCluster, files: dict[str, bytes]) -> None:
     body = of_manifest(files)
