@@ -42,7 +42,7 @@ spec:
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def real(cluster: RealCluster) -> Iterator[RealCluster]:
     """Return a cluster with the kinds of the operator."""
     for definition in operator_definitions():
