@@ -11,8 +11,9 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.jobs.record import Phase
+from shared.pipeline.api.views.plans import plan_view
 from shared.pipeline.planner.reports.commit_status import Progress, progress_of, status_of
-from shared.pipeline.planner.reports.reporter import OPEN_PLANS
+from shared.pipeline.planner.reports.reporter import OPEN_PLANS, report_open_plans
 from shared.pipeline.recovery import missed_work
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, ready, status
@@ -154,6 +155,26 @@ def test_a_commit_whose_plan_a_frozen_planner_saved_again_as_it_was_before_still
     cloud.run(600)
     assert cloud.state.open_plans() == []
     assert status(cloud, commit)[0] == "success"
+
+
+def test_a_rebuild_whose_delete_ends_before_its_plan_is_recorded_as_carried_out_is_no_success() -> None:
+    cloud = ready("one")
+    before = cloud.state.fleet()
+    commit = push(cloud, fleet_files.fleet("one") | {"README.md": b"again"})
+    cloud.run()
+    plan_record = cloud.state.plan(commit)
+    assert plan_record is not None
+    rebuild = Plan(commit, (Item("one", Action.REBUILD, 2, "a1b2c3d4"),), applied=True)
+    cloud.state.save_plan(replace(plan_record, plan=rebuild, open=True, settled=False, reported=""))
+    cloud.state.save_fleet(replace(cloud.state.fleet(), commit=before.commit, planning=commit))
+    record = cloud.state.cluster("one")
+    assert record is not None
+    cloud.state.delete(record)
+    report_open_plans(cloud.ports)
+    assert status(cloud, commit) == ("pending", "0 of 1 clusters in sync (1 rebuild)")
+    view = plan_view(commit, cloud.ports)
+    assert view is not None
+    assert view["progress"]["ready"] == 0
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,8 @@ def plan_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.Plan
     fleet = ports.state.fleet()
     newest, now = commit == fleet.commit, waits_now(fleet, ports) if fleet.rollout == commit else None
     waits = {name: describe_wait(wait, commit) for name, wait in now[1].waits.items()} if now else {}
-    progress = progress_of(plan_record.plan, clusters, newest=newest, differed=lasting_since(ports))
+    latest = newest or commit == fleet.planning
+    progress = progress_of(plan_record.plan, clusters, newest=latest, differed=lasting_since(ports))
     items = sorted(plan_record.plan.items, key=lambda item: item.cluster)
     items = [item for item in items if item.cluster > page.after][: page.limit]
     return {

@@ -90,7 +90,7 @@ def report_open_plans(ports: Ports) -> None:
         due = replace(plan_record, not_before=now + pause if position == 0 else None)
         with about(commit=plan_record.plan.commit):
             last_time = position >= OPEN_PLANS
-            answered = _report(due, clusters, fleet.commit, ports, last_time=last_time, rollout=rollout)
+            answered = _report(due, clusters, fleet, ports, last_time=last_time, rollout=rollout)
         if not answered:
             return
 
@@ -98,16 +98,20 @@ def report_open_plans(ports: Ports) -> None:
 def _report(
     plan_record: PlanRecord,
     clusters: Mapping[str, ClusterSummary],
-    newest: str,
+    fleet: FleetRecord,
     ports: Ports,
     *,
     last_time: bool,
     rollout: RolloutProgress | None,
 ) -> bool:
-    """Write the status of a plan if it says something new; return whether GitHub answered."""
+    """Write the status of a plan if it says something new; return whether GitHub answered.
+
+    The plan that is being carried out is the newest to itself: no later one has removed a cluster.
+    """
     commit, unfinished, written = plan_record.plan.commit, plan_record.writing, False
+    newest = commit if commit == fleet.planning else fleet.commit
     try:
-        of_newest = rollout if commit == newest else None
+        of_newest = rollout if commit == fleet.commit else None
         found = _next(plan_record, clusters, newest, ports, last_time=last_time, rollout=of_newest)
         if found is None:
             return True
