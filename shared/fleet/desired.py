@@ -175,6 +175,10 @@ class Stored(Desired):
     invalid by the current rules, so that it can be deleted; ``spec`` then raises pydantic's ValidationError.
     """
 
+    _document: Mapping[str, Any]
+    _spec: Mapping[str, Any]
+    _digest: str
+
     def __init__(
         self,
         document: Mapping[str, Any],
@@ -199,6 +203,7 @@ class Stored(Desired):
             systems=systems_in(document),
             had_systems=had_systems,
             _document=document,
+            _spec=document["spec"],
             _digest=digest,
         )
 
@@ -238,14 +243,15 @@ class Stored(Desired):
     @property
     def kubeconfig(self) -> tuple[str, str] | None:
         """The vault and the secret that have its kubeconfig, None for an AKS cluster."""
-        found = (self._spec.get("existing") or {}).get("kubeconfig")
+        existing = self._spec.get("existing")
+        found = existing.get("kubeconfig") if existing else None
         return (found["vault"], found["secret"]) if found else None
 
     @property
     def federated(self) -> tuple[tuple[str, str], ...]:
         """The entries of its federated credentials, each with the identity's id in lower case."""
-        entries = self._spec.get("federatedCredentials") or ()
-        return tuple((one["name"], one["identity"].lower()) for one in entries)
+        entries = self._spec.get("federatedCredentials")
+        return tuple((one["name"], one["identity"].lower()) for one in entries) if entries else ()
 
     @property
     def place(self) -> tuple[str, str]:
@@ -272,14 +278,9 @@ class Stored(Desired):
         """The client id of the identity of Azure that its Flux acts as, "" for none."""
         return str((self._spec["flux"].get("workloadIdentity") or {}).get("clientId") or "").lower()
 
-    @property
-    def _spec(self) -> Mapping[str, Any]:
-        written: Mapping[str, Any] = self.__dict__["_document"]["spec"]
-        return written
-
     def document(self) -> dict[str, Any]:
         """Return the stored form."""
-        return dict(self.__dict__["_document"])
+        return dict(self._document)
 
     def with_systems(self, systems: Sequence[Mapping[str, Any]]) -> Desired:
         """Return the cluster with these systems instead of its own."""
@@ -292,7 +293,7 @@ class Stored(Desired):
     @property
     def digest(self) -> str:
         """The digest it was stored with."""
-        return str(self.__dict__["_digest"]) or digest_of(self.document())
+        return self._digest or digest_of(self.document())
 
 
 def _problem(error: Mapping[str, Any]) -> str:

@@ -19,7 +19,10 @@ class Recipe(StrEnum):
     @property
     def removes(self) -> bool:
         """Whether the job ends with the record: its cluster is deleted, or released."""
-        return self in (Recipe.DELETE, Recipe.RELEASE)
+        return self in _REMOVING
+
+
+_REMOVING = (Recipe.DELETE, Recipe.RELEASE)  # looked up once: a plan asks for every cluster several times
 
 
 class Step(StrEnum):

@@ -233,7 +233,7 @@ class ClusterRecord:
     @property
     def failed(self) -> bool:
         """Whether the job has failed."""
-        return not self.job.active and self.phase is Phase.FAILED
+        return self.phase is Phase.FAILED and not self.job.active
 
     @property
     def idle(self) -> bool:
@@ -249,15 +249,16 @@ class ClusterRecord:
     @property
     def retryable_failure(self) -> bool:
         """Whether the job failed for a reason that may have passed since, or is a delete."""
+        if not self.failed:
+            return False
         failure = self.job.step.failure
-        transient = failure is not None and failure.kind in _TRANSIENT
-        return self.failed and (transient or self.deleting)
+        return self.deleting or (failure is not None and failure.kind in _TRANSIENT)
 
     @property
     def outdated(self) -> bool:
         """Whether the job failed because something that the tables do not know wrote to the cluster."""
         failure = self.job.step.failure
-        return self.failed and failure is not None and failure.kind == Outdated.__name__
+        return failure is not None and failure.kind == Outdated.__name__ and self.failed
 
     @property
     def running_version(self) -> str:

@@ -14,9 +14,9 @@ from pydantic import ValidationError
 from shared.fleet.desired import Desired, Stored, normalised
 from shared.fleet.planning.make_plan import make_plan
 from shared.fleet.resolve.desired_fleet import DesiredFleet
-from shared.fleet.resolve.fingerprints import Known, fingerprint_of
 from shared.fleet.resolve.repository_layout import Files, blob_id
 from shared.fleet.resolve.resolver import finish, first_files, resolve, resolve_clusters, resolve_shared
+from shared.fleet.resolve.reuse.fingerprints import Known, fingerprint_of
 from tests.support.desired_clusters import Row
 
 HEAD = "apiVersion: roadstead.dev/v1alpha1\nkind: {}\nmetadata: {{name: {}{}}}\nspec:\n"

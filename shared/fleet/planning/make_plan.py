@@ -61,7 +61,12 @@ def make_plan(
     items = list[Item]()
     for name in sorted(present):
         record, cluster = recorded.get(name), desired.clusters.get(name)
-        if record is not None and cluster is not None and asks_for_rebuild(cluster, record):
+        if (
+            cluster is not None
+            and cluster.rebuild
+            and record is not None
+            and asks_for_rebuild(cluster, record)
+        ):
             guard = hold_of_rebuild(
                 cluster,
                 record,
@@ -116,7 +121,8 @@ def _wanted(
         return Item(name, Action.ADOPT if cluster.adopt else Action.CREATE, 1)
     if record.deleting and not record.restorable:
         return _awaits_deletion(record, name)
-    cluster = keeping(cluster, systems_in(record.document), retained.names if retained else ())
+    if retained is not None:
+        cluster = keeping(cluster, systems_in(record.document), retained.names)
     if cluster.digest == record.digest:
         return _unchanged(record, name, now)
     before, document = normalised(record.document), cluster.document()

@@ -76,7 +76,7 @@ class Recorded(Protocol):
         """The Kubernetes version of its control plane when it was read last, "" if it never was."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Item:
     """A cluster's part of the plan; ``uid`` and ``generation`` are those after the plan is carried out.
 

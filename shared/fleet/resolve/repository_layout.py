@@ -24,7 +24,7 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\Z")
 _NAME_RULE = "1 to 63 lowercase letters, digits and hyphens, with a letter or digit at both ends"
 MAX_SHOWN = 100
 """Characters of a folder's name; a cluster's name has at most 63."""
-_WELL_PLACED = re.compile(rf"{CLUSTERS}/[a-z0-9-]{{1,63}}/{CLUSTER_FILE}\Z")
+_WELL_PLACED = re.compile(rf"{CLUSTERS}/([a-z0-9-]{{1,63}})/{CLUSTER_FILE}\Z")
 """The path of a manifest whose folder may be shown as it is called."""
 _MANIFEST = re.compile(r"(.+)\.ya?ml\Z")
 NOT_PLAIN = "{} is a symlink or submodule; Roadstead reads plain files: put the file itself there"
@@ -40,15 +40,25 @@ class Files:
     @cached_property
     def folders(self) -> tuple[str, ...]:
         """The names of the cluster folders, also of those without a readable file, as they may be shown."""
-        names = {_shown(path.split("/")[1]) for path in (*self.blobs, *self.other) if _inside(path)}
-        return tuple(sorted(names | self.misplaced.keys()))
+        others = (path for path in (*self._others, *self.other) if _inside(path))
+        names = {_shown(path.split("/")[1]) for path in others}
+        return tuple(sorted({*self._well_placed, *names, *self.misplaced}))
+
+    @cached_property
+    def _well_placed(self) -> frozenset[str]:
+        """The clusters whose manifest is where it belongs: nearly all files of a fleet."""
+        return frozenset(found[1] for path in self.blobs if (found := _WELL_PLACED.match(path)))
+
+    @cached_property
+    def _others(self) -> frozenset[str]:
+        """The plain files that are no cluster's manifest."""
+        return frozenset(self.blobs.keys() - map(cluster_path, self._well_placed))
 
     @cached_property
     def misplaced(self) -> Mapping[str, tuple[Problem, ...]]:
         """The problems of misplaced entries below ``clusters/``, by cluster."""
         problems: dict[str, dict[Problem, None]] = {}
-        well_placed = {path for path in self.blobs if _WELL_PLACED.match(path)}
-        for path in sorted({*self.blobs, *self.other} - well_placed):
+        for path in sorted(self._others | self.other):
             for name, place, message in self._misplaced(path):
                 problem = problem_at(Mark(place, 1, 1), "", message)
                 problems.setdefault(_shown(name), {})[problem] = None
@@ -82,7 +92,7 @@ class Files:
     def _read_folder(self, folder: str) -> tuple[Mapping[str, str], Mapping[str, Problem]]:
         paths: dict[str, str] = {}
         problems: dict[str, Problem] = {}
-        for path in sorted(path for path in (*self.blobs, *self.other) if path.startswith(f"{folder}/")):
+        for path in sorted(path for path in (*self._others, *self.other) if path.startswith(f"{folder}/")):
             name = path.removeprefix(f"{folder}/").removesuffix(".yaml").removesuffix(".yml")
             message = self._unreadable(path, folder, name)
             if message:

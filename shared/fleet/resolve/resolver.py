@@ -23,7 +23,6 @@ from shared.fleet.manifests.kinds import Fleet
 from shared.fleet.manifests.rollout import Rollout
 from shared.fleet.resolve.cluster_resolver import ClusterResolver
 from shared.fleet.resolve.desired_fleet import DesiredFleet
-from shared.fleet.resolve.fingerprints import Inputs, Known, unchanged
 from shared.fleet.resolve.layers import Layers
 from shared.fleet.resolve.manifest_file import Contents, Problems
 from shared.fleet.resolve.problems import Problem, limited, limited_plan, problem_at
@@ -34,6 +33,7 @@ from shared.fleet.resolve.repository_layout import (
     cluster_paths,
     shared_paths,
 )
+from shared.fleet.resolve.reuse.fingerprints import Inputs, Known, unchanged
 from shared.fleet.resolve.rules.azure_limits import over_limits
 from shared.fleet.resolve.rules.cross_field_rules import Finding, duplicates
 from shared.fleet.resolve.rules.existing_rules import foreign_kubeconfigs, same_kubeconfigs

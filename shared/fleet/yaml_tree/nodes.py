@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A place in a file; line and column count from 1."""
+class Mark(NamedTuple):
+    """A place in a file; line and column count from 1. Every value has one, and a tuple is created fast."""
 
     file: str
     line: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import yaml
@@ -71,10 +71,10 @@ def _syntax_message(problem: str) -> str:
 
 
 class _Builder:
-    """Builds nodes from libyaml's events, bounded in depth and number."""
+    """Builds nodes from libyaml's events, bounded in depth and number; all manifests of a fleet pass here."""
 
     def __init__(self, text: str, file: str) -> None:
-        self._events: Iterator[Any] = yaml.parse(text, Loader=yaml.CSafeLoader)
+        self._next: Callable[[], Any] = yaml.CSafeLoader(text).get_event
         self._file = file
         self._path: list[str | int] = []
         self._count = 0
@@ -82,78 +82,80 @@ class _Builder:
 
     def document(self) -> Root:
         """Return the only document."""
-        next(self._events)  # stream start
-        event = next(self._events)
+        self._next()  # stream start
+        event = self._next()
         if isinstance(event, yaml.StreamEndEvent):
             raise YamlError(
                 "the file is empty; a manifest has apiVersion, kind, metadata and spec",
                 Mark(self._file, 1, 1),
             )
-        root = self._node(next(self._events))
-        next(self._events)  # document end
-        event = next(self._events)
+        first = self._next()
+        mark, value = self._mark(first), self._value(first)
+        self._next()  # document end
+        event = self._next()
         if not isinstance(event, yaml.StreamEndEvent):
             raise YamlError(
                 "a second document begins here; a file holds one, so remove the ---", self._mark(event)
             )
-        return Root(root.value, root.mark, self._has_removals, self._count)
-
-    def _node(self, event: Any) -> Node:
-        mark = self._mark(event)
-        self._count += 1
-        if isinstance(event, yaml.AliasEvent):
-            raise self._error("YAML aliases (*name) are not allowed; write the value out", mark)
-        if self._count > MAX_NODES:
-            raise self._error(f"the file has more than {MAX_NODES} values; make it smaller", mark)
-        if len(self._path) > MAX_DEPTH:
-            raise YamlError(f"nested more than {MAX_DEPTH} levels deep; make it flatter", mark)
-        try:
-            value = self._value(event)
-        except ScalarError as error:
-            raise self._error(str(error), mark) from error
-        if value is None or value == REMOVED[1]:
-            self._has_removals = True
-        return Node(value, mark)
+        return Root(value, mark, self._has_removals, self._count)
 
     def _value(self, event: Any) -> Any:
-        if isinstance(event, yaml.ScalarEvent):
-            return scalar(event)
-        refuse_tag(event.tag)
+        self._count += 1
+        if self._count > MAX_NODES or len(self._path) > MAX_DEPTH or isinstance(event, yaml.AliasEvent):
+            raise self._refused(event)
+        try:
+            if isinstance(event, yaml.ScalarEvent):
+                value = scalar(event)
+                if value is None or value == REMOVED[1]:
+                    self._has_removals = True
+                return value
+            refuse_tag(event.tag)
+        except ScalarError as error:
+            raise self._error(str(error), self._mark(event)) from error
         return self._mapping() if isinstance(event, yaml.MappingStartEvent) else self._sequence()
+
+    def _refused(self, event: Any) -> YamlError:
+        mark = self._mark(event)
+        if isinstance(event, yaml.AliasEvent):
+            return self._error("YAML aliases (*name) are not allowed; write the value out", mark)
+        if self._count > MAX_NODES:
+            return self._error(f"the file has more than {MAX_NODES} values; make it smaller", mark)
+        return YamlError(f"nested more than {MAX_DEPTH} levels deep; make it flatter", mark)
 
     def _mapping(self) -> dict[str, Node]:
         result: dict[str, Node] = {}
-        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+        while not isinstance(event := self._next(), yaml.MappingEndEvent):
             mark = self._mark(event)
             key = self._key(event, mark)
             self._path.append(key)
             if key in result:
                 first = result[key].mark.line
                 raise self._error(f"{key} is written twice, first in line {first}; keep one", mark)
-            value = self._node(next(self._events))
+            result[key] = Node(self._value(self._next()), mark)  # a problem is shown at the key
             self._path.pop()
-            result[key] = Node(value.value, mark)  # a problem is shown at the key
         return result
 
     def _key(self, event: Any, mark: Mark) -> str:
         if not isinstance(event, yaml.ScalarEvent):
             raise self._error("a key must be a plain string", mark)
-        try:
-            refuse_tag(event.tag)
-        except ScalarError as error:
-            raise self._error(str(error), mark) from error
+        if event.tag is not None:
+            try:
+                refuse_tag(event.tag)
+            except ScalarError as error:
+                raise self._error(str(error), mark) from error
         return str(event.value)
 
     def _sequence(self) -> Items:
         items: list[Node] = []
-        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+        while not isinstance(event := self._next(), yaml.SequenceEndEvent):
             self._path.append(len(items))
-            items.append(self._node(event))
+            items.append(Node(self._value(event), self._mark(event)))
             self._path.pop()
         return Items(items)
 
     def _mark(self, event: Any) -> Mark:
-        return Mark(self._file, event.start_mark.line + 1, event.start_mark.column + 1)
+        start = event.start_mark
+        return Mark(self._file, start.line + 1, start.column + 1)
 
     def _error(self, message: str, mark: Mark) -> YamlError:
         return YamlError(message, mark, path_text(self._path))

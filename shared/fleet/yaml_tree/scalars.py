@@ -16,6 +16,8 @@ _BOOL = re.compile(r"(true|True|TRUE|false|False|FALSE)\Z")
 _INT = re.compile(r"[-+]?[0-9]+\Z")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 _NO_NUMBER = re.compile(r"([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))\Z")
+_OTHER = frozenset("~nNtTfF+-.0123456789")
+"""The first characters of all scalars that are no strings."""
 _MAX_DIGITS = 100
 _STRING = "tag:yaml.org,2002:str"
 MAX_INT = 2**63 - 1
@@ -45,6 +47,8 @@ def scalar(event: Any) -> str | int | float | bool | None:
         refuse_tag(event.tag, but=_STRING)
         return text
     if event.style in _QUOTED:  # quoted or a block: always a string
+        return text
+    if text and text[0] not in _OTHER:  # most are
         return text
     if _NULL.match(text):
         return None

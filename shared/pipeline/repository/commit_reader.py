@@ -19,9 +19,9 @@ from shared import fleet
 from shared.fleet.desired import Stored
 from shared.fleet.planning.plan import Action, Plan
 from shared.fleet.resolve.desired_fleet import DesiredFleet
-from shared.fleet.resolve.fingerprints import Known, fingerprint_of
 from shared.fleet.resolve.repository_layout import Files
 from shared.fleet.resolve.resolver import finish, first_files, resolve_clusters, resolve_shared
+from shared.fleet.resolve.reuse.fingerprints import Known, fingerprint_of
 from shared.fleet.resolve.work import Work
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.repository.blob_reader import read_blobs

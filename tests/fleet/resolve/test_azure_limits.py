@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from shared.fleet.resolve.desired_fleet import DesiredFleet
-from shared.fleet.resolve.fingerprints import Known
 from shared.fleet.resolve.resolver import resolve
+from shared.fleet.resolve.reuse.fingerprints import Known
 from shared.fleet.resolve.rules.azure_limits import over_limits
 from tests.support import fleet_files
 from tests.support.identity_access import ISSUER, SHOP

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shared.fleet.desired import Desired
 from shared.fleet.resolve.repository_layout import Files, manifest_paths
 from shared.fleet.resolve.resolver import resolve
+from tests.support import fleet_files
 from tests.support.counted_work import lines_of
-from tests.support.resolved_fleets import GOOD
+from tests.support.resolved_fleets import GOOD, resolved
 
 PATHS = sorted(GOOD)
 MOST, MOST_PER_BYTE = 60_000, 30
@@ -79,6 +81,13 @@ NAMES = st.sampled_from(
         "fleet.yaml/x",
     ]
 )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _models_are_built() -> None:
+    """Resolve a fleet, because pydantic builds a model at its first use, which is no work of a case."""
+    resolved(good())
+    resolved(fleet_files.fleet("one", "two"))
 
 
 def survives(files: dict[str, bytes], other: frozenset[str] = frozenset()) -> None:

@@ -137,10 +137,11 @@ def duplicates(specs: Mapping[str, AzureNames]) -> Mapping[str, list[Finding]]:
     clashes: dict[str, dict[Finding, None]] = {}
     prefixes: dict[tuple[str, ...], str] = {}
     groups: dict[tuple[str, str], str] = {}
-    own = {_key(spec.subscription_id, spec.resource_group): name for name, spec in specs.items()}
+    places = {name: _key(spec.subscription_id, spec.resource_group) for name, spec in specs.items()}
+    own = {place: name for name, place in places.items()}
     for name, spec in specs.items():
         prefix = spec.dns_prefix or name[:54].rstrip("-")
-        place = _key(spec.subscription_id, spec.resource_group)
+        place = places[name]
         _note(
             clashes,
             prefixes,

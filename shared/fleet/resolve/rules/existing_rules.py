@@ -75,8 +75,8 @@ def same_kubeconfigs(clusters: Mapping[str, Desired]) -> Mapping[str, list[tuple
     found: dict[str, list[tuple[Path, str]]] = {}
     names: dict[tuple[str, str], list[str]] = {}
     for name, cluster in clusters.items():
-        if cluster.kubeconfig:
-            vault, secret = cluster.kubeconfig
+        if kubeconfig := cluster.kubeconfig:
+            vault, secret = kubeconfig
             names.setdefault((vault.lower(), secret.lower()), []).append(name)
     for (vault, secret), same in names.items():
         for name in same if len(same) > 1 else ():

@@ -19,7 +19,7 @@ from shared.fleet.planning.make_plan import make_plan
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.fleet.planning.system_removals import losses
 from shared.fleet.resolve.desired_fleet import DesiredFleet
-from shared.fleet.resolve.fingerprints import Known, fingerprint_of
+from shared.fleet.resolve.reuse.fingerprints import Known, fingerprint_of
 from shared.fleet.systems.cluster_systems import systems_in
 from shared.jobs.failures.errors import ReconcileError
 from shared.jobs.record import ClusterRecord
