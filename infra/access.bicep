@@ -31,6 +31,9 @@ param federates bool = false
 @description('Also let the apps assign policies to clusters, remove them, and read what Azure Policy found.')
 param assignPolicies bool = false
 
+@description('Also let the worker write and delete the namespaces of systems that AKS manages.')
+param manageNamespaces bool = false
+
 // Whoever may assign roles could give itself every right: a condition leaves the roles of the list, and no people.
 var ofRoles = 'ForAnyOfAnyValues:GuidEquals {${join(assignableRoles, ', ')}}'
 var roleAttribute = 'Microsoft.Authorization/roleAssignments:RoleDefinitionId'
@@ -331,5 +334,34 @@ resource policyRemoverAssignment 'Microsoft.Authorization/roleAssignments@2022-0
     principalId: deleterPrincipalId
     principalType: 'ServicePrincipal'
     roleDefinitionId: policyRemover.id
+  }
+}
+
+// Narrower than the built-in Azure Kubernetes Service Namespace Contributor, which may deploy templates. A namespace
+// leaves a cluster that stays, so this is the worker's, as in the cluster itself; the deleter changes no cluster.
+resource namespaceManager 'Microsoft.Authorization/roleDefinitions@2022-04-01' = if (manageNamespaces) {
+  name: guid(subscription().id, 'roadstead-namespace-manager')
+  properties: {
+    roleName: 'Roadstead namespace-manager (${subscription().subscriptionId})'
+    description: 'Write and delete the managed namespaces of systems.'
+    type: 'CustomRole'
+    assignableScopes: [subscription().id]
+    permissions: [
+      {
+        actions: [
+          'Microsoft.ContainerService/managedClusters/managedNamespaces/write'
+          'Microsoft.ContainerService/managedClusters/managedNamespaces/delete'
+        ]
+      }
+    ]
+  }
+}
+
+resource namespaceManagerAssignment 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (manageNamespaces) {
+  name: guid(subscription().id, workerPrincipalId, namespaceManager.id)
+  properties: {
+    principalId: workerPrincipalId
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: namespaceManager.id
   }
 }

@@ -34,6 +34,9 @@ param federatedIdentities array = []
 @description('Also let manifests assign policies of Azure Policy to clusters (spec.policies), in the target subscriptions.')
 param assignPolicies bool = false
 
+@description('Also let systems have namespaces that AKS manages (spec.managedNamespaces of a system), in the target subscriptions.')
+param manageNamespaces bool = false
+
 @description('The fleet repository, as owner/name.')
 param githubRepository string
 
@@ -459,6 +462,7 @@ module access 'access.bicep' = [
       assignableRoles: assignableRoles
       federates: !empty(federatedIdentities)
       assignPolicies: assignPolicies
+      manageNamespaces: manageNamespaces
     }
   }
 ]

@@ -25,11 +25,15 @@ rules: [{apiGroups: [kustomize.toolkit.fluxcd.io], resources: ["*"], verbs: ["*"
 
 @dataclass(frozen=True)
 class DesiredSystem:
-    """The manifest of a system, with a namespace of its name; ``invalid``: it has an error."""
+    """The manifest of a system, with a namespace of its name; ``invalid``: it has an error.
+
+    ``retained``: Azure manages the namespace, which stays when the system goes.
+    """
 
     name: str
     clusters: frozenset[str]
     invalid: bool = False
+    retained: bool = False
 
     def on(self, clusters: Collection[str]) -> list[str]:
         """Return those of these clusters that the system is on."""
@@ -49,6 +53,7 @@ spec:
   {"ownrs" if self.invalid else "owners"}: [{self.name}@example.com]
   clusters: {{names: [{", ".join(names)}]}}
   namespaces: [{self.name}]
+{"  managedNamespaces: {deletePolicy: Keep}" if self.retained else ""}
   source: {{repository: "{url}", path: ./teams/{self.name}}}
 """
         own = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: own}\n"

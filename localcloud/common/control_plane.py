@@ -32,11 +32,14 @@ class Node:
 class InsideCluster(Protocol):
     """The objects of one cluster for a part of Azure that runs in it, such as the agents of an extension."""
 
-    def apply(self, manifest: Json) -> None:
-        """Apply an object; one whose kind the cluster does not know yet is left out."""
+    def apply(self, manifest: Json, *, by_aks: bool = False) -> None:
+        """Apply an object; one whose kind the cluster does not know yet is left out.
+
+        ``by_aks``: as AKS itself, which may change what Azure Resource Manager manages.
+        """
         ...
 
-    def delete(self, api_version: str, kind: str, name: str, namespace: str) -> None:
+    def delete(self, api_version: str, kind: str, name: str, namespace: str, *, by_aks: bool = False) -> None:
         """Delete an object, if there is one."""
         ...
 

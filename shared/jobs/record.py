@@ -130,7 +130,8 @@ class ClusterRecord:
     labels and taints of each node pool that earlier generations had and that are to be removed from it, until
     the present generation is Ready; ``removed_systems`` the namespaces of each system, likewise,
     ``removed_configurations`` the configurations of Flux as Microsoft's extension,
-    and ``former_grants`` the resource ids of federated credentials, role assignments and policy assignments.
+    and ``former_grants`` the resource ids of federated credentials, role assignments, policy assignments and
+    managed namespaces.
     ``had_systems``: an accepted spec had systems, so that teams' objects may be on the cluster; it stays so.
 
     ``running`` is what the last verification saw, None before that.

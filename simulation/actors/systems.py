@@ -1,7 +1,8 @@
 """People who add, move, break and remove systems of teams, and what may become of their namespaces.
 
-Two rules hold at all times, as the clusters show: nothing of a team is outside its namespaces, and no
-namespace of a system is deleted from a cluster that some commit has not taken from it.
+Rules hold at all times, as the clusters show: nothing of a team is outside its namespaces, no namespace of a
+system is deleted from a cluster that some commit has not taken from it, and none at all that Azure manages
+and that stays by git's delete policy.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ class Systems(Upkeep):
     def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:
         super().__init__(SYSTEMS, seed, everybody, loop)
         self._operators = self._everybody[0]
+        self._retained = NAMES[-1] if seed % 2 else ""
+        """The system whose namespace Azure manages, and keeps whatever git says of the system later."""
         self._seen: dict[tuple[int, str, str], str] = {}
         """The uid of each namespace of a system that was seen, by its world, cluster and name."""
 
@@ -58,7 +61,7 @@ class Systems(Upkeep):
         elif found is not None and self._chance.random() < 0.3:
             changed = ()
         else:
-            changed = (DesiredSystem(name, clusters),)
+            changed = (DesiredSystem(name, clusters, retained=name == self._retained),)
         self._operators.push(replace(now, systems=(*others, *changed)))
 
     def check(self) -> None:
@@ -98,6 +101,8 @@ class Systems(Upkeep):
             for name in NAMES:
                 key = (id(world), cluster, name)
                 before, now = self._seen.get(key), live.get(name)
+                if before is not None and now != before and name == self._retained:
+                    raise RuleViolated("retained namespace", f"{cluster} lost the namespace {name}")
                 if before is not None and now != before and not self._asked(cluster, name):
                     raise RuleViolated("unasked removal", f"{cluster} lost the namespace {name}")
                 if now is not None:

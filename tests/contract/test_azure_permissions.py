@@ -51,6 +51,7 @@ from tests.support.pipeline_runs import phases, push
 from tests.support.policies import ADDON, DENY, POLICIES
 from tests.support.proposals import Repo
 from tests.support.sweeps import sweep, tag_by_hand
+from tests.support.team_systems import DEPLOYMENT, system
 
 ROOT = Path(__file__).parent.parent.parent
 CONTAINERS = "Microsoft.ContainerService/managedClusters"
@@ -68,6 +69,7 @@ CHANGES = frozenset(
         *(f"{CONTAINERS}/agentPools/{verb}" for verb in ("write", "delete")),
         f"{CONTAINERS}/agentPools/upgradeNodeImageVersion/action",
         *(f"{CONTAINERS}/maintenanceConfigurations/{verb}" for verb in ("write", "delete")),
+        *(f"{CONTAINERS}/managedNamespaces/{verb}" for verb in ("write", "delete")),
         f"{EXTENSIONS}/extensions/write",
         *(f"{EXTENSIONS}/fluxConfigurations/{verb}" for verb in ("write", "delete")),
         *(f"{FEDERATION}/{verb}" for verb in ("write", "delete")),
@@ -226,6 +228,7 @@ def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
     cloud.azure.interventions.stop(ONE)
     sweep(cloud)
     assert phases(cloud) == {"one": Phase.READY}
+    _with_namespace(cloud, newer)
     _with_extension(cloud, newer)
     _contest(cloud, newer)
     Repo(cloud).propose(files(pool()))
@@ -237,6 +240,19 @@ def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
 
 def _without(tags: Mapping[str, str], name: str) -> dict[str, str]:
     return {key: value for key, value in tags.items() if key != name}
+
+
+def _with_namespace(cloud: CloudWithRights, extra: str) -> None:
+    """Let the cluster have a system with a namespace that Azure manages, and take it away again."""
+    shop = system("shop", "one", extra="  managedNamespaces: {}\n")
+    systems = {"systems/shop.yaml": shop, "apps/shop/web.yaml": DEPLOYMENT}
+    files_of_fleet = files(extra)
+    guard = b"  guards:\n    namespaceBudget: 1\n"
+    files_of_fleet["fleet.yaml"] = files_of_fleet["fleet.yaml"].replace(b"  guards:\n", guard, 1)
+    for more in (systems, {}):
+        push(cloud, files_of_fleet | more)
+        cloud.run()
+        assert phases(cloud) == {"one": Phase.READY}
 
 
 def _with_extension(cloud: CloudWithRights, extra: str) -> None:

@@ -30,7 +30,7 @@ READS = {
     *("get_extension", "list_flux_configurations"),
     *("get_identity", "list_federated_credentials", "get_federated_credential", "list_roles"),
     *("list_role_assignments", "get_role_assignment", "certificates"),
-    *("list_policy_assignments", "query_policy_states"),
+    *("list_policy_assignments", "query_policy_states", "list_managed_namespaces"),
 }
 GROUP = GroupId("subscription", "rg")
 

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from shared.fleet.kubernetes import managed_namespaces
 from shared.fleet.kubernetes.flux import sync_objects
 from shared.fleet.resolve import systems
 from shared.fleet.systems.cluster_systems import without_invalid
 from shared.pipeline.worker.steps.flux import pinned
+from shared.pipeline.worker.steps.systems import adopted, managed
 from simulation.actors.kinds import SYSTEMS
 from tests.simulation.mutations import mutation
 
@@ -26,7 +28,16 @@ def a_system_with_an_invalid_manifest_counts_as_removed(patch: pytest.MonkeyPatc
     patch.setattr(systems, "without_invalid", none_is_invalid)
 
 
+def a_namespace_that_git_keeps_is_deleted_by_azure(patch: pytest.MonkeyPatch) -> None:
+    def deleting(*args: Any) -> Any:
+        return {**managed_namespaces.wanted_fields(*args), "deletePolicy": "Delete"}
+
+    patch.setattr(adopted, "wanted_fields", deleting)
+    patch.setattr(managed, "kept_against_git", lambda _: None)
+
+
 SYSTEM_MUTATIONS = (
     mutation(flux_is_not_locked_down, SYSTEMS, "confined"),
     mutation(a_system_with_an_invalid_manifest_counts_as_removed, SYSTEMS, "unasked removal"),
+    mutation(a_namespace_that_git_keeps_is_deleted_by_azure, SYSTEMS, "retained namespace"),
 )

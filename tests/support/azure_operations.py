@@ -39,6 +39,7 @@ def example(kind: type[AzureCall[Any]]) -> AzureCall[Any]:
         "put_cluster": body(),
         "put_pool": pool(),
         "put_maintenance": window(),
+        "put_managed_namespace": {"location": "westeurope", "properties": {"deletePolicy": "Keep"}},
         "put_policy_assignment": {"properties": {"policyDefinitionId": next(iter(DEFINITIONS))}},
     }
     given: dict[str, Any] = {
@@ -47,6 +48,7 @@ def example(kind: type[AzureCall[Any]]) -> AzureCall[Any]:
         "pool": "system",
         "configuration": "default" if kind.name == "put_maintenance" else "flux-system",
         "extension": "flux",
+        "namespace": "shop",
         "etag": None,
         "only_new": False,
         "page": "",

@@ -45,7 +45,7 @@ PLAIN = ("monitor", "access", "policies")
 """The services whose requests go through the shared pipeline without a library."""
 OPTIONS = {
     App.CONTROL: ("activityReader",),
-    App.WORKER: ("roleAssigner", "federator", "policyAssigner"),
+    App.WORKER: ("roleAssigner", "federator", "policyAssigner", "namespaceManager"),
     App.DELETER: ("roleRemover", "federationRemover", "policyRemover"),
 }
 """The roles of each app that are options, off by default."""

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from werkzeug.wrappers import Request, Response
 
-from localcloud.azure.wire import access_routes, policy_routes, sign_in
+from localcloud.azure.wire import access_routes, namespace_routes, policy_routes, sign_in
 from localcloud.azure.wire.bodies import read_body
 from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.arm_resources import Accepted, Condition, Operation
@@ -169,6 +169,22 @@ def _delete_maintenance(world: AzureWorld, request: Request, at: re.Match[str]) 
     return _accepted(request, at, world.delete_maintenance(_cluster(at), at["configuration"]))
 
 
+def _list_namespaces(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
+    return namespace_routes.list_namespaces(world, at)
+
+
+def _get_namespace(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
+    return namespace_routes.get_namespace(world, at)
+
+
+def _put_namespace(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
+    return _accepted(request, at, namespace_routes.put_namespace(world, request, at))
+
+
+def _delete_namespace(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
+    return _accepted(request, at, namespace_routes.delete_namespace(world, at))
+
+
 def _get_extension(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
     return json_response(200, world.get_extension(_cluster(at), at["extension"]))
 
@@ -295,6 +311,7 @@ _EXTENSION = _BELOW_CLUSTER + "/extensions/(?P<extension>[^/]+)"
 _CONFIGURATIONS = _BELOW_CLUSTER + "/fluxconfigurations"
 _CONFIGURATION = _CONFIGURATIONS + "/(?P<configuration>[^/]+)"
 _MAINTENANCE = _CLUSTER + "/maintenanceconfigurations"
+_NAMESPACES = _CLUSTER + "/managednamespaces"
 _PROVIDER = r"/subscriptions/(?P<subscription>[^/]+)/providers/microsoft\.(containerservice|resources)"
 _WORK = _PROVIDER + "/locations/(?P<location>[^/]+)"
 _TABLE: tuple[tuple[str, str, _Handler], ...] = (
@@ -326,6 +343,10 @@ _TABLE: tuple[tuple[str, str, _Handler], ...] = (
     ("GET", _MAINTENANCE + "/(?P<configuration>[^/]+)", _get_maintenance),
     ("PUT", _MAINTENANCE + "/(?P<configuration>[^/]+)", _put_maintenance),
     ("DELETE", _MAINTENANCE + "/(?P<configuration>[^/]+)", _delete_maintenance),
+    ("GET", _NAMESPACES, _list_namespaces),
+    ("GET", _NAMESPACES + "/(?P<namespace>[^/]+)", _get_namespace),
+    ("PUT", _NAMESPACES + "/(?P<namespace>[^/]+)", _put_namespace),
+    ("DELETE", _NAMESPACES + "/(?P<namespace>[^/]+)", _delete_namespace),
     ("GET", _EXTENSION, _get_extension),
     ("PUT", _EXTENSION, _put_extension),
     ("GET", _EXTENSION + "/operations/(?P<operation>[^/]+)", _operation),

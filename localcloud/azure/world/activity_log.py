@@ -30,6 +30,8 @@ _OPERATIONS: Mapping[str, str] = {
     "delete-pool": f"{_CONTAINERS}/agentPools/delete",
     "upgrade-pool": f"{_CONTAINERS}/agentPools/upgradeNodeImageVersion/action",
     "abort-pool": f"{_CONTAINERS}/agentPools/abort/action",
+    "put-namespace": f"{_CONTAINERS}/managedNamespaces/write",
+    "delete-namespace": f"{_CONTAINERS}/managedNamespaces/delete",
     "put-maintenance": f"{_CONTAINERS}/maintenanceConfigurations/write",
     "delete-maintenance": f"{_CONTAINERS}/maintenanceConfigurations/delete",
 }

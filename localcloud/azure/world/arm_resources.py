@@ -34,6 +34,8 @@ class Timings:
     put_extension: float = 3.0
     put_configuration: float = 1.0
     delete_configuration: float = 1.0
+    put_namespace: float = 1.0
+    delete_namespace: float = 1.0
 
     def of(self, kind: str) -> float:
         """Return the seconds of an operation by its kind, as "create-pool"."""
@@ -134,7 +136,8 @@ class Cluster:
 
     ``kubeconfig`` is empty until its Kubernetes API runs; ``up`` names the pools that have nodes; ``lagging``
     has the kubelet version of pools whose nodes lag behind Azure's version; ``maintenance`` the maintenance
-    configurations by name, ``extensions`` the extensions and ``configurations`` those of Flux.
+    configurations by name, ``extensions`` the extensions, ``configurations`` those of Flux, and
+    ``namespaces`` the managed ones.
     """
 
     id: ClusterId
@@ -147,6 +150,7 @@ class Cluster:
     maintenance: dict[str, dict[str, Any]] = field(default_factory=dict)
     extensions: dict[str, dict[str, Any]] = field(default_factory=dict)
     configurations: dict[str, dict[str, Any]] = field(default_factory=dict)
+    namespaces: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def properties(self) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from localcloud.azure.world.body_shapes import (
 )
 from localcloud.azure.world.catalog import SUBSCRIPTION
 from localcloud.azure.world.clusters.credentials import given_kubeconfig
+from localcloud.azure.world.clusters.managed_namespaces import ManagedNamespaces
 from localcloud.azure.world.clusters.power import PowerOperations
 from localcloud.azure.world.clusters.upkeep import Upkeep
 from localcloud.azure.world.flux.kubernetes_configuration import KubernetesConfiguration
@@ -83,6 +84,11 @@ class AzureWorld:
         self.get_flux_configuration = below.get_flux_configuration
         self.put_flux_configuration = below.put_flux_configuration
         self.delete_flux_configuration = below.delete_flux_configuration
+        namespaces = ManagedNamespaces(self.engine)
+        self.list_managed_namespaces = namespaces.list_managed_namespaces
+        self.get_managed_namespace = namespaces.get_managed_namespace
+        self.put_managed_namespace = namespaces.put_managed_namespace
+        self.delete_managed_namespace = namespaces.delete_managed_namespace
         power = PowerOperations(self.engine)
         self.stop_cluster, self.start_cluster = power.stop_cluster, power.start_cluster
         self.abort_cluster, self.abort_pool = power.abort_cluster, power.abort_pool

@@ -58,6 +58,11 @@ def read_maintenance(body: Json) -> dict[str, Any]:
     return _read(models.MaintenanceConfiguration, body)
 
 
+def read_namespace(body: Json) -> dict[str, Any]:
+    """Return the body of a PUT of a managed namespace as AKS decodes it."""
+    return _read(models.ManagedNamespace, body)
+
+
 def read_tags(body: Json) -> dict[str, str]:
     """Return the tags in the body of a PATCH of a cluster."""
     return _read(models.TagsObject, body).get("tags") or {}

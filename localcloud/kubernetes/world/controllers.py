@@ -27,6 +27,7 @@ from localcloud.kubernetes.world.kinds import (
     Kinds,
     kinds_of,
 )
+from localcloud.kubernetes.world.managed_by_arm import NAMESPACE_CONTROLLER
 from localcloud.kubernetes.world.object_store import At, Deletion, Object, Write
 from localcloud.kubernetes.world.rollouts import lacks_image, rolled_out, shows_same, stuck
 from localcloud.kubernetes.world.writes.patches import MERGE
@@ -231,7 +232,8 @@ class Controllers:
         for kind in kinds:
             for value in self._all(kind, namespace):
                 metadata = value["metadata"]
-                self._world.delete(At(kind, metadata["name"], metadata.get("namespace", "")))
+                at = At(kind, metadata["name"], metadata.get("namespace", ""))
+                self._world.delete(at, Deletion(manager=NAMESPACE_CONTROLLER))
         return any(self._all(kind, namespace) for kind in kinds)
 
     def _deployments(self) -> None:

@@ -35,6 +35,7 @@ from localcloud.kubernetes.world.controllers import Controllers, Delays
 from localcloud.kubernetes.world.deletion.deletion import PROTECTED, check_deletion, deleting
 from localcloud.kubernetes.world.deletion.eviction import check_eviction, matching
 from localcloud.kubernetes.world.kinds import BUDGET, NAMESPACE, POD, Kind, Kinds
+from localcloud.kubernetes.world.managed_by_arm import check_change
 from localcloud.kubernetes.world.object_store import At, Change, Deletion, Object, Store, Write
 from localcloud.kubernetes.world.selectors import selector
 from localcloud.kubernetes.world.typed_objects import (
@@ -202,6 +203,7 @@ class KubernetesWorld:
         with self._lock:
             live = self.get(at)
             check_deletion(at.kind, live, options)
+            check_change(at.kind, live, None, options.manager)
             left, gone = deleting(at.kind, live, options, self.clock())
             if options.dry_run:
                 return left, gone
@@ -258,6 +260,7 @@ class KubernetesWorld:
         if live is not None and same(live, whole):
             return live
         check_values(at.kind, live, whole, write.subresource)
+        check_change(at.kind, live, whole, write.manager)
         if write.dry_run:
             return whole
         key = (at.namespace, at.name)

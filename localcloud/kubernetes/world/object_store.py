@@ -51,7 +51,8 @@ class Write:
 class Deletion:
     """How to delete: preconditions ("" for none), what to do with dependents, seconds of grace, dry run.
 
-    ``policy`` is Foreground, Background, Orphan, or "" for the default of the kind.
+    ``policy`` is Foreground, Background, Orphan, or "" for the default of the kind. ``manager`` is a part of
+    AKS that deletes, "" for anybody else.
     """
 
     uid: str = ""
@@ -59,6 +60,7 @@ class Deletion:
     policy: str = ""
     grace: int | None = None
     dry_run: bool = False
+    manager: str = ""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from shared.fleet.aks.field_effects import Effect
 from shared.fleet.drift.activity import is_of_window
 from shared.fleet.drift.differences import Difference
 from shared.fleet.drift.grant_differences import GRANTS
+from shared.fleet.drift.namespace_differences import NAMESPACES
 from shared.fleet.drift.policy_differences import POLICY
 from shared.fleet.json_tree import Json
 from shared.fleet.manifests.cluster.drift import DriftAction, DriftPolicy, DriftRule
@@ -186,6 +187,8 @@ def _obstacle_to_proposal(difference: Difference, existing: Json) -> str:
         return "no pull request: a maintenance window is taken into the manifest by hand"
     if difference.path.startswith(POLICY):
         return "no pull request: a policy assignment is taken into the manifest by hand"
+    if difference.path.startswith(NAMESPACES):
+        return "no pull request: a namespace of a system is taken into its manifest by hand"
     if difference.path.startswith(GRANTS):
         return "no pull request: what an identity may do is taken into the manifest by hand"
     if difference.path.endswith(_IMAGE):

@@ -48,6 +48,8 @@ _HARD = {
     "loadBalancers": "services.loadbalancers",
 }
 """What a quota of Kubernetes calls the fields (kubernetes.io/docs/concepts/policy/resource-quotas)."""
+_BY_AZURE = ("cpu", "memory", "limitsCpu", "limitsMemory")
+"""What the quota of a managed namespace has in Azure; quotas add up, so the cluster's has the rest."""
 
 
 def system_objects(system: ClusterSystem) -> tuple[Json, ...]:
@@ -57,7 +59,8 @@ def system_objects(system: ClusterSystem) -> tuple[Json, ...]:
 
 def _objects(system: ClusterSystem) -> Iterator[dict[str, Any]]:
     for name in system.namespaces:
-        yield _namespace(system, name)
+        if system.managed_namespaces is None:
+            yield _namespace(system, name)
         yield from _confinement(system, name)
     yield _account(system)
     for name in system.namespaces:
@@ -74,6 +77,8 @@ def _namespace(system: ClusterSystem, name: str) -> dict[str, Any]:
 
 def _confinement(system: ClusterSystem, namespace: str) -> Iterator[dict[str, Any]]:
     quota = system.quota.model_dump(by_alias=True, exclude_none=True)
+    if system.managed_namespaces is not None:
+        quota = {field: value for field, value in quota.items() if field not in _BY_AZURE}
     if quota:
         hard = {_HARD[name]: str(value) for name, value in quota.items()}
         yield _object(system, "v1", "ResourceQuota", "roadstead", namespace, {"hard": hard})
@@ -85,10 +90,21 @@ def _confinement(system: ClusterSystem, namespace: str) -> Iterator[dict[str, An
     if limits:
         spec: dict[str, Any] = {"limits": [{"type": "Container", **limits}]}
         yield _object(system, "v1", "LimitRange", "roadstead", namespace, spec)
-    if system.network_policy == "isolated":
+    if _isolates_in_the_cluster(system):
         own = {"namespaceSelector": {"matchLabels": {SYSTEM: system.name}}}
         spec = {"podSelector": {}, "policyTypes": ["Ingress"], "ingress": [{"from": [own]}]}
         yield _object(system, "networking.k8s.io/v1", "NetworkPolicy", "roadstead-isolated", namespace, spec)
+
+
+def _isolates_in_the_cluster(system: ClusterSystem) -> bool:
+    """Return whether a policy in the cluster lets the system's own namespaces in, and nobody else.
+
+    That of Azure knows one namespace only, and policies add up; whoever wrote ``ingress`` means that alone.
+    """
+    managed = system.managed_namespaces
+    if system.network_policy != "isolated" or managed is None:
+        return system.network_policy == "isolated"
+    return managed.ingress is None and len(system.namespaces) > 1
 
 
 def _account(system: ClusterSystem) -> dict[str, Any]:

@@ -7,11 +7,18 @@ Pod Security levels those of kubernetes.io/docs/concepts/security/pod-security-s
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from shared.fleet.manifests.base import OWN_PREFIX, LabelKey, LabelValue, Manifest, ObjectName, rule
+from shared.fleet.manifests.managed_namespaces import (
+    SYSTEM_NAMESPACES,
+    ManagedNamespaces,
+    is_power_of_two,
+    thousandths,
+)
 from shared.fleet.manifests.system_source import PulledSource, SystemSecret, TeamSource
 
 _RESERVED = ("default", "flux-system")
@@ -141,6 +148,7 @@ class Tenancy(Manifest):
     namespaces: Annotated[tuple[Namespace, ...], Field(min_length=1), AfterValidator(_each_once)]
     """The system's namespaces; on each cluster a namespace belongs to one system. The first one also has what
     Flux needs: source, Kustomization and service account."""
+    managed_namespaces: ManagedNamespaces | None = None
     source: PulledSource
     groups: tuple[Group, ...] = ()
     """Entra groups with a role in the namespaces."""
@@ -156,6 +164,28 @@ class Tenancy(Manifest):
     alerts: Alerts | None = None
     protection: StrictBool = False
     """Whether taking its namespaces from a cluster needs an approval, whatever the budget allows."""
+
+    def refused_by_azure(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        """Yield the place of each value that a managed namespace cannot have, and why."""
+        managed, quota = self.managed_namespaces, self.quota
+        if managed is None:
+            return
+        for number, name in enumerate(self.namespaces):
+            if name in SYSTEM_NAMESPACES:
+                yield ("namespaces", number), f"{name} is a namespace of AKS; choose another one"
+        if managed.ingress is not None and (managed.ingress == "AllowAll") is self._isolates:
+            goes = "none" if self._isolates else "isolated"
+            yield ("managedNamespaces", "ingress"), f"{managed.ingress} goes with networkPolicy: {goes}"
+        for field, cpu in (("cpu", quota.cpu), ("limitsCpu", quota.limits_cpu)):
+            if cpu is not None and thousandths(cpu) is None:
+                yield ("quota", field), f'Azure takes processors such as "4" or "500m", got {cpu}'
+        for field, memory in (("memory", quota.memory), ("limitsMemory", quota.limits_memory)):
+            if memory is not None and not is_power_of_two(memory):
+                yield ("quota", field), f'Azure takes memory such as "16Gi", got {memory}'
+
+    @property
+    def _isolates(self) -> bool:
+        return self.network_policy == "isolated"
 
 
 class SystemSpec(Tenancy):

@@ -56,6 +56,7 @@ def read_systems(
             *_occupied(loaded.node, tenant, taken),
             *_out_of_reach(loaded.node, tenant, clusters),
             *_not_its_own(loaded.node, tenant, clusters),
+            *_not_in_azure(loaded.node, tenant, clusters),
         ]
         problems += own_problems
         if not own_problems:
@@ -172,6 +173,24 @@ def _not_its_own(node: Node, tenant: Tenant, clusters: Mapping[str, Desired]) ->
             path = ("spec", "source", *place, "workloadIdentity", "clientId")
             why = f"is the identity of the platform's Flux on {cluster}; give the system one of its own"
             yield problem_at(node.find(path).mark, ".".join(path), why)
+
+
+def _not_in_azure(node: Node, tenant: Tenant, clusters: Mapping[str, Desired]) -> Iterator[Problem]:
+    """Yield what Azure does not take of managed namespaces, and a cluster where it manages none."""
+    if tenant.spec.managed_namespaces is None:
+        return
+    for place, why in tenant.spec.refused_by_azure():
+        path = (
+            f"spec.{'.'.join(map(str, place))}"
+            if place[0] != "namespaces"
+            else f"spec.namespaces[{place[1]}]"
+        )
+        yield problem_at(node.find(("spec", *place)).mark, path, why)
+    outside = next((name for name in tenant.clusters if clusters[name].is_existing), None)
+    if outside is not None:
+        mark = node.find(("spec", "managedNamespaces")).mark
+        why = f"{outside} has provider: existing, where Azure manages no namespace; select AKS clusters only"
+        yield problem_at(mark, "spec.managedNamespaces", why)
 
 
 class _Taken:

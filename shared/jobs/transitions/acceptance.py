@@ -14,6 +14,7 @@ from shared.fleet.kubernetes.flux.flux_configurations import configurations_to_r
 from shared.fleet.planning.system_removals import to_remove
 from shared.fleet.policies.policy_names import assigned
 from shared.fleet.systems.cluster_systems import systems_in
+from shared.fleet.systems.managed_names import managed_in
 from shared.jobs.failures.errors import ClusterMissing
 from shared.jobs.findings.conditions import with_summary
 from shared.jobs.job import Contest, ContestKind, Job, new_job
@@ -142,7 +143,7 @@ def under_installation(record: ClusterRecord, installation: str) -> ClusterRecor
 
 def _around(document: Mapping[str, Any]) -> Sequence[str]:
     """Return the resource ids of what a stored form has in Azure around its cluster."""
-    return (*granted(document), *assigned(document))
+    return (*granted(document), *assigned(document), *managed_in(document))
 
 
 def _of_another_life(contest: Contest) -> bool:

@@ -1,4 +1,6 @@
-"""What Azure has around a cluster, which no list of clusters shows: maintenance windows, policies and grants.
+"""What Azure has around a cluster, which no list of clusters shows.
+
+That are maintenance windows, policies, grants, and the namespaces that Azure manages for systems.
 
 A check reads them for the sweep, which compares the cluster, and what Azure Policy found for whoever asks.
 """
@@ -9,9 +11,11 @@ import logging
 from dataclasses import dataclass, replace
 
 from shared.fleet.drift.differences import Difference
+from shared.fleet.drift.namespace_differences import namespace_differences
 from shared.fleet.drift.policy_differences import policy_differences
 from shared.fleet.policies.compliance import Compliance, compliance_of
 from shared.fleet.policies.policy_names import by_name, is_our_policy
+from shared.fleet.systems.managed_names import managed_in
 from shared.jobs.failures.errors import ReconcileError
 from shared.jobs.messages import SweepPart
 from shared.jobs.record import ClusterRecord
@@ -20,7 +24,12 @@ from shared.pipeline.checks.windows import read_windows
 from shared.pipeline.outbox import request_sweep
 from shared.pipeline.worker.rate_limiter import RateLimited
 from shared.ports import Ports
-from shared.ports.azure import ListPolicyAssignments, QueryPolicyStates, states_of
+from shared.ports.azure import (
+    ListManagedNamespaces,
+    ListPolicyAssignments,
+    QueryPolicyStates,
+    states_of,
+)
 
 log = logging.getLogger(__name__)
 
@@ -37,11 +46,12 @@ class Around:
 
 
 def read_around(record: ClusterRecord, reads: SharedReads, ports: Ports) -> Around:
-    """Read the windows, policies and grants of a cluster; nothing where its manifest has none."""
+    """Read what Azure has around a cluster; nothing where its manifest has nothing there."""
     found = (
         read_windows(record, ports),
         _read_policies(record, reads, ports),
         read_grants(record, reads, ports),
+        _read_namespaces(record, ports),
     )
     known = [each for each in found if each is not None]
     whole = tuple(difference for each in known for difference in each)
@@ -77,6 +87,18 @@ def _read_policies(record: ClusterRecord, reads: SharedReads, ports: Ports) -> t
         return None
     live = {str(one["name"]).lower(): one for one in found if is_our_policy(cluster, one)}
     return policy_differences(record.desired, live)
+
+
+def _read_namespaces(record: ClusterRecord, ports: Ports) -> tuple[Difference, ...] | None:
+    """Return in which fields the managed namespaces differ from git, None where that is unknown."""
+    if not managed_in(record.document):
+        return ()
+    try:
+        live = ports.azure.call(ListManagedNamespaces(record.desired.id))
+    except (RateLimited, ReconcileError) as error:
+        log.warning("the managed namespaces of %s cannot be read: %s", record.name, error)
+        return None
+    return namespace_differences(record.desired, live)
 
 
 def _read_compliance(record: ClusterRecord, ports: Ports) -> Compliance | None:

@@ -46,6 +46,11 @@ from shared.ports.azure.identity_access import (
     PutFederatedCredential,
     PutRoleAssignment,
 )
+from shared.ports.azure.namespaces import (
+    DeleteManagedNamespace,
+    ListManagedNamespaces,
+    PutManagedNamespace,
+)
 from shared.ports.azure.node_pools import DeletePool, PutPool, UpgradeNodeImage
 from shared.ports.azure.policies import (
     DeletePolicyAssignment,
@@ -64,6 +69,7 @@ __all__ = [
     "DeleteFederatedCredential",
     "DeleteFluxConfiguration",
     "DeleteGroup",
+    "DeleteManagedNamespace",
     "DeletePolicyAssignment",
     "DeletePool",
     "DeleteRoleAssignment",
@@ -80,6 +86,7 @@ __all__ = [
     "ListFederatedCredentials",
     "ListFluxConfigurations",
     "ListMaintenance",
+    "ListManagedNamespaces",
     "ListPolicyAssignments",
     "ListResources",
     "ListRoleAssignments",
@@ -94,6 +101,7 @@ __all__ = [
     "PutFluxConfiguration",
     "PutGroup",
     "PutMaintenance",
+    "PutManagedNamespace",
     "PutPolicyAssignment",
     "PutPool",
     "PutRoleAssignment",

@@ -117,3 +117,13 @@ def test_a_quota_of_azure_does_not_count_clusters_elsewhere() -> None:
     fleet = harbour(fleet=GOOD["fleet.yaml"].replace("spec:\n", f"spec:\n{quota}", 1))
     assert not fleet.invalid, fleet.invalid
     assert {"one", "two", "harbour"} == fleet.clusters.keys()
+
+
+def test_azure_manages_no_namespace_of_a_cluster_elsewhere() -> None:
+    system = GOOD["systems/shop.yaml"].replace("names: [one]", "names: [one, harbour]")
+    fleet = harbour(systems__shop=f"{system}  managedNamespaces: {{}}\n")
+    assert [str(each) for each in fleet.problems] == [
+        "systems/shop.yaml:12:3 spec.managedNamespaces: harbour has provider: existing, where Azure manages "
+        "no namespace; select AKS clusters only"
+    ]
+    assert fleet.clusters["one"].systems == ()

@@ -14,6 +14,7 @@ _COMPARED = (
     *(info.alias or name for name, info in ClusterProperties.model_fields.items()),
     *("nodePools", "maintenanceWindows", "policies", "tags", "sku", "identity", "azure"),
     *("extendedLocation", "kind", "federatedCredentials", "roleAssignments"),
+    "managedNamespaces",
 )
 _COMPARED_OF_POOLS = (
     *(info.alias or name for name, info in PoolProperties.model_fields.items()),

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from shared.fleet.identity_access.names import ASSIGNMENTS, granted, is_credential
 from shared.fleet.policies.policy_names import is_policy
 from shared.fleet.resource_ids import ManagedIdentityId, SubscriptionId
+from shared.fleet.systems.managed_names import is_managed_namespace
 from shared.jobs.outcomes import Done, Outcome
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.jobs.record import ConditionReason
@@ -29,8 +30,9 @@ def remove_former(context: StepContext, *, credentials: bool) -> str:
 
 
 def former_grants(context: StepContext) -> Sequence[str]:
-    """Return the resource ids of what earlier specs granted; the policies that they had are others."""
-    return [each for each in context.record.former_grants if not is_policy(each)]
+    """Return the resource ids of what earlier specs granted; policies and namespaces are no grants."""
+    former = context.record.former_grants
+    return [each for each in former if not (is_policy(each) or is_managed_namespace(each))]
 
 
 def remove_identity_access(context: StepContext) -> Outcome:

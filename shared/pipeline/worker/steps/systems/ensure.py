@@ -7,16 +7,17 @@ from dataclasses import dataclass
 
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION, ref_of
+from shared.fleet.kubernetes.managed_namespaces import is_by_arm, stays_by_policy
 from shared.fleet.kubernetes.ownership.field_ownership import MANAGER, appliers, managers_besides
 from shared.fleet.kubernetes.system_objects import TENANT, system_objects
-from shared.fleet.resource_ids import ObjectRef
 from shared.fleet.systems.cluster_systems import ClusterSystem, read_system
 from shared.jobs.failures.errors import InvalidManifest
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.applied import Applied, apply_over
-from shared.pipeline.worker.steps.systems.labelled import Labelled
+from shared.pipeline.worker.steps.systems.labelled import Labelled, is_bare
+from shared.pipeline.worker.steps.systems.managed import Managed
 from shared.ports import KubernetesApi
 
 GONE_SECONDS = 5.0
@@ -37,15 +38,17 @@ class _Leftovers:
 def ensure_systems(context: StepContext) -> Outcome:
     """Apply the objects of the systems where they differ, then remove those that were accepted as removed.
 
-    Objects of other systems are not written. A cluster that never had a system costs no call.
+    Objects of other systems are not written. A cluster that never had a system costs no call. Namespaces that
+    Azure manages are written before the objects in them, and removed after these.
     """
-    systems = [read_system(one) for one in context.desired.systems]
+    systems = tuple(read_system(one) for one in context.desired.systems)
     if not systems and not context.record.removed_systems:
         return Done()
     api = context.kubernetes()
     found = Labelled(api)
     wanted = {system.name: system_objects(system) for system in systems}
-    refused = _undefined(systems, wanted, found, context) or _foreign(systems, found)
+    managed = Managed(context, systems, found)
+    refused = _undefined(systems, wanted, found, context) or _foreign(systems, found) or managed.before()
     if refused:
         return refused
     applied = Applied()
@@ -53,13 +56,13 @@ def ensure_systems(context: StepContext) -> Outcome:
         whole = manifest["kind"] != _NAMESPACE
         applied += apply_over(found.get(ref_of(manifest)), manifest, api, entirely=whole)
     left = _leftovers(systems, wanted, context.record.removed_systems, found)
-    wait = _remove(left.removed, api)
+    wait = _remove(left.removed, api) or managed.after()
     if wait:
         return wait
     removed = [str(ref_of(one)) for one in left.removed]
     more = f" and {len(removed) - SHOWN} more" if len(removed) > SHOWN else ""
     deleted = f"removed {', '.join(removed[:SHOWN])}{more}" if removed else ""
-    notes = (applied.note("objects of systems"), deleted, *left.stays[:SHOWN])
+    notes = (applied.note("objects of systems"), deleted, *left.stays[:SHOWN], managed.note())
     return Done("; ".join(filter(None, notes)))
 
 
@@ -83,9 +86,9 @@ def _undefined(
 def _foreign(systems: Sequence[ClusterSystem], found: Labelled) -> Wait | None:
     """Return the wait for a namespace that somebody else created: who is given it, has rights in it."""
     for system in systems:
-        for name in system.namespaces:
-            live = found.get(ObjectRef("v1", _NAMESPACE, name, ""))
-            if live is None or MANAGER in appliers(live) or _is_bare(live):
+        for name in system.namespaces if system.managed_namespaces is None else ():
+            live = found.namespace(name)
+            if live is None or MANAGER in appliers(live) or is_bare(live):
                 continue
             if (live["metadata"].get("labels") or {}).get(TENANT) == system.name:
                 continue
@@ -96,11 +99,6 @@ def _foreign(systems: Sequence[ClusterSystem], found: Labelled) -> Wait | None:
             action = f"{label} gives it to the system; or choose another namespace."
             return Wait(OBSERVE_SECONDS, reason, action_required=action)
     return None
-
-
-def _is_bare(namespace: Json) -> bool:
-    """Return whether nobody set anything of it but its name: so it is created for a bootstrap secret."""
-    return not managers_besides(namespace, MANAGER, whole=True)
 
 
 def _leftovers(
@@ -114,6 +112,8 @@ def _leftovers(
     refs = {ref_of(manifest) for objects in wanted.values() for manifest in objects}
     removed, stays, unasked = [], [], dict[str, int]()
     for ref, name, live in found.applied():
+        if ref.kind == _NAMESPACE and (is_by_arm(live) or stays_by_policy(live)):
+            continue
         going = "deletionTimestamp" in live["metadata"] and ref.kind not in _AWAITED
         if ref in refs or going:
             continue

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux.flux_objects import is_ours, ref_of
-from shared.fleet.kubernetes.ownership.field_ownership import MANAGER, appliers
+from shared.fleet.kubernetes.ownership.field_ownership import MANAGER, appliers, managers_besides
 from shared.fleet.kubernetes.system_objects import KINDS, SYSTEM, system_of
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.failures.errors import Dependency
@@ -47,6 +47,10 @@ class Labelled:
         found = self._found[(ref.api_version, ref.kind)].get(ref)
         return found if found is not None else self._api.get(ref)
 
+    def namespace(self, name: str) -> Json | None:
+        """Return a namespace."""
+        return self.get(ObjectRef("v1", "Namespace", name, ""))
+
     def applied(self) -> Iterator[tuple[ObjectRef, str, Json]]:
         """Yield the objects that we applied, with their systems, in the order in which they are removed."""
         for found in self._found.values():
@@ -58,3 +62,8 @@ class Labelled:
 def is_applied_by_us(live: Json) -> bool:
     """Return whether Roadstead applied an object."""
     return is_ours(live) and MANAGER in appliers(live)
+
+
+def is_bare(namespace: Json) -> bool:
+    """Return whether nobody set anything of it but its name: so it is created for a bootstrap secret."""
+    return not managers_besides(namespace, MANAGER, whole=True)
