@@ -14,6 +14,7 @@ from simulation.actors.contributors import Contributors
 from simulation.actors.grants import Grants
 from simulation.actors.large_records import ENTITY_BYTES, LargeRecords
 from simulation.actors.lost_webhooks import LostWebhooks
+from simulation.actors.replacements import Replacements
 from simulation.actors.reviewers import Reviewers
 from simulation.actors.rollouts import Rollouts
 from simulation.actors.second_app import SecondApp
@@ -64,6 +65,8 @@ class Cast:
             self.upkeep[named.IDENTITY_ACCESS] = Grants(seed, everybody, loop, replaced)
         if named.REBUILDS in kinds:
             self.upkeep[named.REBUILDS] = Rebuilds(seed, everybody, loop)
+        if named.REPLACEMENTS in kinds:
+            self.upkeep[named.REPLACEMENTS] = Replacements(seed, everybody, loop)
         self.secrets = Secrets(seed, everybody, loop) if named.SECRETS in kinds else None
         if self.secrets is not None:
             self.upkeep[named.SECRETS] = self.secrets

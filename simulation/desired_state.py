@@ -59,7 +59,7 @@ class DesiredCluster:
     ``window`` is the day of its maintenance window, ``newest_image`` whether no older node image is accepted.
     ``grants`` are the names of its federated credentials, of its role assignments and of its policies,
     ``secrets`` those of its bootstrap secrets. ``rebuild`` is the number of the rebuild that its manifest
-    asks for.
+    asks for. ``replaces`` is the cluster that it replaces, "" for none.
     """
 
     name: str
@@ -76,6 +76,7 @@ class DesiredCluster:
     grants: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
     rebuild: int = 0
+    replaces: str = ""
 
     @property
     def asked(self) -> int:
@@ -150,6 +151,10 @@ class DesiredFleet:
         """Return whether it has a cluster, and asks for no other one in the place of that of a rebuild."""
         return name in self.clusters and self.clusters[name].asked <= created_for
 
+    def successors(self, name: str) -> list[str]:
+        """Return the clusters that replace one that it does not have."""
+        return sorted(one.name for one in self.clusters.values() if one.replaces == name)
+
     @property
     def corrected(self) -> DesiredFleet:
         """The fleet with every manifest valid, and none too large."""
@@ -187,8 +192,10 @@ class DesiredFleet:
 
 @lru_cache(maxsize=512)
 def _cluster(cluster: DesiredCluster) -> bytes:
-    given = f"adopt: {cluster.adopt}" if cluster.adopt else _rebuild(cluster.asked)
-    annotated = f", annotations: {{roadstead.dev/{given}}}" if given else ""
+    given = [f"adopt: {cluster.adopt}" if cluster.adopt else _rebuild(cluster.asked)]
+    given.append(f"replaces: {cluster.replaces}" if cluster.replaces else "")
+    written = ", ".join(f"roadstead.dev/{each}" for each in given if each)
+    annotated = f", annotations: {{{written}}}" if written else ""
     text = f"""\
 apiVersion: roadstead.dev/v1alpha1
 kind: Cluster

@@ -29,6 +29,7 @@ class Recorded:
     retryable_failure: bool
     running_version: str
     rebuilt_for: str = ""
+    ready: bool = False
     outdated: bool = False
 
 
@@ -46,7 +47,8 @@ class Deletes:
 class Against:
     """What a plan is compared with; ``commit`` was planned last, "" for none.
 
-    ``durations`` are how many seconds changes of each kind took in the fleet.
+    ``durations`` are how many seconds changes of each kind took in the fleet, ``replacing`` what the newest
+    plan knew of clusters that others are to replace.
     """
 
     description: str
@@ -54,6 +56,7 @@ class Against:
     clusters: Mapping[str, Recorded] | None = None
     deletes: Deletes = Deletes()
     durations: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    replacing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def recorded(tree: Worktree, api: Api) -> Against:
@@ -67,7 +70,9 @@ def recorded(tree: Worktree, api: Api) -> Against:
         )
     clusters = {found["name"]: _cluster(found) for found in view["clusters"]}
     durations = {kind: tuple(each) for kind, each in view.get("durations", {}).items()}
-    return Against(f"{fleet} at {commit[:8] or 'no commit'}", commit, clusters, _deletes(view), durations)
+    replacing = {old: tuple(new) for old, new in view.get("replacing", {}).items()}
+    description = f"{fleet} at {commit[:8] or 'no commit'}"
+    return Against(description, commit, clusters, _deletes(view), durations, replacing)
 
 
 def _deletes(view: schema.Recorded) -> Deletes:
@@ -91,4 +96,5 @@ def _cluster(found: schema.RecordedCluster) -> Recorded:
         found["retryableFailure"],
         found.get("runningVersion", ""),
         found.get("rebuiltFor", ""),
+        found.get("ready", False),
     )

@@ -117,7 +117,8 @@ def _every_kind() -> str:
         Field("kind", kinds, "The kind of the manifest.", "required"),
         *fields(schema["$defs"]["ClusterMetadata"], schema["$defs"], "metadata."),
     ]
-    intro = "Paths in this table begin at the top of the file. Only clusters have `adopt` and `rebuild`."
+    own = "Only clusters have `adopt`, `rebuild` and `replaces`."
+    intro = f"Paths in this table begin at the top of the file. {own}"
     return f"## Every kind\n\n{intro}\n\n{_table(common)}"
 
 

@@ -34,7 +34,8 @@ class Desired:
 
     ``environment`` and ``cluster_class`` are "" where it has none; ``labels`` are those of its metadata.
     ``adopt`` is its annotation of that name: "", "when-equal" or "with-differences", and ``rebuild`` the time
-    of its annotation of that name, "" for none, which is no part of the stored form. ``removed_keys`` has, by
+    of its annotation of that name, "" for none, which is no part of the stored form. ``replaces`` is the name
+    of the cluster that it is to replace, "" for none. ``removed_keys`` has, by
     node pool, the labels and taints to remove, and ``left`` the differences that a job leaves as they are, by
     their paths; neither is part of the stored form. ``systems`` are the stored forms of the teams'
     systems on it; ``had_systems``: it may have had some before, which is no part of the stored form either.
@@ -53,6 +54,7 @@ class Desired:
     left: Collection[str] = ()
     systems: Sequence[Mapping[str, Any]] = ()
     had_systems: bool = False
+    replaces: str = ""
 
     @property
     def id(self) -> ClusterId:
@@ -132,6 +134,7 @@ class Desired:
             "class": self.cluster_class,
             "labels": dict(self.labels),
             "adopt": self.adopt,
+            "replaces": self.replaces,
             "systems": list(self.systems),
         }
         stored = {"name": self.name, "spec": dumped_spec(self.spec), "components": self.components}
@@ -194,6 +197,7 @@ class Stored(Desired):
             labels=document.get("labels", {}),
             adopt=document.get("adopt", ""),
             rebuild="",
+            replaces=document.get("replaces", ""),
             removed_keys=removed_keys or {},
             left=frozenset(left),
             systems=systems_in(document),

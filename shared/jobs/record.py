@@ -242,6 +242,12 @@ class ClusterRecord:
         return bool(self.finding) or (self.phase is Phase.READY and not self.job.active)
 
     @property
+    def ready(self) -> bool:
+        """Whether its generation was verified Ready, and nothing was found since that ends it."""
+        verified = self.observed_generation == self.generation and not self.lost
+        return verified and self.idle and self.phase is Phase.READY
+
+    @property
     def retryable_failure(self) -> bool:
         """Whether the job failed for a reason that may have passed since, or is a delete."""
         if not self.failed:

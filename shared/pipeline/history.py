@@ -13,7 +13,7 @@ from dataclasses import replace
 from shared.jobs.event import Event
 from shared.jobs.outcomes import Done
 from shared.jobs.record import ClusterRecord
-from shared.jobs.reporting.rebuild_time import rebuild_time
+from shared.jobs.reporting.rebuild_time import rebuild_time, replacement_time
 from shared.ports import Ports
 
 MOST = 16
@@ -35,10 +35,16 @@ def with_events(record: ClusterRecord, events: Iterable[Event], ports: Ports) ->
 
 
 def with_rebuild_time(record: ClusterRecord, outcome: Done, ports: Ports) -> Done:
-    """Return the outcome that makes a cluster Ready; for one that was rebuilt, with how long that took."""
-    first = record.rebuilt_for and not (record.observed_generation or record.deleting or record.rebuilding)
-    if not first:
+    """Return the outcome that makes a cluster Ready for the first time, with how long that took.
+
+    It is said of a cluster that was rebuilt, and of one that replaces another.
+    """
+    old = str(record.document.get("replaces", ""))
+    later = record.observed_generation or record.deleting or record.rebuilding
+    if later or not (record.rebuilt_for or old):
         return outcome
     events = [*ports.state.events(record.name, ports.config.events_kept), *record.recent_events]
-    took = rebuild_time(events, record.uid, ports.clock())
+    took = rebuild_time(events, record.uid, ports.clock()) if record.rebuilt_for else ""
+    if old and not took:
+        took = replacement_time(events, record.uid, old, ports.clock())
     return replace(outcome, note="; ".join(filter(None, (outcome.note, took))))

@@ -18,6 +18,7 @@ SYSTEMS = "systems"
 IDENTITY_ACCESS = "identity-access"
 SECRETS = "secrets"
 REBUILDS = "rebuilds"
+REPLACEMENTS = "replacements"
 
 RARE: Mapping[str, float] = {
     PULL_REQUESTS: 0.1,
@@ -33,6 +34,7 @@ RARE: Mapping[str, float] = {
     IDENTITY_ACCESS: 0.08,
     SECRETS: 0.08,
     REBUILDS: 0.08,
+    REPLACEMENTS: 0.08,
 }
 
 

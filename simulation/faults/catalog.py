@@ -11,6 +11,7 @@ from simulation.actors.kinds import (
     LARGE_RECORDS,
     PULL_REQUESTS,
     REBUILDS,
+    REPLACEMENTS,
     ROLLOUTS,
     SECOND_APP,
     SECRETS,
@@ -33,6 +34,9 @@ delays what they expect."""
 WITHOUT_REBUILDS = frozenset({LARGE_RECORDS, PULL_REQUESTS, SECRETS, TEAM_REVIEWS})
 """With these nobody asks for a rebuild: a record may turn out to be too large after the delete, a review or a
 pull request removes clusters for good, and a cluster that goes takes its secrets along."""
+WITHOUT_REPLACEMENTS = frozenset({LARGE_RECORDS, PULL_REQUESTS, SECOND_APP, TEAM_REVIEWS})
+"""With these nobody replaces a cluster by another one: a review or a pull request removes clusters for good,
+a record may be too large, and the rules of two apps know clusters by their names."""
 REMOVES_FACTS = frozenset({"clock-jump"})
 """A clock that is wrong by a month removes facts as the purge does: no channel can be asked for them then."""
 
@@ -42,6 +46,7 @@ def compatible(kinds: frozenset[str]) -> frozenset[str]:
     kinds = kinds - {SYSTEMS} if kinds & WITHOUT_SYSTEMS else kinds
     kinds = kinds - {IDENTITY_ACCESS, SECRETS} if kinds & WITHOUT_GRANTS else kinds
     kinds = kinds - {REBUILDS} if kinds & WITHOUT_REBUILDS else kinds
+    kinds = kinds - {REPLACEMENTS} if kinds & WITHOUT_REPLACEMENTS else kinds
     kinds = kinds - {CHANNELS, ROLLOUTS, SECRETS} if SECOND_APP in kinds else kinds
     kinds = kinds - disasters.FAULTS.keys() if kinds & {SECOND_APP, CHANNELS} else kinds
     return kinds - REMOVES_FACTS if CHANNELS in kinds else kinds

@@ -110,6 +110,7 @@ class Records:
                 "unrequested delete", f"{name} is deleted, and {commit[:8]} does not remove it"
             )
         self._not_superseded(cloud, before, commit, wanted=False)
+        self._not_early(cloud, name, desired)
         records = cloud.state.clusters()
         approved = history.approved_of(commit, records)
         if name in approved:
@@ -133,6 +134,13 @@ class Records:
         if len(removed) > desired.budget:
             message = f"{commit[:8]} removes {sorted(removed)}, over its budget"
             raise RuleViolated("unrequested delete", message)
+
+    def _not_early(self, cloud: MemoryCloud, name: str, desired: DesiredFleet) -> None:
+        """Check that what replaces a cluster was verified before the cluster's delete is accepted."""
+        for successor in desired.successors(name) if name not in desired.clusters else ():
+            record = cloud.state.cluster(successor)
+            if record is None or not record.observed_generation:
+                raise RuleViolated("early delete", f"{name} is deleted before {successor} was ever Ready")
 
     def _exists(self, record: ClusterRecord, fleet: str) -> bool:
         """Return whether the cluster of a record exists; a record without one does not use up the budget."""

@@ -52,6 +52,7 @@ def setting(cluster: RealCluster) -> Iterator[Setting]:
     def kubeconfig(wanted: ClusterId) -> str:
         return nowhere if wanted == NOWHERE else cluster.kubeconfig
 
+    _empty(cluster.world)  # the suites of answers leave objects behind
     connections = KubernetesConnections(kubeconfig, aad_token=None, clock=system_clock)
     yield Setting(connections, cluster.world, lambda: time.sleep(0.05), lambda on: cluster.set_power(on=on))
     connections.close()

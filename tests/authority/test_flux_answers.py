@@ -138,10 +138,13 @@ def test_the_real_controllers_report_what_is_recorded(flux: Flux) -> None:
     flux.apply({**secret, "stringData": data})
     for name, spec in SOURCES.items():
         flux.source(name, spec)
-    for name, spec in KUSTOMIZATIONS.items():
+    others = dict(KUSTOMIZATIONS)
+    unhealthy = others.pop("unhealthy")
+    for name, spec in others.items():
         flux.kustomization(name, spec)
     eventually(lambda: flux.reported(real["first"]) == real["first"])
     assert flux.reported(real["first"]) == real["first"]
+    flux.kustomization("unhealthy", unhealthy)  # in the namespace that there is now
     flux.source("good", {"ref": {"branch": "gone"}})
     flux.kustomization("good", {"path": "./nowhere"})
     for name in ("g branch", "k broken", "k paused", "g suspended"):

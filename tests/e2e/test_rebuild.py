@@ -1,4 +1,7 @@
-"""A rebuild over the wire: the command writes the manifest, and another cluster is created and verified."""
+"""A rebuild over the wire: the command writes the manifest, and another cluster is created and verified.
+
+First in the place of the old one, and then next to it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from tests.support.local_cloud_start import Start
 from tests.support.roadstead_command import roadstead, write
 
 QUICK = Options(create_seconds=1, lock_seconds=5, extra={"POLL_SECONDS": "0.5"})
-FILE = "clusters/one/cluster.yaml"
+FILE, NEW = "clusters/one/cluster.yaml", "clusters/three/cluster.yaml"
 PREFIXES = "  dnsPrefix: one-a\n", "  dnsPrefix: one-b\n"
 
 
@@ -44,3 +47,10 @@ def test_a_cluster_is_rebuilt_with_what_azure_cannot_change_in_place(start: Star
     accepted = operator.accepted()
     assert [accepted[kind, "one"] for kind in ("create", "delete")] == [2, 1]
     assert accepted["create", "two"] == 1
+    written = roadstead("rebuild", "one", "--as", "three", "--location", "westeurope", cwd=tmp_path)
+    assert written.returncode == 0, written.stderr
+    replaced = {NEW: (tmp_path / NEW).read_bytes()}
+    operator.wait_for_status(operator.push(fleet_files.fleet("two") | replaced), "success", seconds=120)
+    assert operator.phases() == {"three": "Ready", "two": "Ready"}
+    accepted = operator.accepted()
+    assert (accepted["create", "three"], accepted["delete", "one"]) == (1, 2)

@@ -33,6 +33,7 @@ def test_the_recorded_state_is_what_the_planner_compares_with() -> None:
         "retryableFailure": False,
         "runningVersion": "1.36.3",
         "rebuiltFor": "",
+        "ready": True,
     }
     assert {key: first[key] for key in facts} == facts
     assert [cluster["name"] for cluster in body["clusters"]] == ["one", "two"]

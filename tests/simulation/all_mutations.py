@@ -12,6 +12,7 @@ from tests.simulation.identity_mutations import IDENTITY_MUTATIONS
 from tests.simulation.mutations import MUTATIONS
 from tests.simulation.pull_request_mutations import PULL_REQUEST_MUTATIONS
 from tests.simulation.rebuild_mutations import REBUILD_MUTATIONS
+from tests.simulation.replacement_mutations import REPLACEMENT_MUTATIONS
 from tests.simulation.review_mutations import REVIEW_MUTATIONS
 from tests.simulation.rollout_mutations import ROLLOUT_MUTATIONS
 from tests.simulation.secret_mutations import SECRET_MUTATIONS
@@ -40,5 +41,6 @@ ALL = (
     *SYSTEM_MUTATIONS,
     *IDENTITY_MUTATIONS,
     *REBUILD_MUTATIONS,
+    *REPLACEMENT_MUTATIONS,
     *SECRET_MUTATIONS,
 )

@@ -29,6 +29,7 @@ class Row:
     uid: str = "0badcafe"
     outdated: bool = False
     rebuilt_for: str = ""
+    ready: bool = True
 
     @property
     def digest(self) -> str:

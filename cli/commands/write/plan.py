@@ -71,7 +71,7 @@ def plan(
         with connect(url, key_file, timeout) as api:
             against = recorded(tree, api)
     desired, now = tree.resolve(), datetime.now(UTC)
-    planned = make_plan("", desired, against.clusters or {}, now=now)
+    planned = make_plan("", desired, against.clusters or {}, now=now, replacing=against.replacing)
     items, rollout = _chosen(planned, names), expected_rollout(planned, desired, now)
     calendar = calendar_of(desired.rollout)
     held = held_now(planned, desired.clusters, against.clusters or {}, calendar, now)

@@ -1,4 +1,7 @@
-"""``roadstead rebuild``: writes into a manifest that the cluster is to be deleted and created again."""
+"""``roadstead rebuild``: writes into the files that another cluster takes the place of one.
+
+It is deleted and created again, or another one is created next to it first.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,8 @@ import yaml
 from rich.text import Text
 
 from cli.commands.write.init import check_new
-from cli.errors import CommandError
+from cli.commands.write.replacement import create_beside
+from cli.errors import CommandError, UsageError
 from cli.options import RepositoryPath, check
 from cli.terminal.output import echo
 from cli.text import line
@@ -28,15 +32,33 @@ ANNOTATION = ("metadata", "annotations", REBUILD)
 def rebuild(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The cluster's name.")],
     path: RepositoryPath = Path(),
+    *,
+    new: Annotated[
+        str,
+        typer.Option(
+            "--as",
+            metavar="NEW",
+            help="Create it next to the old one, under this name, and delete that then.",
+        ),
+    ] = "",
+    location: Annotated[
+        str, typer.Option("--location", metavar="REGION", help="With --as: the region of the new one.")
+    ] = "",
 ) -> None:
     """Ask for a rebuild in a manifest: the merge deletes the cluster and creates it again.
 
-    The file alone changes. The merge has the guards of a delete.
+    With --as, the merge creates another cluster from the same manifest, and deletes the old one once that is
+    Ready. The files alone change. The merge has the guards of a delete.
     """
     check("NAME", ClusterName, name)
     tree, file = open_worktree(path), cluster_path(name)
     if file not in tree.files.blobs:
         raise CommandError(f"there is no cluster {name}: {file} does not exist")
+    if location and not new:
+        raise UsageError("--location is for --as; otherwise change the manifest of the cluster itself")
+    if new:
+        create_beside(tree, name, new, location)
+        return
     moment = _write(tree, file, datetime.now(UTC))
     done = f"Wrote {REBUILD}: {moment} into {tree.shown(file)}."
     effect = f"Once that is merged, {name} is deleted with everything that runs there, and created again."

@@ -23,7 +23,7 @@ ApiVersion = Literal["roadstead.dev/v1alpha1"]
 Defaults = dict[StrictStr, Any]
 
 
-ADOPT, REBUILD = f"{OWN_PREFIX}adopt", f"{OWN_PREFIX}rebuild"
+ADOPT, REBUILD, REPLACES = (f"{OWN_PREFIX}{name}" for name in ("adopt", "rebuild", "replaces"))
 
 
 def _own_label(key: str) -> str:
@@ -35,9 +35,10 @@ def _own_label(key: str) -> str:
 def _not_ours(key: str) -> str:
     if not key.startswith(OWN_PREFIX):
         return key
-    if key in (ADOPT, REBUILD):
+    if key in (ADOPT, REBUILD, REPLACES):
         raise ValueError("is for a Cluster's metadata; remove it here")
-    raise ValueError(f"there is no such annotation; did you mean {ADOPT} or {REBUILD}, on a Cluster?")
+    known = f"{ADOPT}, {REBUILD} or {REPLACES}"
+    raise ValueError(f"there is no such annotation; did you mean {known}, on a Cluster?")
 
 
 def _no_two_quotas(quotas: tuple[ClusterQuota, ...]) -> tuple[ClusterQuota, ...]:
@@ -62,6 +63,10 @@ class ClusterAnnotations(Annotations):
     rebuild: Annotated[UtcMoment | None, Field(alias=REBUILD)] = None
     """Rebuild the cluster: delete it and create it again from the manifest, unless it was created for this
     time or a later one. The delete has the guards of any delete.
+    """
+    replaces: Annotated[ClusterName | None, Field(alias=REPLACES)] = None
+    """The name of the cluster that this one replaces: once that one's folder is removed, its delete waits
+    until this cluster is Ready. The delete has the guards of any delete.
     """
 
     @model_validator(mode="after")

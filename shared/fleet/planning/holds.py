@@ -29,6 +29,12 @@ class HoldKind(StrEnum):
     """The delete of a cluster that looks renamed."""
     RENAMED = "renamed"
     """The creation of what it looks renamed to, which waits for the approval of that delete."""
+    AWAITS_REPLACEMENT = "awaits-replacement"
+    """The delete of a cluster, until those that replace it are Ready."""
+    REPLACEMENT_GONE = "replacement-gone"
+    """Likewise, where what was to replace it no longer exists, or says so no more."""
+    REPLACEMENT_UNKNOWN = "replacement-unknown"
+    """The delete of a cluster, where a new one says that it replaces one that the fleet does not have."""
     FREEZE = "freeze"
     WINDOW = "window"
     """None of the change windows of the cluster is open."""
@@ -36,8 +42,9 @@ class HoldKind(StrEnum):
 
 _OF_CLUSTERS = (HoldKind.SUSPENSION, HoldKind.DELETION_PROTECTION, HoldKind.DELETE_BUDGET, HoldKind.RENAME)
 _OF_SYSTEMS = (HoldKind.NAMESPACE_BUDGET, HoldKind.SYSTEM_PROTECTION, HoldKind.SYSTEMS_FLEET_FILE)
+_IN_DOUBT = (HoldKind.REPLACEMENT_GONE, HoldKind.REPLACEMENT_UNKNOWN)
 _OF_TIME = (HoldKind.FREEZE, HoldKind.WINDOW)
-_BY_APPROVAL = (*_OF_CLUSTERS, HoldKind.NAMESPACE_BUDGET, HoldKind.SYSTEM_PROTECTION)
+_BY_APPROVAL = (*_OF_CLUSTERS, *_IN_DOUBT, HoldKind.NAMESPACE_BUDGET, HoldKind.SYSTEM_PROTECTION)
 
 _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
     HoldKind.INVALID_NEW_MANIFEST: ("{problem}", ""),
@@ -90,6 +97,19 @@ _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
     HoldKind.RENAMED: (
         "it looks like a rename of {old} to {new}, which would delete {old} and create {new} empty",
         "{approve} releases both; or restore the folder {old}",
+    ),
+    HoldKind.AWAITS_REPLACEMENT: (
+        "its delete waits until {new}, which replaces it, is Ready",
+        "it starts by itself then, with the guards of any delete; `roadstead why {first}` says how far that"
+        " is; to keep the cluster, restore its folder",
+    ),
+    HoldKind.REPLACEMENT_GONE: (
+        "{new} was to replace it, and does not any more: it was removed, or no longer names it",
+        "{approve} releases the delete; or restore the folder, or name it in what is to replace it",
+    ),
+    HoldKind.REPLACEMENT_UNKNOWN: (
+        "{new} says that it replaces {named}, and the fleet has no such cluster: {old} may be meant",
+        "{approve} releases the delete; or correct the annotation of {new}",
     ),
     HoldKind.FREEZE: (
         "the {start} waits until {until}, because of the freeze {name} of {owner} ({reason})",
@@ -155,6 +175,11 @@ class Hold:
         return self.kind in _OF_TIME
 
     @property
+    def awaits_replacement(self) -> bool:
+        """Whether it ends by itself, once the clusters that replace this one are Ready."""
+        return self.kind is HoldKind.AWAITS_REPLACEMENT
+
+    @property
     def is_of_size(self) -> bool:
         """Whether the manifest is invalid because its record cannot be stored, as a hand-over found."""
         return "too large" in self.details
@@ -184,13 +209,18 @@ class Hold:
         """Whether it holds a rebuild."""
         return "rebuild" in self.details
 
+    @property
+    def by_review(self) -> bool:
+        """Whether a review that saw the removal of the cluster says enough to release the delete."""
+        return not self.is_of_rebuild and self.kind not in _IN_DOUBT
+
     def of_rebuild(self, asked: str) -> Hold:
         """Return the hold as that of a rebuild, by the time of its annotation."""
         return Hold(self.kind, {**self.details, "rebuild": asked})
 
     def reviewed_by(self, teams: Sequence[str]) -> Hold:
-        """Return the hold with the teams whose review releases it as well; none releases a rebuild."""
-        if not teams or self.is_of_rebuild or "{approve}" not in _SENTENCES[self.kind][1]:
+        """Return the hold with the teams whose review releases it as well, where one may."""
+        if not teams or not self.by_review or "{approve}" not in _SENTENCES[self.kind][1]:
             return self
         return Hold(self.kind, {**self.details, "reviewers": " or ".join(teams)})
 

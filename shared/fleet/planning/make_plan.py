@@ -18,11 +18,14 @@ from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action, Item, Plan, Recorded
 from shared.fleet.planning.rebuilds import asks_for_rebuild, deletes_of, guard_of_delete, hold_of_rebuild
 from shared.fleet.planning.renames import rename_holds
+from shared.fleet.planning.replacements import Replacing, holds_in_doubt, replaced_in, waiting_items
 from shared.fleet.planning.system_holds import Retained, retained_systems
 from shared.fleet.planning.system_removals import keeping
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.repository_layout import FLEET_FILE
 from shared.fleet.systems.cluster_systems import systems_in
+
+NOTHING_REPLACED: Replacing = {}
 
 
 @no_garbage_collection()
@@ -34,17 +37,24 @@ def make_plan(
     now: datetime,
     approved: frozenset[str] = frozenset(),
     reviewers: Sequence[str] = (),
+    replacing: Replacing = NOTHING_REPLACED,
 ) -> Plan:
     """Return the plan; it deletes nothing that a guard, a problem or a protection forbids.
 
     ``approved`` are the clusters whose deletion an operator approved at exactly this commit; ``now``
     determines whether a suspension has ended. ``reviewers`` are the teams whose reviews approve, too.
+    ``replacing`` is what the plan before knew of the clusters that others are to replace.
     """
     present = desired.clusters.keys() | desired.invalid.keys()
     removed = [name for name in sorted(recorded) if name not in present]
     gone = {name: recorded[name].document for name in removed if not recorded[name].deleting}
     new = [desired.clusters[name] for name in desired.clusters.keys() - recorded.keys()]
     added = {one.name: one.document() for one in new if not one.adopt} if gone else {}
+    replaced = replaced_in(desired, recorded, replacing)
+    for old, found in replaced.items():
+        if found.kind is not HoldKind.REPLACEMENT_GONE:  # it says what a rename would be a guess of
+            gone.pop(old, None)
+            added = {name: one for name, one in added.items() if name not in found.by}
     holds = rename_holds(gone, added, approved)
     retained = retained_systems(desired, recorded, approved)
     deletes = deletes_of(desired, recorded, approved)
@@ -70,6 +80,10 @@ def make_plan(
             continue
         item = _wanted(name, desired, record, holds.get(name), retained.get(name), now)
         items.append(_with_retained(item, retained.get(name)))
+    waiting = waiting_items(replaced, items, recorded) if desired.guards else {}
+    items += waiting.values()
+    removed = [name for name in removed if name not in waiting]
+    holds = {**holds, **holds_in_doubt(replaced)}
     items += _removed(removed, desired, recorded, approved, len(deletes), now, holds)
     if reviewers:
         items = [replace(item, hold=item.hold and item.hold.reviewed_by(reviewers)) for item in items]

@@ -68,6 +68,10 @@ class Recorded(Protocol):
         """Whether its job failed because the tables are older than Azure."""
 
     @property
+    def ready(self) -> bool:
+        """Whether its generation was verified Ready, and is so."""
+
+    @property
     def running_version(self) -> str:
         """The Kubernetes version of its control plane when it was read last, "" if it never was."""
 
@@ -78,6 +82,7 @@ class Item:
 
     ``hold`` is the reason why the plan does not do what the manifest requests. ``retained`` are the systems
     that stay as they are although the commit takes namespaces from them; the rest is carried out.
+    ``replacements`` are the clusters that must be Ready before this one is deleted.
     """
 
     cluster: str
@@ -87,6 +92,7 @@ class Item:
     changes: tuple[Change, ...] = ()
     hold: Hold | None = None
     retained: tuple[str, ...] = ()
+    replacements: tuple[str, ...] = ()
 
     @property
     def reason(self) -> str:
@@ -120,6 +126,11 @@ class Item:
         return self.hold is not None and self.hold.is_of_time
 
     @property
+    def awaits_replacement(self) -> bool:
+        """Whether the delete waits until the clusters that replace this one are Ready."""
+        return self.hold is not None and self.hold.awaits_replacement
+
+    @property
     def being_deleted(self) -> bool:
         """Whether an earlier commit removed the cluster, and its deletion has not finished."""
         return self.hold is not None and self.hold.kind is HoldKind.BEING_DELETED
@@ -137,7 +148,7 @@ class Item:
     @property
     def needs_action(self) -> bool:
         """Whether something of the item is not carried out until an operator acts."""
-        waits = self.awaits_deletion or self.waits_for_time
+        waits = self.awaits_deletion or self.waits_for_time or self.awaits_replacement
         return bool(self.retained) or (self.not_carried_out and not waits)
 
     @property

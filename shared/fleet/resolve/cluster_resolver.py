@@ -10,7 +10,14 @@ from pydantic import ValidationError
 
 from shared.fleet.desired import Desired
 from shared.fleet.manifests.cluster.spec import ClusterSpec
-from shared.fleet.manifests.kinds import ADOPT, REBUILD, Cluster, ClusterElsewhere, ClusterMetadata
+from shared.fleet.manifests.kinds import (
+    ADOPT,
+    REBUILD,
+    REPLACES,
+    Cluster,
+    ClusterElsewhere,
+    ClusterMetadata,
+)
 from shared.fleet.resolve.cluster_manifest import SPEC, ClusterReader, MergedManifest, ReadManifest
 from shared.fleet.resolve.layers import Layers
 from shared.fleet.resolve.manifest_file import (
@@ -67,7 +74,8 @@ class ClusterResolver:
         except ValidationError:
             return None
         size = common.size + _most(plain["spec"]) + _most(own.metadata.labels)
-        if placeholders.failed or own.metadata.name != name or size > MAX_RESOLVED_BYTES:
+        misnamed = own.metadata.name != name or own.metadata.annotations.replaces == name
+        if placeholders.failed or misnamed or size > MAX_RESOLVED_BYTES:
             return None
         return self._desired(name, common.with_own(own.spec), own.metadata, merged)
 
@@ -97,6 +105,9 @@ class ClusterResolver:
                 place = merged.node.find(("metadata", "annotations", annotation)).mark
                 field = f"metadata.annotations.{annotation}"
                 return (problem_at(place, field, _ONLY_AZURE), *merged.problems)
+        if annotations.replaces == name:
+            place = merged.node.find(("metadata", "annotations", REPLACES)).mark
+            return (problem_at(place, f"metadata.annotations.{REPLACES}", _ITSELF), *merged.problems)
         violations = list(findings(manifest.spec))
         components = manifest.spec.flux.components.removeprefix("./")
         if not manifest.spec.flux.is_extension and components not in self._files.blobs:
@@ -126,6 +137,7 @@ class ClusterResolver:
             metadata.labels,
             metadata.annotations.adopt or "",
             metadata.annotations.rebuild or "",
+            replaces=metadata.annotations.replaces or "",
         )
 
     def _no_components(self, path: str) -> str:
@@ -153,6 +165,10 @@ class ClusterResolver:
             self._last = (name, node)
         return self._last[1]
 
+    def content(self, name: str) -> bytes:
+        """Return a cluster's manifest as it was read, b"" for one that was not."""
+        return self._contents.get(cluster_path(name), b"")
+
     def place(self, name: str, violations: Iterable[Finding]) -> Problems:
         """Return the problems of findings about a cluster."""
         node = self.tree(name)
@@ -162,6 +178,7 @@ class ClusterResolver:
 MAX_RESOLVED_BYTES = 512 * 1024
 """What a record holds however little it can be compressed (an entity of Table Storage has 1 MiB)."""
 _ONLY_AZURE = "is for clusters in Azure, and this one has provider: existing; remove it"
+_ITSELF = "a cluster cannot replace itself; name another one, or rebuild this one with roadstead rebuild"
 _RENAMED = "; a cluster is renamed by deleting and creating it"
 
 

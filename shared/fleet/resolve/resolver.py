@@ -38,6 +38,7 @@ from shared.fleet.resolve.rules.azure_limits import over_limits
 from shared.fleet.resolve.rules.cross_field_rules import Finding, duplicates
 from shared.fleet.resolve.rules.existing_rules import foreign_kubeconfigs, same_kubeconfigs
 from shared.fleet.resolve.rules.reachability import unreachable
+from shared.fleet.resolve.rules.replacement_rules import replaced_clusters, said_to_replace
 from shared.fleet.resolve.rules.secret_rules import foreign_vaults
 from shared.fleet.resolve.shared_files import read_layers
 from shared.fleet.resolve.systems import read_systems, with_systems
@@ -51,7 +52,8 @@ class SharedStage:
     """The shared files are resolved; ``needed`` are the manifests to resolve the clusters from.
 
     ``systems`` are those that are recorded, by cluster; no cluster without one is in it. ``recorded`` are the
-    clusters of the commit that are recorded, as they are. ``names`` are the clusters that are resolved.
+    clusters of the commit that are recorded, as they are, and ``gone`` those that are recorded and not in the
+    commit. ``names`` are the clusters that are resolved.
     """
 
     names: Sequence[str]
@@ -63,6 +65,7 @@ class SharedStage:
     needed: Sequence[str]
     systems: Mapping[str, Systems]
     recorded: Mapping[str, Stored]
+    gone: Mapping[str, Stored]
 
 
 @dataclass(frozen=True)
@@ -129,8 +132,10 @@ def resolve_shared(
         for name in names
         if name in known
     }
+    present = {*files.folders}
+    gone = {name: Stored(one.document) for name, one in known.items() if name not in present}
     needed = cluster_paths(files, changed)
-    return SharedStage(names, files, layers, contents, inputs, same, needed, systems, recorded)
+    return SharedStage(names, files, layers, contents, inputs, same, needed, systems, recorded, gone)
 
 
 @no_garbage_collection()
@@ -159,8 +164,11 @@ def resolve_clusters(
             clusters[name] = result
         else:
             invalid[name] = limited(result)
-    in_azure = {name: cluster for name, cluster in clusters.items() if not cluster.is_existing}
+    replaced = replaced_clusters(clusters, shared.gone)  # these still exist
+    existing = {**clusters, **replaced}
+    in_azure = {name: cluster for name, cluster in existing.items() if not cluster.is_existing}
     clashes = dict(duplicates({name: cluster.azure_names for name, cluster in in_azure.items()}))
+    clashes = {name: found for name, found in clashes.items() if name in clusters}
     clashes |= same_kubeconfigs(clusters)
     for name, problem in foreign_kubeconfigs(clusters, vaults):
         clashes[name] = [*clashes.get(name, ()), problem]
@@ -168,7 +176,7 @@ def resolve_clusters(
         clashes[name] = [*clashes.get(name, ()), *refused]
     manifest = shared.layers.manifest
     quotas = manifest.spec.cluster_quotas if manifest else ()
-    for name, refused in over_limits(clusters, shared.recorded, quotas).items():
+    for name, refused in over_limits(clusters, {**shared.recorded, **replaced}, quotas).items():
         clashes[name] = [*clashes.get(name, ()), *refused]
     for name, problem in unreachable(clusters, reaches_private):
         clashes[name] = [*clashes.get(name, ()), problem]
@@ -203,6 +211,7 @@ def finish(stage: ClusterStage, contents: Contents) -> DesiredFleet:
         layers.subscriptions,
         _rollout(layers.manifest),
         layers.manifest.spec.promotions if layers.manifest else (),
+        {name: said_to_replace(resolver.content(name)) for name in invalid},
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from shared.fleet.kubernetes_versions import is_version
 from shared.fleet.planning.plan import Item
 from shared.jobs.acts import by_whom
-from shared.jobs.drift import NAMED, Drift
+from shared.jobs.drift import NAMED, Drift, moment
 from shared.jobs.failures.errors import ClusterMissing, Throttled
 from shared.jobs.failures.fleet_problem import FleetProblem
 from shared.jobs.failures.remedies import NO_ACTION, suggested_action
@@ -17,7 +18,7 @@ from shared.jobs.findings.health import error_of, faults_of, unread_of
 from shared.jobs.findings.losses import exempt_text
 from shared.jobs.job import Delay, Failure
 from shared.jobs.recipes import STEPS, Step, deadline
-from shared.jobs.record import ClusterRecord, Condition, Phase, of_health
+from shared.jobs.record import READY, ClusterRecord, Condition, Phase, of_health
 from shared.jobs.review_check import ReviewCheck
 
 LATE = timedelta(seconds=60)
@@ -25,6 +26,7 @@ LATE = timedelta(seconds=60)
 CHANGES = 3
 """So many changes of the activity log are named."""
 _STARTS = "the planner starts it by itself then"
+_DELETES = "the planner starts the delete by itself once that is so"
 _NEXT_COMMIT = "the next commit that changes the cluster"
 _ACTIVITY_LOG = "Azure's activity log of the resource group shows what delays the operation."
 _FLUX = "`kubectl -n flux-system get pods,gitrepositories,kustomizations` shows what delays Flux."
@@ -88,19 +90,22 @@ class NewestPlan:
     """The commit that was planned last, and its item for the cluster, None for none.
 
     ``problem`` prevents later commits from being planned, None for no problem. ``review`` is what the reviews
-    on GitHub say about the deletes that need approval, None if they were not read.
+    on GitHub say about the deletes that need approval, None if they were not read. ``successors`` has the
+    record of each cluster for which the delete of this one waits, None for one that has none yet.
     """
 
     commit: str = ""
     item: Item | None = None
     problem: FleetProblem | None = None
     review: ReviewCheck | None = None
+    successors: Mapping[str, ClusterRecord | None] = field(default_factory=dict)
 
     @property
     def stopped(self) -> Item | None:
-        """The item, if the plan does not carry it out until an operator acts, or a freeze has ended."""
-        stops = self.item is not None and (self.item.needs_action or self.item.waits_for_time)
-        return self.item if stops else None
+        """The item, if the plan does not carry it out until something has ended, or an operator acts."""
+        item = self.item
+        waits = item is not None and (item.waits_for_time or item.awaits_replacement)
+        return item if item is not None and (item.needs_action or waits) else None
 
 
 def diagnose(
@@ -118,6 +123,10 @@ def diagnose(
         diagnosis = replace(diagnosis, activity=activity)
         if stopped.waits_for_time and stopped.hold is not None:
             diagnosis = replace(diagnosis, next=_STARTS, next_at=stopped.hold.until)
+        if stopped.awaits_replacement:
+            told = "; ".join(_stands(name, record) for name, record in newest.successors.items())
+            activity = "; ".join(filter(None, (activity, told)))
+            diagnosis = replace(diagnosis, activity=activity, next=_DELETES, next_at=None)
     actions = [
         diagnosis.suggested_action,
         _release(stopped, newest) if stopped else "",
@@ -150,11 +159,21 @@ def _not_carried_out(item: Item, commit: str) -> str:
         waits = "needs approval" if item.needs_approval else "is on hold"
         cause = item.hold.cause if item.hold else ""
         return f"what commit {commit[:8]} takes from {', '.join(item.retained)} {waits}: {cause}"
-    if item.waits_for_time and item.hold is not None:
+    if (item.waits_for_time or item.awaits_replacement) and item.hold is not None:
         return f"{item.hold.cause}, by commit {commit[:8]}"
     if item.needs_approval:
         return f"the {'rebuild' if item.rebuilds else 'delete'} of commit {commit[:8]} needs approval"
     return f"commit {commit[:8]} is {item.outcome} for this cluster"
+
+
+def _stands(name: str, record: ClusterRecord | None) -> str:
+    """Return how far a cluster is for which a delete waits."""
+    if record is None:
+        return f"{name} does not exist yet"
+    ready = record.condition(READY)
+    since = ready.since if ready is not None and ready.status else record.job.started
+    reason = f": {record.job.reason}" if record.job.reason else ""
+    return f"{name} is {record.phase.value} since {moment(since)}{reason}"
 
 
 def _release(item: Item, newest: NewestPlan) -> str:

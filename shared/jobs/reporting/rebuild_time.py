@@ -1,4 +1,7 @@
-"""How long a rebuild took, and what of that Azure took for the delete and the creation: its lower bound."""
+"""How long a rebuild took, and what of that Azure took: its lower bound.
+
+That is the delete and the creation, or the creation alone of a cluster that is created next to the old one.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,16 @@ def rebuild_time(events: Sequence[Event], uid: str, now: datetime) -> str:
     parts = f"delete {_minutes(deleted)}, creation {_minutes(created)}"
     bound = _minutes(deleted + created)
     return f"rebuilt in {_minutes(now - began.at)}; Azure took {bound} of that ({parts})"
+
+
+def replacement_time(events: Sequence[Event], uid: str, old: str, now: datetime) -> str:
+    """Return how long it took until a cluster was Ready that replaces an ``old`` one, "" without events."""
+    ordered = sorted((event for event in events if event.uid == uid), key=lambda event: event.at)
+    if not ordered:
+        return ""
+    created = _in_azure(ordered, uid, Step.CLUSTER, ordered[0].at)
+    bound = f"Azure took {_minutes(created)} of that (creation)"
+    return f"ready in the place of {old} in {_minutes(now - ordered[0].at)}; {bound}"
 
 
 def _in_azure(events: Sequence[Event], uid: str, step: Step, since: datetime) -> timedelta:

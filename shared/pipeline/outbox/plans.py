@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Literal
 
 from shared.fleet.desired import digest_of
 from shared.jobs.failures.errors import ReconcileError
 from shared.jobs.messages import PlanRequest, PromotionAsked, RolloutAct, SweepPart
+from shared.jobs.record import ClusterRecord
 from shared.pipeline.outbox.times import later, slot, whole
 from shared.ports import FleetRecord, Message, Ports
 
@@ -99,6 +101,29 @@ def request_awaited_plan(ports: Ports, deleted: str = "") -> FleetRecord:
         message_id = f"deleted:{fleet.commit}:{int(ports.clock().timestamp() // 10)}"
         request_plan(PlanRequest(again=True, reason="deleted"), message_id=message_id, ports=ports)
     return fleet
+
+
+def request_replacing_plan(record: ClusterRecord, ports: Ports) -> None:
+    """Request a plan when a cluster is Ready for which the delete of the one that it replaces waits.
+
+    ``record`` is that of a cluster whose job has ended.
+    """
+    if "replaces" in record.document and record.ready:
+        _request_if_awaited([record], ports.state.fleet(), ports)
+
+
+def request_awaited_deletes(fleet: FleetRecord, ports: Ports) -> None:
+    """Request a plan when a cluster is Ready for which a delete waits; the record of each is read."""
+    found = map(ports.state.cluster, fleet.awaiting_ready)
+    _request_if_awaited([record for record in found if record is not None], fleet, ports)
+
+
+def _request_if_awaited(records: Sequence[ClusterRecord], fleet: FleetRecord, ports: Ports) -> None:
+    awaited = fleet.awaiting_ready
+    ready = [each for each in records if each.ready and each.name in awaited]
+    if any(each.generation >= awaited[each.name] for each in ready):
+        message_id = f"replaced:{fleet.commit}:{int(ports.clock().timestamp() // 10)}"
+        request_plan(PlanRequest(again=True, reason="replaced"), message_id=message_id, ports=ports)
 
 
 def request_unfinished_plan(commit: str, ports: Ports) -> None:

@@ -14,6 +14,7 @@ from functools import partial
 
 from shared.fleet.aks.ownership import new_life
 from shared.fleet.planning.plan import Action, Item
+from shared.fleet.planning.replacements import awaited, remembered, replaced_in
 from shared.jobs.failures.errors import OtherRepository, ReconcileError, Retryable, Stale, Unexpected
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import HeadConfirmation, PlanRequest
@@ -328,7 +329,10 @@ def _carry_out(
         fleet = replace(fleet, routes=routes_of(notified), subscriptions=inputs.desired.subscriptions)
         fleet = with_promotions(fleet, inputs.desired, plan_record.at)
     ended_fleet = replace(fleet, commit=head, at=plan_record.at, planning="", handover=None, problem=None)
-    ports.state.save_fleet(replace(ended_fleet, groups_indexed=True, awaiting_deletion=awaiting))
+    ended_fleet = replace(ended_fleet, groups_indexed=True, awaiting_deletion=awaiting)
+    replaced = replaced_in(inputs.desired, inputs.records, fleet.replacing)
+    replacing = remembered(replaced, plan.items)
+    ports.state.save_fleet(replace(ended_fleet, replacing=replacing, awaiting_ready=awaited(plan.items)))
     if fleet.rollout and oversized(plan) - oversized(plan_record.plan):
         request_rollout(ports)  # it goes on without them
     if fleet.promotions:

@@ -184,7 +184,15 @@ def _planned(
     ports: Ports,
 ) -> PullPlan:
     teams = ports.config.approval_teams
-    plan: Plan = make_plan(view.head, desired, records, now=ports.clock(), reviewers=teams)
+    fleet = ports.state.fleet()
+    plan: Plan = make_plan(
+        view.head,
+        desired,
+        records,
+        now=ports.clock(),
+        reviewers=teams,
+        replacing=fleet.replacing,
+    )
     documents = {}
     for item in plan.items:
         record, cluster = records.get(item.cluster), desired.clusters.get(item.cluster)
@@ -197,7 +205,6 @@ def _planned(
         each.cluster for each in plan.items if each.action in touched and each.cluster in desired.clusters
     ]
     warned = changed[:WARNINGS_OF]
-    fleet = ports.state.fleet()
     return replace(
         view,
         plan=plan,

@@ -202,6 +202,8 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
         send_continuation(leased.record, ports)
     if changed or not after.job.active:
         outbox.request_report(ports)
+    if not after.job.active:
+        outbox.request_replacing_plan(after, ports)
     return following is not None
 
 

@@ -94,6 +94,10 @@ class FleetRecord:
     """When as many successive reads of the branch are allowed again as after a pause."""
     awaiting_deletion: tuple[str, ...] = ()
     """The clusters that are created again once their deletion has finished."""
+    replacing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By cluster that the last plan removed, the clusters that are to replace it, or were."""
+    awaiting_ready: Mapping[str, int] = field(default_factory=dict)
+    """The clusters whose being Ready has deletes begin, each with the generation."""
     gaps: Gaps = field(default_factory=Gaps)
     """The heads that no webhook had announced."""
     flux_checked: str = ""

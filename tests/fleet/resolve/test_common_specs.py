@@ -51,6 +51,7 @@ METADATA = st.sampled_from(
         *("", "  labels: {tier: one}\n", "  labels: {tier: '{location}'}\n", "  labels: {tier: 1}\n"),
         *("  annotations: {roadstead.dev/adopt: when-equal}\n", "  typo: 1\n"),
         "  annotations: {roadstead.dev/rebuild: 2026-01-02T03:04:05Z}\n",
+        "  annotations: {roadstead.dev/replaces: c1}\n",
     ]
 )
 CLUSTER = st.tuples(

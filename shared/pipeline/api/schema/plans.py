@@ -87,7 +87,10 @@ class Plan(PlanSummary):
 
 
 class RecordedCluster(TypedDict):
-    """A cluster as its last accepted commit has it."""
+    """A cluster as its last accepted commit has it.
+
+    ``ready``: that was verified, and is so; an app of the version before does not say it.
+    """
 
     name: str
     document: dict[str, Any]
@@ -99,6 +102,7 @@ class RecordedCluster(TypedDict):
     retryableFailure: bool
     runningVersion: str
     rebuiltFor: str
+    ready: NotRequired[bool]
     needsApproval: bool
     approved: bool
 
@@ -107,12 +111,14 @@ class RecordedCluster(TypedDict):
 class Recorded(TypedDict):
     """``GET recorded``: what ``roadstead plan`` compares the files with.
 
-    ``durations`` are the seconds that changes of each kind took; an app of the version before has none.
+    ``durations`` are the seconds that changes of each kind took, and ``replacing`` has, by removed cluster,
+    those that are to replace it, or were; an app of the version before has neither.
     """
 
     fleet: str
     commit: str
     approval: Approval | None
     durations: NotRequired[dict[str, list[int]]]
+    replacing: NotRequired[dict[str, list[str]]]
     clusters: list[RecordedCluster]
     next: str | None

@@ -123,6 +123,7 @@ def recorded_view(ports: Ports, page: Page = FIRST_PAGE) -> schema.Recorded:
         "commit": commit,
         "approval": _approval(approval),
         "durations": {kind: list(each) for kind, each in fleet.durations.items()},
+        "replacing": {old: list(new) for old, new in fleet.replacing.items()},
         "clusters": [_recorded(record, needs_approval, approved) for record in records],
         "next": page.next([record.name for record in records]),
     }
@@ -142,6 +143,7 @@ def _recorded(
         "retryableFailure": record.retryable_failure,
         "runningVersion": record.running_version,
         "rebuiltFor": record.rebuilt_for,
+        "ready": record.ready,
         "needsApproval": record.name in needs_approval,
         "approved": record.name in approved,
     }

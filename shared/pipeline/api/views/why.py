@@ -25,7 +25,9 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
     fleet, record = ports.state.fleet(), ports.state.cluster(name)
     plan_record = ports.state.plan(fleet.commit)
     review = plan_record.review if plan_record else None
-    newest = NewestPlan(fleet.commit, items_of(plan_record).get(name), fleet.problem, review)
+    item = items_of(plan_record).get(name)
+    successors = {each: ports.state.cluster(each) for each in (item.replacements if item else ())}
+    newest = NewestPlan(fleet.commit, item, fleet.problem, review, successors)
     phase, diagnosis = schema.NOT_CREATED, None
     if record is not None:
         phase = shown_phase(record).value

@@ -28,14 +28,22 @@ def approved_plan(
 ) -> Approved:
     """Return the plan of ``fleet.planning``; ``earlier`` is the one that was saved for that commit before."""
     head, teams = fleet.planning, ports.config.approval_teams
-    make = partial(make_plan, head, inputs.desired, inputs.records, now=ports.clock(), reviewers=teams)
+    make = partial(
+        make_plan,
+        head,
+        inputs.desired,
+        inputs.records,
+        now=ports.clock(),
+        reviewers=teams,
+        replacing=fleet.replacing,
+    )
     approval = _given(request, head, earlier if fleet.commit == head else None)
     approved = frozenset(approval.clusters) if approval else frozenset[str]()
     plan = make(approved=approved)
     deletes = plan.deletes_needing_approval
-    rebuilds = any(item.rebuilds for item in plan.items if item.needs_approval)
-    if not (teams and deletes) or rebuilds:
-        # A review is of a removal that its pull request shows; for a rebuild, nothing says that.
+    by_review = all(item.hold.by_review for item in plan.items if item.hold and item.needs_approval)
+    if not (teams and deletes) or not by_review:
+        # A review is of a removal that its pull request shows; for other deletes, nothing says that.
         return Approved(plan, approval)
     asked = ask(head, {name: inputs.records[name].created for name in deletes}, fleet, ports)
     if asked.approval is not None:

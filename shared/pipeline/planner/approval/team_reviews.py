@@ -108,8 +108,14 @@ def _save(read: PlanRecord, check: ReviewCheck, ports: Ports) -> None:
 
 
 def _deletes(plan_record: PlanRecord | None, ports: Ports) -> Mapping[str, datetime]:
-    """Return the deletes of a plan that need approval; none if one of them is no longer recorded."""
+    """Return the deletes of a plan that need approval.
+
+    None if one of them is no longer recorded, or if no review may release it.
+    """
     names = plan_record.plan.deletes_needing_approval if plan_record else frozenset[str]()
+    items = plan_record.plan.items if plan_record else ()
+    if not all(item.hold.by_review for item in items if item.hold and item.cluster in names):
+        return {}
     created = {r.name: r.created for r in ports.state.clusters() if r.name in names} if names else {}
     return created if len(created) == len(names) else {}
 

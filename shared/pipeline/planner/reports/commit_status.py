@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -73,6 +73,7 @@ def progress_of(
     waits: list[str] = []
     held: list[str] = []
     suspensions: list[str] = []
+    items = {item.cluster: item for item in plan.items}
     for item in plan.items:
         record = clusters.get(item.cluster)
         if _is_exempt(item, record):
@@ -94,6 +95,10 @@ def progress_of(
             continue
         if item.waits_for_time and not problem:
             held.append(f"{item.cluster}: {item.reason}")
+        if item.awaits_replacement and item.hold is not None:
+            successors = [clusters.get(name) for name in item.replacements]
+            kinds = {True: suspensions, False: waits, None: held}
+            kinds[_stand_still(item, successors, items)].append(f"{item.cluster}: {item.hold.cause}")
         if record is not None and record.phase is Phase.SUSPENDED and not problem:
             suspensions.append(f"{item.cluster}: {record.reason}")
         if record is not None and record.needs_action and not problem:
@@ -125,6 +130,18 @@ def progress_of(
     )
 
 
+def _stand_still(
+    item: Item, successors: Sequence[ClusterSummary | None], items: Mapping[str, Item]
+) -> bool | None:
+    """Return whether what a delete waits for is suspended, or stands still otherwise; None if it goes on."""
+    phases = {record.phase for record in successors if record is not None}
+    if Phase.SUSPENDED in phases:
+        return True
+    stopped = any(items[name].needs_action for name in item.replacements if name in items)
+    stopped = stopped or any(record.needs_action for record in successors if record is not None)
+    return False if stopped or phases & {Phase.FAILED, Phase.STALLED} else None
+
+
 def _is_exempt(item: Item, record: ClusterSummary | None) -> bool:
     """Return whether an exemption has a cluster missing or stopped that a plan keeps, or changes."""
     if record is None or record.uid != item.uid or item.needs_action:
@@ -133,8 +150,8 @@ def _is_exempt(item: Item, record: ClusterSummary | None) -> bool:
 
 
 def _was_held_back(item: Item, record: ClusterSummary | None) -> bool:
-    """Return whether a plan was superseded before its rollout, or the end of a freeze, started a cluster."""
-    if item.waits_for_time:
+    """Return whether a plan was superseded before something started that it had to wait for."""
+    if item.waits_for_time or item.awaits_replacement:
         return True
     if record is None or record.uid != item.uid:
         return False

@@ -8,6 +8,8 @@ stale read of the branch, and a commit that comes and goes, only delay a delete.
 
 A head that asks for a rebuild has the cluster, and wants its delete all the same.
 
+A cluster that another one replaces is deleted while that one is Ready, unless git has removed it, too.
+
 A delete that Azure accepted and did not complete cannot be taken back: nobody knows what is left of the
 cluster. While the head has the cluster, no further delete is sent either, and a person completes it.
 """
@@ -15,6 +17,7 @@ cluster. While the head has the cluster, no further delete is sent either, and a
 from __future__ import annotations
 
 from shared.fleet.json_tree import Json
+from shared.fleet.resolve.repository_layout import Files
 from shared.jobs.messages import PlanRequest
 from shared.jobs.outcomes import Fail, Wait
 from shared.pipeline.outbox import request_plan
@@ -32,6 +35,7 @@ REPLAN_SECONDS = 20.0
 TAKEN_BACK_SECONDS = 60.0
 """By then that plan is complete."""
 _RESTORE = "Do what the plan of that commit asks for, or remove the folder again, which deletes the cluster."
+_BESIDE = "See `roadstead why {0}`. Or remove the folder of {0}, and the delete goes on."
 _COMPLETE = (
     "Delete what is left with `az aks delete`, and Roadstead creates the cluster again. "
     "Or remove the folder again, and Roadstead deletes it."
@@ -53,7 +57,7 @@ def not_removed(context: StepContext, existing: Json, *, started: bool) -> Wait 
     head = read.commit
     files = read_files(head, ports)
     if record.name not in files.folders and not files.unreadable:
-        return None
+        return None if started else _lost_replacement(context, files)
     asked = asked_rebuild(context, head, files)
     if asked and not is_rebuilt_already(existing, asked):
         return None
@@ -78,3 +82,15 @@ def not_removed(context: StepContext, existing: Json, *, started: bool) -> Wait 
         after=REPLAN_SECONDS,
     )
     return Wait(TAKEN_BACK_SECONDS, f"{again}; the next plan takes its removal back", restored=True)
+
+
+def _lost_replacement(context: StepContext, files: Files) -> Wait | None:
+    """Return the wait of a delete whose replacement stopped being Ready since it was accepted."""
+    state = context.ports.state
+    for name in state.fleet().replacing.get(context.record.name, ()):
+        new = state.cluster(name) if name in files.folders else None
+        if new is not None and not new.ready:
+            reason = f"{name}, which replaces the cluster, is not Ready any more: it is {new.phase.value}"
+            remedy = _BESIDE.format(name)
+            return Wait(OBSERVE_SECONDS, reason, action_required=remedy, open_ended=True, restored=True)
+    return None

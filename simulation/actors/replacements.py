@@ -1,0 +1,65 @@
+"""People who replace a cluster by another one, and who change their minds before that one is Ready."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+
+from simulation.actors.kinds import REPLACEMENTS
+from simulation.actors.upkeep import Upkeep
+from simulation.desired_state import DesiredFleet
+from simulation.event_loop import EventLoop
+from simulation.operators import Operators
+
+ACTS = (2, 5)
+REGRETTED = (5.0, 60.0, 200.0, 600.0)
+"""Seconds after which somebody thinks again: a creation takes about as long."""
+
+
+class Replacements(Upkeep):
+    """They act on every fleet."""
+
+    def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:
+        super().__init__(REPLACEMENTS, seed, everybody, loop)
+
+    def schedule(self, seconds: float) -> None:
+        """Let them act at some moments of so many seconds."""
+        for _ in range(self._chance.randint(*ACTS)):
+            operators = self._chance.choice(self._everybody)
+            self._loop.schedule(self._chance.uniform(0, seconds), partial(self._act, operators))
+
+    def _act(self, operators: Operators) -> None:
+        """Replace a cluster by one that the fleet does not have; git keeps the old one now and then."""
+        before = operators.now
+        free = [name for name in operators.names if name not in before.clusters]
+        if not (before.clusters and free) or self._loop.peaceful:
+            return
+        self.acts += 1
+        old, new = self._chance.choice([*before.clusters.values()]), self._chance.choice(free)
+        successor = replace(old, name=new, replaces=old.name, adopt="", rebuild=0)
+        keeps = self._chance.random() < 0.2
+        after = before.with_cluster(successor)
+        operators.push(after if keeps else after.without(old.name))
+        if self._chance.random() < 0.5:
+            later = partial(self._change_mind, operators, old.name, new, before)
+            self._loop.schedule(self._chance.choice(REGRETTED), later)
+
+    def _change_mind(self, operators: Operators, old: str, new: str, before: DesiredFleet) -> None:
+        """Remove the new cluster, restore the old one, take the annotation back, or remove the old one."""
+        now = operators.now
+        successor = now.clusters.get(new)
+        if successor is None or successor.replaces != old or self._loop.peaceful:
+            return
+        if old in now.clusters:
+            operators.push(now.without(old))
+            return
+        choices = (
+            now.without(new),
+            now.with_cluster(before.clusters[old]),
+            now.with_cluster(replace(successor, replaces="")),
+        )
+        operators.push(self._chance.choice(choices))
+
+    def check(self) -> None:
+        """Leave the check to the rules of the end: operators approve before it."""
