@@ -15,7 +15,7 @@ from shared.fleet.resource_ids import ObjectRef
 from tests.authority.flux_components import components
 from tests.authority.real_fleet import NAME, RealFleet, real_fleet
 from tests.authority.sealed_secrets import SealingKey, controller
-from tests.pipeline.systems.test_lockdown import ROLES
+from tests.support.pulling_systems import ROLES
 from tests.support.sops_files import encrypted
 from tests.support.sources import CLIENT, WITH_IDENTITY
 

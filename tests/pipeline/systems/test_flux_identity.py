@@ -10,11 +10,10 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.record import Phase
-from tests.pipeline.systems.test_lockdown import ROLES
-from tests.pipeline.systems.test_pulled import AZURE, OCI, TEAM, brought, pulling, with_artifact
 from tests.support.flux_components import FILE
 from tests.support.one_cluster import record
 from tests.support.operator_clusters import instance, operated, running
+from tests.support.pulling_systems import AZURE, OCI, ROLES, TEAM, brought, pulling, with_artifact
 from tests.support.sources import CLIENT, WITH_IDENTITY
 from tests.support.team_systems import DEPLOYMENT, URL, cluster_id
 

@@ -15,23 +15,9 @@ from shared.fleet.kubernetes.flux.lockdown import FLAGS
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.record import Phase
 from tests.support.pipeline_runs import phases, push
+from tests.support.pulling_systems import ROLES
 from tests.support.team_systems import cluster_id, fleet, system
 
-ROLES = "".join(
-    f"""---
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata:
-  name: flux-{role}-flux-system
-  labels: {{rbac.authorization.k8s.io/aggregate-to-{role}: "true"}}
-rules:
-  - apiGroups: [source.toolkit.fluxcd.io, kustomize.toolkit.fluxcd.io]
-    resources: ["*"]
-    verbs: {verbs}
-"""
-    for role, verbs in (("view", "[get, list, watch]"), ("edit", "[create, delete, patch, update]"))
-)
-"""What the components of a whole Flux have besides: who may edit may have Kustomizations of their own."""
 COMPONENTS = "flux/gotk-components.yaml"
 PAY = {"shop": system("shop", "one", namespaces="shop, shop-jobs"), "pay": system("pay", "one")}
 CHILD = """\

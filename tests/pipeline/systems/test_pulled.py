@@ -2,54 +2,25 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from localcloud.common.flux_manifests import definition
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.record import Phase
 from shared.pipeline.api.views.why import why_view
 from tests.support.flux_components import FILE
-from tests.support.pipeline_runs import phases, push
-from tests.support.sources import CLIENT, WITH_IDENTITY
-from tests.support.team_systems import DEPLOYMENT, URL, cluster_id, fleet, objects, system
+from tests.support.pulling_systems import AZURE, OCI, TEAM, brought, pulling, with_artifact
+from tests.support.sources import CLIENT
+from tests.support.team_systems import DEPLOYMENT, URL, cluster_id, objects
 
-TEAM = CLIENT.replace("31", "41")
 WEB = ObjectRef("apps/v1", "Deployment", "web", "shop")
-OCI = "oci://example.azurecr.io/shop"
-AZURE = f"provider: azure, workloadIdentity: {{clientId: {TEAM}, tenantId: {TEAM}}}"
 CONTAINER = "https://store.blob.core.windows.net, bucketName: shop"
 SECRET = ObjectRef("v1", "Secret", "git", "shop")
-
-
-def pulling(source: str) -> dict[str, bytes]:
-    """Return a fleet with a system that has this source; the Flux of its cluster has an identity too."""
-    manifest = system("shop", "one").replace(URL.encode(), source.encode())
-    files = fleet("one", systems={"shop": manifest})
-    flux = f"{WITH_IDENTITY}  flux: {{workloadIdentity: {{clientId: {CLIENT}}}}}\n"
-    files["clusters/one/cluster.yaml"] += flux.encode()
-    more = "".join(f"---\n{json.dumps(definition(kind))}\n" for kind in ("OCIRepository", "Bucket"))
-    files[FILE] += more.encode()
-    return files
-
-
-def brought(cloud: MemoryCloud, files: dict[str, bytes], seconds: float = 600) -> Phase:
-    push(cloud, files)
-    cloud.run(seconds=seconds)
-    return phases(cloud)["one"]
 
 
 def runs(cloud: MemoryCloud) -> bool:
     """Return whether Flux has applied what the team has."""
     return cloud.kubernetes.connect(cluster_id("one")).get(WEB) is not None
-
-
-def with_artifact() -> MemoryCloud:
-    cloud = MemoryCloud(throttle=False)
-    cloud.stores.push("shop", "latest", {"apps/shop/web.yaml": DEPLOYMENT})
-    return cloud
 
 
 def doing(cloud: MemoryCloud) -> str:
