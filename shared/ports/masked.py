@@ -30,7 +30,7 @@ NAMES = frozenset(
         *("check", "stage"),
         *("key", "subject", "names", "environment", "location", "labels"),
         *("values", "commits", "declined", "parents"),
-        *("replacing", "awaiting_ready", "replacements", "replaces"),
+        *("replacing", "awaiting_ready"),
     }
 )
 """The fields that identify or decide something. Any other string may be what a service or a person wrote."""
