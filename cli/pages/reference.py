@@ -44,7 +44,8 @@ GROUPS: Mapping[str, str] = {
         nodePools[].minCount nodePools[].maxCount nodePools[].scaleDownMode nodePools[].powerState
         nodePools[].availabilityZones""",
     "Node pools, workloads and upgrades": """nodePools[].nodeLabels nodePools[].nodeTaints nodePools[].tags
-        nodePools[].orchestratorVersion nodePools[].upgradeSettings nodePools[].workloadRuntime
+        nodePools[].orchestratorVersion nodePools[].rollback nodePools[].upgradeSettings
+        nodePools[].workloadRuntime
         nodePools[].artifactStreamingProfile""",
     "Node pools, system and disks": """nodePools[].osType nodePools[].osSKU nodePools[].osDiskSizeGB
         nodePools[].osDiskType nodePools[].kubeletDiskType nodePools[].enableUltraSSD
