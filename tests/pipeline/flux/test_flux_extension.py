@@ -78,6 +78,20 @@ def test_a_later_job_writes_nothing_to_the_extension_that_is_as_it_was() -> None
     assert written(cloud) == before
 
 
+def test_an_upgrade_of_flux_is_another_version_of_the_extension_and_ends_when_azure_runs_it() -> None:
+    def pinned(version: str) -> str:
+        return APPS.replace("extension\n", f'extension\n    extension: {{version: "{version}"}}\n', 1)
+
+    cloud = hydrated(pinned("1.18.1"))
+    assert cloud.azure.get_extension(ONE, "flux")["properties"]["currentVersion"] == "1.18.1"
+    push(cloud, files(PRIVATE + pinned("1.19.5")) | FOLDERS)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    extension = cloud.azure.get_extension(ONE, "flux")["properties"]
+    assert (extension["currentVersion"], extension["autoUpgradeMinorVersion"]) == ("1.19.5", False)
+    assert written(cloud) == {("put-extension", "flux"): 2, ("put-configuration", "flux-system"): 1}
+
+
 def test_a_commit_changes_only_the_configuration_that_differs() -> None:
     cloud = hydrated()
     push(cloud, files(PRIVATE + APPS.replace("gold", "silver")) | FOLDERS)
