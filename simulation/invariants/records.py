@@ -38,7 +38,7 @@ class Records:
             self._context.creations[cloud.ports.config.fleet, after.name, after.uid] = Creations(
                 0, self._context.azure.vanished[key_of(after.desired.id)]
             )
-            self._requested(cloud, after)
+            self._requested(cloud, after, new=True)
             wanted = self._context.history(cloud).desired(after.commit).clusters[after.name]
             self._context.created_for[cloud.ports.config.fleet, after.name, after.uid] = wanted.asked
             self._is_member(cloud, after)
@@ -52,7 +52,7 @@ class Records:
             self._context.knows_life(cloud, after)
             self._may_be_deleted(cloud, before, after.commit)
         elif after.generation > before.generation:
-            self._requested(cloud, after)
+            self._requested(cloud, after, new=False)
         if after.observed_generation > before.observed_generation:
             self._really_ready(cloud, after)
 
@@ -91,14 +91,14 @@ class Records:
             raise RuleViolated("tombstone", f"the tombstone of {what} is taken back after its delete began")
         self._context.history(cloud).forget_approvals(what)
 
-    def _requested(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
+    def _requested(self, cloud: MemoryCloud, record: ClusterRecord, *, new: bool) -> None:
         """Check that an accepted spec is what its commit asks for."""
         desired = self._context.history(cloud).desired(record.commit)
         asked = desired.clusters.get(record.name)
         if asked is None or asked.invalid or asked.large or desired.invalid:
             message = f"{record.name} was accepted, and {record.commit[:8]} does not ask for it"
             raise RuleViolated("unrequested change", message)
-        if record.generation > 1:  # the next plan removes a record that a superseded planner creates
+        if not new:  # the next plan removes a record that a superseded planner creates
             self._not_superseded(cloud, record, record.commit, wanted=True)
 
     def _may_be_deleted(self, cloud: MemoryCloud, before: ClusterRecord, commit: str) -> None:

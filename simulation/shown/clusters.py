@@ -18,7 +18,7 @@ from simulation.event_loop import MAX_SKEW, EventLoop
 from simulation.history import FleetHistory
 from simulation.oracle import Oracle, is_going
 from simulation.rule import untrue
-from simulation.shown.findings import CALM_SECONDS, is_applied, silent
+from simulation.shown.findings import CALM_SECONDS, is_applied, saved_late, silent
 
 AWAITS_DELETION = "it is still being deleted"
 TOO_LARGE = "EntityTooLarge"
@@ -130,7 +130,7 @@ class ShownClusters:
         asked, plan = desired.clusters.get(name), detail["plan"]
         held = plan is not None and plan["notCarriedOut"]
         overwritten = asked is not None and asked.large and not is_applied(cloud)
-        if held or overwritten or _saved_late(record, fleet.commit):
+        if held or overwritten or saved_late(record, fleet):
             return
         if _is_held_back(cloud, record, fleet.commit):
             if self._loop.calm_seconds > CALM_SECONDS and why["rollout"] is None:
@@ -173,11 +173,6 @@ def _is_held_back(cloud: MemoryCloud, record: ClusterRecord, commit: str) -> boo
     members = rollout.members if rollout else ()
     waits = (record.name, record.uid, record.generation + 1)
     return any((each.cluster, each.uid, each.generation) == waits for each in members)
-
-
-def _saved_late(record: ClusterRecord, newest: str) -> bool:
-    """Return whether a superseded planner may have saved the record: its first step asks for a new plan."""
-    return record.generation == 1 and not record.creation_requested and record.commit != newest
 
 
 def _spec_differs(spec: Json, asked: DesiredCluster) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.record import ClusterRecord
+from shared.ports import FleetRecord
 from simulation.rule import RuleViolated
 
 CALM_SECONDS = 900.0
@@ -18,3 +20,9 @@ def is_applied(cloud: MemoryCloud) -> bool:
 def silent(cloud: MemoryCloud, what: str) -> RuleViolated:
     """Return the report of a wait without a reason, or without anybody who ends it."""
     return RuleViolated("silent", f"{cloud.ports.config.fleet}: {what}")
+
+
+def saved_late(record: ClusterRecord, fleet: FleetRecord) -> bool:
+    """Return whether a superseded planner may have saved a new record: its first step asks for a new plan."""
+    new = record.generation <= max(fleet.first_generation, 1) and not record.creation_requested
+    return new and not record.deleting and record.commit != fleet.commit

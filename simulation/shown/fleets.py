@@ -11,7 +11,6 @@ from cli.terminal.render import fleet as rendered
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import TooLarge
-from shared.jobs.record import ClusterRecord
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.clusters import cluster_detail, fleet_view
 from shared.pipeline.api.views.plans import plan_view
@@ -19,7 +18,7 @@ from simulation.event_loop import EventLoop
 from simulation.history import AzureHistory, FleetHistory
 from simulation.oracle import Oracle
 from simulation.rule import untrue
-from simulation.shown.findings import CALM_SECONDS, is_applied, silent
+from simulation.shown.findings import CALM_SECONDS, is_applied, saved_late, silent
 
 TERMINAL = Console(file=io.StringIO(), width=400, color_system=None)
 PLANNED_SECONDS = 900.0
@@ -60,7 +59,7 @@ class ShownFleets:
             if name not in known and (one.invalid or desired.invalid)
         }
         large = {name for name, one in desired.clusters.items() if one.large and name not in known}
-        orphaned = {each.name for each in cloud.state.clusters() if _is_orphaned(each, fleet.commit)}
+        orphaned = {each.name for each in cloud.state.clusters() if saved_late(each, fleet)}
         if set(view["notCreated"]) - large - orphaned != missing - large:
             shown = sorted(view["notCreated"])
             raise untrue(cloud, f"{shown} are shown as not created, and {sorted(missing)} are invalid in git")
@@ -141,9 +140,3 @@ class ShownFleets:
         for text in filter(None, (view["problem"], view["waiting"], *view["notCreated"], *approvals)):
             if not any(text.split("\n")[0] in line for line in lines):
                 raise silent(cloud, f"status does not print {text}")
-
-
-def _is_orphaned(record: ClusterRecord, planned: str) -> bool:
-    """Return whether a superseded planner has saved a record since; its first step plans again."""
-    new = record.generation == 1 and not record.creation_requested and not record.deleting
-    return new and record.commit != planned
