@@ -15,7 +15,7 @@ from shared.fleet.manifests.cluster.flux.instance import FluxInstance
 from tests.authority.operator_definitions import operator_definitions
 from tests.authority.real_cluster import RealCluster
 from tests.authority.real_world import Refused
-from tests.support.operator_clusters import OPERATOR, operated
+from tests.support.operator_clusters import OPERATOR, SHOP, operated
 from tests.support.resolved_fleets import resolved
 from tests.support.sources import CLIENT, WITH_IDENTITY
 
@@ -30,16 +30,6 @@ storage: {class: managed-csi, size: 10Gi}, \
 kustomize: {patches: [{target: {kind: Deployment, name: source-controller}, patch: "[]"}]}"""
 IDENTITY = f"workloadIdentity: {{clientId: {CLIENT}}}"
 TENANT = "00000000-0000-0000-0000-000000000007"
-SHOP = b"""\
-apiVersion: roadstead.dev/v1alpha1
-kind: System
-metadata: {name: shop}
-spec:
-  owners: [shop@example.com]
-  clusters: {names: [one]}
-  namespaces: [shop]
-  source: {repository: https://github.com/example/fleet, path: ./deploy}
-"""
 
 
 @pytest.fixture(scope="module")

@@ -25,6 +25,17 @@ OPERATOR = (
     },
     deployment("flux-operator", "ghcr.io/controlplaneio-fluxcd/flux-operator:v0.40.0"),
 )
+SHOP = b"""\
+apiVersion: roadstead.dev/v1alpha1
+kind: System
+metadata: {name: shop}
+spec:
+  owners: [shop@example.com]
+  clusters: {names: [one]}
+  namespaces: [shop]
+  source: {repository: https://github.com/example/fleet, path: ./deploy}
+"""
+"""A system on the cluster."""
 
 
 def operated(version: str = "2.7.x", flux: str = "", instance: str = "", extra: str = "") -> dict[str, bytes]:

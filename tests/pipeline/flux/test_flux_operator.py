@@ -9,6 +9,7 @@ from shared.jobs.record import Phase
 from tests.support.checks import check, condition
 from tests.support.one_cluster import advice, record, world
 from tests.support.operator_clusters import (
+    SHOP,
     at_instance,
     brought,
     controller,
@@ -18,16 +19,6 @@ from tests.support.operator_clusters import (
 )
 from tests.support.sources import CLIENT, WITH_IDENTITY, colour, manifests
 
-SHOP = b"""\
-apiVersion: roadstead.dev/v1alpha1
-kind: System
-metadata: {name: shop}
-spec:
-  owners: [shop@example.com]
-  clusters: {names: [one]}
-  namespaces: [shop]
-  source: {repository: https://github.com/example/fleet, path: ./deploy}
-"""
 MAP = b"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop}}"
 RECONCILE = "fluxcd.controlplane.io/reconcile"
 

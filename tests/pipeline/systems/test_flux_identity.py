@@ -12,7 +12,7 @@ from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.record import Phase
 from tests.support.flux_components import FILE
 from tests.support.one_cluster import record
-from tests.support.operator_clusters import instance, operated, running
+from tests.support.operator_clusters import SHOP, instance, operated, running
 from tests.support.pulling_systems import AZURE, OCI, ROLES, TEAM, brought, pulling, with_artifact
 from tests.support.sources import CLIENT, WITH_IDENTITY
 from tests.support.team_systems import DEPLOYMENT, URL, cluster_id
@@ -26,16 +26,6 @@ metadata: {{name: own, namespace: shop}}
 spec: {{interval: 1m, url: {OCI}, provider: azure}}
 """
 GATE = "--feature-gates=ObjectLevelWorkloadIdentity=true"
-SHOP = b"""\
-apiVersion: roadstead.dev/v1alpha1
-kind: System
-metadata: {name: shop}
-spec:
-  owners: [shop@example.com]
-  clusters: {names: [one]}
-  namespaces: [shop]
-  source: {repository: https://github.com/example/fleet, path: ./deploy}
-"""
 
 
 def found(cloud: MemoryCloud, ref: ObjectRef) -> Json:
