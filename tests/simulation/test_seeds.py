@@ -13,6 +13,8 @@ from simulation.runner import COMMAND
 from simulation.simulation import simulate
 
 SEEDS, PARTS = 1000, 10
+FOUND = (1_100_000_648, 1_100_001_423, 1_100_001_690)
+"""A status of a plan that was being carried out, and two that the rules took for broken."""
 
 
 @pytest.mark.timeout(300)
@@ -21,6 +23,12 @@ def test_every_rule_holds_in_a_thousand_seeds(part: int) -> None:
     for seed in range(part, SEEDS, PARTS):
         result = simulate(seed)
         assert not result.rule, f"{result.message}\n{COMMAND.format(seed=seed)}"
+
+
+@pytest.mark.parametrize("seed", FOUND)
+def test_every_rule_holds_in_seeds_that_once_broke_one(seed: int) -> None:
+    result = simulate(seed)
+    assert not result.rule, f"{result.message}\n{COMMAND.format(seed=seed)}"
 
 
 def trace(seed: int, hash_seed: str) -> bytes:

@@ -10,9 +10,11 @@ from shared.fleet.planning.plan import Item
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import Dependency
 from shared.jobs.messages import Approval, PlanRequest
+from shared.jobs.record import Phase
 from shared.pipeline.outbox import request_plan
 from tests.support import fleet_files
 from tests.support.one_cluster import SUBSCRIPTION
+from tests.support.pipeline_runs import phases, push
 
 URL = "https://github.com/example/fleet"
 DEPLOYMENT = b"""\
@@ -100,3 +102,14 @@ def approve(cloud: MemoryCloud, *clusters: str) -> None:
     approval = Approval(commit=commit, clusters=clusters, by="op", at=cloud.clock(), reason="asked for")
     request = PlanRequest(again=True, reason="approved", approval=approval)
     request_plan(request, message_id=f"approved:{commit}:{clusters}", ports=cloud.ports)
+
+
+def hydrated(of_system: str, extra: str = "") -> MemoryCloud:
+    """Return a cloud whose cluster is Ready with a system; both texts are more of the specs."""
+    cloud = MemoryCloud(throttle=False)
+    files = fleet("one", systems={"shop": system("shop", "one", extra=of_system)})
+    files["clusters/one/cluster.yaml"] += extra.encode()
+    push(cloud, files)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    return cloud

@@ -6,35 +6,18 @@ from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import Unavailable
-from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.record import Phase
 from shared.ports.azure import ListManagedNamespaces
 from tests.support.checks import check
-from tests.support.pipeline_runs import phases, push
+from tests.support.one_cluster import record
+from tests.support.pipeline_runs import phases
 from tests.support.replaced_ports import on_azure
 from tests.support.sweeps import drifted
-from tests.support.team_systems import cluster_id, fleet, system
+from tests.support.team_systems import cluster_id, hydrated
 
 ONE = cluster_id("one")
+MANAGED = "  managedNamespaces: {}\n"
 POLICY = "managedNamespaces[shop].defaultNetworkPolicy"
-
-
-def hydrated(extra: str = "", managed: str = "") -> MemoryCloud:
-    """Return a cloud whose cluster has a managed namespace; ``extra`` is more of the cluster's spec."""
-    cloud = MemoryCloud(throttle=False)
-    files = fleet(
-        "one", systems={"shop": system("shop", "one", extra=managed or "  managedNamespaces: {}\n")}
-    )
-    files["clusters/one/cluster.yaml"] += extra.encode()
-    push(cloud, files)
-    cloud.run()
-    assert phases(cloud) == {"one": Phase.READY}
-    return cloud
-
-
-def record(cloud: MemoryCloud) -> ClusterRecord:
-    found = cloud.state.cluster("one")
-    assert found is not None
-    return found
 
 
 def live(cloud: MemoryCloud) -> dict[str, Any]:
@@ -52,7 +35,7 @@ def open_by_hand(cloud: MemoryCloud) -> None:
 
 
 def test_what_somebody_changes_is_drift_until_it_is_as_git_has_it() -> None:
-    cloud = hydrated()
+    cloud = hydrated(MANAGED)
     check(cloud)
     assert drifted(record(cloud)) == {}
     open_by_hand(cloud)
@@ -68,7 +51,7 @@ def test_what_somebody_changes_is_drift_until_it_is_as_git_has_it() -> None:
 
 
 def test_it_is_corrected_where_the_policy_of_drift_says_so_and_left_where_it_is_exempt() -> None:
-    cloud = hydrated("  drift: {action: correct}\n")
+    cloud = hydrated(MANAGED, "  drift: {action: correct}\n")
     open_by_hand(cloud)
     check(cloud)
     cloud.run()
@@ -77,7 +60,7 @@ def test_it_is_corrected_where_the_policy_of_drift_says_so_and_left_where_it_is_
     rule = (
         "{name: a, fields: [managedNamespaces], action: ignore, owner: a, reason: b, expires: '2030-01-01'}"
     )
-    cloud = hydrated(f"  drift: {{action: correct, rules: [{rule}]}}\n")
+    cloud = hydrated(MANAGED, f"  drift: {{action: correct, rules: [{rule}]}}\n")
     open_by_hand(cloud)
     check(cloud)
     cloud.run()
@@ -86,7 +69,7 @@ def test_it_is_corrected_where_the_policy_of_drift_says_so_and_left_where_it_is_
 
 
 def test_what_cannot_be_read_is_unknown_and_a_cluster_without_any_costs_no_call() -> None:
-    cloud = hydrated()
+    cloud = hydrated(MANAGED)
     open_by_hand(cloud)
     check(cloud)
     before = record(cloud).windows
@@ -97,7 +80,7 @@ def test_what_cannot_be_read_is_unknown_and_a_cluster_without_any_costs_no_call(
     on_azure(cloud, ListManagedNamespaces, refuse)
     check(cloud)
     assert record(cloud).windows == before
-    other = hydrated(managed="  podSecurity: baseline\n")
+    other = hydrated("  podSecurity: baseline\n")
     on_azure(other, ListManagedNamespaces, refuse)
     check(other)
     assert record(other).windows == ()

@@ -6,11 +6,12 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ObjectRef
-from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.record import Phase
 from tests.support.checks import check, condition
+from tests.support.one_cluster import record
 from tests.support.pipeline_runs import phases, push, status
 from tests.support.sweeps import sweep
-from tests.support.team_systems import GROUP, cluster_id, fleet, system
+from tests.support.team_systems import GROUP, cluster_id, fleet, hydrated, system
 
 SHOP = f"""\
   groups: [{{id: {GROUP}, role: edit}}]
@@ -21,23 +22,6 @@ CORRECT = "  drift: {fluxObjects: correct}\n"
 QUOTA = ObjectRef("v1", "ResourceQuota", "roadstead", "shop")
 BINDING = ObjectRef("rbac.authorization.k8s.io/v1", "RoleBinding", "shop-groups-edit", "shop")
 POLICY = ObjectRef("networking.k8s.io/v1", "NetworkPolicy", "roadstead-isolated", "shop")
-
-
-def hydrated(extra: str = "") -> MemoryCloud:
-    """Return a cloud whose cluster is Ready with a system; ``extra`` is more of the cluster's spec."""
-    cloud = MemoryCloud(throttle=False)
-    files = fleet("one", systems={"shop": system("shop", "one", extra=SHOP)})
-    files["clusters/one/cluster.yaml"] += extra.encode()
-    push(cloud, files)
-    cloud.run()
-    assert phases(cloud) == {"one": Phase.READY}
-    return cloud
-
-
-def record(cloud: MemoryCloud) -> ClusterRecord:
-    found = cloud.state.cluster("one")
-    assert found is not None
-    return found
 
 
 def delete(cloud: MemoryCloud, ref: ObjectRef) -> None:
@@ -55,7 +39,7 @@ def widen(cloud: MemoryCloud, _: ObjectRef) -> None:
 
 
 def test_a_system_that_fails_later_is_named_first_where_a_check_finds_it_and_recovers_by_itself() -> None:
-    cloud = hydrated()
+    cloud = hydrated(SHOP)
     files = fleet("one", systems={"shop": system("shop", "one", extra=SHOP)})
     commit = push(cloud, files | {"apps/shop/more.yaml": b"kind: [broken"})
     cloud.run()
@@ -72,7 +56,7 @@ def test_a_system_that_fails_later_is_named_first_where_a_check_finds_it_and_rec
 
 
 def test_a_check_of_a_system_as_it_was_applied_finds_nothing() -> None:
-    cloud = hydrated()
+    cloud = hydrated(SHOP)
     check(cloud)
     found = condition(record(cloud))
     assert (found.status, found.reason) == (True, "Healthy")
@@ -92,7 +76,7 @@ def test_what_confines_a_team_and_is_gone_or_changed_is_found_and_applied_by_a_p
     act: object, ref: ObjectRef, what: str
 ) -> None:
     assert callable(act)
-    cloud = hydrated()
+    cloud = hydrated(SHOP)
     act(cloud, ref)
     check(cloud)
     cloud.run()
@@ -101,7 +85,7 @@ def test_what_confines_a_team_and_is_gone_or_changed_is_found_and_applied_by_a_p
     assert str(ref) in found.message
     assert what in found.message
     assert "shop" in found.message
-    cloud = hydrated(CORRECT)
+    cloud = hydrated(SHOP, CORRECT)
     act(cloud, ref)
     check(cloud)
     sweep(cloud)
