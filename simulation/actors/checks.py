@@ -134,8 +134,10 @@ class Checks(Upkeep):
         self._waits_for_nobody(record, cluster, fleet)
         if record.job.active or condition is None or not self._is_up(cluster):
             return
-        if ((self._loop.azure.peek(cluster) or {}).get("tags") or {}).get("roadstead-fleet") != fleet:
-            return  # no check looks inside the cluster of somebody else
+        tags = (self._loop.azure.peek(cluster) or {}).get("tags") or {}
+        installation = tags.get("roadstead-installation", "").partition("@")[0]
+        if tags.get("roadstead-fleet") != fleet or installation not in ("", cloud.state.fleet().installation):
+            return  # no check looks inside the cluster of somebody else, or of another installation
         broken, what = [*self._broken(cluster)], f"{fleet}: {record.name}"
         shown = conditions_of(cloud, record.name).get(FLUX_HEALTHY)
         if broken and (shown != "False" or record.phase is Phase.READY):
