@@ -135,9 +135,8 @@ class Checks(Upkeep):
         if record.job.active or condition is None or not self._is_up(cluster):
             return
         tags = (self._loop.azure.peek(cluster) or {}).get("tags") or {}
-        installation = tags.get("roadstead-installation", "").partition("@")[0]
-        if tags.get("roadstead-fleet") != fleet or installation not in ("", cloud.state.fleet().installation):
-            return  # no check looks inside the cluster of somebody else, or of another installation
+        if tags.get("roadstead-fleet") != fleet or tags.get("roadstead-contested-by"):
+            return  # no check looks inside the cluster of somebody else, or that another installation wants
         broken, what = [*self._broken(cluster)], f"{fleet}: {record.name}"
         shown = conditions_of(cloud, record.name).get(FLUX_HEALTHY)
         if broken and (shown != "False" or record.phase is Phase.READY):
