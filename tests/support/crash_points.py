@@ -37,7 +37,7 @@ class Recorder(Counter):
             frame = frame.f_back
         self._noted(stack)
         function = stack[-1] if stack else None
-        if function is not self._function:  # the frame lives as long as it is kept, so no other one is it
+        if function is not self._function:  # the frame lives until it is replaced, so no other one is equal
             self._function = function
             self.firsts.add(self.calls)
         super().before()
