@@ -57,7 +57,7 @@ def final_gate(rollout: Rollout) -> Gate | None:
 
 
 def describe_final(gate: Gate) -> str:
-    """Return what a rollout waits for after its last stage, as text without the words of its owner."""
+    """Return what a rollout waits for after its last stage, without what its owner wrote."""
     return ", ".join(_opening(gate, "ends"))
 
 
