@@ -62,8 +62,6 @@ class FaultInjector:
     def make(self, call: Call) -> Any:
         """Make a call, or inject a fault."""
         loop, outages = self.scene.loop, self.scene.outages
-        if loop.peaceful:
-            return call.now()
         until = outages.get(call.port)
         if until is not None:
             if loop.clock() < until:
@@ -103,8 +101,11 @@ class Wire:
         port, cloud, injector = self._port, self._cloud, self._injector
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            outside, what = (args[0].service, args[0].name) if port == "azure" else (port, name)
-            result = injector.make(Call(injector.scene, cloud, outside, what, method, args, kwargs))
+            if injector.scene.loop.peaceful:
+                result = method(*args, **kwargs)
+            else:
+                outside, what = (args[0].service, args[0].name) if port == "azure" else (port, name)
+                result = injector.make(Call(injector.scene, cloud, outside, what, method, args, kwargs))
             return Wire(result, "api", cloud, injector) if name == "connect" else result
 
         setattr(self, name, call)

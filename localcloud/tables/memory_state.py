@@ -48,12 +48,12 @@ class MemoryState(MemoryClusters, MemoryNotices, MemoryProposals, MemoryPromotio
         self._acts: dict[tuple[datetime, str], Act] = {}
         self._settings_seen: dict[str, str] = {}
         self._dead_letters: dict[tuple[datetime, str, str], DeadLetter] = {}
+        self._stored = tuple(name for name in vars(self) if name not in _NOT_STORED)
 
     def backup(self) -> Mapping[str, Any]:
         """Return what the tables hold now."""
         with self._lock:
-            stored = (name for name in vars(MemoryState()) if name not in _NOT_STORED)
-            return {name: copy(vars(self)[name]) for name in stored}
+            return {name: copy(vars(self)[name]) for name in self._stored}
 
     def restore(self, backup: Mapping[str, Any]) -> None:
         """Put a backup in place of what the tables hold; every record gets a new version."""

@@ -8,8 +8,10 @@ from typing import Any
 from shared.fleet.manifests.cluster.existing import EXISTING
 from shared.fleet.manifests.cluster.spec import ClusterSpec
 from shared.fleet.manifests.existing_spec import EMPTY, FIELDS, ExistingSpec
+from shared.fleet.recently_read import recently_read
 
 
+@recently_read
 def read_spec(stored: Mapping[str, Any]) -> ClusterSpec:
     """Return a spec as the current model of its provider reads it; raise pydantic's ValidationError."""
     if stored.get("provider") == EXISTING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import defaultdict
 from collections.abc import Mapping
 
 from rich.console import Console
@@ -19,6 +20,7 @@ from simulation.history import AzureHistory, FleetHistory
 from simulation.oracle import Oracle
 from simulation.rule import untrue
 from simulation.shown.findings import CALM_SECONDS, is_applied, saved_late, silent
+from simulation.shown.rows import Rows
 
 TERMINAL = Console(file=io.StringIO(), width=400, color_system=None)
 PLANNED_SECONDS = 900.0
@@ -32,13 +34,14 @@ class ShownFleets:
         self, loop: EventLoop, oracle: Oracle, azure: AzureHistory, histories: Mapping[str, FleetHistory]
     ) -> None:
         self._loop, self._oracle, self._azure, self._histories = loop, oracle, azure, histories
+        self._rows: defaultdict[MemoryCloud, Rows] = defaultdict(Rows)
         self._printed: dict[str, object] = {}
         self.replaced: set[str] = set()
         """The fleets whose tables were replaced: their plans are of another moment than their records."""
 
     def compare(self, cloud: MemoryCloud) -> None:
         """Compare the views of a fleet with its records, git and Azure."""
-        view, fleet = fleet_view(cloud.ports), cloud.state.fleet()
+        view, fleet = fleet_view(cloud.ports, row=self._rows[cloud]), cloud.state.fleet()
         history = self._histories[cloud.ports.config.fleet]
         if view["problem"] and not view["fleetSuggestedAction"]:
             raise silent(cloud, f"{view['problem']}: without an action")
@@ -127,7 +130,7 @@ class ShownFleets:
             return
         self._printed[fleet] = head, phases
         with TERMINAL.capture() as captured:
-            TERMINAL.print(rendered(view, self._loop.clock()))
+            TERMINAL.print(rendered(fleet_view(cloud.ports), self._loop.clock()))
         first, *lines = captured.get().splitlines()
         records = cloud.state.clusters()
         ready = sum(record.phase == "Ready" for record in records)

@@ -46,6 +46,27 @@ def objects(files: Mapping[str, bytes], path: str) -> list[dict[str, Any]]:
     return found
 
 
+class Builds:
+    """The last build of each Kustomization, by its uid: the same files and path give the same objects.
+
+    Nobody changes the files of an artifact, or the objects of a build.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[Mapping[str, bytes], str, list[dict[str, Any]]]] = {}
+
+    def objects(self, uid: str, files: Mapping[str, bytes], path: str) -> list[dict[str, Any]]:
+        """Return the objects below a path; raise NotReady (BuildFailed) when it cannot."""
+        last = self._last.get(uid)
+        if last is None or last[0] is not files or last[1] != path:
+            last = self._last[uid] = files, path, objects(files, path)
+        return last[2]
+
+    def forget(self, uid: str) -> None:
+        """Drop a Kustomization that no longer exists."""
+        self._last.pop(uid, None)
+
+
 def identified(value: Mapping[str, Any]) -> str:
     """Return an object as kustomize names it: "Deployment.v1.apps/web"."""
     group, _, version = str(value["apiVersion"]).rpartition("/")

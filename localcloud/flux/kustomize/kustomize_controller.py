@@ -24,7 +24,7 @@ from localcloud.flux.flux_conditions import (
 from localcloud.flux.inventory import apply_all, entry, owner_labels, prune, unhealthy
 from localcloud.flux.kustomize import kustomize_build as build
 from localcloud.flux.kustomize.decryption import decrypted
-from localcloud.flux.kustomize.kustomize_build import substituted
+from localcloud.flux.kustomize.kustomize_build import Builds, substituted
 from localcloud.flux.notification_controller import FluxEvent
 from localcloud.flux.reconciling import Waits, reconcile_due, with_finalizer, without_finalizer
 from localcloud.flux.schedule import Schedule, go_duration, seconds_of
@@ -58,7 +58,7 @@ class KustomizeController:
         tell: Callable[[FluxEvent], None] = lambda _: None,
     ) -> None:
         self._world, self._artifact, self._clock, self._tell = world, artifact, clock, tell
-        self._waits = Waits(clock)
+        self._waits, self._builds = Waits(clock), Builds()
         self.schedule = Schedule(clock)
 
     def reconcile(self) -> None:
@@ -148,7 +148,7 @@ class KustomizeController:
         build.check_path(files, spec.get("path", "./"))
         status["lastAttemptedRevision"] = revision
         progress.append(f"Building manifests {limit}")
-        objects = build.objects(files, spec.get("path", "./"))
+        objects = self._builds.objects(value["metadata"]["uid"], files, spec.get("path", "./"))
         if "decryption" in spec:
             objects = decrypted(objects, spec["decryption"], lambda name: self._secret(name, at.namespace))
         variables = self._variables(at, spec.get("postBuild") or {}, objects)
@@ -263,6 +263,7 @@ class KustomizeController:
         if spec.get("prune") and not spec.get("suspend"):
             self._prune_all(at, spec, entries)
         self.schedule.forget(metadata["uid"])
+        self._builds.forget(metadata["uid"])
         self._waits.end(value)
         without_finalizer(self._world, at, value, _MANAGER)
 

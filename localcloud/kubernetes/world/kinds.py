@@ -167,18 +167,24 @@ class Kinds:
 
     def __init__(self) -> None:
         self._custom: dict[str, tuple[Kind, ...]] = {}
+        self._serve({})
 
     def serve(self, crd: Mapping[str, Any]) -> None:
         """Serve the kinds of an established CRD."""
-        self._custom = {**self._custom, crd["metadata"]["name"]: kinds_of(crd)}
+        self._serve({**self._custom, crd["metadata"]["name"]: kinds_of(crd)})
 
     def withdraw(self, crd_name: str) -> None:
         """Stop serving the kinds of a CRD."""
-        self._custom = {name: kinds for name, kinds in self._custom.items() if name != crd_name}
+        self._serve({name: kinds for name, kinds in self._custom.items() if name != crd_name})
+
+    def _serve(self, custom: dict[str, tuple[Kind, ...]]) -> None:
+        self._custom = custom
+        self._all = (*BUILT_IN, *(kind for kinds in custom.values() for kind in kinds))
+        self._named = {(kind.api_version, kind.kind): kind for kind in reversed(self._all)}
 
     def all(self) -> Sequence[Kind]:
         """Return every kind, the built-in ones first."""
-        return [*BUILT_IN, *(kind for kinds in self._custom.values() for kind in kinds)]
+        return self._all
 
     def resource(self, group: str, version: str, plural: str) -> Kind | None:
         """Return the kind behind a URL's group, version and plural."""
@@ -189,7 +195,4 @@ class Kinds:
 
     def named(self, api_version: str, kind_name: str) -> Kind | None:
         """Return the kind that an object's apiVersion and kind mean."""
-        for kind in self.all():
-            if kind.kind == kind_name and kind.api_version == api_version:
-                return kind
-        return None
+        return self._named.get((api_version, kind_name))

@@ -46,6 +46,7 @@ from localcloud.kubernetes.world.typed_objects import (
     received,
 )
 from localcloud.kubernetes.world.writes.patches import patched
+from localcloud.kubernetes.world.writes.repeated_applies import RepeatedApplies
 from localcloud.kubernetes.world.writes.server_side_apply import Writer, applied, given_owners, same, updated
 from shared.fleet.kubernetes.api_server import Certificate
 
@@ -67,6 +68,7 @@ class KubernetesWorld:
         self._name = name
         self._lock = threading.RLock()
         self._store = Store()
+        self._repeated = RepeatedApplies()
         self._controllers = Controllers(self, delays)
         for namespace in PROTECTED:
             body = {"metadata": {"name": namespace}}
@@ -181,6 +183,8 @@ class KubernetesWorld:
         """Apply a configuration server-side; create the object when it does not exist."""
         with self._lock:
             live = self.find(at)
+            if live is not None and self._repeated.changes_nothing(at, live, body, write):
+                return live
             config = configuration(at.kind, at.namespace, at.name, body)
             if live is None:
                 if write.subresource:
@@ -192,7 +196,10 @@ class KubernetesWorld:
             stated = str((body.get("metadata") or {}).get("namespace") or "")
             check_configuration(at.kind, config, stated)
             new = after_apply(at.kind, applied(live, config, self._writer(at.kind, write)), stated)
-            return self._commit(at, live, new, write)
+            after = self._commit(at, live, new, write)
+            if after is live:
+                self._repeated.changed_nothing(at, after, body, write)
+            return after
 
     def delete(self, at: At, options: Deletion = _AT_ONCE) -> Object:
         """Delete an object; one with finalizers or grace stays, with a deletion timestamp, until they end."""
@@ -255,7 +262,7 @@ class KubernetesWorld:
         return self._commit(at, live, updated(live, whole, self._writer(at.kind, write)), write)
 
     def _commit(self, at: At, live: Object | None, new: Mapping[str, Any], write: Write) -> Object:
-        born = {"uid": self._uid(at), "creationTimestamp": self._now()}
+        born = {"uid": self._uid(at), "creationTimestamp": self._now()} if live is None else {}
         whole = finished(at.kind, live, new, born)
         if live is not None and same(live, whole):
             return live

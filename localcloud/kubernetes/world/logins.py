@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from base64 import b64decode, b64encode
 from dataclasses import dataclass
+from functools import lru_cache
 
 import yaml
 
@@ -66,6 +67,7 @@ def outside_token(name: str, number: int) -> str:
     return f"a-token-of-{name}-number-{number}"
 
 
+@lru_cache(maxsize=64)  # every step of a job connects anew
 def kubeconfig_login(text: str) -> Login:
     """Return the login that a kubeconfig describes; with a plugin, the caller has a token."""
     content = yaml.load(text, Loader=yaml.CSafeLoader)

@@ -22,6 +22,7 @@ _ROLE, _BINDING, _CLUSTER_ROLE, _CLUSTER_BINDING = (
     next(kind for kind in BUILT_IN if kind.kind == name)
     for name in ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
 )
+_GRANTING = (_ROLE, _BINDING, _CLUSTER_ROLE, _CLUSTER_BINDING)
 _AT_ONCE = Deletion()
 
 
@@ -52,6 +53,8 @@ class Impersonated:
 
     def __init__(self, world: KubernetesWorld, account: ServiceAccount) -> None:
         self._world, self._account = world, account
+        self._read_at = 0
+        self._rules: dict[str, Sequence[Rule]] = {}
 
     def kind(self, api_version: str, kind: str) -> Kind | None:
         """Return a kind; everybody may discover them."""
@@ -76,12 +79,22 @@ class Impersonated:
 
     def _require(self, verb: str, at: At) -> None:
         namespace = at.name if at.kind == NAMESPACE else at.namespace
-        if any(_covers(rule, verb, at) for rule in _rules(self._world, self._account, namespace)):
+        if any(_covers(rule, verb, at) for rule in self._rules_in(namespace)):
             return
         where = f'in the namespace "{namespace}"' if namespace else "at the cluster scope"
         cannot = f'cannot {verb} resource "{at.kind.plural}" in API group "{at.kind.group}" {where}'
         text = f'{at.kind.resource} "{at.name}" is forbidden: User "{self._account.user}" {cannot}'
         raise ApiError(403, "Forbidden", text)
+
+    def _rules_in(self, namespace: str) -> Sequence[Rule]:
+        """Return the rules of the account in a namespace, read again after writes of roles or bindings."""
+        self._world.tick()
+        newest = max(map(self._world.written, _GRANTING))
+        if newest != self._read_at:
+            self._read_at, self._rules = newest, {}
+        if namespace not in self._rules:
+            self._rules[namespace] = [*_rules(self._world, self._account, namespace)]
+        return self._rules[namespace]
 
 
 def _rules(world: KubernetesWorld, account: ServiceAccount, namespace: str) -> Iterator[Rule]:

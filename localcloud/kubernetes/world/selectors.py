@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from localcloud.kubernetes.schema.names import label_key_problems, label_value_problems
@@ -48,10 +49,15 @@ def selector(kind: Kind, labels: str, fields: str) -> Matches:
     if not labels and not fields:
         return _everything
     try:
-        tests = [*_Labels(labels).tests(), *_field_tests(kind, fields)]
+        tests = [*_label_tests(labels), *_field_tests(kind, fields)]
     except _Unreadable as error:
         raise bad_request(str(error)) from error
     return lambda value: all(test(value) for test in tests)
+
+
+@lru_cache(maxsize=64)
+def _label_tests(labels: str) -> tuple[Matches, ...]:
+    return tuple(_Labels(labels).tests())
 
 
 def _everything(_: Mapping[str, Any]) -> bool:

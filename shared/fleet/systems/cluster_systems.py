@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from shared.fleet.json_tree import Json
 from shared.fleet.manifests.base import ObjectName
 from shared.fleet.manifests.system import SystemSpec, Tenancy
+from shared.fleet.recently_read import recently_read
 
 Systems = Sequence[Json]
 """The stored forms of the systems on a cluster."""
@@ -43,6 +44,7 @@ def systems_in(document: Json) -> Systems:
     return systems
 
 
+@recently_read
 def read_system(stored: Json) -> ClusterSystem:
     """Return a system from its stored form."""
     return ClusterSystem.model_validate(stored)

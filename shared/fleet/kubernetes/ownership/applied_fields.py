@@ -37,7 +37,7 @@ def _holds(live: Any, wanted: Any, fields: Fields) -> bool:
     below = fields.keys() - {"."}
     if not below:  # owned as a whole: a scalar, or what Kubernetes never merges
         return _equal(live, wanted)
-    if isinstance(wanted, Mapping) and isinstance(live, Mapping):
+    if isinstance(wanted, dict) and isinstance(live, dict):
         return below == {f"f:{name}" for name in wanted} and all(
             name in live and _holds(live[name], value, fields[f"f:{name}"]) for name, value in wanted.items()
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -48,10 +48,21 @@ SAME_MOMENT = 100
 """More than a cluster's events of one millisecond."""
 
 
-def fleet_view(ports: Ports, page: Page = FIRST_PAGE, selection: Selection = EVERYTHING) -> schema.Fleet:
+Row = Callable[[ClusterRecord, Item | None, SweepRecord, datetime], schema.ClusterSummary]
+"""Returns a cluster as it is now, as ``cluster_view`` does."""
+
+
+def fleet_view(
+    ports: Ports,
+    page: Page = FIRST_PAGE,
+    selection: Selection = EVERYTHING,
+    *,
+    row: Row | None = None,
+) -> schema.Fleet:
     """Return the fleet: what was planned last, and a page of its clusters; raise UnknownCommit.
 
-    The records of the page alone are read as a whole. Its counts need the summaries of all clusters, and so
+    ``row`` is for a caller that knows the rows of unchanged clusters; the default is ``cluster_view``. The
+    records of the page alone are read as a whole. Its counts need the summaries of all clusters, and so
     does a list of some; a later page of the list of all clusters has no counts.
     """
     fleet, sweep = ports.state.fleet(), ports.state.sweep()
@@ -89,7 +100,9 @@ def fleet_view(ports: Ports, page: Page = FIRST_PAGE, selection: Selection = EVE
         "counts": None if summaries is None else counts_of(summaries, selection),
         "sweep": None if page.after else sweep_view(sweep),
         "repairedGaps": _repaired(fleet.gaps),
-        "clusters": [cluster_view(each, items.get(each.name), sweep, ports.clock()) for each in records],
+        "clusters": [
+            (row or cluster_view)(each, items.get(each.name), sweep, ports.clock()) for each in records
+        ],
         "next": following,
     }
 
@@ -174,6 +187,8 @@ def cluster_view(
     job, spec = record.job, record.document["spec"]
     listed = sweep.listed_at(spec["subscriptionId"])
     steps, running = STEPS[job.recipe], record.running or Running()
+    confirmed = listed if is_at_rest(record) else None
+    found = bool(record.finding) and not of_health(record.finding)
     return {
         "name": record.name,
         "phase": shown_phase(record).value,
@@ -203,7 +218,8 @@ def cluster_view(
         "nodes": running.nodes,
         "fluxRevision": running.flux_revision,
         "conditions": [
-            condition_of(each, listed if _is_confirmed(each, record) else None) for each in record.conditions
+            condition_of(each, confirmed if _is_confirmed(each, found=found) else None)
+            for each in record.conditions
         ],
         "retirements": retirements_of(record, now),
         "certificates": certificates_of(record, now),
@@ -231,14 +247,14 @@ def events_view(name: str, limit: int, before: datetime | None, ports: Ports) ->
     return {"name": name, "events": [event_of(event) for event in events], "next": next_before}
 
 
-def _is_confirmed(condition: Condition, record: ClusterRecord) -> bool:
+def _is_confirmed(condition: Condition, *, found: bool) -> bool:
     """Return whether a list confirms a condition of a cluster that no job works on.
 
-    That is ``InSync``, and ``Ready`` where the list is what shows that it is so, or is not.
+    That is ``InSync``, and ``Ready`` where the list is what shows that it is so, or is not: it is what
+    ``found`` something of the whole cluster.
     """
-    if not is_at_rest(record) or condition.status is None:
+    if condition.status is None:
         return False
-    found = bool(record.finding) and not of_health(record.finding)
     return condition.type == IN_SYNC or (condition.type == READY and (bool(condition.status) or found))
 
 
