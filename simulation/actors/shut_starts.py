@@ -23,7 +23,7 @@ from simulation.oracle import is_going
 from simulation.staging import StagedStage, Staging, stage_of
 
 LOOK = 60.0
-"""Seconds between two looks at what has failed, and at what could be changed, in a stage that is shut."""
+"""How many seconds lie between the times at which they check what has failed and what they could change."""
 ACTS = 0.5
 """How often they act on what they see."""
 COMMITS = 0.4
