@@ -11,6 +11,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from urllib.parse import quote, unquote
 
 Mask = Callable[[str], str]
@@ -21,6 +22,8 @@ SHORTEST, SHORTEST_OF_PLATFORM = 6, 8
 """Values that are shorter are ordinary words."""
 LEARNED = 200
 """How many secrets are remembered that were read while the app runs."""
+REMEMBERED, LONGEST_REMEMBERED = 2000, 500
+"""So many of the last texts are remembered as they were masked, if they have no more characters."""
 _CUT = 8
 """So many characters of a secret at the end of a text, where something cut it, are masked."""
 _LONG = 20
@@ -70,6 +73,8 @@ class Masker:
         self._known = _longest_first(form for secret in secrets for form in _forms(secret))
         self._learned: dict[str, tuple[str, ...]] = {}
         self._lock = threading.Lock()
+        # Most texts of a record are those of its last version, and are masked again with every save.
+        self._remembered = lru_cache(REMEMBERED)(self._masked)
 
     def learn(self, secret: str) -> None:
         """Mask a secret from now on that was read meanwhile; of more than ``LEARNED`` the last ones."""
@@ -79,9 +84,13 @@ class Masker:
         with self._lock:
             learned = {**self._learned, secret: forms}
             self._learned = dict(list(learned.items())[-LEARNED:])
+            self._remembered = lru_cache(REMEMBERED)(self._masked)
 
     def __call__(self, text: str) -> str:
         """Return the text with ``***`` in place of every secret."""
+        return self._remembered(text) if len(text) <= LONGEST_REMEMBERED else self._masked(text)
+
+    def _masked(self, text: str) -> str:
         for secret in (*self._known, *(form for forms in self._learned.values() for form in forms)):
             text = _without_end(text.replace(secret, MASKED), secret)
         for shape, replacement in _SHAPES:

@@ -284,3 +284,11 @@ def test_a_record_without_a_secret_is_saved_as_it_is() -> None:
     cloud.run()
     (record,) = cloud.state.clusters()
     assert replace(ports.state.save(record), etag="") == replace(record, etag="")
+
+
+def test_a_secret_that_is_read_meanwhile_is_masked_in_texts_that_were_clean_before() -> None:
+    mask = Masker(())
+    text = "the vault answered a-value-of-the-vault, twice"
+    assert mask(text) == text
+    mask.learn("a-value-of-the-vault")
+    assert mask(text) == "the vault answered ***, twice"

@@ -43,6 +43,7 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     standings = {each.cluster: standing(each, rollout, seen, now) for each in rollout.members}
     if rollout.state is not State.ACTIVE:
         return Decision(rollout, standings, waits=_inactive(rollout, standings))
+    rollout = rollout.in_the_past(now)
     shut = shut_members(rollout, standings, now)
     standings |= {name: Standing.ASIDE for name, each in shut.items() if not each.staggered}
     groups = _groups(rollout, standings, seen)

@@ -134,8 +134,9 @@ class Checks(Upkeep):
         self._waits_for_nobody(record, cluster, fleet)
         if record.job.active or condition is None or not self._is_up(cluster):
             return
-        if ((self._loop.azure.peek(cluster) or {}).get("tags") or {}).get("roadstead-fleet") != fleet:
-            return  # no check looks inside the cluster of somebody else
+        tags = (self._loop.azure.peek(cluster) or {}).get("tags") or {}
+        if tags.get("roadstead-fleet") != fleet or tags.get("roadstead-contested-by"):
+            return  # no check looks inside the cluster of somebody else, or that another installation wants
         broken, what = [*self._broken(cluster)], f"{fleet}: {record.name}"
         shown = conditions_of(cloud, record.name).get(FLUX_HEALTHY)
         if broken and (shown != "False" or record.phase is Phase.READY):

@@ -57,7 +57,7 @@ class DriftAmongFaults(ByHand):
         super().__init__(chance, loop, oracle, history, sweep)
         self._everybody = everybody
         self._changed: dict[tuple[MemoryCloud, ClusterId, str], tuple[object, object]] = {}
-        """Of each field what it was, and what it became."""
+        """Of each field what it was before they changed it, once or more often, and what it became."""
         self._deleted: dict[tuple[MemoryCloud, ClusterId, str], Json] = {}
         """Each node pool that they deleted, as it was, by the name in the manifest."""
 
@@ -121,7 +121,8 @@ class DriftAmongFaults(ByHand):
         else:
             before = value_of(live, kind)
             after: object = before + 1 if isinstance(before, int) else f"{before or ''}y"
-            self._changed.setdefault((cloud, cluster, kind), (before, after))
+            first, last = self._changed.get((cloud, cluster, kind), (before, before))
+            self._changed[cloud, cluster, kind] = (first if last == before else before, after)
             self._write(cloud, cluster, live, kind, after)
 
     def _delete_pool(self, cloud: MemoryCloud, cluster: ClusterId, live: Json) -> None:

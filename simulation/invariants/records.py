@@ -125,15 +125,18 @@ class Records:
         others = [
             r
             for r in records
-            if not (
-                r.deleting or desired.keeps(r.name, self._created_for(cloud, r)) or _stays(desired, r.name)
-            )
+            if not (r.deleting or self._is_kept(cloud, desired, r) or _stays(desired, r.name))
         ]
         self._deleted[place].add(name)
         removed = ({r.name for r in others if self._exists(r, fleet)} | self._deleted[place]) - approved
         if len(removed) > desired.budget:
             message = f"{commit[:8]} removes {sorted(removed)}, over its budget"
             raise RuleViolated("unrequested delete", message)
+
+    def _is_kept(self, cloud: MemoryCloud, desired: DesiredFleet, record: ClusterRecord) -> bool:
+        """Return whether a commit keeps a cluster; a restored record may be older than its rebuild."""
+        in_azure = self._context.azure.created_for.get(key_of(record.desired.id), 0)
+        return desired.keeps(record.name, max(self._created_for(cloud, record), in_azure))
 
     def _not_early(self, cloud: MemoryCloud, name: str, desired: DesiredFleet) -> None:
         """Check that what replaces a cluster was verified before the cluster's delete is accepted."""

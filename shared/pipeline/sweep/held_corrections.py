@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from shared.jobs.messages import SweepPart
+from shared.jobs.messages import CLOCKS_DIFFER, SweepPart
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.outbox import request_sweep
 from shared.ports import Ports
 from shared.rollouts.calendar import Start
 from shared.rollouts.shut.held_jobs import held_start
 
-AFTER_SECONDS = 1.0
-"""How long after a freeze has ended the cluster is compared: clocks differ a little."""
+AFTER_SECONDS = 2 * CLOCKS_DIFFER.total_seconds()
+"""How long after a freeze has ended the cluster is compared, also by an instance whose clock is behind.
+
+Nobody asks again: by a clock that is still before the end, the cluster would wait for the next whole sweep.
+"""
 
 
 def unless_held(record: ClusterRecord, started: ClusterRecord, start: Start, ports: Ports) -> ClusterRecord:

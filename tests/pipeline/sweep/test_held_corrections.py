@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import azure.functions as func
@@ -10,6 +11,7 @@ import azure.functions as func
 from handlers.sign_in import KEY
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.drift import HeldStart
+from shared.jobs.messages import CLOCKS_DIFFER
 from shared.jobs.record import Phase
 from shared.pipeline.api.acts.replay import replay
 from shared.pipeline.api.views.drift import drift_view
@@ -95,6 +97,16 @@ def test_a_freeze_holds_a_correction_shows_it_and_it_starts_when_the_freeze_ends
     assert shown is not None
     assert (shown["name"], shown["owner"], shown["until"]) == ("holidays", "platform", ends.isoformat())
     cloud.run(seconds=(ends - cloud.clock()).total_seconds() + 3600)
+    assert (cost(cloud), record(cloud).held) == ("a", None)
+
+
+def test_a_correction_starts_when_the_freeze_ends_also_by_an_instance_whose_clock_is_behind() -> None:
+    cloud = frozen()
+    ends = cloud.state.fleet().calendar.freezes[0][1].ends
+    tag_by_hand(cloud, ONE, cost="b")
+    sweep_now(cloud)
+    cloud.with_ports(lambda ports: replace(ports, clock=lambda: cloud.clock() - CLOCKS_DIFFER))
+    cloud.run(seconds=(ends - cloud.clock()).total_seconds() + 60)
     assert (cost(cloud), record(cloud).held) == ("a", None)
 
 
