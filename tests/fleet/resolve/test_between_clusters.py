@@ -53,8 +53,8 @@ PARTS = (
     f"{ISSUER}  federatedCredentials:\n{CREDENTIALS}",
     f"{ISSUER}  tags: {{size: small}}\n  federatedCredentials:\n{CREDENTIALS}",
     "  tags: {size: big}\n",
-    "  location: [mistake]\n",
-    "  mistake: 1\n",
+    "  location: [eastus]\n",
+    "  unknown: 1\n",
 )
 OUTSIDE = "  provider: existing\n  existing: {{kubeconfig: {{vault: {}, secret: {}}}}}\n"
 ELSEWHERE = tuple(OUTSIDE.format(vault, secret) for vault in ("ops", "OPS", "other") for secret in ("x", "y"))
@@ -70,7 +70,7 @@ FLEETS = (
 
 @st.composite
 def manifests(draw: st.DrawFn) -> dict[str, bytes]:
-    """Draw the clusters of a commit, some of which have names, places, vaults or a mistake in common."""
+    """Draw the clusters of a commit, some of which have names, places, vaults or a problem in common."""
     files = fleet_files.all_at_once(fleet_files.fleet())
     located = b"    location: eastus\n    kubernetesVersion:"
     files["fleet.yaml"] = files["fleet.yaml"].replace(b"    kubernetesVersion:", located, 1)

@@ -1,4 +1,4 @@
-"""The rules between clusters, each asked only where one look at all clusters says that it may find something.
+"""The rules between clusters, each asked only where a census of all clusters says that it may find something.
 
 A push changes a few clusters of a fleet of thousands, and in nearly every commit no two clusters clash. So
 the names and places of all of them are counted first. What a rule then finds is its own decision.
