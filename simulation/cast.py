@@ -62,7 +62,7 @@ class Cast:
         if named.SYSTEMS in kinds:
             self.upkeep[named.SYSTEMS] = Systems(seed, everybody, loop)
         if named.IDENTITY_ACCESS in kinds:
-            self.upkeep[named.IDENTITY_ACCESS] = Grants(seed, everybody, loop, replaced)
+            self.upkeep[named.IDENTITY_ACCESS] = Grants(seed, everybody, loop, history, replaced)
         if named.REBUILDS in kinds:
             self.upkeep[named.REBUILDS] = Rebuilds(seed, everybody, loop)
         if named.REPLACEMENTS in kinds:

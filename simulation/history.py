@@ -74,6 +74,11 @@ class FleetHistory:
             given = given or has
         return False
 
+    def asked_for_rebuild(self, cluster: str, created_for: int) -> bool:
+        """Return whether a commit that was the head asks for another cluster than that of a rebuild."""
+        found = (self._desired[commit].clusters.get(cluster) for commit in self.head_line)
+        return any(each is not None and each.asked > created_for for each in found)
+
     def desired(self, commit: str) -> DesiredFleet:
         """Return what a commit asks for."""
         return self._desired[commit]

@@ -94,7 +94,11 @@ class Operators:
         self._is_now_head(commit, desired, again=" again" if back_to else "", announced=announced)
 
     def merged(self, commit: str, desired: DesiredFleet) -> None:
-        """Note that GitHub merged a pull request into the branch; the webhook comes, late, twice or never."""
+        """Note that GitHub merged a pull request into the branch; the webhook comes, late, twice or never.
+
+        The message of such a commit is that of the pull request: it has no trailer that names a strategy.
+        """
+        desired = replace(desired, trailer="")
         self.history.add(commit, desired)
         self._is_now_head(commit, desired)
 

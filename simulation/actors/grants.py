@@ -1,12 +1,13 @@
 """People who let pods and identities of clusters use Azure, and take that back; what Azure has of it.
 
-At all times, nothing is removed that no commit took back, and what a person created stays. At the end, every
-cluster has exactly what git grants, and a cluster that no longer exists has left nothing.
+At all times, nothing is removed that no commit took back, unless its cluster was deleted for a rebuild that a
+commit asked for, and what a person created stays. At the end, every cluster has exactly what git grants, and a cluster that no longer exists has left nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 from dataclasses import replace
 
 from shared.jobs.record import Phase
@@ -14,7 +15,9 @@ from simulation.actors.kinds import IDENTITY_ACCESS
 from simulation.actors.upkeep import Upkeep
 from simulation.event_loop import EventLoop
 from simulation.granted import OF_PERSONS, Granted, create_by_hand, granted_in
-from simulation.operators import Operators
+from simulation.history import AzureHistory
+from simulation.operators import Operators, cluster_id
+from simulation.oracle import is_going
 from simulation.rule import RuleViolated
 
 ACTS = (4, 9)
@@ -22,15 +25,27 @@ NAMES = ("api", "web")
 _SEEN_EVERY = 10.0
 
 
+class _Life(NamedTuple):
+    """A life of a cluster: its number, and the number of the rebuild for which it was created."""
+
+    number: int
+    created_for: int
+
+
 class Grants(Upkeep):
     """They act on the first fleet, where there is only one. ``replaced`` counts lost tables by fleet."""
 
     def __init__(
-        self, seed: int, everybody: Iterable[Operators], loop: EventLoop, replaced: Mapping[str, int]
+        self,
+        seed: int,
+        everybody: Iterable[Operators],
+        loop: EventLoop,
+        history: AzureHistory,
+        replaced: Mapping[str, int],
     ) -> None:
         super().__init__(IDENTITY_ACCESS, seed, everybody, loop)
-        self._operators, self._replaced = self._everybody[0], replaced
-        self._seen: set[Granted] = set()
+        self._operators, self._history, self._replaced = self._everybody[0], history, replaced
+        self._seen: dict[Granted, _Life] = {}
 
     def schedule(self, seconds: float) -> None:
         """Let them act at some moments of so many seconds, and let Azure be looked at all the time."""
@@ -82,11 +97,25 @@ class Grants(Upkeep):
         live = self._live()
         if not live >= OF_PERSONS:
             raise RuleViolated("unasked removal", f"what a person created is removed: {sorted(live)}")
-        for one in self._seen - live:
+        for one in self._seen.keys() - live:
             _, cluster, entry = one
-            if not self._operators.history.took_back(cluster, lambda each: each.grants, entry):
+            took_back = self._operators.history.took_back(cluster, lambda each: each.grants, entry)
+            if not took_back and not self._was_rebuilt(cluster, self._seen[one]):
                 raise RuleViolated("unasked removal", f"{one} is removed, and git has it")
-        self._seen = live
+        self._seen = {one: self._life(one[1]) for one in live}
+
+    def _life(self, name: str) -> _Life:
+        key = cluster_id(name)
+        return _Life(self._history.lives[key], self._history.created_for.get(key, 0))
+
+    def _was_rebuilt(self, name: str, seen: _Life) -> bool:
+        """Return whether a life of a cluster has ended in whose place a commit asks for another one.
+
+        The next one is granted the same again, by its own issuer and identity.
+        """
+        found = self._operators.oracle.live(cluster_id(name))
+        ended = found is None or is_going(found) or self._life(name).number > seen.number
+        return ended and self._operators.history.asked_for_rebuild(name, seen.created_for)
 
     def _live(self) -> set[Granted]:
         """Return what exists, and check that nothing exists twice."""

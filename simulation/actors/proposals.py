@@ -152,7 +152,7 @@ class Proposals:
             return False
         self._loop.log("%s: somebody merges pull request %d", operators.fleet, pull.number)
         commit = cloud.repository.pulls.merged_into_base(pull.number, squash=True).merge_commit
-        operators.merged(commit, replace(desired, trailer=""))  # its message is that of the pull request
+        operators.merged(commit, desired)
         return True
 
     def _is_over(self, cloud: MemoryCloud, name: str, pull: PullRecord) -> None:
