@@ -20,7 +20,7 @@ from simulation.history import AzureHistory, FleetHistory
 from simulation.oracle import Oracle
 from simulation.rule import untrue
 from simulation.shown.findings import CALM_SECONDS, is_applied, saved_late, silent
-from simulation.shown.rows import Rows
+from simulation.shown.listed import ListedClusters
 
 TERMINAL = Console(file=io.StringIO(), width=400, color_system=None)
 PLANNED_SECONDS = 900.0
@@ -34,14 +34,14 @@ class ShownFleets:
         self, loop: EventLoop, oracle: Oracle, azure: AzureHistory, histories: Mapping[str, FleetHistory]
     ) -> None:
         self._loop, self._oracle, self._azure, self._histories = loop, oracle, azure, histories
-        self._rows: defaultdict[MemoryCloud, Rows] = defaultdict(Rows)
+        self._listed: defaultdict[MemoryCloud, ListedClusters] = defaultdict(ListedClusters)
         self._printed: dict[str, object] = {}
         self.replaced: set[str] = set()
         """The fleets whose tables were replaced: their plans are of another moment than their records."""
 
     def compare(self, cloud: MemoryCloud) -> None:
         """Compare the views of a fleet with its records, git and Azure."""
-        view, fleet = fleet_view(cloud.ports, row=self._rows[cloud]), cloud.state.fleet()
+        view, fleet = fleet_view(cloud.ports, view=self._listed[cloud]), cloud.state.fleet()
         history = self._histories[cloud.ports.config.fleet]
         if view["problem"] and not view["fleetSuggestedAction"]:
             raise silent(cloud, f"{view['problem']}: without an action")

@@ -67,7 +67,7 @@ def outside_token(name: str, number: int) -> str:
     return f"a-token-of-{name}-number-{number}"
 
 
-@lru_cache(maxsize=64)  # every step of a job connects anew
+@lru_cache(maxsize=64)  # every step of a job connects again
 def kubeconfig_login(text: str) -> Login:
     """Return the login that a kubeconfig describes; with a plugin, the caller has a token."""
     content = yaml.load(text, Loader=yaml.CSafeLoader)

@@ -48,7 +48,7 @@ SAME_MOMENT = 100
 """More than a cluster's events of one millisecond."""
 
 
-Row = Callable[[ClusterRecord, Item | None, SweepRecord, datetime], schema.ClusterSummary]
+View = Callable[[ClusterRecord, Item | None, SweepRecord, datetime], schema.ClusterSummary]
 """Returns a cluster as it is now, as ``cluster_view`` does."""
 
 
@@ -57,11 +57,11 @@ def fleet_view(
     page: Page = FIRST_PAGE,
     selection: Selection = EVERYTHING,
     *,
-    row: Row | None = None,
+    view: View | None = None,
 ) -> schema.Fleet:
     """Return the fleet: what was planned last, and a page of its clusters; raise UnknownCommit.
 
-    ``row`` is for a caller that knows the rows of unchanged clusters; the default is ``cluster_view``. The
+    ``view`` is for a caller that knows the views of unchanged clusters; the default is ``cluster_view``. The
     records of the page alone are read as a whole. Its counts need the summaries of all clusters, and so
     does a list of some; a later page of the list of all clusters has no counts.
     """
@@ -101,7 +101,7 @@ def fleet_view(
         "sweep": None if page.after else sweep_view(sweep),
         "repairedGaps": _repaired(fleet.gaps),
         "clusters": [
-            (row or cluster_view)(each, items.get(each.name), sweep, ports.clock()) for each in records
+            (view or cluster_view)(each, items.get(each.name), sweep, ports.clock()) for each in records
         ],
         "next": following,
     }

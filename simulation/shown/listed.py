@@ -1,4 +1,4 @@
-"""The row of each cluster in the list of its fleet, as the API has it."""
+"""The view of each cluster in the list of its fleet, as the API has it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from shared.pipeline.api.views.clusters import cluster_view
 from shared.ports.state import SweepRecord
 
 
-class Rows:
-    """Reads a row again when anything but the time of the day has changed since it was read.
+class ListedClusters:
+    """Reads a view again when anything but the time of the day has changed since it was read.
 
     The rules of a list are about names, phases and plans, in which there is no time; whatever prints a list
     reads all of it.
@@ -25,12 +25,12 @@ class Rows:
     def __call__(
         self, record: ClusterRecord, item: Item | None, sweep: SweepRecord, now: datetime
     ) -> schema.ClusterSummary:
-        """Return the row of a cluster; records, plans and sweeps are never changed in place."""
+        """Return the view of a cluster; records, plans and sweeps are never changed in place."""
         last = self._read.get(record.name)
         if last is not None:
             is_same = last[0] is record and last[1] is item and last[2] is sweep
             if is_same and last[3].date() == now.date():
                 return last[4]
-        row = cluster_view(record, item, sweep, now)
-        self._read[record.name] = record, item, sweep, now, row
-        return row
+        view = cluster_view(record, item, sweep, now)
+        self._read[record.name] = record, item, sweep, now, view
+        return view

@@ -1,0 +1,1 @@
+"""What the local Kubernetes remembers instead of doing it again."""
