@@ -49,7 +49,7 @@ class Actor:
 
     Without a cloud: an operator. ``since`` is when it began, ``ahead`` by how much its clock is ahead,
     ``jumped`` whether it is wrong at all, ``faulty`` whether one of its calls met a fault, ``has_accepted``
-    whether it gave a cluster a new generation.
+    whether it gave a cluster a new generation. ``request`` is the message of a planner, empty for all others.
     """
 
     since: datetime
@@ -61,6 +61,7 @@ class Actor:
     jumped: bool = False
     faulty: bool = False
     has_accepted: bool = False
+    request: bytes = b""
 
 
 class EventLoop:
@@ -254,7 +255,8 @@ class EventLoop:
         if queue in JOB_QUEUES:
             self.on_delivery(cloud, queue, lock.session)
         self.log("%s: message for %s on %s", cloud.ports.config.fleet, lock.session, queue)
-        with self.as_actor(Actor(self.clock(), cloud, queue, lock)):
+        request = _next_in_line(cloud, queue, lock) if queue == "plans" else b""
+        with self.as_actor(Actor(self.clock(), cloud, queue, lock, request=request)):
             cloud.deliver(queue, lock, self._worker(cloud))
         return True
 
@@ -270,3 +272,12 @@ class EventLoop:
         self.clock.advance(max(0.0, (min(times) - self.clock()).total_seconds()) + 0.001)
         self.azure.complete_due()
         self.clouds[0].kubernetes.reconcile()
+
+
+def _next_in_line(cloud: MemoryCloud, queue: str, lock: SessionLock) -> bytes:
+    """Return the message that the holder of a session receives next, and leave it in its place."""
+    delivery = cloud.broker.receive(queue, lock)
+    if delivery is None:
+        return b""
+    cloud.broker.release(queue, delivery.lock_token)
+    return delivery.message.draft.body

@@ -34,6 +34,8 @@ class FleetHistory:
         """When a review approved the removal of each cluster by a commit: of those that existed before."""
         self.overridden = ""
         """The cluster that an operator replays now, whatever its freeze, "" for none."""
+        self.looked_for: dict[str, bool] = {}
+        """Of each commit whose plan began, whether it was for what looks for heads that nobody announced."""
         self._desired: dict[str, DesiredFleet] = {}
 
     def add(self, commit: str, desired: DesiredFleet) -> None:

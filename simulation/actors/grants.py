@@ -1,14 +1,15 @@
 """People who let pods and identities of clusters use Azure, and take that back; what Azure has of it.
 
 At all times, nothing is removed that no commit took back, unless its cluster was deleted for a rebuild that a
-commit asked for, and what a person created stays. At the end, every cluster has exactly what git grants, and a cluster that no longer exists has left nothing.
+commit asked for, and what a person created stays. At the end, every cluster has exactly what git grants, and
+a cluster that no longer exists has left nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 from dataclasses import replace
+from typing import NamedTuple
 
 from shared.jobs.record import Phase
 from simulation.actors.kinds import IDENTITY_ACCESS

@@ -165,7 +165,10 @@ class Sweeps(Upkeep):
                 raise RuleViolated("stale ready", f"{what}, and all is well: {record.status.description}")
 
     def _all_is_well(self, cloud: MemoryCloud, commit: str) -> bool:
-        """Return whether git asks for what is in Azure, and every job has ended well."""
+        """Return whether git asks for what is in Azure, and every job has ended well.
+
+        A cluster that a commit has rebuilt, and that a guard keeps as it is, is not what git asks for.
+        """
         fleet, history = cloud.state.fleet(), self._histories.get(cloud)
         records = {record.name: record for record in cloud.state.clusters()}
         if history is None or not commit or fleet.planning or fleet.problem is not None:
@@ -177,6 +180,7 @@ class Sweeps(Upkeep):
             record.phase is Phase.READY
             and not record.job.active
             and not record.drift
+            and asked.clusters[name].asked <= self._history.created_for.get(key_of(record.desired.id), 0)
             and not self._oracle.differences(
                 cloud.ports.config.fleet, asked.clusters[name], key_of(record.desired.id)
             )

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.messages import PlanRequest
 from shared.ports import FleetRecord
 from simulation.invariants.context import Context
 from simulation.rule import RuleViolated
@@ -47,7 +48,9 @@ class Gaps:
                 del self._announced[key]
 
     def saved(self, cloud: MemoryCloud, before: FleetRecord, after: FleetRecord) -> None:
-        """Check a version of the fleet's record."""
+        """Check a version of the fleet's record, and note for what a plan begins."""
+        if after.planning and (after.planning != before.planning or after.gaps != before.gaps):
+            self._began(cloud, after.planning)
         fleet, more = cloud.ports.config.fleet, after.gaps.count - before.gaps.count
         if not more:
             return
@@ -67,6 +70,11 @@ class Gaps:
         if known is not None and not purged and known < self._context.loop.actor.since:
             raise RuleViolated(RULE, f"{what} is counted as a gap, and was announced before")
         counted.append((gap.commit, pushed))
+
+    def _began(self, cloud: MemoryCloud, commit: str) -> None:
+        request = self._context.loop.actor.request
+        looked_for = bool(request) and PlanRequest.model_validate_json(request).found is not None
+        self._context.history(cloud).looked_for[commit] = looked_for
 
     def tables_replaced(self, cloud: MemoryCloud) -> None:
         """Drop what the tables of a fleet no longer have."""

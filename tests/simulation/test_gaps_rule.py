@@ -8,7 +8,9 @@ from datetime import timedelta
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from localcloud.servicebus.world.broker_values import Draft
 from shared.jobs.gaps import FoundBy, Gap, Gaps
+from shared.jobs.messages import Found, PlanRequest
 from shared.ports import FleetRecord
 from simulation.desired_state import DesiredFleet
 from simulation.event_loop import Actor, EventLoop
@@ -27,7 +29,7 @@ class Announced:
     def __init__(self) -> None:
         self.cloud = MemoryCloud()
         self.loop = EventLoop(random.Random(0), [self.cloud], verbose=False)
-        history = FleetHistory()
+        self.history = history = FleetHistory()
         history.add(COMMIT, DesiredFleet())
         history.moved(COMMIT, self.loop.clock())
         oracle, azure = Oracle(self.loop.azure, self.cloud.kubernetes), AzureHistory(self.loop.clock)
@@ -73,3 +75,25 @@ def test_a_purge_that_was_not_due_excuses_no_gap() -> None:
         fleet.forget()
     with pytest.raises(RuleViolated):
         fleet.count()
+
+
+@pytest.mark.parametrize("by", [None, FoundBy.TIMER])
+def test_a_head_was_looked_for_only_if_its_plan_began_for_what_looks_for_heads(by: FoundBy | None) -> None:
+    fleet = Announced()
+    found = Found(by=by, at=fleet.loop.clock()) if by else None
+    request = PlanRequest(kind="plan" if by else "rollout", reason="", found=found).model_dump_json()
+    with fleet.loop.as_actor(Actor(fleet.loop.clock(), fleet.cloud, "plans", request=request.encode())):
+        fleet.rule.saved(fleet.cloud, FleetRecord(), FleetRecord(planning=COMMIT))
+    assert fleet.history.looked_for == {COMMIT: bool(by)}
+
+
+def test_a_planner_is_known_by_the_message_that_it_gets_next() -> None:
+    cloud = MemoryCloud()
+    loop = EventLoop(random.Random(0), [cloud], verbose=False)
+    loop.workers, seen = {cloud: [cloud.ports]}, list[bytes]()
+    loop.on_end = lambda actor: seen.append(actor.request)
+    bodies = [PlanRequest(reason=reason).model_dump_json().encode() for reason in ("first", "second")]
+    for body in bodies:
+        cloud.broker.send("plans", Draft(body, session="fleet"))
+    loop.run_until(loop.clock() + timedelta(seconds=1))
+    assert [each for each in seen if each in bodies] == bodies

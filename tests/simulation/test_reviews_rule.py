@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -18,6 +19,7 @@ from simulation.invariants.records import Records
 from simulation.operators import Operators
 from simulation.oracle import Oracle
 from simulation.rule import RuleViolated
+from simulation.staging import MISTYPED
 from simulation.workloads import Workloads
 
 PROTECTED = DesiredFleet({"a": DesiredCluster("a", protected=True)})
@@ -75,3 +77,12 @@ def test_a_review_approves_no_delete_of_a_later_cluster_although_there_was_none_
     fleet.operators.push(PROTECTED)
     with pytest.raises(RuleViolated, match="it is protected"):
         fleet.deleted(fleet.created(), commit)
+
+
+def test_a_merge_names_no_strategy_whatever_the_commit_before_it_said() -> None:
+    fleet = Reviewed()
+    fleet.operators.push(replace(PROTECTED, trailer=MISTYPED))
+    merged = fleet.remove()
+    (commit,) = fleet.cloud.repository.changes(merged, "", 1)
+    assert MISTYPED not in commit.message
+    assert fleet.operators.now == replace(PROTECTED.without("a"), trailer="")

@@ -1,0 +1,127 @@
+"""The rules about lives of clusters: what a rebuild ends, what a hold leaves undone, and lost generations."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from localcloud.azure.world.azure_engine import key_of
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.planning.generations import above_any
+from shared.jobs.record import ClusterRecord
+from simulation.actors.grants import Grants
+from simulation.actors.sweeps import Sweeps
+from simulation.desired_state import DesiredCluster, DesiredFleet
+from simulation.event_loop import EventLoop
+from simulation.granted import IDENTITY, create_by_hand
+from simulation.history import AzureHistory
+from simulation.invariants.context import Context
+from simulation.invariants.rebuilds import Loss, Rebuilds
+from simulation.operators import Operators, cluster_id
+from simulation.oracle import Oracle
+from simulation.rule import RuleViolated
+from simulation.workloads import Workloads
+
+MONTH = 30 * 86400
+GRANTED = DesiredFleet({"a": DesiredCluster("a", grants=("web",))})
+REBUILT = DesiredFleet({"a": DesiredCluster("a", grants=("web",), rebuild=1)})
+
+
+class Fleet:
+    """A fleet with one cluster that is Ready, and has an identity's access."""
+
+    def __init__(self) -> None:
+        chance, self.cloud = random.Random(0), MemoryCloud()
+        config = replace(self.cloud.ports.config, installation="the-app")
+        self.cloud.ports = replace(self.cloud.ports, config=config)
+        self.loop = EventLoop(chance, [self.cloud], verbose=False)
+        self.loop.workers = {self.cloud: [self.cloud.ports]}
+        self.oracle, self.history = (
+            Oracle(self.loop.azure, self.cloud.kubernetes),
+            AzureHistory(self.loop.clock),
+        )
+        workloads = Workloads(self.cloud.kubernetes, chance.choice)
+        self.operators = Operators(self.loop, self.oracle, self.history, workloads, self.cloud, ("a",))
+        create_by_hand(self.loop.azure)
+        self.operators.push(GRANTED)
+        self.cloud.run()
+
+    @property
+    def record(self) -> ClusterRecord:
+        """The record of the cluster."""
+        record = self.cloud.state.cluster("a")
+        assert record is not None
+        return record
+
+    def grants(self) -> Grants:
+        """Return the rule of what is granted, which has seen what there is."""
+        rule = Grants(0, [self.operators], self.loop, self.history, {})
+        rule._look()
+        return rule
+
+    def revoke(self) -> None:
+        """Remove the federated credential of the cluster."""
+        azure = self.loop.azure
+        (name,) = [one for one in azure.identities.peek_credentials(*IDENTITY) if one.endswith("-web")]
+        azure.delete_federated_credential(*IDENTITY, name)
+
+    def delete(self) -> None:
+        """Delete the cluster."""
+        self.loop.azure.delete_cluster(cluster_id("a"))
+        self.cloud.clock.advance(3600)
+        self.loop.azure.complete_due()
+
+
+def test_what_a_cluster_was_granted_may_go_once_it_is_deleted_for_a_rebuild() -> None:
+    fleet = Fleet()
+    rule = fleet.grants()
+    fleet.operators.push(REBUILT)
+    fleet.delete()
+    fleet.revoke()
+    rule._look()
+
+
+@pytest.mark.parametrize("desired", [GRANTED, REBUILT], ids=["nobody asks", "the cluster lives"])
+def test_nothing_granted_goes_without_a_rebuild_or_before_its_delete(desired: DesiredFleet) -> None:
+    fleet = Fleet()
+    rule = fleet.grants()
+    fleet.operators.push(desired)
+    if desired is GRANTED:
+        fleet.delete()
+    fleet.revoke()
+    with pytest.raises(RuleViolated, match="unasked removal"):
+        rule._look()
+
+
+def test_all_is_not_well_while_a_rebuild_was_not_carried_out() -> None:
+    fleet = Fleet()
+    sweeps = Sweeps(0, [fleet.operators], fleet.loop, fleet.oracle, fleet.history, {})
+    assert sweeps._all_is_well(fleet.cloud, fleet.operators.history.head_line[-1])
+    fleet.operators.push(REBUILT)
+    assert not sweeps._all_is_well(fleet.cloud, fleet.operators.history.head_line[-1])
+    fleet.history.created_for[cluster_id("a")] = 1
+    assert sweeps._all_is_well(fleet.cloud, fleet.operators.history.head_line[-1])
+
+
+@pytest.mark.parametrize(
+    ("lost", "given", "right"),
+    [(3, 1, False), (3, 3, False), (MONTH, 0, True), (MONTH, MONTH, False), (-60, 0, True)],
+)
+def test_only_a_clock_that_was_ahead_gave_higher_generations(lost: int, given: int, *, right: bool) -> None:
+    """``lost`` and ``given`` are seconds from now, but for small generations of tables that nobody lost."""
+    fleet = Fleet()
+    now = above_any(fleet.loop.clock())
+    old, new = (lost, given) if 0 < lost < MONTH else (now + lost, now + given)
+    context = Context(
+        fleet.loop, fleet.oracle, fleet.history, {fleet.operators.fleet: fleet.operators.history}
+    )
+    rule, key = Rebuilds(context), key_of(fleet.record.desired.id)
+    rule.lost(fleet.cloud, Loss(fleet.loop.clock(), {key: 0}, {"a": old}))
+    record = replace(fleet.record, generation=new)
+    if right:
+        rule.saved(fleet.cloud, None, record)
+        return
+    with pytest.raises(RuleViolated, match="generation"):
+        rule.saved(fleet.cloud, None, record)
