@@ -4,6 +4,7 @@ PYTHONS := python3.13 python3.12 python3.11
 PYTHON ?= $(firstword $(foreach python,$(PYTHONS),$(shell $(python) -c 'print("$(python)")' 2>/dev/null)))
 STATE ?= .localcloud
 SEEDS ?= 1000
+FROM ?= 0
 VENV := .venv
 BIN := $(VENV)/bin
 # Python compiles what it imports, once; most of the Azure SDK is never imported.
@@ -61,8 +62,8 @@ bodies: $(READY) ## send thousands of generated bodies to Azure's models and to 
 crashes: $(READY) ## crash before and after every single call of a fleet's life: some minutes
 	@CRASHES=all $(BIN)/python -m pytest -n auto tests/pipeline/recovery/test_crashes.py tests/pipeline/flux/test_flux_components.py
 
-simulate: $(READY) ## let SEEDS=1000 fleets meet everything that can go wrong, and check every rule
-	@$(BIN)/python -m simulation --seeds $(SEEDS)
+simulate: $(READY) ## let SEEDS=1000 fleets, FROM=0, meet everything that can go wrong; check every rule
+	@$(BIN)/python -m simulation --seeds $(SEEDS) --first $(FROM)
 
 check: $(READY) ## format, lint, types, layers, wording
 	@$(BIN)/ruff format --check --quiet .

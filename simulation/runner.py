@@ -8,9 +8,11 @@ import logging
 import multiprocessing
 import os
 import sys
+import textwrap
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from typing import TextIO
 
 from simulation.simulation import Result, simulate
 
@@ -19,6 +21,7 @@ COLLECTED = 50_000
 COMMAND = "python -m simulation --seed {seed} --verbose"
 CHUNK = 20
 EVERY_SECONDS = 5.0
+COLUMNS = 80
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.seed is not None:
         return _one(options.seed, verbose=options.verbose)
     seeds = range(options.first, options.first + options.seeds)
-    return 1 if run(seeds, processes=options.processes, report=print).failures else 0
+    return 1 if run(seeds, processes=options.processes, out=sys.stdout).failures else 0
 
 
 def _one(seed: int, *, verbose: bool) -> int:
@@ -70,30 +73,64 @@ class Tally:
         yield f"{self.seeds:,} seeds in {took:.1f} s: {days}, {self.events:,} events"
         yield f"{self.faults.total():,} faults: {_counts(self.faults)}"
         yield f"{self.actions.total():,} actions: {_counts(self.actions)}"
-        yield "no rule was broken" if not self.failures else f"{len(self.failures):,} seeds failed"
+        if not self.failures:
+            yield "no rule was broken"
+            return
+        yield f"{len(self.failures):,} of {self.seeds:,} seeds failed. Each is repeated by its command:"
+        for failure in sorted(self.failures, key=lambda result: result.seed):
+            yield f"  {COMMAND.format(seed=failure.seed)}"
 
 
 def _counts(found: Counter[str]) -> str:
     return ", ".join(f"{kind} {count:,}" for kind, count in sorted(found.items()))
 
 
-def run(seeds: range, *, processes: int, report: Callable[[str], object]) -> Tally:
-    """Run seeds in several processes and report the progress."""
-    began = reported = time.monotonic()
-    tally = Tally()
+class Progress:
+    """What a run says: a terminal has one line that changes, every other output a line now and then."""
+
+    def __init__(self, out: TextIO, seeds: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._out, self._seeds, self._clock = out, seeds, clock
+        self._began = self._shown = clock()
+
+    @property
+    def took(self) -> float:
+        """The seconds since the run began."""
+        return self._clock() - self._began
+
+    def update(self, tally: Tally) -> None:
+        """Show how far the run is, if it has not been shown for some seconds."""
+        if self._clock() - self._shown < EVERY_SECONDS:
+            return
+        self._shown = self._clock()
+        rate = tally.seeds / self.took
+        left = (self._seeds - tally.seeds) / rate
+        text = f"{tally.seeds:,} of {self._seeds:,} seeds, {rate:.1f} a second, {left:,.0f} s left"
+        if tally.failures:
+            text += f", {len(tally.failures):,} failed"
+        self._out.write(f"\r{text:<{COLUMNS - 1}}" if self._out.isatty() else f"{text}\n")
+        self._out.flush()
+
+    def line(self, text: str) -> None:
+        """Write a line of its own, wrapped."""
+        if self._out.isatty():
+            self._out.write("\r" + " " * (COLUMNS - 1) + "\r")
+        for whole in text.splitlines():
+            wrapped = textwrap.wrap(whole, COLUMNS, subsequent_indent="  ", break_long_words=False)
+            self._out.writelines(f"{part}\n" for part in wrapped)
+        self._out.flush()
+
+
+def run(seeds: range, *, processes: int, out: TextIO) -> Tally:
+    """Run seeds in several processes; show the progress, each failure, and a summary."""
+    progress, tally = Progress(out, len(seeds)), Tally()
     with multiprocessing.get_context("spawn").Pool(processes, initializer=_begin) as pool:
         for result in pool.imap_unordered(simulate, seeds, chunksize=CHUNK):
             tally.add(result)
             if result.rule:
-                report(f"seed {result.seed} FAILED: {result.message}\n  {COMMAND.format(seed=result.seed)}")
-            now = time.monotonic()
-            if now - reported >= EVERY_SECONDS:
-                reported, rate = now, tally.seeds / (now - began)
-                left = (len(seeds) - tally.seeds) / rate
-                report(f"{tally.seeds:,} of {len(seeds):,} seeds, {rate:.0f} a second, {left:.0f} s left")
-                sys.stdout.flush()
-    for line in tally.summary(time.monotonic() - began):
-        report(line)
+                progress.line(f"seed {result.seed} FAILED: {result.message}")
+            progress.update(tally)
+    for line in tally.summary(progress.took):
+        progress.line(line)
     return tally
 
 

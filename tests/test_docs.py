@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -18,6 +15,7 @@ from cli.pages import error_page
 from shared.fleet.planning.plan import Action
 from shared.pipeline.api import schema
 from shared.settings import Settings
+from tests.support.roadstead_command import roadstead
 from tools import wording
 
 ROOT = Path(__file__).parent.parent
@@ -69,10 +67,9 @@ def command_names() -> frozenset[str]:
 
 @cache
 def help_of(name: str) -> str:
-    roadstead = Path(sys.executable).with_name("roadstead")
-    environment = {**os.environ, "COLUMNS": "200", "PYTHONPATH": str(ROOT)}
-    command = [str(roadstead), *name.split(), "--help"]
-    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+    done = roadstead(*name.split(), "--help", COLUMNS="200")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_there_are_pages_with_links_anchors_files_and_commands() -> None:

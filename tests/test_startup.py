@@ -6,9 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+
+from cli.app import COMMANDS, NEW, ROLLOUT
+from cli.lazy import Entry
 
 ROOT = Path(__file__).parent.parent
 CLIENTS = {
@@ -69,6 +73,20 @@ def test_a_command_that_only_asks_the_api_builds_no_model_of_a_manifest(argument
     modules = loaded(command(*arguments), ROADSTEAD_URL="http://127.0.0.1:1")
     assert "cli.fleet_api.client" in modules
     assert not {"shared.fleet.manifests.kinds", "shared.fleet.manifests.cluster.spec", "yaml"} & modules
+
+
+def entries(sections: Iterable[Mapping[str, Entry]]) -> Iterator[str]:
+    return (entry.target for section in sections for entry in section.values())
+
+
+@pytest.mark.parametrize(
+    "module",
+    sorted(
+        {target.partition(":")[0] for group in (COMMANDS, NEW, ROLLOUT) for target in entries(group.values())}
+    ),
+)
+def test_the_module_of_every_command_is_the_first_that_a_process_loads(module: str) -> None:
+    assert module in loaded(f"import {module}")
 
 
 def test_a_start_of_the_function_app_imports_no_client_library() -> None:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, Protocol
 
 _POLL_SECONDS = 0.02
 _TAIL_LINES = 15
@@ -20,6 +21,32 @@ _TAIL_LINES = 15
 
 class PartFailed(Exception):
     """A part ended by itself or did not become ready; the message has the end of its log."""
+
+
+class Process(Protocol):
+    """What a part needs of ``subprocess.Popen``."""
+
+    pid: int
+
+    @property
+    def stdin(self) -> IO[bytes] | None:
+        """The other end of the standard input."""
+
+    def poll(self) -> int | None:
+        """Return the exit code, None while it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return the exit code once it has ended."""
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
+
+
+Spawn = Callable[..., Process]
+"""Starts a process: ``subprocess.Popen``, or what takes the same arguments."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +61,12 @@ class Part:
 class Child:
     """A running process; its output is appended to the log file."""
 
-    def __init__(self, part: Part, log: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, part: Part, log: Path, environment: Mapping[str, str], spawn: Spawn = subprocess.Popen
+    ) -> None:
         self.part, self._log = part, log
         with log.open("ab") as out:
-            self._process = subprocess.Popen(
+            self._process = spawn(
                 part.command,
                 stdin=subprocess.PIPE,
                 stdout=out,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
@@ -18,7 +19,7 @@ from typing import Any
 
 from localcloud.azure.world.access import directory
 from localcloud.azure.world.catalog import TENANT
-from localcloud.runtime.child_processes import Child, Part
+from localcloud.runtime.child_processes import Child, Part, Spawn
 from localcloud.runtime.options import USUAL_PORTS, Options, Urls, child_environment, compose_settings
 from localcloud.runtime.parts.part import ready_file, request_log
 from localcloud.runtime.port_reservations import PortReservations
@@ -37,8 +38,10 @@ class LocalCloud:
     Raises PartFailed when a part does not start, StateFolderError when the folder is not usable.
     """
 
-    def __init__(self, state: Path, options: Options | None = None) -> None:
-        self.state, self.options = state.resolve(), options or Options()
+    def __init__(
+        self, state: Path, options: Options | None = None, *, spawn: Spawn = subprocess.Popen
+    ) -> None:
+        self.state, self.options, self._spawn = state.resolve(), options or Options(), spawn
         self._stack = ExitStack()
         self._children: dict[str, Child] = {}
         self.ports: dict[str, int] = {}
@@ -163,7 +166,7 @@ class LocalCloud:
 
     def _start(self, part: Part) -> Child:
         log = self.state / "logs" / f"{part.name}.log"
-        child = Child(part, log, child_environment(os.environ, self.settings))
+        child = Child(part, log, child_environment(os.environ, self.settings), self._spawn)
         self._children[part.name] = child
         return child
 

@@ -1,4 +1,4 @@
-"""A memory for models that are read from stored JSON: most reads are of few clusters, those worked on."""
+"""A memory for models that are read from stored JSON: most reads are of the few clusters with work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A local cloud per test module, and its operator."""
+"""A local cloud per test, and its operator."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from localcloud.runtime.local_cloud import LocalCloud
 from localcloud.runtime.options import Options
 from tests.support.fleet_operator import Operator
 from tests.support.local_cloud_start import Start
+from tests.support.warm_processes import spawn
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     with ExitStack() as stack:
 
         def begin(options: Options) -> Operator:
-            cloud = stack.enter_context(LocalCloud(tmp_path / "cloud", options))
+            cloud = stack.enter_context(LocalCloud(tmp_path / "cloud", options, spawn=spawn))
             operator = Operator(cloud, tmp_path / "clone")
             stack.callback(operator.close)
             return operator

@@ -12,10 +12,11 @@ from localcloud.runtime.local_cloud import LocalCloud
 from localcloud.runtime.options import Options
 from shared.adapters.servicebus import service_bus_client
 from shared.adapters.tables import table_service
+from tests.support.warm_processes import spawn
 
 
 def test_messages_and_entities_are_listed_in_any_state(tmp_path: Path) -> None:
-    with LocalCloud(tmp_path / "state", Options(functions=False)) as cloud:
+    with LocalCloud(tmp_path / "state", Options(functions=False), spawn=spawn) as cloud:
         assert table_entities(cloud) == []
         with service_bus_client(connection_string=cloud.settings["ServiceBus"]) as client:
             with client.get_queue_sender("jobs") as sender:

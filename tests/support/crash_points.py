@@ -1,34 +1,68 @@
-"""The calls of a run at which its host can die: those that one part of the code makes."""
+"""The calls of a run at which its host can die: those that one part of the code makes.
+
+The point after a call is the one before the next call of the same function: nothing outside happens in
+between.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import FrameType
 
+import shared
 from localcloud.memory.memory_cloud import Counter
+
+PRODUCTION = str(Path(shared.__file__).parent)
 
 
 class Recorder(Counter):
-    """Records which calls come from the files at some places, as "steps/secrets", and crashes at none."""
+    """Records the calls of a run, and crashes at none; ``noted`` sees the stack of each, innermost first."""
 
-    def __init__(self, places: Sequence[str]) -> None:
+    def __init__(self, noted: Callable[[list[FrameType]], None] = lambda _: None) -> None:
         super().__init__()
-        self._places = places
-        self.ours: list[int] = []
+        self._noted = noted
+        self._function: FrameType | None = None
+        self.firsts: set[int] = set()
+        """The first call of each run of a function, by its number."""
 
     def before(self) -> None:
         """Note where the call comes from."""
-        frame = sys._getframe(1)
-        while frame.f_back is not None:
-            if any(place in frame.f_code.co_filename for place in self._places):
-                self.ours.append(self.calls)
-                break
+        stack: list[FrameType] = []
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            if frame.f_code.co_filename.startswith(PRODUCTION):
+                stack.append(frame)
             frame = frame.f_back
+        self._noted(stack)
+        function = stack[-1] if stack else None
+        if function is not self._function:  # the frame lives until it is replaced, so no other one is equal
+            self._function = function
+            self.firsts.add(self.calls)
         super().before()
+
+    def points(self, numbers: Iterable[int]) -> list[int]:
+        """Return the points before and after these calls, and none twice."""
+        chosen = set(numbers)
+        known = {number for number in chosen if number - 1 in chosen and number not in self.firsts}
+        before = [2 * number for number in chosen - known]
+        return sorted([*before, *(2 * number + 1 for number in chosen)])
+
+
+def points_of_one_run(calls: int) -> list[int]:
+    """Return the points of a function that runs once: before its first call, and after each."""
+    return [0, *range(1, 2 * calls, 2)]
 
 
 def crash_points(run: Callable[[Counter], object], *places: str) -> list[int]:
-    """Return the points before and after each call of a run that comes from these places."""
-    recorder = Recorder(places)
+    """Return the points before and after each call of a run that comes from places, as "steps/secrets"."""
+    ours: list[int] = []
+
+    def note(stack: list[FrameType]) -> None:
+        if any(place in frame.f_code.co_filename for frame in stack for place in places):
+            ours.append(recorder.calls)
+
+    recorder = Recorder(note)
     run(recorder)
-    return [point for number in recorder.ours for point in (2 * number, 2 * number + 1)]
+    return recorder.points(ours)

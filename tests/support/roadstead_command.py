@@ -9,12 +9,14 @@ import re
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 from collections.abc import Mapping
 from pathlib import Path
 from signal import SIGINT
 
 from tests.support.function_calls import ADMIN_KEY
+from tests.support.warm_processes import start
 
 ROADSTEAD = Path(sys.executable).with_name("roadstead")
 ROOT = Path(__file__).parent.parent.parent
@@ -25,9 +27,10 @@ def roadstead(*arguments: str, cwd: Path | None = None, **env: str) -> subproces
     """Run the command of this checkout; return its output and exit code."""
     environment = {**os.environ, **OWN, **env}
     command = [str(ROADSTEAD), *arguments]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=60, check=False, env=environment, cwd=cwd
-    )
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        code = start(command, stdout=out, stderr=err, env=environment, cwd=cwd).wait(60)
+        texts = [(file.seek(0), file.read().decode())[1] for file in (out, err)]
+    return subprocess.CompletedProcess(command, code, *texts)
 
 
 def write(folder: Path, files: Mapping[str, bytes]) -> Path:
@@ -51,8 +54,8 @@ def on_terminal(
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     inherited = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
     environment = {**inherited, "TERM": "xterm", **OWN, **env}
-    running = subprocess.Popen(
-        [str(ROADSTEAD), *arguments],
+    running = start(
+        [ROADSTEAD, *arguments],
         stdin=terminal,
         stdout=terminal,
         stderr=terminal,

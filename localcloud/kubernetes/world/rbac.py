@@ -87,7 +87,7 @@ class Impersonated:
         raise ApiError(403, "Forbidden", text)
 
     def _rules_in(self, namespace: str) -> Sequence[Rule]:
-        """Return the rules of the account in a namespace, read again after writes of roles or bindings."""
+        """Return the rules of the account in a namespace, read again after a write of one of them."""
         self._world.tick()
         newest = max(map(self._world.written, _GRANTING))
         if newest != self._read_at:

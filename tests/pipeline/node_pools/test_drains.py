@@ -13,11 +13,20 @@ from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.kubernetes.world.writes.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
+from shared.ports import FleetConfig
 from shared.ports.azure import DeletePool
 from tests.support.one_cluster import ONE, advice, api, blocked_pod, files, nodes, pool, pools, ready, record
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import Around, around
 from tests.support.workloads import budget, pod
+
+
+def ready_slow(extra: str) -> MemoryCloud:
+    """Return a cloud whose cluster is Ready and read as often as by default."""
+    cloud = ready(extra)
+    config = replace(cloud.ports.config, poll_seconds=FleetConfig.poll_seconds)
+    cloud.with_ports(lambda ports: replace(ports, config=config))
+    return cloud
 
 
 def closed_by_a_person(cloud: MemoryCloud, node: str) -> None:
@@ -51,7 +60,7 @@ def test_a_drain_that_stays_blocked_fails_and_removes_nothing() -> None:
 
 
 def test_a_drain_with_a_long_time_limit_does_not_stall_before_it_fails() -> None:
-    cloud = ready(pool())
+    cloud = ready_slow(pool())
     blocked_pod(cloud)
     push(cloud, files(pool("Standard_D8s_v5", upgradeSettings="{drainTimeoutInMinutes: 180}")))
     cloud.run(seconds=2 * 3600)
@@ -155,7 +164,7 @@ def test_blocked_pods_do_not_block_the_others() -> None:
 
 
 def test_a_drain_that_is_blocked_for_hours_leaves_room_in_the_history() -> None:
-    cloud = ready(pool())
+    cloud = ready_slow(pool())
     first, second = sorted(nodes(cloud, "apps"))
     for number in range(60):
         api(cloud).apply(pod(f"a{number:02}", (first, second)[number % 2], labels={"app": "held"}))
@@ -208,7 +217,7 @@ def test_a_node_that_a_person_cordoned_again_after_us_stays_cordoned() -> None:
 
 
 def test_a_long_drain_with_progress_neither_stalls_nor_fails() -> None:
-    cloud = ready(pool())
+    cloud = ready_slow(pool())
     count = 20
     for number in range(count):
         api(cloud).apply(pod(f"a{number}", min(nodes(cloud, "apps")), labels={"app": "held"}))

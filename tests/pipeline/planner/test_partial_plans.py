@@ -21,6 +21,7 @@ from shared.jobs.record import READY, ClusterRecord, Condition, Phase, Running
 from shared.pipeline.planner.planner import handle
 from shared.pipeline.planner.staging.partial_plan import WHOLE_AFTER
 from tests.support import team_systems
+from tests.support.crash_points import points_of_one_run
 from tests.support.replaced_ports import frozen, plan_at_once
 from tests.support.staged_fleets import DEV, PROD, staged, tags
 
@@ -292,7 +293,7 @@ def test_a_crash_at_any_call_of_a_partial_plan_starts_each_cluster_once_and_none
         assert cloud.state.fleet().planning == ""
         return calls
 
-    for point in range(2 * run(Tripwires())):
+    for point in points_of_one_run(run(Tripwires())):
         run(Tripwires(point))
 
 

@@ -13,6 +13,7 @@ import pytest
 from localcloud.memory.memory_cloud import Counter, Crash, MemoryCloud, Tripwire
 from shared.jobs.messages import PlanRequest
 from shared.pipeline.proposals.promoting.promote import handle
+from tests.support.crash_points import points_of_one_run
 from tests.support.promotions import BRANCH, RULE, change, files, production, pulls, stored
 from tests.support.replaced_ports import around
 
@@ -102,7 +103,7 @@ def test_a_crash_before_or_after_any_call_leaves_one_pull_request(case: str) -> 
     handle_with(cloud, counted)
     CHECKS[case](cloud)
     assert counted.calls > 15
-    for point in range(2 * counted.calls):
+    for point in points_of_one_run(counted.calls):
         cloud = prepared(case)
         with pytest.raises(Crash):
             handle_with(cloud, Counter(point))

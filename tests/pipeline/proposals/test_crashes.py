@@ -13,6 +13,7 @@ from shared.jobs.messages import PlanRequest
 from shared.pipeline.outbox import request_whole_sweep
 from shared.pipeline.proposals.proposals import handle
 from shared.ports import Ports
+from tests.support.crash_points import points_of_one_run
 from tests.support.drift_proposals import (
     BRANCH,
     PROPOSE,
@@ -103,7 +104,7 @@ def test_a_crash_at_any_call_loses_nothing_and_does_nothing_twice(case: str) -> 
     handle(PlanRequest(kind="propose"), tripwired(cloud.ports, counted))
     after(cloud)
     assert counted.calls > 5
-    for point in range(2 * counted.calls):
+    for point in points_of_one_run(counted.calls):
         cloud = before()
         with pytest.raises(Crash):
             handle(PlanRequest(kind="propose"), tripwired(cloud.ports, Counter(point)))

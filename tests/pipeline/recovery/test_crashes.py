@@ -6,16 +6,15 @@ The same call in the same step is tried once. ``make crashes`` tries every singl
 from __future__ import annotations
 
 import os
-import sys
+from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
+from types import FrameType
 from typing import TypeAlias
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import shared
 from localcloud.memory.memory_cloud import Counter, MemoryCloud, tripwired
 from shared.jobs.messages import JobMessage
 from shared.jobs.recipes import Step
@@ -23,42 +22,37 @@ from shared.jobs.record import Phase
 from shared.pipeline.worker.leased_record import LeasedRecord
 from tests.support import fleet_files, team_systems
 from tests.support.bootstrap_secrets import AGE, VALUE, value_of, with_value
+from tests.support.crash_points import Recorder
 from tests.support.hand_overs import ONE_BY_ONE
 from tests.support.identity_access import ROLE, assignments
 from tests.support.one_cluster import WINDOW
 from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.policies import POLICIES, policies
 
-PRODUCTION = str(Path(shared.__file__).parent)
 EVERY_CALL = os.environ.get("CRASHES") == "all"
 
 Place: TypeAlias = tuple[str, tuple[tuple[str, int], ...]]
 """The place of a call: the step of the job, if one runs, and the instructions that lead to the call."""
 
 
-class Recorder(Counter):
-    """Records the place of each call, and crashes at none."""
+class Places:
+    """The place of each call of a run."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.cloud: MemoryCloud | None = None
-        self.places: list[Place] = []
+        self.found: list[Place] = []
+        self.recorder = Recorder(self._note)
 
-    def before(self) -> None:
-        """Note where the call comes from."""
+    def _note(self, frames: Sequence[FrameType]) -> None:
         assert self.cloud is not None
-        step, stack, frame = "", [], sys._getframe(1)
-        while frame.f_back is not None:
-            if frame.f_code.co_filename.startswith(PRODUCTION):
-                stack.append((frame.f_code.co_filename, frame.f_lasti))
-                for value in frame.f_locals.values():
-                    if isinstance(value, LeasedRecord):
-                        step = value.record.job.step.name
-                    elif isinstance(value, JobMessage) and not step:
-                        step = _step(self.cloud, value.cluster)
-            frame = frame.f_back
-        self.places.append((step, tuple(stack)))
-        super().before()
+        step = ""
+        for frame in frames:
+            for value in frame.f_locals.values():
+                if isinstance(value, LeasedRecord):
+                    step = value.record.job.step.name
+                elif isinstance(value, JobMessage) and not step:
+                    step = _step(self.cloud, value.cluster)
+        self.found.append((step, tuple((frame.f_code.co_filename, frame.f_lasti) for frame in frames)))
 
 
 def _step(cloud: MemoryCloud, name: str) -> str:
@@ -77,11 +71,11 @@ def hydrated(*names: str, count: int = 1) -> dict[str, bytes]:
     return files
 
 
-def whole_run(counter: Counter) -> None:
+def whole_run(counter: Counter, places: Places | None = None) -> None:
     """Create two clusters, change one and remove the other, while the host dies at some points."""
     cloud = with_value(MemoryCloud(config=ONE_BY_ONE))
-    if isinstance(counter, Recorder):
-        counter.cloud = cloud
+    if places is not None:
+        places.cloud = cloud
     push(cloud, hydrated("one", "two"))
     cloud.with_ports(lambda ports: tripwired(ports, counter))
     cloud.run()
@@ -101,18 +95,22 @@ def whole_run(counter: Counter) -> None:
 
 
 @cache
+def recorded() -> Places:
+    """Return the places of the calls of a run without a crash."""
+    places = Places()
+    whole_run(places.recorder, places)
+    return places
+
+
 def calls() -> list[Place]:
     """Return the place of each call of a run without a crash."""
-    recorder = Recorder()
-    whole_run(recorder)
-    return recorder.places
+    return recorded().found
 
 
 def points() -> list[int]:
     """Return the points to crash at: before and after the first call of each place, or every call."""
     first = {place: number for number, place in reversed(list(enumerate(calls())))}
-    numbers = range(len(calls())) if EVERY_CALL else sorted(first.values())
-    return [point for number in numbers for point in (2 * number, 2 * number + 1)]
+    return recorded().recorder.points(range(len(calls())) if EVERY_CALL else first.values())
 
 
 def test_a_run_has_many_places_to_crash_at() -> None:

@@ -1,4 +1,4 @@
-"""Which applies have changed nothing: the same one, of an object that is as it was, changes nothing again.
+"""Applies that have changed nothing: the same one, of the same state of the object, changes nothing again.
 
 Controllers apply what they applied before, again and again. What an apply does depends on the object, the
 configuration, the kind and the writer, and on the time only where it changes something: a manager that owns
