@@ -22,7 +22,8 @@ class Done:
     it. ``in_sync``: it differs from git in nothing but the fields that the job leaves as they are. ``facts``
     are those of the cluster, None where the step has not read them. ``rebuilding``: the record does not know
     the cluster, which is as git has it, so that the steps that follow only compare. ``cluster_uid`` is the
-    identity of a cluster that exists outside Roadstead, "" where the step has not read it.
+    identity of a cluster that exists outside Roadstead, "" where the step has not read it. ``had_systems``:
+    objects of teams are on the cluster, whatever the record knows.
     """
 
     note: str = ""
@@ -34,6 +35,7 @@ class Done:
     facts: Mapping[str, str] | None = None
     rebuilding: bool = False
     cluster_uid: str = ""
+    had_systems: bool = False
 
 
 @dataclass(frozen=True)

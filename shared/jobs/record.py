@@ -132,7 +132,8 @@ class ClusterRecord:
     ``removed_configurations`` the configurations of Flux as Microsoft's extension,
     and ``former_grants`` the resource ids of federated credentials, role assignments, policy assignments and
     managed namespaces.
-    ``had_systems``: an accepted spec had systems, so that teams' objects may be on the cluster; it stays so.
+    ``had_systems``: an accepted spec had systems, or a job found namespaces of some, so that teams' objects
+    may be on the cluster; it stays so.
 
     ``running`` is what the last verification saw, None before that.
 

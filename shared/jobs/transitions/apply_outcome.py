@@ -166,6 +166,8 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
     record = with_condition(record, _condition(record, True, reason, outcome.note, now))
     if outcome.facts is not None:
         record = replace(record, facts=outcome.facts)
+    if outcome.had_systems and not record.had_systems:
+        record = replace(record, had_systems=True)
     following = next_step(record.job.recipe, step.name)
     if following is None:
         step = replace(start_step(step.name, now), since=step.since)

@@ -18,6 +18,7 @@ from shared.pipeline.worker.steps.flux.definitions import apply_definitions, est
 from shared.pipeline.worker.steps.flux.live_objects import LiveObjects
 from shared.pipeline.worker.steps.flux.pinned import instance_wait, pinned_components
 from shared.pipeline.worker.steps.flux.removal import record_components, remove_former
+from shared.pipeline.worker.steps.flux.unknown_teams import has_unknown_teams
 from shared.ports import KubernetesApi
 
 DEFINITION = "CustomResourceDefinition"
@@ -29,19 +30,33 @@ SHOWN = 3
 def ensure_components(context: StepContext) -> Outcome:
     """Apply the components where they differ, wait until their Deployments run, then remove former ones.
 
-    While they roll out, only the Deployments are read.
+    While they roll out, only the Deployments are read. The lock-down stays where teams are that the record
+    does not know.
     """
     try:
         manifests = pinned_components(context)
+        api = context.kubernetes()
+        live = live_of(manifests, api)
+        rolls_out = _rolling_out(context)
+        teams = has_unknown_teams(context.desired, manifests, live, api, rolls_out=rolls_out)
+        if teams:
+            context = replace(context, record=replace(context.record, had_systems=True))
+            manifests = pinned_components(context)
     except flux_objects.ComponentsError as error:
         return Fail(InvalidManifest(f"{context.desired.spec.flux.components}: {error}"))
-    api, note = context.kubernetes(), ""
-    deployments = _deployments(manifests, api) if _rolling_out(context) else None
+    outcome = _ensure(context, manifests, live, api)
+    return replace(outcome, had_systems=teams) if isinstance(outcome, Done) else outcome
+
+
+def _ensure(
+    context: StepContext, manifests: Sequence[Json], live: LiveObjects, api: KubernetesApi
+) -> Outcome:
+    note, deployments = "", _deployments(manifests, live) if _rolling_out(context) else None
     if deployments is None:
-        applied = install(manifests, api)
+        applied = install(manifests, live, api)
         if isinstance(applied, Wait):
             return applied
-        note, deployments = applied, _deployments(manifests, api) or []
+        note, deployments = applied, _deployments(manifests, LiveObjects([], api)) or []
     rollouts = unfinished(deployments)
     if rollouts:
         return rollout_wait(context, rollouts)
@@ -73,12 +88,16 @@ def _key(context: StepContext) -> str:
     return f"{context.desired.components}{more}"
 
 
-def install(manifests: Sequence[Json], api: KubernetesApi) -> Wait | str:
+def live_of(manifests: Sequence[Json], api: KubernetesApi) -> LiveObjects:
+    """Return what the cluster has of the components."""
+    return LiveObjects([flux_objects.ref_of(manifest) for manifest in manifests], api)
+
+
+def install(manifests: Sequence[Json], live: LiveObjects, api: KubernetesApi) -> Wait | str:
     """Apply the components in the order in which they need each other; return what was done, or the wait.
 
     What runs something comes last: it may need every definition.
     """
-    live = LiveObjects([flux_objects.ref_of(manifest) for manifest in manifests], api)
     applied = apply_differing([one for one in manifests if one["kind"] == "Namespace"], live, api)
     record_components(manifests, live, api)
     definitions = [manifest for manifest in manifests if manifest["kind"] == DEFINITION]
@@ -95,15 +114,12 @@ def install(manifests: Sequence[Json], api: KubernetesApi) -> Wait | str:
     return applied.note("objects of Flux")
 
 
-def _deployments(manifests: Sequence[Json], api: KubernetesApi) -> list[Json] | None:
+def _deployments(manifests: Sequence[Json], live: LiveObjects) -> list[Json] | None:
     """Return the Deployments of the components as the cluster has them, None when it lacks one."""
     refs = [flux_objects.ref_of(manifest) for manifest in manifests if manifest["kind"] == "Deployment"]
     wanted = {replace(ref, namespace=ref.namespace or "default") for ref in refs}
-    namespaces = sorted({ref.namespace for ref in wanted})
-    found = [
-        one for namespace in namespaces for one in api.list("apps/v1", "Deployment", namespace=namespace)
-    ]
-    ours = [one for one in found if flux_objects.ref_of(one) in wanted]
+    places = {ref.namespace: ref for ref in sorted(wanted, key=str)}
+    ours = [one for ref in places.values() for one in live.kin(ref) if flux_objects.ref_of(one) in wanted]
     return ours if len(ours) == len(wanted) else None
 
 
