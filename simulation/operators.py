@@ -52,7 +52,7 @@ class Operators:
         self.loop, self.oracle, self.cloud, self.names = loop, oracle, cloud, names
         self.chance, self.fleet = loop.chance, cloud.ports.config.fleet
         self.history, self._branch = FleetHistory(), cloud.ports.config.branch
-        self._azure, self._azure_history, self._workloads = loop.azure, azure_history, workloads
+        self._azure, self.azure_history, self._workloads = loop.azure, azure_history, workloads
         self._created_by_hand: list[ClusterId] = []
         self._deliveries = 0
         self._pushed_at = loop.began
@@ -205,7 +205,7 @@ class Operators:
             return False  # a rollout that waits says so itself
         if desired.name in self.deletes_needing_approval():
             return False  # its rebuild is approved first: a commit would need an approval of its own
-        disturbed = self._azure_history.disturbed_at(key) is not None
+        disturbed = self.azure_history.disturbed_at(key) is not None
         return disturbed and bool(self.oracle.differences(self.fleet, desired, key))
 
     def deletes_needing_approval(self) -> frozenset[str]:
@@ -265,13 +265,13 @@ class Operators:
         """Stop a cluster in the portal, if Azure allows it now."""
         with suppress(ArmError):
             self._azure.interventions.stop(cluster)
-            self._azure_history.disturb(cluster)
+            self.azure_history.disturb(cluster)
             self.loop.log("an operator stops %s", cluster.name)
 
     def age_images(self, name: str) -> None:
         """Let the pools of a cluster have the older node image, as if Azure had released a newer one."""
         for profile in self._profiles(name):
-            self._azure_history.disturb(cluster_id(name))
+            self.azure_history.disturb(cluster_id(name))
             self._azure.interventions.set_node_image(cluster_id(name), profile["name"], NODE_IMAGES[0])
 
     def protect_pod(self, name: str, pool: str) -> None:
@@ -297,7 +297,7 @@ class Operators:
         for cluster in self._azure.ids():
             if is_going(self.oracle.live(cluster)):
                 continue  # operators abort no delete
-            self._azure_history.disturb(cluster)
+            self.azure_history.disturb(cluster)
             self._azure.interventions.abort(cluster)
             self._azure.interventions.catch_up(cluster)
             self._azure.interventions.start(cluster)

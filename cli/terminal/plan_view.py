@@ -21,7 +21,15 @@ from shared.pipeline.api.views.parts import plan_part
 from shared.pipeline.api.views.plans import plan_item
 from shared.pipeline.api.views.rollouts import as_object
 from shared.rollouts.estimate import Durations, describe_estimate, estimate
-from shared.rollouts.expected import at_once, describe_bounds, groups_of, is_one_step, work_of
+from shared.rollouts.expected import (
+    at_once,
+    describe_bounds,
+    describe_final,
+    final_gate,
+    groups_of,
+    is_one_step,
+    work_of,
+)
 from shared.rollouts.rollout import Rollout
 
 _ORDER = (
@@ -110,7 +118,7 @@ def _held(held: Sequence[Item], shown: Set[str]) -> Iterator[RenderableType]:
 def _stages(rollout: Rollout | None, durations: Durations) -> Iterator[RenderableType]:
     """Yield the stages in which the changes would reach the clusters, and where approvals are asked for."""
     groups = list(groups_of(rollout)) if rollout else []
-    if rollout is None or is_one_step(groups):
+    if rollout is None or is_one_step(rollout, groups):
         return
     named = f", strategy {rollout.strategy}" if rollout.strategy else ""
     yield Text(f"\nRollout{named}:", style="bold")
@@ -121,6 +129,8 @@ def _stages(rollout: Rollout | None, durations: Durations) -> Iterator[Renderabl
             yield indented(head, 2)
         bounds = f"group {group.number + 1} ({describe_bounds(group)}): "
         yield indented(Text(f"{bounds}{few(group.clusters)}"), 4)
+    if gate := final_gate(rollout):
+        yield indented(Text("after the last stage").append(f"  {describe_final(gate)}", style="yellow"), 2)
     if at_once(rollout):
         yield indented(Text(f"at once: {few(at_once(rollout))}"), 2)
     found = estimate(rollout.kind, work_of(groups), durations)
@@ -216,7 +226,19 @@ def _rollout(rollout: Rollout, durations: Durations) -> Mapping[str, Any]:
         "strategy": rollout.strategy,
         "atOnce": list(at_once(rollout)),
         "groups": [*_planned(rollout)],
+        "finalGate": _final(rollout),
         "estimate": as_object(estimate(rollout.kind, work_of(groups_of(rollout)), durations)),
+    }
+
+
+def _final(rollout: Rollout) -> Mapping[str, Any] | None:
+    gate = final_gate(rollout)
+    if gate is None:
+        return None
+    return {
+        "afterSeconds": int(gate.after.total_seconds()),
+        "notBefore": gate.not_before.isoformat() if gate.not_before else None,
+        "checks": list(gate.names),
     }
 
 

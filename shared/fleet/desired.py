@@ -28,6 +28,13 @@ class AzureNames(NamedTuple):
     node_resource_group: str | None
 
 
+Footprint = tuple[str, str, str, str | None, str | None, object, object, object, object]
+"""What a cluster has of what clusters share: its subscription, its resource group, its region, its DNS
+prefix, the name of its node resource group; and, as something or nothing, what says that it exists outside
+Azure, its bootstrap secrets, its federated credentials, and who reaches its API server. A plain tuple: a push
+asks every cluster of the fleet for it."""
+
+
 @dataclass(frozen=True, eq=False)
 class Desired:
     """A cluster as a commit requests it; ``components`` is the blob id of its components file, "" for none.
@@ -70,6 +77,22 @@ class Desired:
         )
 
     @property
+    def footprint(self) -> Footprint:
+        """What it has of what clusters share."""
+        spec = self.spec
+        return (
+            spec.subscription_id,
+            spec.resource_group,
+            spec.location,
+            spec.dns_prefix,
+            spec.node_resource_group,
+            spec.existing,
+            spec.bootstrap_secrets,
+            spec.federated_credentials,
+            spec.api_server_access_profile,
+        )
+
+    @property
     def components_path(self) -> str:
         """Where its Flux components are in the repository."""
         return self.spec.flux.components.removeprefix("./")
@@ -88,7 +111,7 @@ class Desired:
     @property
     def is_existing(self) -> bool:
         """Whether it exists outside Roadstead, so that nothing of it is in Azure."""
-        return self.kubeconfig is not None
+        return self.spec.existing is not None
 
     @property
     def federated(self) -> tuple[tuple[str, str], ...]:
@@ -168,6 +191,18 @@ class Desired:
         return hash(self.digest)
 
 
+_NONE: Mapping[str, Any] = {}
+_OPTIONAL = (
+    ("environment", "environment"),
+    ("class", "cluster_class"),
+    ("labels", "labels"),
+    ("adopt", "adopt"),
+    ("replaces", "replaces"),
+    ("systems", "systems"),
+)
+"""The parts of a stored form that a cluster may have, each with its field."""
+
+
 class Stored(Desired):
     """A cluster from its stored form, which is written again unchanged.
 
@@ -178,6 +213,8 @@ class Stored(Desired):
     _document: Mapping[str, Any]
     _spec: Mapping[str, Any]
     _digest: str
+    labels: Mapping[str, str] = _NONE
+    removed_keys: Mapping[str, tuple[str, ...]] = _NONE
 
     def __init__(
         self,
@@ -188,24 +225,19 @@ class Stored(Desired):
         *,
         had_systems: bool = False,
     ) -> None:
-        # Not through the fields of the class: it is frozen, and the spec is validated later.
-        self.__dict__.update(
-            name=document["name"],
-            components=document["components"],
-            environment=document.get("environment", ""),
-            cluster_class=document.get("class", ""),
-            labels=document.get("labels", {}),
-            adopt=document.get("adopt", ""),
-            rebuild="",
-            replaces=document.get("replaces", ""),
-            removed_keys=removed_keys or {},
-            left=frozenset(left),
-            systems=systems_in(document),
-            had_systems=had_systems,
-            _document=document,
-            _spec=document["spec"],
-            _digest=digest,
-        )
+        # Not through the fields of the class: it is frozen, and the spec is validated later. A push creates
+        # one for each cluster of the fleet, so what few clusters have is set where they have it.
+        values = self.__dict__
+        values["name"] = document["name"]
+        values["components"] = document["components"]
+        values["_document"] = document
+        values["_spec"] = document["spec"]
+        values["_digest"] = digest
+        for stored, field_name in _OPTIONAL:
+            if stored in document:
+                values[field_name] = document[stored]
+        if removed_keys or left or had_systems:
+            values.update(removed_keys=removed_keys or {}, left=frozenset(left), had_systems=had_systems)
 
     @cached_property
     def spec(self) -> ClusterSpec:
@@ -231,6 +263,22 @@ class Stored(Desired):
         return AzureNames(*place, spec.get("dnsPrefix"), spec.get("nodeResourceGroup"))
 
     @property
+    def footprint(self) -> Footprint:
+        """What it has of what clusters share."""
+        spec, get = self._spec, self._spec.get
+        return (
+            spec["subscriptionId"],
+            spec["resourceGroup"],
+            spec["location"],
+            get("dnsPrefix"),
+            get("nodeResourceGroup"),
+            get("existing"),
+            get("bootstrapSecrets"),
+            get("federatedCredentials"),
+            get("apiServerAccessProfile"),
+        )
+
+    @property
     def components_path(self) -> str:
         """Where its Flux components are in the repository."""
         return str(self._spec["flux"]["components"]).removeprefix("./")
@@ -246,6 +294,11 @@ class Stored(Desired):
         existing = self._spec.get("existing")
         found = existing.get("kubeconfig") if existing else None
         return (found["vault"], found["secret"]) if found else None
+
+    @property
+    def is_existing(self) -> bool:
+        """Whether it exists outside Roadstead, so that nothing of it is in Azure."""
+        return self.kubeconfig is not None
 
     @property
     def federated(self) -> tuple[tuple[str, str], ...]:

@@ -19,10 +19,11 @@ class Recipe(StrEnum):
     @property
     def removes(self) -> bool:
         """Whether the job ends with the record: its cluster is deleted, or released."""
-        return self in _REMOVING
+        return self is _DELETE or self is _RELEASE
 
 
-_REMOVING = (Recipe.DELETE, Recipe.RELEASE)  # looked up once: a plan asks for every cluster several times
+_DELETE, _RELEASE = Recipe.DELETE, Recipe.RELEASE
+"""Looked up once: a plan asks for every cluster several times."""
 
 
 class Step(StrEnum):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from shared.rollouts.estimate import Work
 from shared.rollouts.rollout import Group, Rollout, Stage
+from shared.rollouts.strategy import Gate
 
 
 @dataclass(frozen=True)
@@ -28,13 +29,9 @@ class ExpectedGroup:
         """What its stage waits for once those before it have passed, as text, "" for nothing."""
         if self.number:
             return ""
-        gate, several = self.stage.gate, f"waits for {self.asks} approvals" if self.asks else ""
-        texts = ["waits for an approval" if self.asks == 1 else several]
-        texts += [f"waits {_duration(int(gate.after.total_seconds()))}"] if gate.after else []
-        texts += [f"begins after {gate.not_before:%Y-%m-%d %H:%M} UTC"] if gate.not_before else []
-        checks = len(gate.names)
-        texts += [f"waits for {checks} check{'s' * (checks > 1)}"] if checks else []
-        return ", ".join(filter(None, texts))
+        several = f"waits for {self.asks} approvals" if self.asks else ""
+        asked = "waits for an approval" if self.asks == 1 else several
+        return ", ".join(filter(None, (asked, *_opening(self.stage.gate, "begins"))))
 
 
 def groups_of(rollout: Rollout) -> Iterator[ExpectedGroup]:
@@ -53,8 +50,31 @@ def work_of(groups: Iterable[ExpectedGroup]) -> Iterator[Work]:
         yield Work(len(each.clusters), each.rule.bound, each.rule.soak)
 
 
-def is_one_step(groups: Sequence[ExpectedGroup]) -> bool:
-    """Return whether a rollout has no order to show: its clusters start together, and nobody is asked."""
+def final_gate(rollout: Rollout) -> Gate | None:
+    """Return the gate after the last stage, None for none."""
+    last = rollout.stages[-1] if rollout.stages else None
+    return last.gate if last is not None and last.is_final else None
+
+
+def describe_final(gate: Gate) -> str:
+    """Return what a rollout waits for after its last stage, without what its owner wrote."""
+    return ", ".join(_opening(gate, "ends"))
+
+
+def _opening(gate: Gate, verb: str) -> Iterator[str]:
+    """Yield what opens a gate besides approvals."""
+    if gate.after:
+        yield f"waits {_duration(int(gate.after.total_seconds()))}"
+    if gate.not_before:
+        yield f"{verb} after {gate.not_before:%Y-%m-%d %H:%M} UTC"
+    if checks := len(gate.names):
+        yield f"waits for {checks} check{'s' * (checks > 1)}"
+
+
+def is_one_step(rollout: Rollout, groups: Sequence[ExpectedGroup]) -> bool:
+    """Return whether a rollout has no order to show: its clusters start together, and it waits for nobody."""
+    if groups and final_gate(rollout) is not None:
+        return False
     alone = len(groups) == 1 and len(groups[0].clusters) <= groups[0].rule.concurrency
     return not groups or (alone and not groups[0].asking)
 

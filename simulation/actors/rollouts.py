@@ -17,6 +17,7 @@ from shared.pipeline.api.acts.rollout import act_on_rollout
 from shared.rollouts.rollout import ActKind, Rollout, State
 from shared.rollouts.waits import spent_checks
 from simulation.actors.kinds import ROLLOUTS
+from simulation.actors.shut_starts import ShutStarts
 from simulation.desired_state import DesiredCluster, DesiredFleet
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
@@ -46,6 +47,8 @@ GATED, MINUTES = 0.3, (1, 3, 15)
 """How many stages wait for a time, and for how many minutes."""
 SELECTING = 0.4
 """In how many fleets without windows commits may select other stages."""
+SOON, SOON_MINUTES = 0.6, (3, 9)
+"""How many stages that are shut at a time are so within minutes, and within which."""
 APPLIES_TO = (USUAL, USUAL, (*USUAL, "creations"), ("deletes",), ("creations", "corrections"))
 CONCLUSIONS = ("success", "failure", "neutral")
 TRAILERS = ("", SELECTED, SELECTED, MISTYPED)
@@ -63,13 +66,21 @@ class Rollouts:
         self._staging = {fleet: _gated(staging, gates) for fleet, staging in self._staging.items()}
         limits = random.Random(f"{seed} what windows are for")  # noqa: S311
         self._staging = {fleet: _for_some(staging, limits) for fleet, staging in self._staging.items()}
+        soon = random.Random(f"{seed} shut soon")  # noqa: S311
+        self._staging = {fleet: self._shut_soon(staging, soon) for fleet, staging in self._staging.items()}
         self._endpoints = random.Random(f"{seed} endpoints")  # noqa: S311
         self._staging = {fleet: _asked(staging, self._endpoints) for fleet, staging in self._staging.items()}
         for one in self._everybody:
             one.cloud.endpoints.hosts.add(urlsplit(ENDPOINT).netloc)
         self._of_strategies = random.Random(f"{seed} strategies")  # noqa: S311
         self._selectable = self._other_stages(self._of_strategies)
-        self.acts = 0
+        self._in_shut_stages = ShutStarts(seed, self._everybody, self._staging, loop)
+        self._own_acts = 0
+
+    @property
+    def acts(self) -> int:
+        """How often they acted."""
+        return self._own_acts + self._in_shut_stages.acts
 
     def staged(self, operators: Operators, wanted: DesiredFleet) -> DesiredFleet:
         """Return a fleet with its strategy."""
@@ -108,6 +119,18 @@ class Rollouts:
         ends = starts + timedelta(minutes=chance.randint(5, 60))
         return Shut(starts, ends, freeze=chance.random() < 0.5) if chance.random() < 0.4 else None
 
+    def _shut_soon(self, staging: Staging, chance: random.Random) -> Staging:
+        """Return stages of which some that are shut at a time are so within minutes, while people act."""
+        now = self._loop.clock().replace(second=0, microsecond=0)
+        found = list[StagedStage]()
+        for each in staging or ():
+            soon, starts = chance.random() < SOON, now + timedelta(minutes=chance.randint(*SOON_MINUTES))
+            if each.shut is not None and soon:
+                length = each.shut.ends - each.shut.starts
+                each = replace(each, shut=replace(each.shut, starts=starts, ends=starts + length))  # noqa: PLW2901
+            found.append(each)
+        return staging and tuple(found)
+
     def _group(self, size: int) -> StagedGroup:
         chance = self._chance
         return StagedGroup(size, chance.randint(1, 2), chance.randint(1, 3), chance.choice(SOAKS))
@@ -116,9 +139,10 @@ class Rollouts:
         """Let them act at some moments of so many seconds."""
         for _ in range(self._chance.randint(*ACTS)):
             self._loop.schedule(self._chance.uniform(0, seconds), self._act)
+        self._in_shut_stages.schedule(seconds)
 
     def _act(self) -> None:
-        self.acts += 1
+        self._own_acts += 1
         operators = self._chance.choice(self._everybody)
         if self._chance.random() < 0.6:
             self._change_all(operators)

@@ -220,3 +220,17 @@ def test_a_change_that_reimages_nodes_says_so_and_is_not_destructive() -> None:
     out = Console(width=100, file=io.StringIO(), record=True)
     out.print(plan_view.table(Plan("", (item,)), [item], Against("a fleet")))
     assert "one  reimages nodes" in out.export_text()
+
+
+def test_what_the_rollout_waits_for_after_its_last_stage_is_shown(tmp_path: Path, url: str) -> None:
+    gate = "finalGate: {owner: somebody, reason: r, after: 2h, githubChecks: [smoke, load]}"
+    fleet = PUSHED["fleet.yaml"] + f"  rollout: {{{gate}}}\n".encode()
+    files = {**changed(one=fleet_files.cluster("one", count=3)), "fleet.yaml": fleet}
+    done = roadstead("plan", "--url", url, cwd=write(tmp_path, files))
+    assert "after the last stage  waits 2h, waits for 2 checks" in done.stdout
+    view = json.loads(roadstead("plan", "-o", "json", "--url", url, cwd=tmp_path).stdout)
+    assert view["rollout"]["finalGate"] == {
+        "afterSeconds": 7200,
+        "notBefore": None,
+        "checks": ["smoke", "load"],
+    }

@@ -9,15 +9,17 @@ import pytest
 
 from shared.fleet.planning.plan import Action, Item
 from shared.pipeline import outbox
+from shared.pipeline.api.acts import replay
 from shared.pipeline.planner import planner
 from shared.pipeline.planner.staging import gate_checks, rollouts
 from shared.pipeline.planner.staging.rollouts import Staged
+from shared.pipeline.sweep import held_corrections
 from shared.rollouts import calendar, decide, of_plan, standing
 from shared.rollouts.rollout import Checked, CheckState, Rollout, State
 from shared.rollouts.selected.choice import NOTHING, choose
 from shared.rollouts.shut import plan_holds
 from shared.rollouts.strategy import Gate
-from simulation.actors.kinds import ROLLOUTS
+from simulation.actors.kinds import ROLLOUTS, SWEEPS
 from tests.simulation.mutations import mutation
 
 
@@ -154,6 +156,14 @@ def a_freeze_holds_no_creation(patch: pytest.MonkeyPatch) -> None:
     _unheld(patch, Action.CREATE, Action.ADOPT)
 
 
+def a_replay_starts_in_a_freeze(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(replay, "held_start", lambda *_: None)
+
+
+def a_correction_starts_in_a_freeze(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(held_corrections, "held_start", lambda *_: None)
+
+
 ROLLOUT_MUTATIONS = (
     mutation(every_cluster_of_a_rollout_starts_at_once, ROLLOUTS, "rollout bound", "rollout order"),
     mutation(a_group_waits_for_no_other, ROLLOUTS, "rollout order"),
@@ -175,8 +185,10 @@ ROLLOUT_MUTATIONS = (
     mutation(a_commit_selects_nothing, ROLLOUTS, "rollout"),
     mutation(a_mistyped_strategy_is_passed_over, ROLLOUTS, "rollout strategy"),
     mutation(a_freeze_counts_for_nothing, ROLLOUTS, "rollout window", "timed start"),
-    mutation(a_window_is_always_open, ROLLOUTS, "rollout window"),
+    mutation(a_window_is_always_open, ROLLOUTS, "rollout window", "timed start"),
     mutation(a_freeze_holds_no_delete, ROLLOUTS, "timed start", often="add remove"),
     mutation(a_freeze_holds_no_creation, ROLLOUTS, "timed start", often="add remove"),
+    mutation(a_replay_starts_in_a_freeze, f"{ROLLOUTS} operation-fails", "timed start"),
+    mutation(a_correction_starts_in_a_freeze, f"{ROLLOUTS} {SWEEPS}", "timed start"),
     mutation(nobody_says_that_a_cluster_has_ended, ROLLOUTS, "lost work", "open status", "not in sync"),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
 from shared.fleet.aks.change_effects import missing_conditions
@@ -26,6 +27,7 @@ from shared.fleet.resolve.repository_layout import FLEET_FILE
 from shared.fleet.systems.cluster_systems import systems_in
 
 NOTHING_REPLACED: Replacing = {}
+_UNCHANGED = Action.UNCHANGED
 
 
 @no_garbage_collection()
@@ -62,6 +64,14 @@ def make_plan(
     for name in sorted(present):
         record, cluster = recorded.get(name), desired.clusters.get(name)
         if (
+            record is not None
+            and cluster is not None
+            and _is_settled(cluster, record)
+            and name not in retained
+        ):
+            items.append(Item(name, _UNCHANGED, record.generation, record.uid))
+            continue
+        if (
             cluster is not None
             and cluster.rebuild
             and record is not None
@@ -89,10 +99,19 @@ def make_plan(
         items = [replace(item, hold=item.hold and item.hold.reviewed_by(reviewers)) for item in items]
     return Plan(
         commit,
-        tuple(sorted(items, key=lambda item: item.cluster)),
+        tuple(sorted(items, key=attrgetter("cluster"))),
         tuple(str(problem) for problem in desired.problems),
         next((str(problem) for problem in desired.problems if problem.file == FLEET_FILE), ""),
     )
+
+
+def _is_settled(cluster: Desired, record: Recorded) -> bool:
+    """Return whether a cluster is as it is recorded, and its job is neither a delete nor to be repeated.
+
+    That is so for nearly every cluster of a fleet, so a plan asks it first.
+    """
+    same = cluster.digest == record.digest and not cluster.rebuild
+    return same and not (record.deleting or record.outdated or record.retryable_failure)
 
 
 def _with_retained(item: Item, retained: Retained | None) -> Item:

@@ -42,7 +42,9 @@ def retained_systems(
 def _lost(desired: DesiredFleet, recorded: Mapping[str, Recorded]) -> Iterator[tuple[str, Sequence[Loss]]]:
     for name, record in recorded.items():
         before = systems_in(record.document)
-        cluster = desired.clusters.get(name) if before and not record.deleting else None
+        if not before or record.deleting:
+            continue
+        cluster = desired.clusters.get(name)
         found = losses(before, cluster.systems) if cluster is not None else ()
         if found:
             yield name, found

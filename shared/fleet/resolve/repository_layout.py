@@ -42,17 +42,18 @@ class Files:
         """The names of the cluster folders, also of those without a readable file, as they may be shown."""
         others = (path for path in (*self._others, *self.other) if _inside(path))
         names = {_shown(path.split("/")[1]) for path in others}
-        return tuple(sorted({*self._well_placed, *names, *self.misplaced}))
+        return tuple(sorted({*self._well_placed.values(), *names, *self.misplaced}))
 
     @cached_property
-    def _well_placed(self) -> frozenset[str]:
-        """The clusters whose manifest is where it belongs: nearly all files of a fleet."""
-        return frozenset(found[1] for path in self.blobs if (found := _WELL_PLACED.match(path)))
+    def _well_placed(self) -> Mapping[str, str]:
+        """The manifests that are where they belong, each with its cluster: nearly all files of a fleet."""
+        match = _WELL_PLACED.match
+        return {path: found[1] for path in self.blobs if (found := match(path))}
 
     @cached_property
     def _others(self) -> frozenset[str]:
         """The plain files that are no cluster's manifest."""
-        return frozenset(self.blobs.keys() - map(cluster_path, self._well_placed))
+        return frozenset(self.blobs.keys() - self._well_placed.keys())
 
     @cached_property
     def misplaced(self) -> Mapping[str, tuple[Problem, ...]]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from shared.fleet.desired import Desired, Stored
 from shared.fleet.garbage_collection import no_garbage_collection
@@ -34,12 +35,9 @@ from shared.fleet.resolve.repository_layout import (
     shared_paths,
 )
 from shared.fleet.resolve.reuse.fingerprints import Inputs, Known, unchanged
-from shared.fleet.resolve.rules.azure_limits import over_limits
-from shared.fleet.resolve.rules.cross_field_rules import Finding, duplicates
-from shared.fleet.resolve.rules.existing_rules import foreign_kubeconfigs, same_kubeconfigs
-from shared.fleet.resolve.rules.reachability import unreachable
+from shared.fleet.resolve.rules.between_clusters import Census, Limits, clashes_between
+from shared.fleet.resolve.rules.cross_field_rules import Finding
 from shared.fleet.resolve.rules.replacement_rules import replaced_clusters, said_to_replace
-from shared.fleet.resolve.rules.secret_rules import foreign_vaults
 from shared.fleet.resolve.shared_files import read_layers
 from shared.fleet.resolve.systems import read_systems, with_systems
 from shared.fleet.resolve.work import Work
@@ -66,6 +64,7 @@ class SharedStage:
     systems: Mapping[str, Systems]
     recorded: Mapping[str, Stored]
     gone: Mapping[str, Stored]
+    census: Census
 
 
 @dataclass(frozen=True)
@@ -124,18 +123,22 @@ def resolve_shared(
     """
     layers = read_layers(fleet, files, contents, work)
     inputs = Inputs(layers, files, code_version) if code_version else None
-    same, names = unchanged(known, inputs, files) if inputs else {}, _names(files, only)
+    names, same, seen = _names(files, only), dict[str, tuple[Stored, str]](), Census()
+    recorded = dict[str, Stored]()
+    for stored, resolved_from in unchanged(names, known, inputs) if inputs else ():
+        same[stored.name] = stored, resolved_from
+        recorded[stored.name] = stored
+        seen.add(stored)  # now, because its document is in the processor's cache
     changed = [name for name in names if name in known and name not in same]
-    systems = {name: found for name, one in known.items() if (found := systems_in(one.document))}
-    recorded = {
-        name: same[name][0] if name in same else Stored(known[name].document)
-        for name in names
-        if name in known
+    recorded |= {name: Stored(known[name].document) for name in changed}
+    gone = {name: Stored(known[name].document) for name in known.keys() - {*files.folders}}
+    other = known.keys() - recorded.keys() - gone.keys()  # not to be resolved
+    systems = {
+        **{name: stored.systems for name, stored in chain(recorded.items(), gone.items()) if stored.systems},
+        **{name: found for name in other if (found := systems_in(known[name].document))},
     }
-    present = {*files.folders}
-    gone = {name: Stored(one.document) for name, one in known.items() if name not in present}
     needed = cluster_paths(files, changed)
-    return SharedStage(names, files, layers, contents, inputs, same, needed, systems, recorded, gone)
+    return SharedStage(names, files, layers, contents, inputs, same, needed, systems, recorded, gone, seen)
 
 
 @no_garbage_collection()
@@ -153,33 +156,21 @@ def resolve_clusters(
     """
     contents = {**shared.contents, **contents}
     resolver = ClusterResolver(shared.layers, shared.files, contents)
-    changed = [name for name in shared.names if name not in shared.unchanged]
-    results: dict[str, Desired | Problems] = {name: one for name, (one, _) in shared.unchanged.items()}
-    results |= dict(resolver.clusters(changed))
+    same = shared.unchanged
+    resolved = dict(resolver.clusters([name for name in shared.names if name not in same]))
     clusters: dict[str, Desired] = {}
     invalid: dict[str, Problems] = {}
     for name in shared.names:
-        result = results[name]
+        result = same[name][0] if name in same else resolved[name]
         if isinstance(result, Desired):
             clusters[name] = result
         else:
             invalid[name] = limited(result)
     replaced = replaced_clusters(clusters, shared.gone)  # these still exist
-    existing = {**clusters, **replaced}
-    in_azure = {name: cluster for name, cluster in existing.items() if not cluster.is_existing}
-    clashes = dict(duplicates({name: cluster.azure_names for name, cluster in in_azure.items()}))
-    clashes = {name: found for name, found in clashes.items() if name in clusters}
-    clashes |= same_kubeconfigs(clusters)
-    for name, problem in foreign_kubeconfigs(clusters, vaults):
-        clashes[name] = [*clashes.get(name, ()), problem]
-    for name, refused in foreign_vaults(clusters, vaults).items():
-        clashes[name] = [*clashes.get(name, ()), *refused]
     manifest = shared.layers.manifest
-    quotas = manifest.spec.cluster_quotas if manifest else ()
-    for name, refused in over_limits(clusters, {**shared.recorded, **replaced}, quotas).items():
-        clashes[name] = [*clashes.get(name, ()), *refused]
-    for name, problem in unreachable(clusters, reaches_private):
-        clashes[name] = [*clashes.get(name, ()), problem]
+    limits = Limits(manifest.spec.cluster_quotas if manifest else (), vaults, reaches_private)
+    seen = shared.census.and_of(cluster for name, cluster in clusters.items() if name not in same)
+    clashes = clashes_between(clusters, replaced, shared.recorded, limits, seen)
     unread = (name for name in clashes if name in shared.unchanged)
     return ClusterStage(shared, contents, clusters, invalid, clashes, cluster_paths(shared.files, unread))
 

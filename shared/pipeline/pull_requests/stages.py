@@ -7,7 +7,15 @@ from collections.abc import Iterator, Sequence
 from shared.fleet.planning.plan import Item
 from shared.pipeline.pull_requests.markdown import code, prose, table
 from shared.rollouts.estimate import Durations, describe_estimate, estimate
-from shared.rollouts.expected import at_once, describe_bounds, groups_of, is_one_step, work_of
+from shared.rollouts.expected import (
+    at_once,
+    describe_bounds,
+    describe_final,
+    final_gate,
+    groups_of,
+    is_one_step,
+    work_of,
+)
 from shared.rollouts.rollout import Rollout
 
 GROUPS_SHOWN = 50
@@ -17,7 +25,7 @@ NAMED = 10
 def stages_of(rollout: Rollout | None, durations: Durations) -> Iterator[str]:
     """Yield the stages with their clusters and where approvals are asked for; nothing without an order."""
     groups = list(groups_of(rollout)) if rollout else []
-    if is_one_step(groups):
+    if rollout is None or is_one_step(rollout, groups):
         return
     lines = [
         (
@@ -29,14 +37,16 @@ def stages_of(rollout: Rollout | None, durations: Durations) -> Iterator[str]:
         for each in groups[:GROUPS_SHOWN]
     ]
     if lines:
-        strategy = f"The strategy {code(rollout.strategy)}.\n\n" if rollout and rollout.strategy else ""
+        strategy = f"The strategy {code(rollout.strategy)}.\n\n" if rollout.strategy else ""
         yield f"#### Rollout\n\n{strategy}" + table(("stage", "group", "clusters", "how"), lines)
     if len(groups) > len(lines):
         yield f"{len(groups) - len(lines)} more groups are not shown."
-    if lines and rollout:
+    if lines and (gate := final_gate(rollout)):
+        yield f"After the last stage, the rollout **{describe_final(gate)}**."
+    if lines:
         found = estimate(rollout.kind, work_of(groups), durations)
         yield f"Duration: {describe_estimate(found)}."
-    if lines and rollout and (first := at_once(rollout)):
+    if lines and (first := at_once(rollout)):
         yield f"At once: {_named(first)}."
 
 

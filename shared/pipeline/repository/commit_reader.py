@@ -16,8 +16,8 @@ import pydantic
 import yaml
 
 from shared import fleet
-from shared.fleet.desired import Stored
-from shared.fleet.planning.plan import Action, Plan
+from shared.fleet.desired import Desired, Stored
+from shared.fleet.planning.plan import Action, Item, Plan
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.repository_layout import Files
 from shared.fleet.resolve.resolver import finish, first_files, resolve_clusters, resolve_shared
@@ -119,25 +119,37 @@ def save_fingerprints(plan: Plan, inputs: PlanInputs, ports: Ports) -> None:
     The fingerprints of a fleet are one record, so that a change of a shared file that changes no cluster
     costs one write, and the next push again costs only what it changes.
     """
-    fingerprints = _fingerprints(plan, inputs)
-    if fingerprints != {name: known.fingerprint for name, known in inputs.known.items() if known.fingerprint}:
+    before = {name: known.fingerprint for name, known in inputs.known.items() if known.fingerprint}
+    fingerprints = _fingerprints(plan, inputs, before)
+    if fingerprints != before:
         ports.state.save_fingerprints(fingerprints)
 
 
-def _fingerprints(plan: Plan, inputs: PlanInputs) -> Mapping[str, str]:
-    fingerprints, desired = {}, inputs.desired
+def _fingerprints(plan: Plan, inputs: PlanInputs, before: Mapping[str, str]) -> Mapping[str, str]:
+    fingerprints, clusters = dict[str, str](), inputs.desired.clusters
     for item in plan.items:
-        cluster, record = desired.clusters.get(item.cluster), inputs.records.get(item.cluster)
-        if cluster is None or item.not_carried_out or item.action is Action.REBUILD:
+        name = item.cluster
+        cluster = clusters.get(name)
+        if cluster is None:
             continue
-        same = item.action in (Action.UNCHANGED, Action.RETRY)
-        if same and (record is None or record.deleting):
-            continue
-        if same and isinstance(cluster, Stored):  # it was not resolved, because its fingerprint matches
-            fingerprint = inputs.known[item.cluster].fingerprint
-        else:
-            digest = record.digest if same and record else cluster.digest
-            fingerprint = fingerprint_of(desired.inputs.get(item.cluster, ""), digest)
-        if fingerprint:
-            fingerprints[item.cluster] = fingerprint
+        if item.action is _UNCHANGED and isinstance(cluster, Stored) and name in before:
+            fingerprints[name] = before[name]  # it was not resolved, because its fingerprint matches
+        elif fingerprint := _fingerprint(item, cluster, inputs):
+            fingerprints[name] = fingerprint
     return fingerprints
+
+
+_UNCHANGED = Action.UNCHANGED
+
+
+def _fingerprint(item: Item, cluster: Desired, inputs: PlanInputs) -> str:
+    """Return the fingerprint of a cluster once its item is carried out, "" where it has none."""
+    if item.not_carried_out or item.action is Action.REBUILD:
+        return ""
+    record, same = inputs.records.get(item.cluster), item.action in (Action.UNCHANGED, Action.RETRY)
+    if same and (record is None or record.deleting):
+        return ""
+    if same and isinstance(cluster, Stored):
+        return inputs.known[item.cluster].fingerprint
+    digest = record.digest if same and record else cluster.digest
+    return fingerprint_of(inputs.desired.inputs.get(item.cluster, ""), digest)

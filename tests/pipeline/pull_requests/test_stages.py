@@ -65,3 +65,18 @@ def test_a_label_selects_the_stages_of_a_comment_and_no_text_of_a_gate_is_in_it(
     assert "The strategy `emergency`." in body
     assert "| `everywhere` (**waits 2h, waits for 1 check**) | 1 |" in body
     assert "c.example" not in body.partition("<details>")[0]
+
+
+FINAL = """\
+  rollout:
+    stages: [{name: everywhere, groups: [{maxConcurrency: "100%"}]}]
+    finalGate: {owner: "@somebody", reason: r, after: 2h, githubChecks: ["@a [b](https://c.example)"]}
+"""
+
+
+def test_a_comment_says_what_the_rollout_waits_for_after_its_last_stage() -> None:
+    repo = Repo(ready_fleet(FINAL))
+    (body,) = repo.comments(repo.propose(staged(FINAL, tags("one"))))
+    assert "| `everywhere` | 1 | 7:" in body
+    assert "After the last stage, the rollout **waits 2h, waits for 1 check**." in body
+    assert "c.example" not in body.partition("<details>")[0]

@@ -8,7 +8,7 @@ digest". While both match, the recorded document is used unchanged.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from shared.fleet.desired import Desired, Stored, digest_of
@@ -39,6 +39,7 @@ class Inputs:
 
     def __init__(self, layers: Layers, files: Files, code_version: str) -> None:
         self._layers, self._files, self._code_version = layers, files, code_version
+        self._shared: dict[tuple[str, str, str | None], str] = {}
         self._bases: dict[tuple[str, str], str] = {}
 
     def of(self, cluster: Desired) -> str:
@@ -46,12 +47,22 @@ class Inputs:
 
         The cluster's own file, which names its class and environment, is among the inputs.
         """
-        own = self._files.blobs.get(cluster_path(cluster.name), "")
+        name = cluster.name
+        own = self._files.blobs.get(cluster_path(name), "")
+        components = None if cluster.has_extension else cluster.components_path
+        key = (cluster.cluster_class, cluster.environment, components)
+        shared = self._shared.get(key)
+        if shared is None:
+            shared = self._shared[key] = self._of_shared(cluster)
+        if not (own and shared) or name in self._files.misplaced:
+            return ""
+        return f"{name}\n{own}\n{shared}"
+
+    def _of_shared(self, cluster: Desired) -> str:
+        """Return the inputs that a cluster has in common with others, "" when one is missing."""
         pinned = "-" if cluster.has_extension else self._files.blobs.get(cluster.components_path, "")
         base = self._base(cluster.cluster_class, cluster.environment)
-        if not (own and pinned and base) or cluster.name in self._files.misplaced:
-            return ""
-        return f"{cluster.name}\n{own}\n{pinned}\n{base}"
+        return f"{pinned}\n{base}" if pinned and base else ""
 
     def _base(self, cluster_class: str, environment: str) -> str:
         key = (cluster_class, environment)
@@ -67,15 +78,15 @@ class Inputs:
         return digest_of([base.node.plain(), base.production is not None, self._code_version])
 
 
-def unchanged(known: Mapping[str, Known], inputs: Inputs, files: Files) -> dict[str, tuple[Stored, str]]:
-    """Return the clusters of a commit that equal their record, by name, each with its inputs."""
-    same: dict[str, tuple[Stored, str]] = {}
-    for name in files.folders:
+def unchanged(
+    names: Iterable[str], known: Mapping[str, Known], inputs: Inputs
+) -> Iterator[tuple[Stored, str]]:
+    """Yield each of these clusters of a commit that equals its record, with its inputs."""
+    for name in names:
         recorded = known.get(name)
         if recorded is None or not recorded.fingerprint:
             continue
         cluster = Stored(recorded.document, recorded.digest)
         resolved_from = inputs.of(cluster)
         if fingerprint_of(resolved_from, recorded.digest) == recorded.fingerprint:
-            same[name] = (cluster, resolved_from)
-    return same
+            yield cluster, resolved_from

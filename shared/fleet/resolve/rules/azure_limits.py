@@ -35,6 +35,17 @@ def over_limits(
     return found
 
 
+def within_limits(places: Mapping[tuple[str, str], int], quotas: Sequence[ClusterQuota]) -> bool:
+    """Return whether Azure allows so many clusters in each subscription and region."""
+    regions, subscriptions = Counter[tuple[str, str]](), Counter[str]()
+    for (subscription, location), count in places.items():
+        regions[subscription.lower(), location.lower()] += count
+        subscriptions[subscription.lower()] += count
+    allowed = ((_quota(quotas, *place), count) for place, count in regions.items())
+    fits = all(quota is None or count <= quota for quota, count in allowed)
+    return fits and all(count <= MOST_OF_A_SUBSCRIPTION for count in subscriptions.values())
+
+
 def _credentials(
     clusters: Mapping[str, Desired], recorded: Mapping[str, Stored]
 ) -> Iterator[tuple[str, Finding]]:

@@ -140,7 +140,7 @@ def duplicates(specs: Mapping[str, AzureNames]) -> Mapping[str, list[Finding]]:
     places = {name: _key(spec.subscription_id, spec.resource_group) for name, spec in specs.items()}
     own = {place: name for name, place in places.items()}
     for name, spec in specs.items():
-        prefix = spec.dns_prefix or name[:54].rstrip("-")
+        prefix = dns_prefix(name, spec.dns_prefix)
         place = places[name]
         _note(
             clashes,
@@ -166,6 +166,11 @@ def duplicates(specs: Mapping[str, AzureNames]) -> Mapping[str, list[Finding]]:
             message = f"{group} is the resourceGroup of {own[key]}; AKS creates this group: choose a new name"
             clashes.setdefault(name, {})[("nodeResourceGroup",), message] = None
     return {name: list(found) for name, found in clashes.items()}
+
+
+def dns_prefix(name: str, written: str | None) -> str:
+    """Return the DNS prefix of a cluster: AKS makes one of its name where the manifest has none."""
+    return written or name[:54].rstrip("-")
 
 
 K = TypeVar("K")
