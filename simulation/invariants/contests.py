@@ -175,7 +175,7 @@ class Contests:
                 raise RuleViolated("contested", f"{self._name(other)}: {key.name} is Ready, and is {owner}'s")
             if record is not None and contest is not None:
                 self._shows(other, key.name)
-                # A rebuilt record asks its own operators about what differs: no tag tells the owner of that.
+                # A rebuilt record asks its own operators about what differs, which is nothing for the owner.
                 wants = contest.kind is not ContestKind.REBUILT and not record.deleting
                 idle = live["properties"]["powerState"]["code"] == "Running"
                 if wants and idle and not marked and not record.finding:  # a sweep leaves none
