@@ -27,7 +27,7 @@ from shared.fleet.kubernetes.flux import flux_objects
 from shared.fleet.kubernetes.flux.flux_readiness import REQUESTED_AT, Ready, readiness
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.outcomes import Wait
-from shared.pipeline.worker.steps.flux.components import install
+from shared.pipeline.worker.steps.flux.components import install, live_of
 
 QUIET_SECONDS = 10.0
 FILES = {"app/one.yaml": b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one, namespace: default}\n"}
@@ -95,7 +95,7 @@ def bring_up(number: int, folder: Path) -> None:
     with closing(KubernetesConnections(lambda _: text, aad_token=None, clock=system_clock)) as connections:
         api = connections.connect(cluster)
         manifests = flux_objects.components(EXAMPLE.read_bytes())
-        while isinstance(wait := install(manifests, api), Wait):
+        while isinstance(wait := install(manifests, live_of(manifests, api), api), Wait):
             time.sleep(wait.seconds)
         named = {"name": flux_objects.NAMESPACE, "namespace": flux_objects.NAMESPACE}
         metadata = {**named, "annotations": {REQUESTED_AT: REQUEST}}

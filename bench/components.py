@@ -20,7 +20,7 @@ from shared.adapters.kubernetes import KubernetesConnections
 from shared.fleet.kubernetes.flux import flux_objects
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.outcomes import Wait
-from shared.pipeline.worker.steps.flux.components import install
+from shared.pipeline.worker.steps.flux.components import install, live_of
 
 EXAMPLE = ROOT / "examples" / "fleet" / "flux" / "gotk-components.yaml"
 CLUSTER = ClusterId("00000000-0000-0000-0000-000000000001", "rg-bench", "bench")
@@ -35,7 +35,7 @@ def requests_of(content: bytes) -> tuple[Counter[str], Counter[str]]:
             api, counted = opened.connect(CLUSTER), []
             for _ in range(2):
                 before = len(plane.door(CLUSTER).requests)
-                while isinstance(wait := install(manifests, api), Wait):
+                while isinstance(wait := install(manifests, live_of(manifests, api), api), Wait):
                     time.sleep(wait.seconds)
                 counted.append(Counter(map(_kind, plane.door(CLUSTER).requests[before:])))
     first, check = (Counter({k: n for k, n in one.items() if k}) for one in counted)

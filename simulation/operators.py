@@ -164,7 +164,7 @@ class Operators:
         records = [record for record in self.cloud.state.clusters() if not self._lost(record.name)]
         waits = any(record.failed or record.contested for record in records)
         return not (
-            waits or self._blocking() or self._deletes_needing_approval() or self._corrected() != self.now
+            waits or self._blocking() or self.deletes_needing_approval() or self._corrected() != self.now
         )
 
     def _lost(self, name: str) -> bool:
@@ -207,19 +207,20 @@ class Operators:
         record, key = self.cloud.state.cluster(desired.name), cluster_id(desired.name)
         if record is None or record.phase is not Phase.READY or self.cloud.state.fleet().rollout:
             return False  # a rollout that waits says so itself
-        if desired.name in self._deletes_needing_approval():
+        if desired.name in self.deletes_needing_approval():
             return False  # its rebuild is approved first: a commit would need an approval of its own
         disturbed = self.azure_history.disturbed_at(key) is not None
         return disturbed and bool(self.oracle.differences(self.fleet, desired, key))
 
-    def _deletes_needing_approval(self) -> frozenset[str]:
+    def deletes_needing_approval(self) -> frozenset[str]:
+        """Return the clusters that the plan deletes, or rebuilds, once somebody has approved that."""
         commit = self.cloud.state.fleet().commit
         plan_record = self.cloud.state.plan(commit) if commit else None
         return plan_record.plan.deletes_needing_approval if plan_record else frozenset()
 
     def approve(self) -> None:
         """Approve the deletes that need approval."""
-        commit, held = self.cloud.state.fleet().commit, self._deletes_needing_approval()
+        commit, held = self.cloud.state.fleet().commit, self.deletes_needing_approval()
         if held:
             self.loop.log("%s: approves %s of %s", self.fleet, sorted(held), commit[:8])
             self.history.approved[commit] |= held

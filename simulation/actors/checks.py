@@ -135,7 +135,9 @@ class Checks(Upkeep):
         if record.job.active or condition is None or not self._is_up(cluster):
             return
         tags = (self._loop.azure.peek(cluster) or {}).get("tags") or {}
-        if tags.get("roadstead-fleet") != fleet or tags.get("roadstead-contested-by"):
+        mine, owner = cloud.state.fleet().installation, tags.get("roadstead-installation", "")
+        others = tags.get("roadstead-fleet") != fleet or (owner and not owner.startswith(f"{mine}@"))
+        if others or tags.get("roadstead-contested-by"):
             return  # no check looks inside the cluster of somebody else, or that another installation wants
         broken, what = [*self._broken(cluster)], f"{fleet}: {record.name}"
         shown = conditions_of(cloud, record.name).get(FLUX_HEALTHY)

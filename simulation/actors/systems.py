@@ -82,7 +82,12 @@ class Systems(Upkeep):
                     raise RuleViolated("systems", f"{cluster} lacks the namespace of {system.name}")
 
     def _ready(self, cluster: str) -> bool:
-        """Return whether a cluster is as the newest commit has it."""
+        """Return whether a cluster is as the newest commit has it.
+
+        One whose rebuild waits for an approval is as it was, with the systems that it had.
+        """
+        if cluster in self._operators.deletes_needing_approval():
+            return False
         state, head = self._operators.cloud.state, self._operators.history.head_line[-1]
         record = state.cluster(cluster)
         if record is None or record.phase is not Phase.READY:

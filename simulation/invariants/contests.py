@@ -13,6 +13,7 @@ from datetime import datetime
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId
+from shared.jobs.job import ContestKind
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.api.views.clusters import fleet_view
 from simulation.history import FleetHistory
@@ -169,12 +170,15 @@ class Contests:
                 continue
             own, other = (rival, first) if owner == self._name(rival) else (first, rival)
             record, marked = other.state.cluster(key.name), MARK in live["tags"]
+            contest = record.job.next_run.contest if record is not None else None
             if record is not None and record.phase is Phase.READY and self._could_notice(record, other, key):
                 raise RuleViolated("contested", f"{self._name(other)}: {key.name} is Ready, and is {owner}'s")
-            if record is not None and record.contested:
+            if record is not None and contest is not None:
                 self._shows(other, key.name)
+                # A rebuilt record asks its own operators about what differs, which is nothing for the owner.
+                wants = contest.kind is not ContestKind.REBUILT and not record.deleting
                 idle = live["properties"]["powerState"]["code"] == "Running"
-                if idle and not marked and not record.deleting and not record.finding:  # a sweep leaves none
+                if wants and idle and not marked and not record.finding:  # a sweep leaves none
                     raise RuleViolated(
                         "contested", f"{self._name(other)} waits for {key.name}, without its tag"
                     )

@@ -36,7 +36,7 @@ def ensure_components(context: StepContext) -> Outcome:
     try:
         manifests = pinned_components(context)
         api = context.kubernetes()
-        live = LiveObjects([flux_objects.ref_of(manifest) for manifest in manifests], api)
+        live = live_of(manifests, api)
         rolls_out = _rolling_out(context)
         teams = has_unknown_teams(context.desired, manifests, live, api, rolls_out=rolls_out)
         if teams:
@@ -86,6 +86,11 @@ def _key(context: StepContext) -> str:
     instance = context.desired.spec.flux.instance
     more = f":{digest_of(instance.model_dump(mode='json'))}" if instance is not None else ""
     return f"{context.desired.components}{more}"
+
+
+def live_of(manifests: Sequence[Json], api: KubernetesApi) -> LiveObjects:
+    """Return what the cluster has of the components."""
+    return LiveObjects([flux_objects.ref_of(manifest) for manifest in manifests], api)
 
 
 def install(manifests: Sequence[Json], live: LiveObjects, api: KubernetesApi) -> Wait | str:
