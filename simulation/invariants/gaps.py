@@ -49,7 +49,8 @@ class Gaps:
 
     def saved(self, cloud: MemoryCloud, before: FleetRecord, after: FleetRecord) -> None:
         """Check a version of the fleet's record, and note for what a plan begins."""
-        if after.planning and (after.planning != before.planning or after.gaps != before.gaps):
+        begins = after.planning != before.planning or after.gaps != before.gaps
+        if after.planning and begins and after.planning != after.commit:  # else it is planned once more
             self._began(cloud, after.planning)
         fleet, more = cloud.ports.config.fleet, after.gaps.count - before.gaps.count
         if not more:

@@ -238,9 +238,14 @@ class RolloutRules:
             raise RuleViolated("rollout bound", f"{what}, and the rule is {rule}")
 
     def _is_flying(self, cloud: MemoryCloud, rollout: Rollout, member: Member) -> bool:
-        """Return whether a cluster changes for the first time to the generation of the rollout."""
+        """Return whether a cluster changes for the first time to the generation of the rollout.
+
+        One that is still created waits for nobody, so it may join those that a group lets change.
+        """
         record = cloud.state.cluster(member.cluster)
         if record is None or record.uid != member.uid or rollout.skips(member.cluster):
+            return False
+        if member.at_once and not record.observed_generation:
             return False
         seen = self._seen[cloud.ports.config.fleet, record.name, record.uid]
         first = seen.started.get(record.generation) == record.job.started
