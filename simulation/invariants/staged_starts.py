@@ -76,8 +76,8 @@ class RolloutRules:
     def _in_turn(
         self, cloud: MemoryCloud, before: ClusterRecord, after: ClusterRecord, staging: Staging
     ) -> None:
-        if _is_own(before, after) or _is_created_again(before, after):
-            return
+        if _is_own(before, after) or _is_created_again(before, after) or before.compares:
+            return  # one whose tables were lost is compared at once, and not written to
         rollout = cloud.state.rollout(after.commit)
         member = _member(rollout, after) if rollout else None
         if rollout is None or member is None:
