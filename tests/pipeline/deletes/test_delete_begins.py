@@ -51,6 +51,25 @@ def test_a_delete_waits_while_the_head_that_has_the_cluster_again_is_not_planned
     assert accepted(cloud)["delete", "one"] == 0
 
 
+def test_a_worker_that_was_frozen_since_its_read_of_the_head_reads_it_again_before_it_deletes() -> None:
+    cloud = tombstoned()
+    read_head = cloud.ports.repository.read_head
+
+    def frozen_after(branch: str) -> BranchHead:
+        read = read_head(branch)
+        if read.commit == removed and record(cloud).job.lease is not None:  # it is the worker that reads
+            cloud.clock.advance(40)
+            cloud.repository.push(files())
+        return read
+
+    removed = cloud.repository.head("main")
+    around(cloud, "repository", read_head=frozen_after)
+    cloud.with_ports(lambda ports: replace(ports, config=replace(ports.config, lease_seconds=90)))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert accepted(cloud)["delete", "one"] == 0
+
+
 def test_a_forged_tombstone_deletes_no_cluster_that_git_has() -> None:
     """Whoever can write the tables and send messages still cannot delete what the branch has."""
     cloud = ready()
