@@ -34,19 +34,20 @@ _UNFINISHED = (Standing.WAITING, Standing.BUSY, Standing.IN_FLIGHT)
 def rollouts_view(ports: Ports) -> schema.Rollouts:
     """Return the rollouts that are stored, newest first."""
     under_way = ports.state.fleet().rollout
-    return {"rollouts": [_summary(each, _decided(each, ports), under_way) for each in ports.state.rollouts()]}
+    return {"rollouts": [_summary(_decided(each, ports), under_way) for each in ports.state.rollouts()]}
 
 
 def rollout_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.Rollout | None:
     """Return a rollout with a page of the clusters that do not start now; None for an unknown one."""
-    rollout = ports.state.rollout(commit)
-    if rollout is None:
+    stored = ports.state.rollout(commit)
+    if stored is None:
         return None
-    decision, now = _decided(rollout, ports), ports.clock()
+    decision, now = _decided(stored, ports), ports.clock()
+    rollout = decision.rollout
     names = [name for name in sorted(decision.waits) if name > page.after][: page.limit]
     fleet = ports.state.fleet()
     return {
-        **_summary(rollout, decision, fleet.rollout),
+        **_summary(decision, fleet.rollout),
         "estimate": _estimate(decision, fleet),
         "stages": [_stage(rollout, decision, number, now) for number in range(len(rollout.stages))],
         "decisions": list(_decisions(rollout)),
@@ -91,7 +92,9 @@ def _decided(rollout: Rollout, ports: Ports) -> Decision:
     return decide(rollout, {each.name: each for each in ports.state.summaries()}, ports.clock())
 
 
-def _summary(rollout: Rollout, decision: Decision, under_way: str) -> schema.RolloutSummary:
+def _summary(decision: Decision, under_way: str) -> schema.RolloutSummary:
+    """Return how far a rollout is now: the planner stores a few seconds later that it has ended."""
+    rollout = decision.rollout
     return {
         "commit": rollout.commit,
         "strategy": rollout.strategy,
