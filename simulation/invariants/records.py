@@ -39,8 +39,7 @@ class Records:
                 0, self._context.azure.vanished[key_of(after.desired.id)]
             )
             self._requested(cloud, after, new=True)
-            wanted = self._context.history(cloud).desired(after.commit).clusters[after.name]
-            self._context.created_for[cloud.ports.config.fleet, after.name, after.uid] = wanted.asked
+            self._is_created_for(cloud, after)
             self._is_member(cloud, after)
             self._context.history(cloud).forget_approvals(after.name)
             return
@@ -53,6 +52,8 @@ class Records:
             self._may_be_deleted(cloud, before, after.commit)
         elif after.generation > before.generation:
             self._requested(cloud, after, new=False)
+            if before.outdated:
+                self._is_created_for(cloud, after)
         if after.observed_generation > before.observed_generation:
             self._really_ready(cloud, after)
 
@@ -155,6 +156,16 @@ class Records:
     def _created_for(self, cloud: MemoryCloud, record: ClusterRecord) -> int:
         """Return the number of the rebuild for which a record began."""
         return self._context.created_for.get((cloud.ports.config.fleet, record.name, record.uid), 0)
+
+    def _is_created_for(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
+        """Note for which rebuild a record began.
+
+        One that is older than Azure counts as created for that of its commit: its job compares the cluster
+        and holds it, and whoever takes it over keeps it.
+        """
+        asked = self._context.history(cloud).desired(record.commit).clusters[record.name].asked
+        of = cloud.ports.config.fleet, record.name, record.uid
+        self._context.created_for[of] = max(asked, self._context.created_for.get(of, 0))
 
     def _not_superseded(
         self, cloud: MemoryCloud, record: ClusterRecord, commit: str, *, wanted: bool
