@@ -129,7 +129,7 @@ class ShownClusters:
         desired, name, commit = history.desired(fleet.commit), record.name, fleet.commit[:8]
         asked, plan = desired.clusters.get(name), detail["plan"]
         held = plan is not None and plan["notCarriedOut"]
-        overwritten = asked is not None and asked.large and not is_applied(cloud)
+        overwritten = (asked is None or asked.large) and not is_applied(cloud)
         if held or overwritten or saved_late(record, fleet):
             return
         if _is_held_back(cloud, record, fleet.commit):

@@ -313,7 +313,9 @@ def _carry_out(
     small = small_changes(plan, unfinished, inputs, ports)
     staged = stage(plan, inputs, fleet, ports)
     held = staged.held | (retried(plan, before) if continues else frozenset())
-    fleet = replace(fleet, rollout=staged.commit)
+    replaced, known = replaced_in(inputs.desired, inputs.records, fleet.replacing), fleet.replacing
+    # Before the first record: a new cluster that has one no longer shows whose delete it holds.
+    fleet = replace(fleet, rollout=staged.commit, replacing={**known, **remembered(replaced, plan.items)})
     plan, fleet, ended = hand_over(plan_record, small, inputs, fleet, ports, held=held)
     if not ended:
         log.info("%s: %s; continuing by another message", head[:8], fleet.handed_over)
@@ -330,7 +332,6 @@ def _carry_out(
         fleet = with_promotions(fleet, inputs.desired, plan_record.at)
     ended_fleet = replace(fleet, commit=head, at=plan_record.at, planning="", handover=None, problem=None)
     ended_fleet = replace(ended_fleet, groups_indexed=True, awaiting_deletion=awaiting)
-    replaced = replaced_in(inputs.desired, inputs.records, fleet.replacing)
     replacing = remembered(replaced, plan.items)
     ports.state.save_fleet(replace(ended_fleet, replacing=replacing, awaiting_ready=awaited(plan.items)))
     if fleet.rollout and oversized(plan) - oversized(plan_record.plan):

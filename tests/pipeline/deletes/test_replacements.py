@@ -260,3 +260,23 @@ def test_tables_that_are_lost_while_it_waits_delete_nothing() -> None:
     lost_tables.lose(cloud)
     cloud.run()
     assert accepted(cloud)["delete", "one"] == 0
+
+
+def test_a_crash_at_any_call_of_a_plan_deletes_no_cluster_whose_replacement_is_misspelt() -> None:
+    def misspelt(counter: Counter) -> int:
+        cloud = ready("one")
+        commit = push(cloud, naming("oen"))
+        cloud.with_ports(lambda ports: tripwired(ports, counter))
+        step_until(cloud, lambda: cloud.state.fleet().commit == commit)
+        calls = counter.calls
+        cloud.run()
+        hold = item(cloud, commit).hold
+        assert hold is not None
+        assert (hold.kind, accepted(cloud)["delete", "one"]) == (HoldKind.REPLACEMENT_UNKNOWN, 0)
+        assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+        return calls
+
+    calls = misspelt(Counter())
+    assert calls > 15
+    for point in range(2 * calls + 1):
+        misspelt(Counter(point))
