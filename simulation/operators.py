@@ -154,7 +154,8 @@ class Operators:
             self.remove(key)
         if self._corrected() != self.now:
             self.push(self._corrected())
-        self.approve()
+        if not self._wait_for_an_end():
+            self.approve()
         self.replay(override=True)
         self.take_over()
 
@@ -217,6 +218,12 @@ class Operators:
         commit = self.cloud.state.fleet().commit
         plan_record = self.cloud.state.plan(commit) if commit else None
         return plan_record.plan.deletes_needing_approval if plan_record else frozenset()
+
+    def _wait_for_an_end(self) -> bool:
+        """Return whether each delete that needs approval starts by itself, at the end of a suspension."""
+        plan_record = self.cloud.state.plan(self.cloud.state.fleet().commit)
+        holds = [item.hold for item in plan_record.plan.items if item.needs_approval] if plan_record else []
+        return all(hold is not None and hold.has_an_end for hold in holds)
 
     def approve(self) -> None:
         """Approve the deletes that need approval."""

@@ -44,6 +44,7 @@ _OF_CLUSTERS = (HoldKind.SUSPENSION, HoldKind.DELETION_PROTECTION, HoldKind.DELE
 _OF_SYSTEMS = (HoldKind.NAMESPACE_BUDGET, HoldKind.SYSTEM_PROTECTION, HoldKind.SYSTEMS_FLEET_FILE)
 _IN_DOUBT = (HoldKind.REPLACEMENT_GONE, HoldKind.REPLACEMENT_UNKNOWN)
 _OF_TIME = (HoldKind.FREEZE, HoldKind.WINDOW)
+_TO_AN_END = (*_OF_TIME, HoldKind.SUSPENSION)
 _BY_APPROVAL = (*_OF_CLUSTERS, *_IN_DOUBT, HoldKind.NAMESPACE_BUDGET, HoldKind.SYSTEM_PROTECTION)
 
 _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
@@ -66,7 +67,7 @@ _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
     HoldKind.BEING_DELETED: ("it is being deleted", ""),
     HoldKind.SUSPENSION: (
         "the cluster is suspended by {owner} until {until}",
-        "{approve} releases the delete, or a commit after that time",
+        "the delete starts by itself then, with the other guards of a delete; {approve} releases it sooner",
     ),
     HoldKind.DELETION_PROTECTION: (
         "deletionProtection is on",
@@ -125,7 +126,7 @@ _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
 _OF_REBUILDS: Mapping[HoldKind, tuple[str, str]] = {
     HoldKind.SUSPENSION: (
         "the cluster is suspended by {owner} until {until}",
-        "{approve} releases the rebuild, or a commit after that time",
+        "the rebuild starts by itself then, with the other guards of a delete; {approve} releases it sooner",
     ),
     HoldKind.DELETION_PROTECTION: (
         "deletionProtection is on",
@@ -152,8 +153,8 @@ class Hold:
 
     ``reviewers`` there are the teams whose review releases it, if there are any, and ``rebuild`` is the time
     of the rebuild that it holds. A freeze and a change window have their ``name``, what ``start`` they hold,
-    ``since`` and ``until`` when, and a freeze its ``owner`` and ``reason``. An invalid manifest whose record
-    cannot be stored is ``too large``.
+    ``since`` and ``until`` when, and a freeze its ``owner`` and ``reason``. A suspension has ``until`` when,
+    ``owner`` and ``reason``. An invalid manifest whose record cannot be stored is ``too large``.
     """
 
     kind: HoldKind
@@ -171,8 +172,13 @@ class Hold:
 
     @property
     def is_of_time(self) -> bool:
-        """Whether it ends by itself, at a time: it is that of a freeze or of a change window."""
+        """Whether it is that of a freeze or of a change window, which takes no approval."""
         return self.kind in _OF_TIME
+
+    @property
+    def has_an_end(self) -> bool:
+        """Whether it ends by itself at a time; an approval ends that of a suspension sooner."""
+        return self.kind in _TO_AN_END
 
     @property
     def awaits_replacement(self) -> bool:
@@ -192,7 +198,7 @@ class Hold:
     @property
     def until(self) -> datetime | None:
         """When the item starts by itself, None for never."""
-        return _moment(self.details["until"]) if self.is_of_time else None
+        return _moment(self.details["until"]) if self.has_an_end else None
 
     @property
     def is_of_retry(self) -> bool:

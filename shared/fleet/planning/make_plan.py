@@ -264,7 +264,7 @@ def _removed(
             yield _same_spec(record, name, Action.ON_HOLD, Hold(HoldKind.INVALID_FLEET_FILE))
             continue
         budget = desired.guards.delete_budget.of(len(recorded))
-        guard = holds.get(name) or guard_of_delete(record.document, deletes, budget, now)
+        guard = holds.get(name) or guard_of_delete(record.document["spec"], deletes, budget, now)
         if guard and name not in approved:
             yield _same_spec(record, name, Action.ON_HOLD, guard)
         else:

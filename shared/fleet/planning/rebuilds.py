@@ -39,12 +39,11 @@ def deletes_of(
     return frozenset(name for name in names - approved if not recorded[name].deleting)
 
 
-def guard_of_delete(document: Mapping[str, Any], deletes: int, budget: int, now: datetime) -> Hold | None:
-    """Return the guard that holds the delete of a recorded cluster, None when none does.
+def guard_of_delete(spec: Mapping[str, Any], deletes: int, budget: int, now: datetime) -> Hold | None:
+    """Return the guard that holds the delete of a cluster with this accepted spec, None when none does.
 
     ``deletes`` is how many clusters the commit deletes, for good or for a rebuild.
     """
-    spec = document["spec"]
     suspended = _suspension(spec, now)
     if suspended:
         return suspended
@@ -74,7 +73,7 @@ def hold_of_rebuild(
     if approved:
         return None
     budget = desired.guards.delete_budget.of(recorded)
-    guard = guard_of_delete(record.document, deletes, budget, now)
+    guard = guard_of_delete(record.document["spec"], deletes, budget, now)
     guard = guard or _suspension(cluster.document()["spec"], now)
     return guard and guard.of_rebuild(cluster.rebuild)
 
@@ -82,5 +81,6 @@ def hold_of_rebuild(
 def _suspension(spec: Mapping[str, Any], now: datetime) -> Hold | None:
     suspended = spec.get("suspend")
     if suspended and datetime.fromisoformat(suspended["until"]) > now:
-        return Hold(HoldKind.SUSPENSION, {"owner": suspended["owner"], "until": suspended["until"]})
+        details = {field: suspended[field] for field in ("owner", "reason", "until")}
+        return Hold(HoldKind.SUSPENSION, details)
     return None

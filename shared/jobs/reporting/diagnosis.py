@@ -121,7 +121,7 @@ def diagnose(
     if stopped and not record.job.active:
         activity = f"{diagnosis.activity}; {_not_carried_out(stopped, newest.commit)}"
         diagnosis = replace(diagnosis, activity=activity)
-        if stopped.waits_for_time and stopped.hold is not None:
+        if stopped.hold is not None and stopped.hold.has_an_end:
             diagnosis = replace(diagnosis, next=_STARTS, next_at=stopped.hold.until)
         if stopped.awaits_replacement:
             told = "; ".join(_stands(name, record) for name, record in newest.successors.items())

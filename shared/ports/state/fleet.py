@@ -120,7 +120,8 @@ class FleetRecord:
     calendar: Calendar = NOTHING
     """The change windows and freezes, as of the last plan with a valid fleet.yaml."""
     opens: datetime | None = None
-    """When the first item may start that a freeze or a window holds, None for none, or for never."""
+    """When the first item may start that a freeze, a window or a suspension holds, None for none, or for
+    never."""
     override: Override | None = None
     """The last override of freezes and windows, None for none; it is of one commit."""
     etag: str = field(default="", compare=False)

@@ -1,7 +1,8 @@
 """What of a plan waits for the end of a freeze or for a change window: all that no rollout holds.
 
 Changes of clusters wait in their rollout. Creations and adoptions, deletes and rebuilds, and the retries of
-failed jobs are put on hold here, and start by themselves once they may.
+failed jobs are put on hold here, and start by themselves once they may. So do deletes and rebuilds that a
+suspension holds, at its end.
 """
 
 from __future__ import annotations
@@ -46,14 +47,14 @@ def with_holds(
 
     ``unheld`` are clusters whose items this does not concern.
     """
-    items, opens = list[Item](), list[datetime]()
+    items = list[Item]()
     for item in plan.items:
         shut = None
         if item.cluster not in unheld:
             shut = _shut(item, clusters.get(item.cluster), recorded.get(item.cluster), calendar, now)
         items.append(_on_hold(item, recorded.get(item.cluster), shut) if shut else item)
-        opens += [shut.until] if shut and shut.until else []
-    return Held(replace(plan, items=tuple(items)), min(opens, default=None))
+    ends = (item.hold.until for item in items if item.hold is not None)
+    return Held(replace(plan, items=tuple(items)), min((at for at in ends if at is not None), default=None))
 
 
 def held_now(

@@ -16,9 +16,9 @@ class PlanPart(TypedDict):
     """What the newest plan does to one cluster.
 
     ``notCarriedOut``: it does not do what the commit requests. ``cause`` says why and ``remedy`` what changes
-    that, each "" for nothing; ``reason`` is both as one sentence. Where a freeze or a change window holds it,
-    ``since`` and ``until`` say when, None for what is not known, and for never; ``owner`` answers for the
-    freeze, and ``because`` says why, "" for no freeze.
+    that, each "" for nothing; ``reason`` is both as one sentence. Where a freeze, a change window or a
+    suspension holds it, ``since`` and ``until`` say when, None for what is not known, and for never;
+    ``owner`` answers for the freeze or the suspension, and ``because`` says why, "" for neither.
     """
 
     action: str

@@ -85,7 +85,7 @@ def _is_absent(item: Item, state: Clusters) -> bool:
 
 def plan_part(item: Item) -> schema.PlanPart:
     """Return what a plan does to a cluster."""
-    hold = item.hold if item.waits_for_time else None
+    hold = item.hold if item.hold and item.hold.has_an_end else None
     return {
         "action": item.action.value,
         "notCarriedOut": item.not_carried_out,

@@ -34,6 +34,7 @@ from shared.rollouts.estimate import with_completed
 from shared.rollouts.of_plan import rollout_of_plan
 from shared.rollouts.rollout import ActKind, Decided, Rollout, State, act_on
 from shared.rollouts.selected.choice import NOTHING
+from shared.rollouts.shut.fleet_calendar import NOTHING as ALWAYS_OPEN
 from shared.rollouts.shut.fleet_calendar import calendar_of
 from shared.rollouts.shut.plan_holds import with_holds
 
@@ -59,15 +60,15 @@ def hold_items(
 ) -> tuple[Plan, FleetRecord]:
     """Return a plan with what waits for the end of a freeze or for a window on hold, and the fleet's record.
 
-    That has what is in force, and when the first item may start. ``earlier`` is the plan of this commit that
-    was saved before: where a rollout ``continues``, it starts the failed jobs again that waited for
-    that in this one, and no others.
+    That has what is in force, and when the first item may start, also of those that a suspension holds.
+    ``earlier`` is the plan of this commit that was saved before: where a rollout ``continues``, it starts the
+    failed jobs again that waited for that in this one, and no others.
     """
     known = inputs.desired.guards is not None  # an invalid fleet.yaml ends no freeze
     calendar = calendar_of(inputs.desired.rollout) if known else fleet.calendar
-    fleet = replace(fleet, calendar=calendar, opens=None)
+    fleet = replace(fleet, calendar=calendar)
     if fleet.override is not None and fleet.override.commit == plan.commit:
-        return plan, fleet
+        calendar = ALWAYS_OPEN
     unheld = retried(plan, earlier) if continues else ()
     held = with_holds(plan, inputs.desired.clusters, inputs.records, calendar, ports.clock(), unheld=unheld)
     _ask_at(held.opens, ports)
@@ -251,7 +252,7 @@ def advance(request: PlanRequest, ports: Ports) -> bool:
 
 
 def _lets_items_start(act: RolloutAct | None, fleet: FleetRecord, ports: Ports) -> bool:
-    """Return whether what a freeze or a window has on hold may start; ask again where time does it."""
+    """Return whether what a freeze, a window or a suspension holds may start; ask again at its end."""
     if act is not None and act.kind == ActKind.OVERRIDE.value:
         return fleet.override is not None and fleet.override.commit == fleet.commit
     if fleet.opens is None:
