@@ -19,7 +19,7 @@ from shared.jobs.transitions.acceptance import accept_delete
 from shared.pipeline.worker.lease_guard import with_lease_guard
 from shared.pipeline.worker.leased_record import LeasedRecord, LeaseLost
 from shared.ports import KubernetesApi, Ports
-from shared.ports.azure import AzureCall, DeleteGroup, ListResources, PutGroup
+from shared.ports.azure import AzureCall, DeleteCluster, DeleteGroup, ListResources, PutGroup
 from tests.support.azure_operations import OPERATIONS
 from tests.support.cluster_records import record
 from tests.support.replaced_ports import around
@@ -186,3 +186,21 @@ def test_no_group_is_deleted_long_after_its_content_was_read() -> None:
     ports.azure.call(ListResources(GROUP))
     ports.azure.call(DeleteGroup(GROUP))
     assert port.calls[1:] == ["list_resources", "delete_group"]
+
+
+def test_nothing_is_written_long_after_the_head_was_read_on_which_the_step_relies() -> None:
+    cloud = MemoryCloud()
+    cloud.repository.push({"fleet.yaml": b""})
+    cloud.with_ports(lambda ports: replace(ports, config=replace(ports.config, lease_seconds=90)))
+    ports, port = leased(90, cloud)
+    ports.repository.read_head("main")
+    ports.kubernetes.connect(ClusterId("s", "g", "c")).delete({})
+    cloud.clock.advance(31)
+    with pytest.raises(Unavailable, match="the read of the head is 31 s old"):
+        ports.kubernetes.connect(ClusterId("s", "g", "c")).delete({})
+    with pytest.raises(Unavailable, match="the read of the head is 31 s old"):
+        ports.azure.call(DeleteCluster(ClusterId("s", "g", "c"), etag="1"))
+    assert port.calls == ["delete"]
+    ports.repository.read_head("main")
+    ports.azure.call(DeleteCluster(ClusterId("s", "g", "c"), etag="1"))
+    assert port.calls[1:] == ["delete_cluster"]

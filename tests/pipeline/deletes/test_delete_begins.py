@@ -9,6 +9,7 @@ import pytest
 from localcloud.azure.world.arm_resources import Timings
 from shared.fleet.json_tree import Json
 from shared.jobs.failures.errors import ReconcileError, Unauthorized, Unavailable
+from shared.jobs.rate_limits import Bucket
 from shared.jobs.record import Phase
 from shared.jobs.transitions.acceptance import accept_delete
 from shared.pipeline.outbox import send_continuation
@@ -66,6 +67,25 @@ def test_a_worker_that_was_frozen_since_its_read_of_the_head_reads_it_again_befo
     around(cloud, "repository", read_head=frozen_after)
     cloud.with_ports(lambda ports: replace(ports, config=replace(ports.config, lease_seconds=90)))
     cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert accepted(cloud)["delete", "one"] == 0
+
+
+def test_a_worker_that_is_frozen_between_its_last_look_and_the_delete_reads_the_head_again() -> None:
+    cloud = tombstoned()
+    calls = list[str]()
+
+    def frozen_at_the_token(key: str) -> Bucket | None:
+        if "delete" in key and not calls:  # by then the step has looked at everything
+            calls.append(key)
+            cloud.clock.advance(40)
+            cloud.repository.push(files())
+        return cloud.state.bucket(key)
+
+    around(cloud, "state", bucket=frozen_at_the_token)
+    cloud.with_ports(lambda ports: replace(ports, config=replace(ports.config, lease_seconds=90)))
+    cloud.run()
+    assert calls
     assert phases(cloud) == {"one": Phase.READY}
     assert accepted(cloud)["delete", "one"] == 0
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from shared.fleet.json_tree import Json
 from shared.fleet.resolve.repository_layout import Files
-from shared.jobs.failures.errors import Unavailable
 from shared.jobs.messages import PlanRequest
 from shared.jobs.outcomes import Fail, Wait
 from shared.pipeline.outbox import request_plan
@@ -35,8 +34,6 @@ REPLAN_SECONDS = 20.0
 """By then the record is saved that the requested plan takes back."""
 TAKEN_BACK_SECONDS = 60.0
 """By then that plan is complete."""
-OLDEST_HEAD_SECONDS = 30.0
-"""So old may the head be on which a delete relies: two calls to GitHub take a few seconds."""
 _RESTORE = "Do what the plan of that commit asks for, or remove the folder again, which deletes the cluster."
 _BESIDE = "See `roadstead why {0}`. Or remove the folder of {0}, and the delete goes on."
 _COMPLETE = (
@@ -52,18 +49,9 @@ def not_removed(context: StepContext, existing: Json, *, started: bool) -> Wait 
     is not deleted for the same rebuild: the tables are older than Azure.
 
     Costs two calls to GitHub. The tree is read even where the record names the head as the commit that
-    removed the cluster: whoever can write the record could have written that too. Raises Unavailable where
-    a worker was frozen meanwhile: the head may have the cluster again, and is read once more.
+    removed the cluster: whoever can write the record could have written that too. The lease guard knows how
+    old the read of the head is.
     """
-    asked_at = context.ports.elapsed()
-    found = _not_removed(context, existing, started=started)
-    seconds = context.ports.elapsed() - asked_at
-    if found is None and seconds > OLDEST_HEAD_SECONDS:
-        raise Unavailable(f"the read of the head is {seconds:.0f} s old, too old for a delete; reading again")
-    return found
-
-
-def _not_removed(context: StepContext, existing: Json, *, started: bool) -> Wait | Fail | None:
     record, ports = context.record, context.ports
     read, fleet = ports.repository.read_head(ports.config.branch), ports.state.fleet()
     require_own(read, fleet, ports)
