@@ -100,6 +100,15 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     return Decision(after, standings, tuple(start), waits, next_at, block, gated, final)
 
 
+def standing_still(decision: Decision, since: datetime | None) -> Decision:
+    """Return what a rollout decides while the fleet.yaml of a newer commit is invalid, ``since`` a time."""
+    if decision.rollout.state is not State.ACTIVE:
+        return decision
+    wait = Wait(Reason.FLEET_FILE, since=since)
+    waits = {**decision.waits, **dict.fromkeys(decision.start, wait)}
+    return replace(decision, start=(), waits=waits, block=decision.block or wait)
+
+
 def _final_wait(rollout: Rollout, now: datetime) -> Wait | None:
     """Return what a rollout waits for whose stages have all passed, None if nothing keeps it from its end."""
     last = len(rollout.stages) - 1

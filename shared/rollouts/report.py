@@ -17,6 +17,7 @@ NAMED = 3
 _PAUSED = {
     Reason.BUDGET: "Paused: failure budget spent",
     Reason.STRATEGY: "Paused: the commit names another strategy",
+    Reason.FLEET_FILE: "Waiting for a valid fleet.yaml",
 }
 
 
@@ -60,6 +61,8 @@ def describe_wait(wait: Wait, commit: str, *, answers: bool = True) -> str:
             return f"waits until {_time(wait.until)}, because of the freeze {name} of {_who(wait.by)}"
         case Reason.SKIPPED:
             return f"is left as it is, because {_who(wait.by)} took it out of the rollout of {commit[:8]}"
+        case Reason.FLEET_FILE:
+            return "waits, because the fleet.yaml of a newer commit is invalid"
         case Reason.NEXT:
             return f"starts in {group} with the next message of the planner"
 
@@ -75,6 +78,8 @@ def remedy(wait: Wait) -> str:
             return f"Push a fix, or start a failed cluster again with {again}, or take it out with {out}."
         case Reason.PAUSED:
             return "`roadstead rollout resume` continues."
+        case Reason.FLEET_FILE:
+            return "Correct fleet.yaml and push."
         case Reason.STRATEGY:
             resume = "`roadstead rollout resume` continues with the strategy of its changes."
             return f"Push a commit that selects another one, or none. {resume}"

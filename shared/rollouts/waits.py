@@ -39,6 +39,8 @@ class Reason(StrEnum):
     """None of its change windows is open, or one is and others start first."""
     FREEZE = "freeze"
     SKIPPED = "skipped"
+    FLEET_FILE = "fleet-file"
+    """The fleet.yaml of a newer commit is invalid, so that no cluster changes."""
     NEXT = "next"
     """Nothing holds it back: it starts with the next message of the planner."""
 

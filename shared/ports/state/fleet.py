@@ -128,6 +128,14 @@ class FleetRecord:
     """The version that was read, "" for a record not saved yet."""
 
     @property
+    def stands_still(self) -> bool:
+        """Whether the rollout starts nothing before another commit: the last fleet.yaml is invalid.
+
+        A plan with a valid one leaves no rollout but its own.
+        """
+        return not self.planning and self.rollout not in ("", self.commit)
+
+    @property
     def handed_over(self) -> str:
         """How far ``planning`` is, "" while nothing was handed over."""
         known = self.handover

@@ -10,7 +10,7 @@ from shared.pipeline.api import schema
 from shared.pipeline.api.access import Role
 from shared.pipeline.api.views.parts import FIRST_PAGE, Page, iso
 from shared.ports import FleetRecord, Ports
-from shared.rollouts.decide import Decision, decide
+from shared.rollouts.decide import Decision, decide, standing_still
 from shared.rollouts.estimate import Estimate, Work, describe_estimate, estimate
 from shared.rollouts.report import describe, describe_wait, remedy, state_of
 from shared.rollouts.rollout import ActKind, CheckState, Rollout, State
@@ -33,8 +33,9 @@ _UNFINISHED = (Standing.WAITING, Standing.BUSY, Standing.IN_FLIGHT)
 
 def rollouts_view(ports: Ports) -> schema.Rollouts:
     """Return the rollouts that are stored, newest first."""
-    under_way = ports.state.fleet().rollout
-    return {"rollouts": [_summary(_decided(each, ports), under_way) for each in ports.state.rollouts()]}
+    fleet = ports.state.fleet()
+    decided = (_decided(each, fleet, ports) for each in ports.state.rollouts())
+    return {"rollouts": [_summary(each, fleet.rollout) for each in decided]}
 
 
 def rollout_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.Rollout | None:
@@ -42,10 +43,10 @@ def rollout_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.R
     stored = ports.state.rollout(commit)
     if stored is None:
         return None
-    decision, now = _decided(stored, ports), ports.clock()
+    fleet, now = ports.state.fleet(), ports.clock()
+    decision = _decided(stored, fleet, ports)
     rollout = decision.rollout
     names = [name for name in sorted(decision.waits) if name > page.after][: page.limit]
-    fleet = ports.state.fleet()
     return {
         **_summary(decision, fleet.rollout),
         "estimate": _estimate(decision, fleet),
@@ -59,7 +60,7 @@ def rollout_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.R
 def waits_now(fleet: FleetRecord, ports: Ports) -> tuple[str, Decision] | None:
     """Return the commit of the rollout that is under way and what it decides now; None for none."""
     rollout = ports.state.rollout(fleet.rollout) if fleet.rollout else None
-    return (rollout.commit, _decided(rollout, ports)) if rollout else None
+    return (rollout.commit, _decided(rollout, fleet, ports)) if rollout else None
 
 
 def wait_of(name: str, decision: Decision) -> Wait | None:
@@ -87,9 +88,11 @@ def waiting_cluster(name: str, wait: Wait, commit: str) -> schema.WaitingCluster
     }
 
 
-def _decided(rollout: Rollout, ports: Ports) -> Decision:
+def _decided(rollout: Rollout, fleet: FleetRecord, ports: Ports) -> Decision:
     """Return what a rollout decides now; nothing is saved, and nothing starts."""
-    return decide(rollout, {each.name: each for each in ports.state.summaries()}, ports.clock())
+    decision = decide(rollout, {each.name: each for each in ports.state.summaries()}, ports.clock())
+    stands_still = fleet.stands_still and rollout.commit == fleet.rollout
+    return standing_still(decision, fleet.at) if stands_still else decision
 
 
 def _summary(decision: Decision, under_way: str) -> schema.RolloutSummary:

@@ -248,6 +248,9 @@ def advance(request: PlanRequest, ports: Ports) -> bool:
         durations = with_completed(fleet.durations, decision.rollout, seen)
         ports.state.save_fleet(replace(fleet, rollout="", durations=durations))
     _ask_at(decision.next_at, ports)
+    if decision.start and fleet.stands_still:
+        log.info("%s starts nothing: fleet.yaml of %s is invalid", fleet.rollout[:8], fleet.commit[:8])
+        return opened
     return bool(decision.start) or opened
 
 
