@@ -240,12 +240,14 @@ class RolloutRules:
     def _is_flying(self, cloud: MemoryCloud, rollout: Rollout, member: Member) -> bool:
         """Return whether a cluster changes for the first time to the generation of the rollout.
 
-        One that is still created waits for nobody, so it may join those that a group lets change.
+        One that is still created, or that its commit suspends, waits for nobody, so it may join those that a
+        group lets change.
         """
         record = cloud.state.cluster(member.cluster)
         if record is None or record.uid != member.uid or rollout.skips(member.cluster):
             return False
-        if member.at_once and not record.observed_generation:
+        suspended = record.document["spec"].get("suspend")
+        if member.at_once and (suspended or not record.observed_generation):
             return False
         seen = self._seen[cloud.ports.config.fleet, record.name, record.uid]
         first = seen.started.get(record.generation) == record.job.started
