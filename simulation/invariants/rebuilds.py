@@ -66,7 +66,8 @@ class Rebuilds:
         if loss is None:
             return
         old, key = loss.generations.get(record.name, 0), key_of(record.desired.id)
-        exists = self._context.oracle.live(key) is not None and key in loss.lives
+        same_life = loss.lives.get(key) == self._context.azure.lives[key]
+        exists = self._context.oracle.live(key) is not None and same_life
         ahead = old > (loss.at - _COUNTED_FROM).total_seconds() + MAX_SKEW
         not_above = record.generation == old or (record.generation < old and not ahead)
         if before is None and exists and not_above:
