@@ -97,6 +97,7 @@ class Bench:
                 else:
                     made = accept_change(record, cluster, commit=plan.commit, now=NOW)
                 self.cloud.state.save(made)
+        self.cloud.state.clusters()  # it reads what is saved once, when somebody asks for it
 
     def show(self, title: str, plan: Plan, desired: DesiredFleet) -> None:
         """Print what a plan cost."""

@@ -192,15 +192,18 @@ class Desired:
 
 
 _NONE: Mapping[str, Any] = {}
-_OPTIONAL = (
-    ("environment", "environment"),
-    ("class", "cluster_class"),
-    ("labels", "labels"),
-    ("adopt", "adopt"),
-    ("replaces", "replaces"),
-    ("systems", "systems"),
-)
-"""The parts of a stored form that a cluster may have, each with its field."""
+_STORED = {
+    "name": "name",
+    "spec": "_spec",
+    "components": "components",
+    "environment": "environment",
+    "class": "cluster_class",
+    "labels": "labels",
+    "adopt": "adopt",
+    "replaces": "replaces",
+    "systems": "systems",
+}
+"""The parts of a stored form, each with its field."""
 
 
 class Stored(Desired):
@@ -228,14 +231,11 @@ class Stored(Desired):
         # Not through the fields of the class: it is frozen, and the spec is validated later. A push creates
         # one for each cluster of the fleet, so what few clusters have is set where they have it.
         values = self.__dict__
-        values["name"] = document["name"]
-        values["components"] = document["components"]
+        for stored, value in document.items():
+            if stored in _STORED:
+                values[_STORED[stored]] = value
         values["_document"] = document
-        values["_spec"] = document["spec"]
         values["_digest"] = digest
-        for stored, field_name in _OPTIONAL:
-            if stored in document:
-                values[field_name] = document[stored]
         if removed_keys or left or had_systems:
             values.update(removed_keys=removed_keys or {}, left=frozenset(left), had_systems=had_systems)
 

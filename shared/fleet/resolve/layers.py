@@ -58,15 +58,21 @@ class Layer:
 class Base:
     """All layers below the clusters of one class and environment, merged.
 
-    ``finished`` has the validated models of its parts by the id of their node. Clusters that do not change a
-    part share its model, which saves time and memory. ``size`` is the number of values in the layers.
+    ``size`` is the number of values in the layers.
     """
 
     node: Node
-    finished: Mapping[int, Any]
     production: Node | None
     problems: Problems
     size: int
+
+    @cached_property
+    def finished(self) -> Mapping[int, Any]:
+        """The validated models of its parts by the id of their node, found once a cluster is resolved.
+
+        Clusters that do not change a part share its model, which saves time and memory.
+        """
+        return _finished(self.node)
 
 
 @dataclass(frozen=True)
@@ -110,12 +116,12 @@ class Layers:
         problems = tuple(dict.fromkeys(problem for layer in reversed(layers) for problem in layer.problems))
         if size > MAX_VALUES:
             problem = _too_large(max(layers, key=attrgetter("size")), size)
-            return Base(EMPTY, {}, over.production, (problem, *problems)[:SHOWN_OF_FILE], 0)
+            return Base(EMPTY, over.production, (problem, *problems)[:SHOWN_OF_FILE], 0)
         self.work.spend(size)
         node = layers[0].spec
         for layer in layers[1:]:
             node = merge(node, layer.spec)
-        return Base(node, _finished(node), over.production, problems[:SHOWN_OF_FILE], size)
+        return Base(node, over.production, problems[:SHOWN_OF_FILE], size)
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:

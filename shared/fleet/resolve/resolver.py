@@ -51,7 +51,8 @@ class SharedStage:
 
     ``systems`` are those that are recorded, by cluster; no cluster without one is in it. ``recorded`` are the
     clusters of the commit that are recorded, as they are, and ``gone`` those that are recorded and not in the
-    commit. ``names`` are the clusters that are resolved.
+    commit. ``unchanged`` are those that are so in the commit too, with their inputs. ``names`` are the
+    clusters that are resolved.
     """
 
     names: Sequence[str]
@@ -59,7 +60,7 @@ class SharedStage:
     layers: Layers
     contents: Contents
     inputs: Inputs | None
-    unchanged: Mapping[str, tuple[Stored, str]]
+    unchanged: Mapping[str, str]
     needed: Sequence[str]
     systems: Mapping[str, Systems]
     recorded: Mapping[str, Stored]
@@ -123,11 +124,9 @@ def resolve_shared(
     """
     layers = read_layers(fleet, files, contents, work)
     inputs = Inputs(layers, files, code_version) if code_version else None
-    names, same, seen = _names(files, only), dict[str, tuple[Stored, str]](), Census()
-    recorded = dict[str, Stored]()
+    names, same, recorded, seen = _names(files, only), dict[str, str](), dict[str, Stored](), Census()
     for stored, resolved_from in unchanged(names, known, inputs) if inputs else ():
-        same[stored.name] = stored, resolved_from
-        recorded[stored.name] = stored
+        same[stored.name], recorded[stored.name] = resolved_from, stored
         seen.add(stored)  # now, because its document is in the processor's cache
     changed = [name for name in names if name in known and name not in same]
     recorded |= {name: Stored(known[name].document) for name in changed}
@@ -161,7 +160,7 @@ def resolve_clusters(
     clusters: dict[str, Desired] = {}
     invalid: dict[str, Problems] = {}
     for name in shared.names:
-        result = same[name][0] if name in same else resolved[name]
+        result = shared.recorded[name] if name in same else resolved[name]
         if isinstance(result, Desired):
             clusters[name] = result
         else:
@@ -195,7 +194,7 @@ def finish(stage: ClusterStage, contents: Contents) -> DesiredFleet:
         dict(sorted(invalid.items())),
         layers.manifests,
         systems,
-        dict(_inputs(shared, clusters)),
+        _inputs(shared, clusters),
         layers.work.refused,
         resolver,
         layers.manifest.spec.notifications if layers.manifest else None,
@@ -212,11 +211,12 @@ def _rollout(manifest: Fleet | None) -> Rollout | None:
     return None if written is None or written.all_at_once else written
 
 
-def _inputs(shared: SharedStage, clusters: Mapping[str, Desired]) -> Iterator[tuple[str, str]]:
-    if shared.inputs is not None:
-        for name, cluster in clusters.items():
-            known = shared.unchanged.get(name)
-            yield name, known[1] if known else shared.inputs.of(cluster)
+def _inputs(shared: SharedStage, clusters: Mapping[str, Desired]) -> Mapping[str, str]:
+    """Return the inputs of the clusters, and those of unchanged ones."""
+    if shared.inputs is None:
+        return {}
+    other = clusters.keys() - shared.unchanged.keys()
+    return {**shared.unchanged, **{name: shared.inputs.of(clusters[name]) for name in other}}
 
 
 def _each_once(invalid: Iterable[Problems]) -> Iterator[Problem]:
