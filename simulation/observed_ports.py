@@ -11,9 +11,10 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from localcloud.memory.memory_cloud import JOB_QUEUES, MemoryCloud
+from localcloud.tables.memory_clusters import Version
 from localcloud.tables.memory_state import MemoryState
 from shared.jobs import stored_forms
-from shared.jobs.record import ClusterRecord, from_json
+from shared.jobs.record import ClusterRecord
 from shared.notices.notice import Notice
 from shared.ports import FleetRecord, Message, PlanRecord
 from shared.rollouts.rollout import Rollout
@@ -59,7 +60,7 @@ class ObservedState(MemoryState):
         self._no_preview(f"the record {record.name}")
         saved = super().save(record)
         if self._writes_as_before:
-            self._clusters[record.name] = from_json(json.dumps(with_added_fields(saved)), saved.etag)
+            self._clusters[record.name] = Version(json.dumps(with_added_fields(saved)), saved.etag)
         if self._observer is not None:
             invariants, shown, cloud = self._observer
             self._back_up(cloud.clock())

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import threading
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 
 def system_clock() -> datetime:
     """Return the time now, in UTC."""
     return datetime.now(UTC)
+
+
+@lru_cache(maxsize=64)  # many objects have the time of one moment
+def in_seconds(moment: datetime) -> str:
+    """Return a time as Kubernetes and GitHub write it: whole seconds, UTC, "Z"."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class ManualClock:

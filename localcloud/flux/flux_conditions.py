@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
+from localcloud.common.clock import in_seconds
 from localcloud.kubernetes.world.object_store import Object
 
 _REQUESTED = "reconcile.fluxcd.io/requestedAt"
@@ -41,11 +42,6 @@ def kept(found: Mapping[str, Any]) -> Condition:
     return Condition(
         found["type"], found["status"], found["reason"], found["message"], found["observedGeneration"]
     )
-
-
-def stamp(now: datetime) -> str:
-    """Return a time as Kubernetes writes it."""
-    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def requested(value: Object) -> str:
@@ -100,6 +96,6 @@ def _stamped(value: Object, one: Condition, generation: int, now: datetime) -> d
         "status": one.status,
         "reason": one.reason,
         "message": one.message,
-        "lastTransitionTime": before["lastTransitionTime"] if same else stamp(now),
+        "lastTransitionTime": before["lastTransitionTime"] if same else in_seconds(now),
         "observedGeneration": generation if one.generation is None else one.generation,
     }

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from localcloud.flux.flux_conditions import stamp
+from localcloud.common.clock import in_seconds
 from localcloud.kubernetes.world.kinds import BUILT_IN
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, Object
@@ -155,5 +155,5 @@ def _body(event: FluxEvent, at: datetime) -> dict[str, Any]:
         "message": event.message,
         "reportingController": event.controller,
         "reportingInstance": f"{event.controller}-0",
-        "timestamp": stamp(at),
+        "timestamp": in_seconds(at),
     }

@@ -13,13 +13,13 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from localcloud.common.clock import in_seconds
 from localcloud.flux.flux_conditions import (
     Condition,
     NotReady,
     condition,
     handled,
     kept,
-    stamp,
     with_conditions,
 )
 from localcloud.flux.notification_controller import FluxEvent
@@ -121,7 +121,7 @@ class SourceController:
             )
             status["artifact"] = {
                 "digest": f"sha256:{hashlib.sha256(fetched.source.revision.encode()).hexdigest()}",
-                "lastUpdateTime": stamp(self._clock()),
+                "lastUpdateTime": in_seconds(self._clock()),
                 "path": path,
                 "revision": fetched.revision,
                 "size": sum(len(content) for content in fetched.source.files().values()),

@@ -6,8 +6,8 @@ import itertools
 import threading
 import zlib
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
+from shared.frozen import replace
 from shared.jobs.failures.errors import Stale, TooLarge
 from shared.jobs.record import ClusterRecord, from_json, to_json, with_etag
 from shared.jobs.reporting.summary import ClusterSummary, summary_of
@@ -18,6 +18,22 @@ ENTITY_BYTES = 1 << 20
 most 1 MiB. How a record is written is the adapter's; it can be no smaller than compressed."""
 
 
+class Version:
+    """A version of a record. Its text is read once somebody asks for the record: most are only replaced."""
+
+    def __init__(self, text: str, etag: str) -> None:
+        self.etag = etag
+        self._text = text
+        self._record: ClusterRecord | None = None
+
+    @property
+    def record(self) -> ClusterRecord:
+        """The record as it was stored; to be read under the lock of the clusters."""
+        if self._record is None:
+            self._record, self._text = from_json(self._text, self.etag), ""
+        return self._record
+
+
 class MemoryClusters:
     """The part of the State port that is about clusters."""
 
@@ -26,7 +42,7 @@ class MemoryClusters:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._versions = itertools.count(1)
-        self._clusters: dict[str, ClusterRecord] = {}
+        self._clusters: dict[str, Version] = {}
         self._summaries: dict[str, tuple[ClusterRecord, ClusterSummary, ClusterSummary]] = {}
         self._group_members: dict[str, frozenset[GroupMember]] = {}
         self._group_delete_intents: dict[str, frozenset[GroupMember]] = {}
@@ -34,12 +50,13 @@ class MemoryClusters:
     def cluster(self, name: str) -> ClusterRecord | None:
         """Return a cluster's record, or None."""
         with self._lock:
-            return self._clusters.get(name)
+            saved = self._clusters.get(name)
+            return saved.record if saved else None
 
     def clusters(self) -> Sequence[ClusterRecord]:
         """Return the records of the whole fleet, by name."""
         with self._lock:
-            return [record for _, record in sorted(self._clusters.items())]
+            return [self._clusters[name].record for name in sorted(self._clusters)]
 
     def summaries(self, *, details: bool = False) -> Sequence[ClusterSummary]:
         """Return the summaries of the whole fleet, by name."""
@@ -73,7 +90,7 @@ class MemoryClusters:
             size = self.entity_bytes
             if len(text) > size and len(zlib.compress(text.encode())) > size:
                 raise TooLarge(f"EntityTooLarge: the entity is larger than {size >> 10} KiB")
-            self._clusters[record.name] = from_json(text, etag)
+            self._clusters[record.name] = Version(text, etag)
         return with_etag(record, etag)
 
     def delete(self, record: ClusterRecord) -> None:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
-from localcloud.tables.memory_clusters import MemoryClusters
+from localcloud.tables.memory_clusters import MemoryClusters, Version
 from localcloud.tables.memory_notices import MemoryNotices
 from localcloud.tables.memory_promotions import MemoryPromotions
 from localcloud.tables.memory_proposals import MemoryProposals
 from localcloud.tables.memory_rollouts import MemoryRollouts
+from shared.frozen import replace
 from shared.jobs.acts import Act
 from shared.jobs.event import Event
 from shared.jobs.failures.errors import Stale
 from shared.jobs.rate_limits import Bucket
-from shared.jobs.record import with_etag
+from shared.jobs.record import to_json
 from shared.ports import DeadLetter, FleetRecord, PlanRecord
 from shared.ports.state import SweepRecord, TimerRun
 
@@ -59,8 +59,8 @@ class MemoryState(MemoryClusters, MemoryNotices, MemoryProposals, MemoryPromotio
         """Put a backup in place of what the tables hold; every record gets a new version."""
         with self._lock:
             vars(self).update({name: copy(value) for name, value in backup.items()})
-            for name, record in self._clusters.items():
-                self._clusters[name] = with_etag(record, f"v{next(self._versions)}")
+            for name, saved in self._clusters.items():
+                self._clusters[name] = Version(to_json(saved.record), f"v{next(self._versions)}")
             self._fleet = replace(self._fleet, etag=self._fleet.etag and f"v{next(self._versions)}")
             self._sweep = replace(self._sweep, etag=self._sweep.etag and f"v{next(self._versions)}")
             for name, proposal in self._proposals.items():
@@ -85,8 +85,8 @@ class MemoryState(MemoryClusters, MemoryNotices, MemoryProposals, MemoryPromotio
     def events(self, cluster: str, limit: int, before: datetime | None = None) -> Sequence[Event]:
         """Return a cluster's newest events (before a millisecond), newest first."""
         with self._lock:
-            record = self._clusters.get(cluster)
-            recent = {_event_key(event): event for event in record.recent_events} if record else {}
+            saved = self._clusters.get(cluster)
+            recent = {_event_key(event): event for event in saved.record.recent_events} if saved else {}
             stored = {key: event for key, event in self._events.items() if event.cluster == cluster}
         found = list((stored | recent).values())
         if before is not None:

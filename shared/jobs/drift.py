@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,6 +12,7 @@ from shared.fleet.desired import digest_of
 from shared.fleet.drift.activity import Change
 from shared.fleet.drift.policy import MAX_CORRECTIONS, Decided
 from shared.fleet.manifests.cluster.drift import DriftAction
+from shared.frozen import replace
 
 FIELDS = 25
 """So many fields of a cluster are stored; the others are counted."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from shared.frozen import replace
 from shared.jobs.recipes import STEPS, Recipe, Step
 
 FARTHEST = timedelta(hours=6)

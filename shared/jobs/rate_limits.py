@@ -15,10 +15,11 @@ were taken.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
 
+from shared.frozen import replace
 from shared.jobs.failures.retry import LONGEST
 
 SLACK = 6.0

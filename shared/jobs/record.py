@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
@@ -23,6 +23,7 @@ from shared.fleet.drift.differences import Difference
 from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.kubernetes.health.inside import Inside
 from shared.fleet.policies.compliance import Compliance
+from shared.frozen import replace
 from shared.jobs import stored_forms
 from shared.jobs.drift import Correction, Drift, HeldStart, Verified
 from shared.jobs.event import Event

@@ -7,11 +7,11 @@ sooner: their reads would use up the read limit, and those that are ready would 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime
 
 from shared.fleet.desired import Desired
 from shared.fleet.planning.plan import Action, Item
+from shared.frozen import replace
 from shared.jobs.job import Delay, Job, NextRun
 from shared.jobs.rate_limits import AKS_OTHER, Bucket, reserve
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from shared.frozen import replace
 from shared.jobs.record import ClusterRecord
 from shared.notices.kinds import Kind
 from shared.notices.notice import (

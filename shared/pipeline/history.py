@@ -8,8 +8,8 @@ record is saved without them. A crash in between leaves them in both, where they
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
+from shared.frozen import replace
 from shared.jobs.event import Event
 from shared.jobs.outcomes import Done
 from shared.jobs.record import ClusterRecord

@@ -22,7 +22,9 @@ def _restore(state: ObservedState, scene: Scene) -> bool:
     older = [tables for at, tables in state.backups if scene.loop.clock() - at > YOUNGEST]
     if not older:
         return False
-    with_tombstone = [tables for tables in older if any(r.deleting for r in tables["_clusters"].values())]
+    with_tombstone = [
+        tables for tables in older if any(one.record.deleting for one in tables["_clusters"].values())
+    ]
     state.restore(scene.loop.chance.choice(with_tombstone or older))
     return True
 

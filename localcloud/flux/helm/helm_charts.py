@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from localcloud.flux.flux_conditions import Condition, NotReady, stamp, with_conditions
+from localcloud.common.clock import in_seconds
+from localcloud.flux.flux_conditions import Condition, NotReady, with_conditions
 from localcloud.flux.helm.helm_templates import Chart, chart_of
 from localcloud.flux.reconciling import reconcile_due
 from localcloud.flux.schedule import Schedule, seconds_of
@@ -114,7 +115,7 @@ class HelmChartController:
         content = repr(sorted(chart.files.items())).encode()
         artifact = {
             "digest": f"sha256:{hashlib.sha256(content).hexdigest()}",
-            "lastUpdateTime": stamp(self._clock()),
+            "lastUpdateTime": in_seconds(self._clock()),
             "path": path,
             "revision": chart.version,
             "size": len(content),

@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from localcloud.common.clock import in_seconds
 from localcloud.flux.controller_flags import applying, flag
 from localcloud.flux.flux_conditions import (
     Condition,
@@ -24,7 +25,6 @@ from localcloud.flux.flux_conditions import (
     condition,
     handled,
     is_ready,
-    stamp,
     with_conditions,
 )
 from localcloud.flux.helm.helm_charts import HelmChartController
@@ -145,7 +145,7 @@ class HelmController:
             release = Release(release.name, release.namespace, newest["version"])
             action = "install" if release.revision == 1 else "upgrade"
         status["lastAttemptedReleaseAction"] = action
-        snapshot = snapshot_of(release, chart, digest, history, stamp(self._clock()))
+        snapshot = snapshot_of(release, chart, digest, history, in_seconds(self._clock()))
         self._apply(at, value, release, chart, values, action, is_new=not is_same)
         status["history"] = [snapshot, *[one for one in history if one["version"] != release.revision]][:2]
         self._wait(value, release, chart, action)

@@ -9,11 +9,12 @@ import json
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, TypeVar
 
 from werkzeug.wrappers import Request, Response
 
+from localcloud.common.clock import in_seconds
 from localcloud.common.http_server import json_response
 from localcloud.github.wire.github_auth import ApiError
 from localcloud.github.world import people
@@ -69,8 +70,8 @@ class Place:
 
 
 def utc(when: datetime) -> str:
-    """Write a time as GitHub's REST API does: whole seconds, UTC, "Z"."""
-    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """Write a time as GitHub's REST API does."""
+    return in_seconds(when)
 
 
 def read_object(request: Request) -> JsonObject:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from localcloud.common.clock import in_seconds
 from localcloud.kubernetes.world.deletion.eviction import budget_status
 from localcloud.kubernetes.world.deletion.garbage_collector import collect
 from localcloud.kubernetes.world.kinds import (
@@ -287,7 +288,7 @@ class Controllers:
         return {**found, "lastTransitionTime": self._now()}
 
     def _now(self) -> str:
-        return self._world.clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return in_seconds(self._world.clock())
 
     def _all(self, kind: Kind, namespace: str = "") -> list[Object]:
         return list(self._world.list(kind, namespace)[0])

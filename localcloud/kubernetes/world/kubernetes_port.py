@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from localcloud.kubernetes.world.api_errors import ApiError
@@ -15,6 +14,7 @@ from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.api_server import ApiServer, Certificate
 from shared.fleet.kubernetes.flux.flux_objects import ref_of
 from shared.fleet.resource_ids import ObjectRef
+from shared.frozen import replace
 from shared.jobs.failures.errors import (
     Blocked,
     Dependency,

@@ -13,9 +13,10 @@ import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
+from localcloud.common.clock import in_seconds
 from localcloud.kubernetes.world.admission import (
     checked,
     configuration,
@@ -306,7 +307,7 @@ class KubernetesWorld:
         )
 
     def _now(self) -> str:
-        return self.clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return in_seconds(self.clock())
 
     def _uid(self, at: At) -> str:
         text = f"{self._name}/{at.kind.storage}/{at.namespace}/{at.name}/{self._store.version}"

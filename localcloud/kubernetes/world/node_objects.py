@@ -7,9 +7,10 @@ with the old name.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Protocol
 
+from localcloud.common.clock import in_seconds
 from localcloud.common.control_plane import Node
 from localcloud.kubernetes.world.kinds import NODE, Kind
 from localcloud.kubernetes.world.object_store import At, Object, Write
@@ -95,7 +96,7 @@ def _body(node: Node) -> dict[str, Any]:
 
 
 def _status(world: NodeWriter, node: Node) -> Mapping[str, Any]:
-    now = world.clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = in_seconds(world.clock())
     ready = {
         "type": "Ready",
         "status": "True",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
+from shared.frozen import replace
 from shared.jobs.failures.errors import (
     Conflict,
     Dependency,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 
+from shared.frozen import replace
 from shared.jobs.drift import Drift
 from shared.jobs.record import READY, ClusterRecord, Condition, ConditionReason, Phase
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from shared.frozen import replace
 from shared.jobs.failures.errors import FluxUnhealthy, PlatformUnhealthy, SecretsUnhealthy, Unhealthy
 from shared.jobs.findings.conditions import with_condition
 from shared.jobs.messages import CLOCKS_DIFFER

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 
 from shared.fleet.drift.activity import Change
 from shared.fleet.manifests.cluster.drift import DriftRule
+from shared.frozen import replace
 from shared.jobs.drift import moment
 from shared.jobs.failures.errors import ClusterMissing, ClusterStopped, NoLongerReady
 from shared.jobs.findings.at_rest import found_of, is_exempt

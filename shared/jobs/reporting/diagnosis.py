@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from shared.fleet.kubernetes_versions import is_version
 from shared.fleet.planning.plan import Item
+from shared.frozen import replace
 from shared.jobs.acts import by_whom
 from shared.jobs.drift import NAMED, Drift, moment
 from shared.jobs.failures.errors import ClusterMissing, Throttled

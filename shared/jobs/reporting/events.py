@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime
 
+from shared.frozen import replace
 from shared.jobs.acts import by_whom
 from shared.jobs.drift import DriftedField, is_news
 from shared.jobs.event import Event

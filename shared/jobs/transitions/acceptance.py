@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +14,7 @@ from shared.fleet.planning.system_removals import to_remove
 from shared.fleet.policies.policy_names import assigned
 from shared.fleet.systems.cluster_systems import systems_in
 from shared.fleet.systems.managed_names import managed_in
+from shared.frozen import replace
 from shared.jobs.failures.errors import ClusterMissing
 from shared.jobs.findings.conditions import with_summary
 from shared.jobs.job import Contest, ContestKind, Job, new_job

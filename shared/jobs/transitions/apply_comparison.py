@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from shared.fleet.drift.policy import Decided, released
 from shared.fleet.manifests.cluster.drift import DriftAction
+from shared.frozen import replace
 from shared.jobs.drift import CorrectionApproval, Drift, Verified, corrected, drift_from, is_news
 from shared.jobs.failures.errors import ClusterMissing, ClusterStopped, NoLongerReady, Unhealthy, classes
 from shared.jobs.findings.conditions import IN_SYNC, MESSAGE_LIMIT, with_condition, with_in_sync

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 
+from shared.frozen import replace
 from shared.jobs.drift import remaining_after
 from shared.jobs.failures.errors import (
     Aborted,

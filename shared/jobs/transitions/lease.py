@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from shared.frozen import replace
 from shared.jobs.job import FARTHEST, JobQueue, Lease
 from shared.jobs.messages import JobMessage
 from shared.jobs.recipes import Recipe, Step

@@ -8,11 +8,12 @@ server, such as a re-created cluster or a rotated authority, the next step asks 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.kubernetes.kubeconfig import Kubeconfig
 from shared.fleet.resource_ids import ClusterId
+from shared.frozen import replace
 from shared.jobs.failures.errors import ReconcileError, Unauthenticated, Unavailable, VaultUnavailable
 from shared.jobs.outcomes import Fail, Outcome, Retry
 from shared.jobs.record import ClusterRecord

@@ -13,10 +13,11 @@ relies on it. Ages are measured without the clock, which may jump while a worker
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, TypeVar
 
+from shared.frozen import replace
 from shared.jobs.failures.errors import Unavailable
 from shared.pipeline.worker.guarded_kubernetes import GuardedKubernetes
 from shared.pipeline.worker.leased_record import LeasedRecord, LeaseLost

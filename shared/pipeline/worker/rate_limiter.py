@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
@@ -21,6 +21,7 @@ from typing import TypeVar
 from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.kubernetes.kubeconfig import Kubeconfig
 from shared.fleet.resource_ids import ClusterId
+from shared.frozen import replace
 from shared.jobs.failures.errors import Retryable, Stale, Throttled
 from shared.jobs.job import FARTHEST
 from shared.jobs.rate_limits import (

@@ -8,9 +8,9 @@ again by itself, for half a lease at most. Where a token opens the cluster, a wa
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TypeGuard
 
+from shared.frozen import replace
 from shared.jobs.failures.errors import Retryable
 from shared.jobs.outcomes import Outcome, Wait
 from shared.jobs.recipes import IN_THE_CLUSTER

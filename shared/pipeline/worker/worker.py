@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import logging
 from contextlib import nullcontext
-from dataclasses import replace
 
+from shared.frozen import replace
 from shared.jobs.failures.errors import ReconcileError, Retryable, Stale, Unexpected
 from shared.jobs.findings.health import needs_check
 from shared.jobs.job import JobQueue

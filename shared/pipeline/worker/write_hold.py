@@ -6,11 +6,12 @@ ends it with ``WriteHeld``. So nothing is written whatever a step does, and what
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux.flux_objects import ref_of
+from shared.frozen import replace
 from shared.pipeline.worker.guarded_kubernetes import GuardedKubernetes
 from shared.ports import Azure, Ports
 from shared.ports.azure import AzureCall

@@ -6,9 +6,10 @@ Source: ``apiserver/pkg/registry/rest/delete.go`` and ``pkg/registry/generic/reg
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
+from localcloud.common.clock import in_seconds
 from localcloud.kubernetes.world.api_errors import ApiError, precondition
 from localcloud.kubernetes.world.kinds import NAMESPACE, POD, Kind
 from localcloud.kubernetes.world.object_store import Deletion, Object
@@ -65,8 +66,7 @@ def deleting(kind: Kind, live: Object, options: Deletion, now: datetime) -> tupl
     if finalizers:
         changed["finalizers"] = finalizers
     if "deletionTimestamp" not in metadata or grace < metadata.get("deletionGracePeriodSeconds", 0):
-        end = now.astimezone(UTC) + timedelta(seconds=grace)
-        changed["deletionTimestamp"] = end.strftime("%Y-%m-%dT%H:%M:%SZ")
+        changed["deletionTimestamp"] = in_seconds(now + timedelta(seconds=grace))
         changed["deletionGracePeriodSeconds"] = grace
         if "deletionTimestamp" not in metadata and "generation" in metadata:
             changed["generation"] = metadata["generation"] + 1

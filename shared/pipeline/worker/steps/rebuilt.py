@@ -7,8 +7,6 @@ says what differs and waits for an operator (docs/decisions/0035).
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from shared.fleet.aks.cluster_body import cluster_write
 from shared.fleet.aks.ownership import LIFE_TAG, created_for, tag
 from shared.fleet.aks.writes import ImmutableChange
@@ -16,6 +14,7 @@ from shared.fleet.drift.differences import differences_of
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux.cluster_facts import facts_of
 from shared.fleet.planning.generations import above_any
+from shared.frozen import replace
 from shared.jobs.failures.errors import Immutable
 from shared.jobs.job import Contest, ContestKind
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from shared.fleet.aks.writes import is_stopped
+from shared.frozen import replace
 from shared.jobs.failures.errors import AnotherCluster, InvalidManifest, Unavailable, VaultUnavailable
 from shared.jobs.outcomes import Done, Fail, Outcome, Restart
 from shared.jobs.recipes import IN_THE_CLUSTER, Step

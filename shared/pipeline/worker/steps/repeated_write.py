@@ -5,8 +5,7 @@ A creation or a deletion that Azure accepts without effect is sent twice, then t
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from shared.frozen import replace
 from shared.jobs.failures.errors import Aborted
 from shared.jobs.job import AcceptedWrite
 from shared.jobs.outcomes import Fail, Wait

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from shared.fleet.json_tree import Json
+from shared.frozen import replace
 from shared.jobs.failures.errors import (
     Dependency,
     NotOwned,

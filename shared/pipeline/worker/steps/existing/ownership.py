@@ -6,8 +6,6 @@ cluster only one succeeds. Nothing else is written to the cluster before.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from shared.fleet.aks.ownership import CONTEST_TAG, LIFE_TAG, tag
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux.cluster_facts import facts_of
@@ -18,6 +16,7 @@ from shared.fleet.kubernetes.ownership.owner_map import (
     generation_in,
     owner_map,
 )
+from shared.frozen import replace
 from shared.jobs.failures.errors import NotOwned
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.pipeline.worker.elsewhere import identity_of

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from shared.fleet.desired import digest_of
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux import flux_objects
 from shared.fleet.kubernetes.health.rollout import Rollout, unfinished
+from shared.frozen import replace
 from shared.jobs.failures.errors import InvalidManifest
 from shared.jobs.job import WaitingOn, WaitKind
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 
 from shared.fleet.drift.differences import drift_of, unmanaged_names
@@ -12,6 +11,7 @@ from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux import flux_objects
 from shared.fleet.kubernetes.flux.inventory import INVENTORY, listed_in
 from shared.fleet.kubernetes.health.rollout import unfinished
+from shared.frozen import replace
 from shared.jobs.drift import Verified
 from shared.jobs.outcomes import Done, Outcome, Restart
 from shared.pipeline.worker.steps.azure_state import busy, running_of, state_of

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux.configuration_status import (
@@ -24,6 +23,7 @@ from shared.fleet.kubernetes.flux.flux_readiness import (
 )
 from shared.fleet.manifests.cluster.flux.source import MAIN
 from shared.fleet.resource_ids import ObjectRef
+from shared.frozen import replace
 from shared.jobs.outcomes import Outcome, Restart
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.verify import verified_in_azure
