@@ -21,6 +21,7 @@ import azure.functions as func
 from handlers.apps import blueprints
 from handlers.sign_in import SignIn
 from shared import logs
+from shared.fleet.garbage_collection import collect_rarely
 from shared.fleet.reachable_addresses import networks_of
 from shared.fleet.resource_ids import ClusterId
 from shared.masking import Masker, platform_secrets
@@ -240,4 +241,5 @@ def build_app(settings: Settings) -> func.FunctionApp:
     return app
 
 
+collect_rarely()
 app = build_app(load_settings())

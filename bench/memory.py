@@ -16,6 +16,7 @@ from pathlib import Path
 
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.garbage_collection import collect_rarely
 from shared.ports import FleetConfig
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
@@ -27,6 +28,7 @@ TURNS = 3
 
 def measure(clusters: int) -> float:
     """Create so many clusters; return the seconds of the processor."""
+    collect_rarely()  # as the app does
     cloud = MemoryCloud(config=CONFIG)
     cloud.azure.engine.timings = Timings(create_cluster=0.0)
     files = fleet_files.fleet(*(f"cluster-{number:05}" for number in range(clusters)), budget=clusters)

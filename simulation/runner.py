@@ -14,10 +14,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TextIO
 
+from shared.fleet.garbage_collection import collect_rarely
 from simulation.simulation import Result, simulate
 
-COLLECTED = 50_000
-"""Garbage is collected when so many more objects were created than freed: a seed makes few cycles."""
 COMMAND = "python -m simulation --seed {seed} --verbose"
 CHUNK = 20
 EVERY_SECONDS = 5.0
@@ -138,4 +137,4 @@ def _begin() -> None:
     """Prepare a process: nothing is logged, and no import is looked at whenever garbage is collected."""
     logging.disable(logging.CRITICAL)
     gc.freeze()
-    gc.set_threshold(COLLECTED)
+    collect_rarely()

@@ -96,6 +96,15 @@ def test_a_start_of_the_function_app_imports_no_client_library() -> None:
     assert not CLIENTS & modules
 
 
+def test_an_instance_of_the_function_app_collects_garbage_rarely() -> None:
+    values = json.loads((ROOT / "local.settings.example.json").read_text())["Values"]
+    done = subprocess.run(
+        [sys.executable, "-c", "import gc, function_app; print(gc.get_threshold()[0])"],
+        capture_output=True, text=True, check=True, timeout=60, cwd=ROOT, env={**os.environ, **values},
+    )  # fmt: skip
+    assert int(done.stdout) >= 10_000
+
+
 def test_a_start_of_the_function_app_parses_no_source_code_for_descriptions() -> None:
     values = json.loads((ROOT / "local.settings.example.json").read_text())["Values"]
     read = "import linecache, function_app; print(*linecache.cache)"

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from simulation.runner import COLLECTED
+from shared.fleet.garbage_collection import collect_rarely
 
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
     thresholds = gc.get_threshold()
-    gc.set_threshold(COLLECTED)
+    collect_rarely()
     logging.disable(logging.CRITICAL)
     yield
     logging.disable(logging.NOTSET)

@@ -202,8 +202,11 @@ def _same_list(wanted: list[Any], old: list[Any], path: Path) -> bool:
 
 
 def _plain(value: Any, path: Path) -> Any:
-    if not isinstance(value, str) or matches(path, EXACT):
-        return value
+    return _shown(value) if isinstance(value, str) and not matches(path, EXACT) else value
+
+
+@lru_cache(4096)
+def _shown(value: str) -> str:
     if _LIKE_A_NETWORK.fullmatch(value):
         with suppress(ValueError):
             return str(ipaddress.ip_network(value))  # ARM shows 1.2.3.4 as 1.2.3.4/32

@@ -63,7 +63,11 @@ def flatten(kind: Type, value: Any, path: Path = ()) -> dict[Path, Any]:
 def _flatten(kind: Type, value: Any, path: Path, found: dict[Path, Any]) -> None:
     if value and _is_merged(kind, value):
         for name, inner in value.items():
-            _flatten(kind.child(name) or ANYTHING, inner, (*path, f"f:{name}"), found)
+            here = (*path, f"f:{name}")
+            if isinstance(inner, dict | list):
+                _flatten(kind.child(name) or ANYTHING, inner, here, found)
+            else:
+                found[here] = inner
         return
     items = items_by_key(kind, value) if isinstance(value, list) else None
     if items is None:
