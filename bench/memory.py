@@ -43,9 +43,9 @@ def measure(clusters: int) -> float:
 
 
 def _apart(clusters: int, folder: Path) -> float:
-    """Measure a checkout in a process of its own."""
+    """Measure a checkout by its own bench, in a process of its own."""
     environment = {**os.environ, "PYTHONPATH": str(folder)}
-    command = [sys.executable, str(Path(__file__).resolve()), str(clusters), "--alone"]
+    command = [sys.executable, "-m", "bench.memory", str(clusters), "--alone"]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
     return float(done.stdout)
 
