@@ -76,12 +76,9 @@ class Recorded(Protocol):
         """The Kubernetes version of its control plane when it was read last, "" if it never was."""
 
 
-@dataclass(slots=True, unsafe_hash=True)
+@dataclass(frozen=True, slots=True)
 class Item:
     """A cluster's part of the plan; ``uid`` and ``generation`` are those after the plan is carried out.
-
-    Nobody changes one. It is not frozen, because a push creates one for each cluster of the fleet, and a
-    frozen one takes five times as long.
 
     ``hold`` is the reason why the plan does not do what the manifest requests. ``retained`` are the systems
     that stay as they are although the commit takes namespaces from them; the rest is carried out.
