@@ -8,7 +8,8 @@ from typing import Any
 
 from shared.jobs import stored_forms
 from shared.jobs.job import AcceptedWrite, Job, StepState, WriteKind
-from shared.jobs.record import ClusterRecord, to_json
+from shared.jobs.record import ClusterRecord
+from shared.jobs.stored_record import to_json
 
 
 def former(names: Mapping[str, str]) -> Mapping[str, str]:

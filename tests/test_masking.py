@@ -20,7 +20,8 @@ from shared.fleet.planning.plan import Plan
 from shared.jobs.acts import Act
 from shared.jobs.event import Event
 from shared.jobs.failures.errors import Unavailable
-from shared.jobs.record import ClusterRecord, to_json
+from shared.jobs.record import ClusterRecord
+from shared.jobs.stored_record import to_json
 from shared.masking import Masker, platform_secrets
 from shared.notices.announced import Announced
 from shared.notices.notice import Notice

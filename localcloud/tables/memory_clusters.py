@@ -9,8 +9,9 @@ from collections.abc import Collection, Sequence
 
 from shared.frozen import replace
 from shared.jobs.failures.errors import Stale, TooLarge
-from shared.jobs.record import ClusterRecord, from_json, to_json, with_etag
+from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.summary import ClusterSummary, summary_of
+from shared.jobs.stored_record import from_json, to_json, with_etag
 from shared.ports import GroupMember
 
 ENTITY_BYTES = 1 << 20

@@ -17,7 +17,7 @@ from shared.jobs.acts import Act
 from shared.jobs.event import Event
 from shared.jobs.failures.errors import Stale
 from shared.jobs.rate_limits import Bucket
-from shared.jobs.record import to_json
+from shared.jobs.stored_record import to_json
 from shared.ports import DeadLetter, FleetRecord, PlanRecord
 from shared.ports.state import SweepRecord, TimerRun
 

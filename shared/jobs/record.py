@@ -7,7 +7,6 @@ cluster, and a message of another moment is recognised as late.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,16 +14,12 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
 from shared.fleet.desired import Desired
 from shared.fleet.drift.activity import Change
 from shared.fleet.drift.differences import Difference
 from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.kubernetes.health.inside import Inside
 from shared.fleet.policies.compliance import Compliance
-from shared.frozen import replace
-from shared.jobs import stored_forms
 from shared.jobs.drift import Correction, Drift, HeldStart, Verified
 from shared.jobs.event import Event
 from shared.jobs.failures.errors import (
@@ -371,28 +366,6 @@ def of_health(finding: str) -> bool:
 def finding_of_sweep(finding: str) -> str:
     """Return the finding of a record as far as sweeps decide it: that of a check ends with a check."""
     return "" if of_health(finding) else finding
-
-
-_STORED = TypeAdapter(ClusterRecord)
-
-
-def to_json(record: ClusterRecord) -> str:
-    """Return the stored form, without the etag."""
-    return _STORED.dump_json(record, exclude={"etag"}).decode()
-
-
-def from_json(text: str, etag: str) -> ClusterRecord:
-    """Read the stored form, also that of the version before, which lacks fields of the present one."""
-    try:
-        record = _STORED.validate_json(text)
-    except ValidationError:
-        record = _STORED.validate_python(stored_forms.upgrade_cluster(json.loads(text)))
-    return replace(record, etag=etag)
-
-
-def with_etag(record: ClusterRecord, etag: str) -> ClusterRecord:
-    """Return the record as the version that was saved."""
-    return replace(record, etag=etag)
 
 
 def working_phase(record: ClusterRecord) -> Phase:

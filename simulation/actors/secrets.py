@@ -12,7 +12,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from localcloud.memory.memory_cloud import QUEUES
-from shared.jobs.record import Phase, to_json
+from shared.jobs.record import Phase
+from shared.jobs.stored_record import to_json
 from shared.pipeline.outbox import request_whole_check
 from simulation.actors.kinds import SECRETS
 from simulation.actors.upkeep import Upkeep

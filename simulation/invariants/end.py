@@ -5,7 +5,8 @@ from __future__ import annotations
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import JOB_QUEUES, MemoryCloud
 from shared.jobs.failures.errors import FluxUnhealthy
-from shared.jobs.record import ClusterRecord, Phase, of_health, to_json
+from shared.jobs.record import ClusterRecord, Phase, of_health
+from shared.jobs.stored_record import to_json
 from simulation.desired_state import DesiredCluster
 from simulation.invariants.context import Context
 from simulation.rule import RuleViolated

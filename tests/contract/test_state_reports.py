@@ -12,7 +12,7 @@ from azure.data.tables import UpdateMode
 from shared.adapters.tables import CLUSTERS, TablesState
 from shared.adapters.tables.entities import packed
 from shared.adapters.tables.plans import PLANS
-from shared.jobs import record as records
+from shared.jobs import stored_record
 from shared.jobs.failures.errors import Stale
 from shared.jobs.job import Contest, ContestKind
 from shared.jobs.outcomes import Wait
@@ -130,7 +130,7 @@ def test_records_and_plans_of_the_version_before_are_read_without_the_new_proper
         state.save(accept_new(desired("two"), uid="later", commit="c" * 40, now=NOW))
         state.save_plan(replace(plan_record(), reported="pending: text", not_before=NOW))
         key = {"PartitionKey": fleet, "RowKey": "one", "phase": "Provisioning", "generation": 1}
-        as_before(CLUSTERS, {**key, **packed(records.to_json(one))})
+        as_before(CLUSTERS, {**key, **packed(stored_record.to_json(one))})
         assert [found.name for found in state.summaries()] == ["one", "two"]
         assert list(state.summaries()) == [summary_of(record) for record in state.clusters()]
         plans = service.get_table_client(PLANS)

@@ -25,8 +25,9 @@ from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.job import AcceptedWrite, Lease, WaitingOn, WaitKind, WriteKind, start_step
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Retry, Wait
 from shared.jobs.recipes import STEPS, Recipe, Step, deadline
-from shared.jobs.record import Phase, from_json, to_json
+from shared.jobs.record import Phase
 from shared.jobs.reporting.events import events_between
+from shared.jobs.stored_record import from_json, to_json
 from shared.jobs.transitions.acceptance import accept_change
 from shared.jobs.transitions.apply_outcome import apply_outcome, release
 from tests.support.cluster_records import NOW, later, record

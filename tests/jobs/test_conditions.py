@@ -11,8 +11,9 @@ from shared.jobs.failures.errors import ClusterStopped, QuotaExceeded, Throttled
 from shared.jobs.findings.conditions import STALLED, with_condition
 from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry, Wait
 from shared.jobs.recipes import Step, deadline
-from shared.jobs.record import READY, ClusterRecord, Condition, Phase, from_json, to_json
+from shared.jobs.record import READY, ClusterRecord, Condition, Phase
 from shared.jobs.reporting.summary import summary_of
+from shared.jobs.stored_record import from_json, to_json
 from shared.jobs.transitions.acceptance import accept_change, accept_delete, accept_retry
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from tests.support.cluster_records import NOW, later, record

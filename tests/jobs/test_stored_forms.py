@@ -19,7 +19,8 @@ from shared.jobs.job import AcceptedWrite, Failure, WaitKind, WriteKind
 from shared.jobs.messages import CheckMessage, JobMessage, PlanRequest, message_of_worker
 from shared.jobs.outcomes import Done, Fail, Outcome, Retry, Wait
 from shared.jobs.recipes import Step
-from shared.jobs.record import ClusterRecord, ConditionReason, Phase, from_json, to_json
+from shared.jobs.record import ClusterRecord, ConditionReason, Phase
+from shared.jobs.stored_record import from_json, to_json
 from shared.jobs.transitions.apply_outcome import apply_outcome, postpone
 from shared.ports import DeadLetter, FleetRecord, PlanRecord
 from simulation.plans_before import fleet_as_before, plan_as_before, request_as_before

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from shared.adapters.tables.entities import packed, safe_key, unpacked
 from shared.adapters.tables.storage import READERS, TOGETHER, Entity, Storage, etag_of
-from shared.jobs import record as records
+from shared.jobs import stored_record
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.reporting.summary import ClusterSummary, SummaryDetails, summary_of
@@ -71,9 +71,9 @@ class ClustersTable:
             "RowKey": record.name,
             "active": record.job.active,
             **_summary_columns(record),
-            **packed(records.to_json(record)),
+            **packed(stored_record.to_json(record)),
         }
-        return records.with_etag(record, self._storage.write(CLUSTERS, entity, record.etag))
+        return stored_record.with_etag(record, self._storage.write(CLUSTERS, entity, record.etag))
 
     def delete(self, record: ClusterRecord) -> None:
         """Delete the record if it is still this version; raise Stale."""
@@ -130,7 +130,7 @@ _DETAILS: TypeAdapter[SummaryDetails | None] = TypeAdapter(SummaryDetails | None
 
 
 def _cluster(entity: Any) -> ClusterRecord:
-    return records.from_json(unpacked(entity), etag_of(entity))
+    return stored_record.from_json(unpacked(entity), etag_of(entity))
 
 
 _SUMMARY = (

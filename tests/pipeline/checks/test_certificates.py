@@ -9,7 +9,8 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.kubernetes.api_server import AUTHORITY, SERVER, Certificate
-from shared.jobs.record import Phase, from_json, to_json
+from shared.jobs.record import Phase
+from shared.jobs.stored_record import from_json, to_json
 from shared.pipeline.api.views.why import why_view
 from tests.support.checks import check
 from tests.support.one_cluster import ready, record, world

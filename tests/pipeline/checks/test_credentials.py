@@ -13,7 +13,8 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux.flux_objects import SECRET, GitCredentials
 from shared.fleet.kubernetes.health.inside import COMPONENT
-from shared.jobs.record import Phase, to_json
+from shared.jobs.record import Phase
+from shared.jobs.stored_record import to_json
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.tree import tree_view
 from tests.support.calls_inside import counted

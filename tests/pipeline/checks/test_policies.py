@@ -9,7 +9,8 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import Unavailable
-from shared.jobs.record import Phase, from_json, to_json
+from shared.jobs.record import Phase
+from shared.jobs.stored_record import from_json, to_json
 from shared.pipeline.api.views.clusters import cluster_detail
 from shared.ports.azure import ListPolicyAssignments, QueryPolicyStates
 from tests.support.checks import check

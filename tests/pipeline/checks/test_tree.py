@@ -9,7 +9,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.kubernetes.health.inside import NAMED
 from shared.fleet.resource_ids import ObjectRef
-from shared.jobs.record import to_json
+from shared.jobs.stored_record import to_json
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.tree import tree_view
 from tests.support.checks import check, pass_time

@@ -9,7 +9,8 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.jobs.failures.errors import Unavailable
-from shared.jobs.record import Phase, from_json, to_json
+from shared.jobs.record import Phase
+from shared.jobs.stored_record import from_json, to_json
 from shared.pipeline.api.acts.replay import replay
 from shared.ports.azure import ListMaintenance
 from tests.support.checks import check

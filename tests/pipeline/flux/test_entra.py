@@ -11,7 +11,8 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.kubernetes.api_server import ApiServer
 from shared.jobs.failures.errors import Conflict, ReconcileError, Unauthenticated, Unavailable
 from shared.jobs.outcomes import Done, Fail, Outcome, Retry, Wait
-from shared.jobs.record import Phase, from_json, to_json
+from shared.jobs.record import Phase
+from shared.jobs.stored_record import from_json, to_json
 from shared.pipeline.worker.cluster_access import ClusterAccess
 from tests.support import one_cluster
 from tests.support.cluster_records import record

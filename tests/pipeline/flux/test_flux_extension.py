@@ -14,7 +14,8 @@ from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux.flux_objects import GitCredentials
 from shared.jobs.recipes import Step
-from shared.jobs.record import Phase, to_json
+from shared.jobs.record import Phase
+from shared.jobs.stored_record import to_json
 from shared.ports.azure import AzureCall
 from tests.support.extension_clusters import (
     APPS,

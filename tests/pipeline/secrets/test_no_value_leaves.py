@@ -15,7 +15,8 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import VaultUnavailable
-from shared.jobs.record import Phase, to_json
+from shared.jobs.record import Phase
+from shared.jobs.stored_record import to_json
 from shared.masking import Masker
 from shared.pipeline.api.acts.replay import replay
 from shared.pipeline.api.views.clusters import cluster_view

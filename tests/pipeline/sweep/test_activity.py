@@ -14,7 +14,7 @@ from shared.jobs.failures.errors import FluxUnhealthy, Unauthorized, Unavailable
 from shared.jobs.messages import SweepPart
 from shared.jobs.outcomes import Fail
 from shared.jobs.rate_limits import ARM_READ
-from shared.jobs.record import from_json, to_json
+from shared.jobs.stored_record import from_json, to_json
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.pipeline.api.views.drift import drift_of_cluster, drift_view
 from shared.pipeline.api.views.parts import FIRST_PAGE
