@@ -30,6 +30,13 @@ from localcloud.functions.listener_threads import Slots
 
 log = logging.getLogger(HOST)
 
+ACCEPTING = 2
+"""How many slots of a function wait for a session at once, each on a connection of its own.
+
+Azure's client, on which the Functions host builds, lets twice as many wait as the machine has cores
+(``MaxConcurrentAcceptSessionsSemaphore`` in its ServiceBusProcessor.cs): this is the host on one core.
+"""
+
 
 class SessionRun:
     """Serves one session; everything about its connection happens in the thread that calls ``serve``."""
@@ -75,6 +82,7 @@ class SessionListener(Slots):
         super().__init__(function.name, trigger.connection, name="session", count=count)
         self._function, self._invoker, self._config = function, invoker, config
         self._queue = trigger.queue
+        self._accepting = threading.Semaphore(ACCEPTING)
         self._busy: set[threading.Thread] = set()
         self._starting = threading.Lock()
 
@@ -83,7 +91,8 @@ class SessionListener(Slots):
             return list(self._busy)
 
     def _turn(self, client: ServiceBusClient) -> None:
-        receiver = self._accept(client)
+        with self._accepting:
+            receiver = None if self._stop.is_set() else self._accept(client)
         if receiver is not None:
             self._serve(receiver)
 
