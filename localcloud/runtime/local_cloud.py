@@ -73,7 +73,7 @@ class LocalCloud:
 
     def close(self) -> None:
         """Stop every process, the functions first so that running steps can end."""
-        for functions in [self._children.pop(name) for name in self._hosts if name in self._children]:
+        for functions in self._take_hosts():
             functions.stop(_STOP_FUNCTIONS_SECONDS)
         for child in self._children.values():
             child.ask_to_stop()
@@ -109,9 +109,13 @@ class LocalCloud:
         self._start(Part(host, command, lambda: _answers(port))).wait_ready(_START_SECONDS)
 
     def kill_functions(self) -> None:
-        """End the functions as ``kill -9`` does, in the middle of their work."""
-        for host in self._hosts:
-            self._children.pop(host).kill()
+        """End the functions that run as ``kill -9`` does, in the middle of their work."""
+        for functions in self._take_hosts():
+            functions.kill()
+
+    def _take_hosts(self) -> list[Child]:
+        """Return the hosts that run, which are no longer parts of this cloud."""
+        return [self._children.pop(name) for name in self._hosts if name in self._children]
 
     def process(self, part: str) -> int:
         """Return the id of the process of a part that runs."""
