@@ -36,8 +36,9 @@ USED = (
     "azure.mgmt.kubernetesconfiguration.fluxconfigurations",
     "azure.mgmt.resource.resources",
     "azure.storage.blob",
+    "httpcore",
 )
-"""Client libraries, which the project imports when it needs them."""
+"""Client libraries, which the project, or httpx, imports when it needs them."""
 LENGTH = struct.Struct("!Q")
 STREAMS = 3
 
