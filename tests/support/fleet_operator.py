@@ -53,7 +53,7 @@ class Operator:
         self.wait(lambda: self.status(commit).startswith(state), f"{commit[:8]} is {state}", seconds=seconds)
         return self.status(commit)
 
-    def wait(self, holds: Callable[[], bool], what: str, *, seconds: float = 60, every: float = 0.1) -> None:
+    def wait(self, holds: Callable[[], bool], what: str, *, seconds: float = 60, every: float = 0.25) -> None:
         """Wait until a condition holds, or fail with the state of the fleet."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
