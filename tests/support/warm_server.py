@@ -23,9 +23,11 @@ import sys
 import threading
 import traceback
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
+
+from pydantic import BaseModel
 
 PACKAGES = ("cli", "handlers", "localcloud", "shared")
 USED = (
@@ -164,8 +166,15 @@ def end(code: int) -> NoReturn:
     os._exit(code & 0xFF)
 
 
+def _below(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    for kind in model.__subclasses__():
+        if kind.__module__.partition(".")[0] in PACKAGES:
+            yield kind
+        yield from _below(kind)
+
+
 def load() -> None:
-    """Import what the children would import."""
+    """Import what the children would import, and build the models of manifests."""
     for package in PACKAGES:
         path = importlib.import_module(package).__path__
         for module in pkgutil.walk_packages(path, f"{package}."):
@@ -173,6 +182,8 @@ def load() -> None:
                 importlib.import_module(module.name)
     for name in USED:
         importlib.import_module(name)
+    for model in _below(BaseModel):
+        model.model_rebuild()  # what waits for the first use of the model is done here
     gc.collect()
     gc.freeze()
 
