@@ -89,6 +89,7 @@ class MemoryCloud:
         peer: MemoryCloud | None = None,
         repository: MemoryRepository | None = None,
         lock_seconds: float = LOCK_SECONDS,
+        timer_seconds: float = TIMER_SECONDS,
         delays: Delays = Delays(),  # noqa: B008 - frozen
     ) -> None:
         chance = random.Random(seed)  # noqa: S311
@@ -119,7 +120,8 @@ class MemoryCloud:
             self.vault.set(name, value)
         self.vaults = WorldVaults({EXAMPLE_VAULT: self.vault})
         self.dead_letters: list[dead_letters.ReceivedDeadLetter] = []
-        self._timer_due = self.clock() + timedelta(seconds=TIMER_SECONDS)
+        self._timers = timedelta(seconds=timer_seconds)
+        self._timer_due = self.clock() + self._timers
         self.ports = Ports(
             config=config or FleetConfig("example", "example/fleet", lease_seconds=20, poll_seconds=5),
             state=self.state,
@@ -227,7 +229,7 @@ class MemoryCloud:
     def _jump(self, moment: datetime) -> None:
         self.sleep(max(0.0, (moment - self.clock()).total_seconds()) + 0.001)
         if self.clock() >= self._timer_due:
-            self._timer_due = self.clock() + timedelta(seconds=TIMER_SECONDS)
+            self._timer_due = self.clock() + self._timers
             self.run_timers(self.ports)
 
     def run_timers(self, ports: Ports) -> None:

@@ -17,7 +17,7 @@ from shared.pipeline.outbox import request_rollout
 from shared.ports.masked import masked
 from shared.rollouts.rollout import State
 from tests.support.pipeline_runs import push, status
-from tests.support.staged_fleets import DEV, PROD, act, changed, ready_fleet, rollout_of, staged, tags
+from tests.support.staged_fleets import DEV, PROD, SELDOM, act, changed, ready_fleet, rollout_of, staged, tags
 
 SHOP, PROMETHEUS = "https://shop.example.com/healthz", "https://prometheus.example.com"
 STAGES = """\
@@ -46,7 +46,7 @@ def begun(
     rollout: str, *, hosts: tuple[str, ...] = ("shop.example.com", "prometheus.example.com")
 ) -> MemoryCloud:
     """Return a fleet that is Ready, with the hosts that are allowed."""
-    cloud = ready_fleet(rollout)
+    cloud = ready_fleet(rollout, timer_seconds=SELDOM)
     cloud.endpoints.hosts.update(hosts)
     return cloud
 

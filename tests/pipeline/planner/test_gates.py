@@ -14,7 +14,7 @@ from shared.pipeline.api.views.why import why_view
 from shared.ports import CheckRun, PullRequests
 from shared.rollouts.rollout import ActKind, State
 from tests.support.pipeline_runs import push, status
-from tests.support.staged_fleets import DEV, PROD, act, changed, ready_fleet, rollout_of, staged, tags
+from tests.support.staged_fleets import DEV, PROD, SELDOM, act, changed, ready_fleet, rollout_of, staged, tags
 
 GATED = """\
   rollout:
@@ -29,7 +29,7 @@ AFTER = GATED.format(gate="gate: {owner: release-managers, reason: a night in de
 
 def waiting(rollout: str) -> tuple[MemoryCloud, str]:
     """Return a fleet whose second stage waits, and the commit."""
-    cloud = ready_fleet(rollout)
+    cloud = ready_fleet(rollout, timer_seconds=SELDOM)
     commit = push(cloud, staged(rollout, tags("one")))
     cloud.run(seconds=600)
     assert changed(cloud, "one") == {*DEV}

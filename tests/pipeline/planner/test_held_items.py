@@ -16,7 +16,7 @@ from shared.rollouts.calendar import SPREAD
 from shared.rollouts.rollout import ActKind
 from tests.support.pipeline_runs import phases, push, status
 from tests.support.replaced_ports import on_azure
-from tests.support.staged_fleets import DEFAULT, FREEZE, ready_fleet, staged
+from tests.support.staged_fleets import DEFAULT, FREEZE, SELDOM, ready_fleet, staged
 
 WINDOW = """\
   rollout:
@@ -55,7 +55,7 @@ def item_of(cloud: MemoryCloud, name: str) -> Item:
 
 
 def test_a_freeze_holds_a_delete_says_so_and_the_delete_starts_when_it_ends() -> None:
-    cloud = ready_fleet()
+    cloud = ready_fleet(timer_seconds=SELDOM)
     now = cloud.clock().replace(microsecond=0)
     commit = push(cloud, without("b1", frozen(now)))
     cloud.run(seconds=2 * 3600)
@@ -85,7 +85,7 @@ def test_a_freeze_holds_a_delete_says_so_and_the_delete_starts_when_it_ends() ->
 
 
 def test_a_delete_outside_the_window_waits_until_it_opens() -> None:
-    cloud = ready_fleet()
+    cloud = ready_fleet(timer_seconds=SELDOM)
     opens = (cloud.clock() + timedelta(hours=5)).replace(minute=0, second=0, microsecond=0)
     push(cloud, without("b1", WINDOW.format(start=f"{opens:%H:%M}")))
     cloud.run(seconds=(opens - cloud.clock()).total_seconds() - 60)
@@ -95,12 +95,12 @@ def test_a_delete_outside_the_window_waits_until_it_opens() -> None:
 
 
 def test_a_freeze_holds_a_creation_only_where_it_says_so() -> None:
-    cloud = ready_fleet()
+    cloud = ready_fleet(timer_seconds=SELDOM)
     push(cloud, with_new("b9", frozen(cloud.clock())))
     cloud.run(seconds=3600)
     assert phases(cloud)["b9"] is Phase.READY
 
-    cloud = ready_fleet()
+    cloud = ready_fleet(timer_seconds=SELDOM)
     commit = push(cloud, with_new("b9", frozen(cloud.clock(), extra="appliesTo: [creations]")))
     cloud.run(seconds=3600)
     assert "b9" not in phases(cloud)
@@ -114,7 +114,7 @@ def test_a_freeze_holds_a_creation_only_where_it_says_so() -> None:
 
 
 def test_a_freeze_of_deletes_alone_holds_no_change() -> None:
-    cloud = ready_fleet()
+    cloud = ready_fleet(timer_seconds=SELDOM)
     push(cloud, staged(frozen(cloud.clock(), extra="appliesTo: [deletes]"), "  tags: {change: one}\n"))
     cloud.run()
     records = cloud.state.clusters()
@@ -122,7 +122,7 @@ def test_a_freeze_of_deletes_alone_holds_no_change() -> None:
 
 
 def test_an_override_starts_the_delete_of_a_commit_without_a_rollout() -> None:
-    cloud = ready_fleet()
+    cloud = ready_fleet(timer_seconds=SELDOM)
     commit = push(cloud, without("b1", frozen(cloud.clock(), hours=48)))
     cloud.run(seconds=3600)
     assert cloud.state.rollout(commit) is None
@@ -138,7 +138,7 @@ def test_an_override_starts_the_delete_of_a_commit_without_a_rollout() -> None:
 
 
 def test_an_override_is_of_one_commit() -> None:
-    cloud = ready_fleet()
+    cloud = ready_fleet(timer_seconds=SELDOM)
     rollout = frozen(cloud.clock(), hours=48)
     commit = push(cloud, without("b1", rollout))
     cloud.run(seconds=3600)
@@ -152,7 +152,7 @@ def test_an_override_is_of_one_commit() -> None:
 
 
 def test_a_commit_that_restores_the_folder_lets_nothing_be_deleted_when_the_freeze_ends() -> None:
-    cloud = ready_fleet()
+    cloud = ready_fleet(timer_seconds=SELDOM)
     rollout = frozen(cloud.clock())
     push(cloud, without("b1", rollout))
     cloud.run(seconds=3600)
@@ -164,7 +164,7 @@ def test_a_commit_that_restores_the_folder_lets_nothing_be_deleted_when_the_free
 
 def with_a_failed_delete_in_a_freeze() -> MemoryCloud:
     """Return a fleet in which the delete of a cluster has failed, and would be tried again."""
-    cloud = ready_fleet()
+    cloud = ready_fleet(timer_seconds=SELDOM)
     azure = cloud.ports.azure
 
     def down(_: GetCluster) -> None:
@@ -191,7 +191,7 @@ def test_a_freeze_holds_the_retry_that_a_commit_makes_until_it_ends() -> None:
 
 
 def test_an_invalid_fleet_file_ends_no_freeze() -> None:
-    cloud = ready_fleet()
+    cloud = ready_fleet(timer_seconds=SELDOM)
     rollout = frozen(cloud.clock(), hours=48, extra="appliesTo: [creations]")
     push(cloud, staged(rollout))
     cloud.run(seconds=3600)
@@ -204,7 +204,7 @@ def test_an_invalid_fleet_file_ends_no_freeze() -> None:
 
 
 def test_a_delete_that_waited_leaves_no_commit_without_an_end_when_a_newer_one_restores_it() -> None:
-    cloud = ready_fleet()
+    cloud = ready_fleet(timer_seconds=SELDOM)
     rollout = frozen(cloud.clock())
     older = push(cloud, without("b1", rollout))
     cloud.run(seconds=3600)
