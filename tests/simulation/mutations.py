@@ -197,10 +197,19 @@ class Mutation:
         """What it removes and which faults find it: no two have the same name."""
         return f"{self.remove.__name__} {self.faults}".strip()
 
+    @property
+    def likely(self) -> int:
+        """The seed that is tried first."""
+        return LIKELY_SEEDS.get(self.name, 0)
+
+    @property
+    def likely_run(self) -> tuple[int, frozenset[str], frozenset[str]]:
+        """What that seed runs: without the mutations, all with the same one are the same run."""
+        return self.likely, frozenset(self.faults.split()), frozenset(self.often.split())
+
     def seeds(self, number: int) -> Iterable[int]:
         """Return so many seeds, the likely one first."""
-        likely = LIKELY_SEEDS.get(self.name, 0)
-        return (likely, *(seed for seed in range(number) if seed != likely))
+        return (self.likely, *(seed for seed in range(number) if seed != self.likely))
 
     def violated(self, seed: int, *, without: str = "") -> str:
         """Return the rule that does not hold in a seed, perhaps without one of the faults, or ""."""
