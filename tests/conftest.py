@@ -22,6 +22,15 @@ settings.load_profile("untimed")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run what mostly waits first: it is then one worker's, while the others use the processor.
+
+    Workers that run out of tests take some of its.
+    """
+    items.sort(key=lambda item: "e2e" not in item.path.parts)
+
+
 def pytest_collection_finish() -> None:
     """Spare the garbage collector what lives as long as the tests do: modules, and thousands of items."""
     gc.collect()
