@@ -19,6 +19,7 @@ from localcloud.runtime.options import ROOT, USUAL_PORTS, Options, child_environ
 from localcloud.runtime.state_folder import StateFolderError
 from tests.support.local_cloud_process import functions_answer, listens, read_cloud, up
 from tests.support.waiting import until
+from tests.support.warm_processes import spawn
 
 
 def test_up_prints_the_next_commands_and_ctrl_c_stops_everything(tmp_path: Path, app: Path) -> None:
@@ -61,7 +62,7 @@ def test_functions_can_be_killed_and_started_again_and_clouds_run_side_by_side(
     tmp_path: Path, app: Path
 ) -> None:
     options = Options(app=app, extra={"ROADSTEAD_FLEET": "harbour"})
-    with LocalCloud(tmp_path / "one", options) as one:
+    with LocalCloud(tmp_path / "one", options, spawn=spawn) as one:
         url = f"{one.urls.functions}/api/fleet"
         assert httpx.get(url).text.startswith("harbour ")
         one.kill_functions()
@@ -75,7 +76,7 @@ def test_functions_can_be_killed_and_started_again_and_clouds_run_side_by_side(
         assert "/repos/example/fleet" in [request["path"] for request in one.requests("github")]
         with pytest.raises(StateFolderError, match=f"process {os.getpid()}"):
             LocalCloud(tmp_path / "one").start()
-        with LocalCloud(tmp_path / "two", Options(functions=False)) as two:
+        with LocalCloud(tmp_path / "two", Options(functions=False), spawn=spawn) as two:
             assert not set(one.ports.values()) & set(two.ports.values())
             two.check()
 
@@ -83,11 +84,11 @@ def test_functions_can_be_killed_and_started_again_and_clouds_run_side_by_side(
 def test_functions_that_cannot_start_are_shown_with_the_end_of_their_log(tmp_path: Path, app: Path) -> None:
     (app / "function_app.py").write_text("raise RuntimeError('wrong setting')")
     with pytest.raises(PartFailed, match=r"(?s)functions ended with exit code 1.*wrong setting"):
-        LocalCloud(tmp_path / "state", Options(app=app)).start()
+        LocalCloud(tmp_path / "state", Options(app=app), spawn=spawn).start()
 
 
 def test_storage_has_all_three_services_and_nobody_else_can_read_the_folder(tmp_path: Path) -> None:
-    with LocalCloud(tmp_path / "state", Options(functions=False)) as cloud:
+    with LocalCloud(tmp_path / "state", Options(functions=False), spawn=spawn) as cloud:
         storage = dict(field.split("=", 1) for field in cloud.settings["AzureWebJobsStorage"].split(";"))
         for service in ("Blob", "Queue", "Table"):
             reply = httpx.get(storage[f"{service}Endpoint"])
@@ -116,7 +117,7 @@ def test_the_guide_fits_80_columns_and_names_the_port_only_when_it_is_not_the_us
 
 
 def test_the_commands_of_the_guide_work_as_they_stand_also_a_second_time(tmp_path: Path) -> None:
-    with LocalCloud(tmp_path / "state", Options(functions=False)) as cloud:
+    with LocalCloud(tmp_path / "state", Options(functions=False), spawn=spawn) as cloud:
         for _ in range(2):
             lines = [
                 line for line in guide(cloud, tmp_path).splitlines() if line.startswith(("  git", "  cp -r"))
