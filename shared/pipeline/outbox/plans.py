@@ -9,7 +9,7 @@ from typing import Literal
 
 from shared.fleet.desired import digest_of
 from shared.jobs.failures.errors import ReconcileError
-from shared.jobs.messages import PlanRequest, PromotionAsked, RolloutAct, SweepPart
+from shared.jobs.messages import CLOCKS_DIFFER, PlanRequest, PromotionAsked, RolloutAct, SweepPart
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.outbox.times import later, slot, whole
 from shared.ports import FleetRecord, Message, Ports
@@ -136,14 +136,20 @@ def request_unfinished_plan(commit: str, ports: Ports) -> None:
 
 
 def request_rollout(ports: Ports, *, after: float = 0, at: datetime | None = None) -> None:
-    """Ask that a rollout starts what may start a few seconds from now, or ``at`` a time."""
+    """Ask that a rollout starts what may start a few seconds from now, or ``at`` a time.
+
+    The message of a time that is near may have come already, to an instance whose clock is behind: another
+    one comes when no clock is before that time any more.
+    """
+    request = PlanRequest(kind="rollout", reason="rollout")
     if at is None:
         number, at = slot(ROLLOUT_SECONDS, after, ports)
-        message_id = f"rollout:{number}"
-    else:
-        message_id = f"rollout:at:{int(at.timestamp())}"
-        at += timedelta(seconds=1)  # ids have whole seconds, and clocks differ a little
-    _send_plan(PlanRequest(kind="rollout", reason="rollout"), message_id, at, ports)
+        _send_plan(request, f"rollout:{number}", at, ports)
+        return
+    message_id, comes = f"rollout:at:{int(at.timestamp())}", at + timedelta(seconds=1)  # ids: whole seconds
+    _send_plan(request, message_id, comes, ports)
+    if at - ports.clock() <= CLOCKS_DIFFER:
+        _send_plan(request, f"{message_id}:again", comes + CLOCKS_DIFFER, ports)
 
 
 def request_rollout_act(act: RolloutAct, ports: Ports) -> None:

@@ -8,6 +8,7 @@ from typing import cast
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import Unauthorized
+from shared.jobs.messages import CLOCKS_DIFFER
 from shared.pipeline.api.acts.rollout import act_on_rollout
 from shared.pipeline.api.views.rollouts import rollout_view
 from shared.pipeline.api.views.why import why_view
@@ -68,6 +69,16 @@ def test_a_stage_waits_for_a_time_after_the_one_before_and_then_begins_by_itself
     assert changed(cloud, "one") == {*DEV, *PROD}
     cloud.run()
     assert rollout_of(cloud, commit).state is State.COMPLETED
+
+
+def test_a_stage_begins_at_its_time_also_where_the_clock_of_the_planner_is_behind() -> None:
+    rollout = GATED.format(gate="gate: {owner: a, reason: b, after: 15m}")
+    cloud, commit = waiting(rollout)
+    reached = rollout_of(cloud, commit).reached(1)
+    assert reached is not None
+    cloud.with_ports(lambda ports: replace(ports, clock=lambda: cloud.clock() - CLOCKS_DIFFER))
+    cloud.run(seconds=(reached + timedelta(minutes=15) - cloud.clock()).total_seconds() + 8)
+    assert changed(cloud, "one") == {*DEV, *PROD}
 
 
 def test_a_commit_about_something_else_does_not_begin_the_time_of_a_stage_again() -> None:
