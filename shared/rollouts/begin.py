@@ -134,6 +134,17 @@ def superseded(rollout: Rollout, commit: str, now: datetime) -> Rollout:
     return replace(rollout, state=State.SUPERSEDED, superseded_by=commit, ended=now)
 
 
+def as_now(rollout: Rollout, under_way: Collection[str], newest: str) -> Rollout:
+    """Return a rollout as superseded that no planner goes on with: only those of ``under_way`` commits go on.
+
+    A planner that ended after it had stored a rollout, and before it had stored that it is under way, has
+    started nothing, and the next one knows the rollout before.
+    """
+    if rollout.state is not State.ACTIVE or rollout.commit in under_way:
+        return rollout
+    return replace(rollout, state=State.SUPERSEDED, superseded_by=newest)
+
+
 def _goes_back(candidate: Candidate, earlier: Member | None) -> bool:
     """Return whether a cluster gets again what it had before the earlier rollout changed it."""
     if earlier is None or not earlier.before or candidate.uid != earlier.uid:

@@ -10,7 +10,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import Unauthorized
 from shared.jobs.messages import CLOCKS_DIFFER
 from shared.pipeline.api.acts.rollout import act_on_rollout
-from shared.pipeline.api.views.rollouts import rollout_view
+from shared.pipeline.api.views.rollouts import rollout_view, rollouts_view
 from shared.pipeline.api.views.why import why_view
 from shared.ports import CheckRun, PullRequests
 from shared.rollouts.rollout import ActKind, State
@@ -79,6 +79,18 @@ def test_a_stage_begins_at_its_time_also_where_the_clock_of_the_planner_is_behin
     cloud.with_ports(lambda ports: replace(ports, clock=lambda: cloud.clock() - CLOCKS_DIFFER))
     cloud.run(seconds=(reached + timedelta(minutes=15) - cloud.clock()).total_seconds() + 8)
     assert changed(cloud, "one") == {*DEV, *PROD}
+
+
+def test_a_rollout_that_its_planner_left_before_it_was_under_way_is_superseded() -> None:
+    cloud, commit = waiting(GATED.format(gate="approval: true"))
+    left = "f" * 40
+    cloud.state.save_rollout(replace(rollout_of(cloud, commit), commit=left, etag=""))
+    view = rollout_view(left, cloud.ports)
+    assert view is not None
+    assert view["state"] == f"Superseded by {commit[:8]}"
+    states = {each["commit"]: each["state"] for each in rollouts_view(cloud.ports)["rollouts"]}
+    assert (states[left], states[commit]) == (view["state"], "Waiting for approval")
+    assert (approve(cloud, left), approve(cloud, commit)) == (409, 202)
 
 
 def test_a_commit_about_something_else_does_not_begin_the_time_of_a_stage_again() -> None:

@@ -13,6 +13,7 @@ from shared.jobs.messages import RolloutAct
 from shared.pipeline.api import schema
 from shared.pipeline.api.acts.approval import operator
 from shared.pipeline.api.acts.other_approver import why_not_author
+from shared.pipeline.api.views.rollouts import shown
 from shared.pipeline.http_result import HttpResult, rejected
 from shared.pipeline.outbox import request_rollout_act
 from shared.ports import Ports
@@ -47,6 +48,7 @@ def act_on_rollout(
         return rejected(404, f"the commit {commit[:40]} has no rollout (give the full id)")
     if kind is ActKind.OVERRIDE and not reason.strip():
         return rejected(400, WITHOUT_REASON)
+    rollout = rollout and shown(rollout, ports.state.fleet())
     by, at = operator(actor), ports.clock()
     problem = why_not(rollout, kind, subject, by, at) if rollout and not held else ""
     if problem:

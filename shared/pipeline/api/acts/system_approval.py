@@ -22,6 +22,7 @@ from shared.pipeline.api import schema
 from shared.pipeline.api.access import Caller, Principal
 from shared.pipeline.api.acts.rollout import MAX_REASON, why_not
 from shared.pipeline.api.audit import Request, audited
+from shared.pipeline.api.views.rollouts import shown
 from shared.pipeline.http_result import HttpResult, rejected
 from shared.pipeline.outbox import request_rollout_act
 from shared.ports import Ports
@@ -82,6 +83,7 @@ def _approve(system: str, statement: Statement, at: datetime, ports: Ports) -> H
     rollout, stage = ports.state.rollout(statement.commit), statement.stage
     if rollout is None:
         return rejected(404, f"the commit {statement.commit} has no rollout")
+    rollout = shown(rollout, ports.state.fleet())
     if not any(each.name == stage and each.gate.system == system for each in rollout.stages):
         return rejected(403, f"no stage {stage} of the rollout is approved by {system}")
     by = _named(system)

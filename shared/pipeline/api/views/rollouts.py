@@ -10,6 +10,7 @@ from shared.pipeline.api import schema
 from shared.pipeline.api.access import Role
 from shared.pipeline.api.views.parts import FIRST_PAGE, Page, iso
 from shared.ports import FleetRecord, Ports
+from shared.rollouts.begin import as_now
 from shared.rollouts.decide import Decision, decide, standing_still
 from shared.rollouts.estimate import Estimate, Work, describe_estimate, estimate
 from shared.rollouts.report import describe, describe_wait, remedy, state_of
@@ -36,6 +37,11 @@ def rollouts_view(ports: Ports) -> schema.Rollouts:
     fleet = ports.state.fleet()
     decided = (_decided(each, fleet, ports) for each in ports.state.rollouts())
     return {"rollouts": [_summary(each, fleet.rollout) for each in decided]}
+
+
+def shown(rollout: Rollout, fleet: FleetRecord) -> Rollout:
+    """Return a rollout as it is now by the record of its fleet."""
+    return as_now(rollout, (fleet.rollout, fleet.planning), fleet.planning or fleet.commit)
 
 
 def rollout_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.Rollout | None:
@@ -90,7 +96,8 @@ def waiting_cluster(name: str, wait: Wait, commit: str) -> schema.WaitingCluster
 
 def _decided(rollout: Rollout, fleet: FleetRecord, ports: Ports) -> Decision:
     """Return what a rollout decides now; nothing is saved, and nothing starts."""
-    decision = decide(rollout, {each.name: each for each in ports.state.summaries()}, ports.clock())
+    summaries = {each.name: each for each in ports.state.summaries()}
+    decision = decide(shown(rollout, fleet), summaries, ports.clock())
     stands_still = fleet.stands_still and rollout.commit == fleet.rollout
     return standing_still(decision, fleet.at) if stands_still else decision
 
