@@ -76,7 +76,7 @@ class Cast:
         channels = named.CHANNELS in kinds
         self.channels = Channels(seed, states, histories, loop) if channels else None
 
-        self.rollouts = Rollouts(seed, everybody, loop) if named.ROLLOUTS in kinds else None
+        self.rollouts = Rollouts(seed, everybody, loop, replaced) if named.ROLLOUTS in kinds else None
 
     def schedule(self, seconds: float) -> None:
         """Let everybody act at some moments of so many seconds."""

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from simulation.granted import SUBSCRIPTION, as_grants
-from simulation.staging import MISTYPED, SELECTED, Staging, as_yaml
+from simulation.staging import MISTYPED, SELECTED, StagedStage, Staging, as_yaml
 from simulation.team_systems import COMPONENTS as OF_TENANTS
 from simulation.team_systems import DesiredSystem
 from simulation.vault_secrets import as_secrets
@@ -126,7 +126,7 @@ class DesiredFleet:
     """What a commit asks for; ``note`` changes the commit and nothing else.
 
     ``notified``: it has a route of notifications, which gets everything. ``selectable`` are the stages that
-    the commit selects if ``trailer`` says so.
+    the commit selects if ``trailer`` says so. ``final`` is the gate after the last stage of the others.
     """
 
     clusters: Mapping[str, DesiredCluster] = field(default_factory=dict)
@@ -137,6 +137,7 @@ class DesiredFleet:
     staging: Staging = None
     selectable: Staging = ()
     trailer: str = ""
+    final: StagedStage | None = None
     systems: tuple[DesiredSystem, ...] = ()
 
     def with_cluster(self, cluster: DesiredCluster) -> DesiredFleet:
@@ -166,7 +167,16 @@ class DesiredFleet:
     @property
     def in_force(self) -> Staging:
         """The stages that the commit has."""
-        return self.selectable if self.selectable and self.trailer == SELECTED else self.staging
+        return self.selectable if self._selects else self.staging
+
+    @property
+    def final_in_force(self) -> StagedStage | None:
+        """The gate after the last stage that the commit has."""
+        return None if self._selects or not self.staging else self.final
+
+    @property
+    def _selects(self) -> bool:
+        return bool(self.selectable) and self.trailer == SELECTED
 
     @property
     def mistyped(self) -> bool:
@@ -182,7 +192,11 @@ class DesiredFleet:
         """Return the files of the repository."""
         files = {f"clusters/{name}/cluster.yaml": _cluster(one) for name, one in self.clusters.items()}
         files["fleet.yaml"] = _fleet(
-            fleet, self.budget, self.invalid, self.notified, as_yaml(self.staging, self.selectable)
+            fleet,
+            self.budget,
+            self.invalid,
+            self.notified,
+            as_yaml(self.staging, self.selectable, self.final),
         )
         files["README.md"] = str(self.note).encode()
         teams = [system.files(fleet, self.clusters) for system in self.systems]

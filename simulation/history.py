@@ -18,6 +18,25 @@ LIST_LAG = 10.0
 """Seconds until the lists of Azure Resource Manager show a new resource."""
 
 
+@dataclass(frozen=True)
+class Approval:
+    """What somebody, or an external system, said of a stage, and when; whether it counts is for the rules.
+
+    ``author``: that of the commit. ``proven``: a system signed it with its key. ``misdated``: the clock of
+    the instance that took it was wrong.
+    """
+
+    commit: str
+    stage: str
+    by: str
+    at: datetime
+    admin: bool = False
+    author: bool = False
+    system: bool = False
+    proven: bool = True
+    misdated: bool = False
+
+
 class FleetHistory:
     """What the operators of a fleet committed and approved.
 
@@ -34,6 +53,8 @@ class FleetHistory:
         """When a review approved the removal of each cluster by a commit: of those that existed before."""
         self.overridden = ""
         """The cluster that an operator replays now, whatever its freeze, "" for none."""
+        self.approvals: list[Approval] = []
+        """Of stages of rollouts: those that the API has not refused, also if it had to."""
         self.looked_for: dict[str, bool] = {}
         """Of each commit whose plan began, whether it was for what looks for heads that nobody announced."""
         self._desired: dict[str, DesiredFleet] = {}

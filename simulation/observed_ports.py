@@ -135,6 +135,7 @@ class ObservedState(MemoryState):
         if self._observer is not None:
             invariants, shown, cloud = self._observer
             invariants.rollouts.decided(cloud, before, saved)
+            invariants.rollout_ends.decided(cloud, before, saved)
             shown.changed(cloud)
         return saved
 

@@ -267,6 +267,7 @@ class Simulation:
         self._cast.calm()
         if self._cast.second is not None and self._cast.second.both():
             everybody = [self._remaining(self._cast.second)]
+        checked = False
         for attempt in range(ROUNDS):
             everybody[0].unblock()
             loop.run_until(loop.clock() + timedelta(seconds=PEACE_SECONDS), done=lambda: loop.idle)
@@ -274,7 +275,11 @@ class Simulation:
                 actor.check()
             content = rollouts is None or rollouts.content
             if loop.idle and content and all(operators.content for operators in everybody):
-                return
+                if rollouts is None or checked:
+                    return
+                rollouts.check()
+                checked = True
+                continue
             for operators in everybody:
                 operators.resolve()
             if rollouts is not None:

@@ -39,8 +39,47 @@ class Shut:
 
 
 @dataclass(frozen=True)
+class Hours:
+    """The part of every day in which a stage can be approved; longer than the rest of the day."""
+
+    opens: datetime
+    minutes: int
+
+    def cover(self, at: datetime) -> bool:
+        """Return whether a time is in them."""
+        return (at - self.opens) % timedelta(days=1) < timedelta(minutes=self.minutes)
+
+
+@dataclass(frozen=True)
+class ApprovalRule:
+    """Who approves a stage, and when: only an ``admin``, only ``others`` than the author, in some ``hours``.
+
+    An approval counts for so many minutes until it ``expires``, 0 for as long as the rollout. The ``system``
+    can approve it, too.
+    """
+
+    admin: bool = False
+    others: bool = False
+    expires: int = 0
+    hours: Hours | None = None
+    system: bool = False
+
+    @property
+    def as_yaml(self) -> str:
+        """Its fields in fleet.yaml."""
+        parts = ["approvalRole: Admin"] if self.admin else []
+        parts += ["approvalByOthers: true"] if self.others else []
+        parts += [f"approvalExpires: {self.expires}m"] if self.expires else []
+        parts += [f"approvalSystem: {SYSTEM}"] if self.system else []
+        if self.hours is not None:
+            when = f'start: "{self.hours.opens:%H:%M}", duration: {self.hours.minutes}m'
+            parts.append(f"approvalHours: {{timeZone: UTC, recurrence: FREQ=DAILY, {when}}}")
+        return "".join(f", {part}" for part in parts)
+
+
+@dataclass(frozen=True)
 class StagedStage:
-    """A stage with the clusters of these names; ``approvers``: so many people must let it begin.
+    """A stage with the clusters of these names; ``approvers``: so many must let it begin, by the ``rule``.
 
     It waits for so many minutes ``after`` the stages before it, and if it is ``checked`` for a check run, or
     if it is ``asked`` for an endpoint.
@@ -54,6 +93,7 @@ class StagedStage:
     after: int = 0
     checked: bool = False
     asked: bool = False
+    rule: ApprovalRule = ApprovalRule()
 
     def shut_for(self, start: str) -> Shut | None:
         """Return when something may not start on its clusters, None for a stage without such a time."""
@@ -61,13 +101,17 @@ class StagedStage:
 
     @property
     def gate(self) -> str:
-        """Its gate in fleet.yaml, "" for none."""
+        """The gate in fleet.yaml that it has, or is, if it is the final one; "" for none."""
         parts = [f"after: {self.after}m"] if self.after else []
         parts += [f"githubChecks: [{CHECK}]"] if self.checked else []
         parts += [f"httpChecks: [{ENDPOINT_CHECK}]"] if self.asked else []
-        return f", gate: {{owner: somebody, reason: a night, {', '.join(parts)}}}" if parts else ""
+        return f"{{owner: somebody, reason: a night, {', '.join(parts)}}}" if parts else ""
 
 
+SYSTEM = "CHANGES"
+"""The external system that approves stages."""
+FINAL = "(final gate)"
+"""What the stage is called that is the gate after the last one."""
 CHECK = "smoke"
 """The check run that opens gates."""
 ENDPOINT = "https://shop.example.com/healthz"
@@ -90,15 +134,19 @@ def stage_of(staging: Staging, name: str) -> StagedStage:
     return next((stage for stage in staging or () if name in stage.clusters), OTHERS)
 
 
-def as_yaml(staging: Staging, selectable: Staging = ()) -> str:
-    """Return the field of fleet.yaml, "" for one that has none; a commit may select other stages."""
+def as_yaml(staging: Staging, selectable: Staging = (), final: StagedStage | None = None) -> str:
+    """Return the field of fleet.yaml, "" for one that has none; a commit may select other stages.
+
+    ``final`` is the gate after the last stage, but for those that a commit selects.
+    """
     if not staging:
         return "  rollout: {allAtOnce: true}\n" if staging is None else ""
     stages = f"[{', '.join(map(_stage, staging))}]"
-    text = f"  rollout:\n    stages: {stages}\n"
+    behind = f"finalGate: {final.gate}" if final else ""
+    text = f"  rollout:\n    stages: {stages}\n" + (f"    {behind}\n" if final else "")
     if selectable:
         other = f"{{name: {SELECTED}, selectable: true, stages: [{', '.join(map(_stage, selectable))}]}}"
-        usual = f"{{name: usual, changes: [any], stages: {stages}}}"
+        usual = f"{{name: usual, changes: [any], stages: {stages}{', ' if behind else ''}{behind}}}"
         text = f"  rollout:\n    strategies:\n      - {usual}\n      - {other}\n"
     limits = [(each, each.shut) for each in staging if each.shut]
     windows = [_window(stage, shut) for stage, shut in limits if not shut.freeze]
@@ -110,8 +158,9 @@ def as_yaml(staging: Staging, selectable: Staging = ()) -> str:
 def _stage(stage: StagedStage) -> str:
     groups = ", ".join(map(_group, stage.groups))
     select = f"select: {{clusters: [{', '.join(stage.clusters)}]}}"
-    approval = f", approval: true, approvers: {stage.approvers}" if stage.approvers else ""
-    return f"{{name: {stage.name}, {select}{approval}{stage.gate}, groups: [{groups}]}}"
+    asks = f", approval: true, approvers: {stage.approvers}{stage.rule.as_yaml}" if stage.approvers else ""
+    gate = f", gate: {stage.gate}" if stage.gate else ""
+    return f"{{name: {stage.name}, {select}{asks}{gate}, groups: [{groups}]}}"
 
 
 def _window(stage: StagedStage, shut: Shut) -> str:

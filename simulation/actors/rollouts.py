@@ -6,7 +6,7 @@ At the end they let everything continue: only they can.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -18,12 +18,15 @@ from shared.rollouts.rollout import ActKind, Rollout, State
 from shared.rollouts.waits import spent_checks
 from simulation.actors.kinds import ROLLOUTS
 from simulation.actors.shut_starts import ShutStarts
+from simulation.actors.stage_approvers import StageApprovers
+from simulation.actors.stopped_members import StoppedMembers
 from simulation.desired_state import DesiredCluster, DesiredFleet
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
 from simulation.staging import (
     CHECK,
     ENDPOINT,
+    FINAL,
     MISTYPED,
     SELECTED,
     USUAL,
@@ -43,6 +46,8 @@ CHECKED = 0.15
 ASKED = 0.5
 """How many of these wait for an endpoint."""
 ANSWERS = (200, 200, 500, Unavailable("shop.example.com does not answer"))
+LAST, AFTER_ALL = 0.4, (0, 2, 10)
+"""How many fleets with stages have a gate after the last one, and for how many minutes it waits."""
 GATED, MINUTES = 0.3, (1, 3, 15)
 """How many stages wait for a time, and for how many minutes."""
 SELECTING = 0.4
@@ -57,7 +62,9 @@ TRAILERS = ("", SELECTED, SELECTED, MISTYPED)
 class Rollouts:
     """They act on all fleets, in one seed of some, from a random stream of their own."""
 
-    def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:
+    def __init__(
+        self, seed: int, everybody: Iterable[Operators], loop: EventLoop, replaced: Mapping[str, int]
+    ) -> None:
         self._chance = random.Random(f"{seed} {ROLLOUTS}")  # noqa: S311
         self._everybody, self._loop = [*everybody], loop
         default = random.Random(f"{seed} default stages").random() < DEFAULT_SHARE  # noqa: S311
@@ -72,20 +79,26 @@ class Rollouts:
         self._staging = {fleet: _asked(staging, self._endpoints) for fleet, staging in self._staging.items()}
         for one in self._everybody:
             one.cloud.endpoints.hosts.add(urlsplit(ENDPOINT).netloc)
+        self._approvers = StageApprovers(seed, loop)
+        self._staging = {fleet: self._approvers.ruled(staging) for fleet, staging in self._staging.items()}
+        last = random.Random(f"{seed} final gates")  # noqa: S311
+        self._final = {fleet: _final_gate(last) for fleet in self._staging}
         self._of_strategies = random.Random(f"{seed} strategies")  # noqa: S311
         self._selectable = self._other_stages(self._of_strategies)
         self._in_shut_stages = ShutStarts(seed, self._everybody, self._staging, loop)
+        self._stopped = StoppedMembers(seed, self._everybody, loop, replaced)
         self._own_acts = 0
 
     @property
     def acts(self) -> int:
         """How often they acted."""
-        return self._own_acts + self._in_shut_stages.acts
+        return self._own_acts + self._in_shut_stages.acts + self._stopped.acts + self._approvers.acts
 
     def staged(self, operators: Operators, wanted: DesiredFleet) -> DesiredFleet:
         """Return a fleet with its strategy."""
         fleet = operators.fleet
-        return replace(wanted, staging=self._staging[fleet], selectable=self._selectable[fleet])
+        staging, selectable = self._staging[fleet], self._selectable[fleet]
+        return replace(wanted, staging=staging, selectable=selectable, final=self._final[fleet])
 
     def _other_stages(self, chance: random.Random) -> dict[str, Staging]:
         """Return the stages that the commits of some fleets may select: one for all of their clusters.
@@ -140,6 +153,12 @@ class Rollouts:
         for _ in range(self._chance.randint(*ACTS)):
             self._loop.schedule(self._chance.uniform(0, seconds), self._act)
         self._in_shut_stages.schedule(seconds)
+        self._stopped.schedule(seconds)
+        self._approvers.schedule(seconds, self._everybody)
+
+    def check(self) -> None:
+        """Let a rollout meet a stopped cluster, when all else has ended; raise RuleViolated."""
+        self._stopped.check(self.resolve)
 
     def _act(self) -> None:
         self._own_acts += 1
@@ -192,6 +211,9 @@ class Rollouts:
         elif kind is ActKind.SKIP:
             subject = self._chance.choice(rollout.members).cluster
         by = self._chance.choice(PEOPLE)
+        if kind is ActKind.APPROVE and subject:
+            self._approvers.approve(operators, rollout, subject, by)
+            return
         self._loop.log("%s: %s: rollout %s %s", operators.fleet, by, kind, subject)
         act = partial(act_on_rollout, rollout.commit, kind, subject, by, reason="an emergency")
         self._loop.run_function(operators.cloud, act)
@@ -219,7 +241,7 @@ class Rollouts:
                 self._on(operators, rollout, ActKind.RESUME)
             for place, _ in enumerate(rollout.stages):
                 if rollout.missing_approvals(place, self._loop.clock()):
-                    self._on(operators, rollout, ActKind.APPROVE)
+                    self._approvers.approve_all(operators, rollout, rollout.stages[place].name)
                     break
 
     @property
@@ -252,6 +274,15 @@ def _asked(staging: Staging, chance: random.Random) -> Staging:
     """Return stages of which some that wait for a check run wait for an endpoint instead."""
     drawn = ((each, each.checked and chance.random() < ASKED) for each in staging or ())
     return staging and tuple(replace(e, checked=e.checked and not asked, asked=asked) for e, asked in drawn)
+
+
+def _final_gate(chance: random.Random) -> StagedStage | None:
+    """Return the gate after the last stage, None for none."""
+    drawn, after, checked = chance.random() < LAST, chance.choice(AFTER_ALL), chance.random() < ASKED
+    asked = chance.random() < ASKED
+    if not drawn or not (after or checked or asked):
+        return None
+    return StagedStage(FINAL, (), (), after=after, checked=checked, asked=asked)
 
 
 def under_way(operators: Operators) -> Rollout | None:

@@ -14,8 +14,10 @@ from functools import partial
 
 from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.azure_engine import key_of
+from shared.jobs.failures.retry import with_limits
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.outbox import request_whole_sweep
+from shared.ports import Ports
 from simulation.desired_state import CORRECTED
 from simulation.event_loop import Actor, EventLoop
 from simulation.operators import Operators
@@ -24,6 +26,8 @@ from simulation.staging import StagedStage, Staging, stage_of
 
 LOOK = 60.0
 """How many seconds lie between the times at which they check what has failed and what they could change."""
+PAST = 20.0
+"""How long after a whole minute, at which stages are shut, so that no clock says that one is still open."""
 ACTS = 0.5
 """How often they act on what they see."""
 COMMITS = 0.4
@@ -33,7 +37,10 @@ BEFORE = (60.0, 240.0)
 AT_LEAST = 900.0
 """So many seconds they act, also where the others end earlier: some stages are shut only then."""
 BREAKS = 0.8
-CODES = ("QuotaExceeded", "InternalOperationError")
+PASSING: tuple[str, ...] = ("InternalOperationError",)
+CODES: tuple[str, ...] = ("QuotaExceeded", *PASSING)
+SOON_FAILED, LIMITS, OFTEN, TIMES = 0.5, "Interrupted=1", 0.8, 3
+"""In how many seeds jobs fail at once for what may pass: only such a job does a commit start again."""
 UNTIL_SWEEP = (30.0, 300.0)
 MOST_NODES = 4
 
@@ -46,7 +53,11 @@ class ShutStarts:
     ) -> None:
         self._chance = random.Random(f"{seed} starts in stages that are shut")  # noqa: S311
         self._everybody, self._stagings, self._loop = everybody, stagings, loop
-        self.acts = 0
+        self.acts, self._codes, self._commits, self._times = 0, CODES, COMMITS, 1
+        if random.Random(f"{seed} jobs that fail soon").random() < SOON_FAILED:  # noqa: S311
+            self._codes, self._commits, self._times = PASSING, OFTEN, TIMES
+            for operators in everybody:
+                operators.cloud.with_ports(_with_limits)
 
     def schedule(self, seconds: float) -> None:
         """Let them look every minute of so many seconds, and have a job fail before a stage is shut.
@@ -55,15 +66,16 @@ class ShutStarts:
         """
         seconds = max(seconds, AT_LEAST)
         for number in range(1, int(seconds // LOOK) + 1):
-            self._loop.schedule(number * LOOK, self._look)
+            self._loop.schedule(number * LOOK + PAST, self._look)
         for operators in self._everybody:
             for stage in self._stagings[operators.fleet] or ():
                 if stage.shut is None or self._chance.random() > BREAKS:
                     continue
                 shut_in = (stage.shut.starts - self._loop.clock()).total_seconds()
-                at = shut_in - self._chance.uniform(*BEFORE)
-                if 0 < at < seconds:
-                    self._loop.schedule(at, partial(self._break, operators, stage))
+                for _ in range(self._times):
+                    at = shut_in - self._chance.uniform(*BEFORE)
+                    if 0 < at < seconds:
+                        self._loop.schedule(at, partial(self._break, operators, stage))
 
     def _break(self, operators: Operators, stage: StagedStage) -> None:
         """Change a cluster of a stage; the next operation on it fails in Azure."""
@@ -73,7 +85,7 @@ class ShutStarts:
         cluster = self._chance.choice(wanted)
         self.acts += 1
         self._loop.log("%s: the next operation on %s will fail", operators.fleet, cluster.name)
-        self._loop.azure.interventions.fail_next(cluster.name, self._chance.choice(CODES), "it failed")
+        self._loop.azure.interventions.fail_next(cluster.name, self._chance.choice(self._codes), "it failed")
         pool = cluster.pools[0]
         scaled = cluster.with_pool(replace(pool, count=pool.count % MOST_NODES + 1))
         operators.push(operators.now.with_cluster(scaled))
@@ -98,7 +110,7 @@ class ShutStarts:
 
     def _try_again(self, operators: Operators) -> None:
         self.acts += 1
-        if self._chance.random() < COMMITS:
+        if self._chance.random() < self._commits:
             operators.push(replace(operators.now, note=operators.now.note + 1))
         else:
             operators.replay()
@@ -119,3 +131,7 @@ class ShutStarts:
 
     def _sweep(self, operators: Operators) -> None:
         self._loop.run_function(operators.cloud, request_whole_sweep)
+
+
+def _with_limits(ports: Ports) -> Ports:
+    return replace(ports, config=replace(ports.config, retries=with_limits(LIMITS)))

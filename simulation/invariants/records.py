@@ -9,7 +9,7 @@ from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import ClusterRecord
 from shared.ports import FleetRecord, GroupMember
-from simulation.desired_state import DesiredFleet
+from simulation.desired_state import DesiredCluster, DesiredFleet
 from simulation.invariants.context import Context, Creations, moment
 from simulation.rule import RuleViolated
 
@@ -98,6 +98,9 @@ class Records:
         asked = desired.clusters.get(record.name)
         if asked is None or asked.invalid or asked.large or desired.invalid:
             message = f"{record.name} was accepted, and {record.commit[:8]} does not ask for it"
+            raise RuleViolated("unrequested change", message)
+        if not _is_spec(record, asked):
+            message = f"{record.name} got another spec than that of {record.commit[:8]}"
             raise RuleViolated("unrequested change", message)
         if not new:  # the next plan removes a record that a superseded planner creates
             self._not_superseded(cloud, record, record.commit, wanted=True)
@@ -233,6 +236,18 @@ def _describe(before: ClusterRecord | None, after: ClusterRecord) -> str:
         f"{after.name}/{after.uid} {after.generation}.{job.sequence} observed {after.observed_generation} "
         f"{after.phase} {job.step.name} {what}"
     )
+
+
+def _is_spec(record: ClusterRecord, asked: DesiredCluster) -> bool:
+    """Return whether a record has the tag, the version and the node pools that a manifest has."""
+    spec = record.document["spec"]
+    pools = {
+        each["name"]: (each["count"], each["vmSize"], each["nodeLabels"].get("tier", ""))
+        for each in spec["nodePools"]
+    }
+    wanted = {each.name: (each.count, each.size, each.label) for each in asked.pools}
+    found = (spec["tags"].get("cost", ""), spec["kubernetesVersion"], pools)
+    return bool(found == (asked.tag, asked.version, wanted))
 
 
 def _stays(desired: DesiredFleet, name: str) -> bool:

@@ -15,6 +15,7 @@ from simulation.invariants.hand_overs import HandOvers
 from simulation.invariants.messages import Messages
 from simulation.invariants.pull_requests import PullRequests
 from simulation.invariants.records import Records
+from simulation.invariants.rollout_ends import RolloutEnds
 from simulation.invariants.staged_starts import RolloutRules
 from simulation.invariants.timed_starts import TimedStarts
 from simulation.workloads import Workloads
@@ -31,5 +32,6 @@ class Invariants:
         self.pull_requests = PullRequests(context.loop)
         self.records = Records(context)
         self.rollouts = RolloutRules(context)
+        self.rollout_ends = RolloutEnds(context, self.rollouts)
         self.timed_starts = TimedStarts(context)
         self.the_end = TheEnd(context)

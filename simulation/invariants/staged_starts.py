@@ -14,24 +14,27 @@ from typing import Any
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import ClusterRecord, Phase
 from shared.rollouts.rollout import Member, Rollout, Stage, State
-from simulation.event_loop import MAX_SKEW
 from simulation.history import LONG_AGO
+from simulation.invariants.approvals import CLOCKS, FIX, approved_in_time, newly_entered
 from simulation.invariants.context import Context
 from simulation.rule import RuleViolated
 from simulation.staging import CHECK, OTHERS, StagedGroup, StagedStage, Staging, stage_of
 
-CLOCKS = timedelta(seconds=2 * MAX_SKEW + 1)
-FIX = "fix:"
-"""What the names of stages begin with whose clusters no pause holds."""
+ASIDE = ("ClusterMissing", "ClusterStopped")
+"""What a sweep finds of a cluster that cannot take part."""
 _OWN = ("suspend", "deletionProtection", "drift")
 
 
 @dataclass
-class _Seen:
-    """What was seen of a life of a cluster; ``verified`` has when each generation was verified first."""
+class Seen:
+    """What was seen of a life of a cluster; ``verified`` has when each generation was verified first.
+
+    ``found`` is since when a sweep says that it is missing or stopped, or it is contested; None for neither.
+    """
 
     verified: dict[int, datetime] = field(default_factory=dict)
     failed: datetime = LONG_AGO
+    found: datetime | None = None
     was_aside: bool = False
     started: dict[int, datetime] = field(default_factory=dict)
 
@@ -41,12 +44,16 @@ class RolloutRules:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._seen: dict[tuple[str, str, str], _Seen] = {}
+        self.seen: dict[tuple[str, str, str], Seen] = {}
+        """What was seen of each life, by the fleet, the name and the uid."""
         self._stopped: dict[tuple[str, str], datetime] = {}
         """When a pause, or an abort, was stored."""
 
     def decided(self, cloud: MemoryCloud, before: Rollout | None, after: Rollout) -> None:
-        """Note that somebody has paused or aborted a rollout."""
+        """Note that somebody has paused or aborted a rollout, and check the stages that begin."""
+        if not self._context.replaced[cloud.ports.config.fleet]:
+            for stage in newly_entered(cloud, before, after):
+                approved_in_time(self._context, cloud, after, stage)
         stops = after.state is State.ABORTED or (after.paused is not None and not after.inherited)
         stopped = before is not None and (
             before.state is State.ABORTED or (before.paused is not None and not before.inherited)
@@ -60,24 +67,34 @@ class RolloutRules:
     def saved(self, cloud: MemoryCloud, before: ClusterRecord | None, after: ClusterRecord) -> None:
         """Note where a cluster stands, and check one that got a new generation."""
         fleet, now = cloud.ports.config.fleet, self._context.loop.clock()
-        seen = self._seen.setdefault((fleet, after.name, after.uid), _Seen())
+        seen = self.seen.setdefault((fleet, after.name, after.uid), Seen())
         if after.observed_generation == after.generation and after.phase is Phase.READY:
             seen.verified.setdefault(after.generation, now)
         if after.failed and (before is None or not before.failed):
             seen.failed = now
+        aside = after.contested or after.finding in ASIDE
+        since, seen.found = seen.found, (seen.found or now) if aside else None
         seen.was_aside |= after.contested or bool(after.finding) or after.phase is Phase.SUSPENDED
         if before is None or before.uid != after.uid or after.generation == before.generation:
             return
         seen.started[after.generation] = after.job.started
         staging = self._context.history(cloud).desired(after.commit).in_force
         if staging is not None and not (after.deleting or before.deleting or self._context.replaced[fleet]):
-            self._in_turn(cloud, before, after, staging)
+            self._in_turn(cloud, before, after, staging, since)
 
     def _in_turn(
-        self, cloud: MemoryCloud, before: ClusterRecord, after: ClusterRecord, staging: Staging
+        self,
+        cloud: MemoryCloud,
+        before: ClusterRecord,
+        after: ClusterRecord,
+        staging: Staging,
+        aside: datetime | None,
     ) -> None:
         if _is_own(before, after) or _is_created_again(before, after) or before.compares:
             return  # one whose tables were lost is compared at once, and not written to
+        if aside is not None and aside < self._context.loop.actor.since:
+            what = f"{after.name} starts, and is {before.finding or 'contested'} since {aside}"
+            raise RuleViolated("rollout aside", what)
         rollout = cloud.state.rollout(after.commit)
         member = _member(rollout, after) if rollout else None
         if rollout is None or member is None:
@@ -134,18 +151,18 @@ class RolloutRules:
         if shut.covers(first, last):
             raise RuleViolated("rollout window", f"{after.name} starts between {first} and {last}: {shut}")
 
-    def _is_excused(self, cloud: MemoryCloud, rollout: Rollout, other: Member, staging: Staging) -> bool:
+    def is_excused(self, cloud: MemoryCloud, rollout: Rollout, other: Member, staging: Staging) -> bool:
         """Return whether a group may have passed without a cluster: it could not take part.
 
         One outside its window, or in a freeze, is left behind only if another cluster of its group was not.
         """
         fleet = cloud.ports.config.fleet
-        if self._seen[fleet, other.cluster, other.uid].was_aside:
+        if self.seen[fleet, other.cluster, other.uid].was_aside:
             return True
         if stage_of(staging, other.cluster).shut_for("changes") is None:
             return False
         for each in rollout.members:
-            seen = self._seen.get((fleet, each.cluster, each.uid))
+            seen = self.seen.get((fleet, each.cluster, each.uid))
             if seen is None or (each.stage, each.group) != (other.stage, other.group):
                 continue
             if seen.was_aside or any(generation >= each.generation for generation in seen.verified):
@@ -166,16 +183,18 @@ class RolloutRules:
             record = cloud.state.cluster(other.cluster)
             if record is None or record.uid != other.uid or record.deleting or rollout.skips(other.cluster):
                 continue
-            seen = self._seen[cloud.ports.config.fleet, other.cluster, other.uid]
+            seen = self.seen[cloud.ports.config.fleet, other.cluster, other.uid]
             times = [at for generation, at in seen.verified.items() if generation >= other.generation]
-            if not times and not self._is_excused(cloud, rollout, other, staging):
+            if self.is_excused(cloud, rollout, other, staging):
+                continue  # its group may have passed without it, before it caught up
+            if not times:
                 what = f"{member.cluster} starts before {other.cluster} is Ready at {other.generation}"
                 raise RuleViolated("rollout order", what)
-            self._soaked(rollout, member, other, min(times, default=LONG_AGO), staging)
+            self._soaked(rollout, member, other, min(times), staging)
             if other.stage < member.stage:
-                reached = max(reached, min(times, default=LONG_AGO))
+                reached = max(reached, min(times))
         if written is not None:
-            self._past_its_gate(rollout, member, written, reached)
+            self._past_its_gate(cloud, rollout, member, written, reached)
             runs = cloud.repository.pulls.checks(rollout.commit)
             succeeded = any((each.name, each.conclusion) == (CHECK, "success") for each in runs)
             if written.checked and not (succeeded or rollout.overridden):
@@ -190,7 +209,7 @@ class RolloutRules:
         """
         fleet, actor = cloud.ports.config.fleet, self._context.loop.actor
         for each in rollout.members:
-            seen = self._seen.get((fleet, each.cluster, each.uid))
+            seen = self.seen.get((fleet, each.cluster, each.uid))
             if seen is None or each.stage != member.stage or each == member:
                 continue
             if any(generation >= each.generation for generation in seen.started):
@@ -200,15 +219,16 @@ class RolloutRules:
             raise RuleViolated("rollout check", f"{member.cluster} starts after the answers {answers[-3:]}")
 
     def _past_its_gate(
-        self, rollout: Rollout, member: Member, written: StagedStage, reached: datetime
+        self, cloud: MemoryCloud, rollout: Rollout, member: Member, written: StagedStage, reached: datetime
     ) -> None:
         """Check that people have approved a stage, and that its time has passed since it was ``reached``.
 
-        A stage of which nothing is left to start needs no approval, so only its own clusters show one.
+        A stage of which nothing is left to start needs no approval, so only its own clusters show one. Once
+        it has started, its approvals may expire.
         """
         name, actor = rollout.stages[member.stage].name, self._context.loop.actor
-        if len({each.by for each in rollout.approved if each.subject == name}) < written.approvers:
-            raise RuleViolated("rollout approval", f"{member.cluster} starts before {name} may begin")
+        if member.stage not in rollout.entered:
+            approved_in_time(self._context, cloud, rollout, name)
         if rollout.overridden or actor.jumped:
             return
         if self._context.loop.clock() + CLOCKS < reached + timedelta(minutes=written.after):
@@ -249,7 +269,7 @@ class RolloutRules:
         suspended = record.document["spec"].get("suspend")
         if member.at_once and (suspended or not record.observed_generation):
             return False
-        seen = self._seen[cloud.ports.config.fleet, record.name, record.uid]
+        seen = self.seen[cloud.ports.config.fleet, record.name, record.uid]
         first = seen.started.get(record.generation) == record.job.started
         changes = record.job.active and record.phase is not Phase.SUSPENDED and not record.deleting
         return changes and first and record.generation >= member.generation
@@ -261,7 +281,7 @@ class RolloutRules:
         record = cloud.state.cluster(member.cluster)
         if record is None or record.uid != member.uid or rollout.skips(member.cluster) or record.deleting:
             return False
-        seen = self._seen[cloud.ports.config.fleet, record.name, record.uid]
+        seen = self.seen[cloud.ports.config.fleet, record.name, record.uid]
         at_it = record.failed and record.generation >= member.generation
         before = not known or seen.failed < self._context.loop.actor.since
         return at_it and record.generation not in seen.verified and before

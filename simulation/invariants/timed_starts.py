@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import ClusterRecord
+from simulation.invariants.approvals import CLOCKS
 from simulation.invariants.context import Context
-from simulation.invariants.staged_starts import CLOCKS
 from simulation.rule import RuleViolated
 from simulation.staging import stage_of
+
+WHOLE_CLUSTER = "the cluster"
+"""What is corrected where a cluster is missing."""
 
 
 class TimedStarts:
@@ -59,7 +62,8 @@ def _start(before: ClusterRecord | None, after: ClusterRecord) -> str:
     if before.contested:
         return ""
     if after.corrections != before.corrections:
-        return "creations" if before.finding == "ClusterMissing" else "corrections"
+        started = {each.path for each in after.corrections if each not in before.corrections}
+        return "creations" if WHOLE_CLUSTER in started else "corrections"
     if before.finding or not before.failed:
         return ""
     if after.deleting:

@@ -15,6 +15,7 @@ from shared.jobs.failures.errors import TooLarge
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.clusters import cluster_detail, fleet_view
 from shared.pipeline.api.views.plans import plan_view
+from shared.pipeline.api.views.rollouts import rollouts_view
 from simulation.event_loop import EventLoop
 from simulation.history import AzureHistory, FleetHistory
 from simulation.oracle import Oracle
@@ -23,6 +24,8 @@ from simulation.shown.findings import CALM_SECONDS, is_applied, saved_late, sile
 from simulation.shown.listed import ListedClusters
 
 TERMINAL = Console(file=io.StringIO(), width=400, color_system=None)
+OVER = ("Completed", "Aborted", "Superseded by ")
+"""What the state of a rollout begins with that starts nothing more."""
 PLANNED_SECONDS = 900.0
 """By then the planner has planned a push, or says why not."""
 
@@ -76,6 +79,8 @@ class ShownFleets:
                 )
         if cloud.ports.config.fleet not in self.replaced:
             self._progress(cloud, fleet.commit)
+            if desired.staging is not None and not desired.invalid:
+                self._superseded(cloud, fleet.commit)
 
     def _held_otherwise(self, cloud: MemoryCloud, name: str) -> None:
         """Check that a cluster without a record that is too large in git is on hold for another reason."""
@@ -119,6 +124,13 @@ class ShownFleets:
             found = "" if self._azure.disturbed_at(key) else self._oracle.differences(fleet, asked, key)
             if found:
                 raise untrue(cloud, f"all of {commit[:8]} is shown as in sync, and {name}: {found}")
+
+    def _superseded(self, cloud: MemoryCloud, planned: str) -> None:
+        """Check that no rollout is shown as under way, or to go on, but that of the commit planned last."""
+        for shown in rollouts_view(cloud.ports)["rollouts"]:
+            state, commit = shown["state"], shown["commit"]
+            if commit != planned and (shown["underWay"] or not state.startswith(OVER)):
+                raise untrue(cloud, f"the rollout of {commit[:8]} is {state}, and {planned[:8]} was planned")
 
     def _command(self, cloud: MemoryCloud, view: schema.Fleet) -> None:
         """Check what ``roadstead status`` prints, whenever more than a time would change in it."""

@@ -9,16 +9,21 @@ import pytest
 
 from shared.fleet.planning.plan import Action, Item
 from shared.pipeline import outbox
-from shared.pipeline.api.acts import replay
+from shared.pipeline.api.acts import replay, system_approval
+from shared.pipeline.api.acts import rollout as acts
+from shared.pipeline.api.views import rollouts as rollout_views
 from shared.pipeline.planner import planner
 from shared.pipeline.planner.staging import gate_checks, rollouts
 from shared.pipeline.planner.staging.rollouts import Staged
+from shared.pipeline.repository.commit_reader import read_desired
 from shared.pipeline.sweep import held_corrections
 from shared.rollouts import calendar, decide, of_plan, standing
+from shared.rollouts.report import state_of
 from shared.rollouts.rollout import Checked, CheckState, Rollout, State
 from shared.rollouts.selected.choice import NOTHING, choose
 from shared.rollouts.shut import plan_holds
 from shared.rollouts.strategy import Gate
+from shared.rollouts.waits import Reason, Wait
 from simulation.actors.kinds import ROLLOUTS, SWEEPS
 from tests.simulation.mutations import mutation
 
@@ -74,6 +79,39 @@ def a_check_that_has_failed_opens_its_gate(patch: pytest.MonkeyPatch) -> None:
 
 def any_answer_of_an_endpoint_opens_its_gate(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Checked, "after", lambda said, *_: replace(said, state=CheckState.PASSED))
+
+
+def everybody_approves_whatever_the_role(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(acts, "_by_role", lambda *_: None)
+
+
+def an_author_approves_the_own_commit(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(acts, "_by_author", lambda *_: None)
+
+
+def a_stage_is_approved_at_any_hour(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Gate, "takes", lambda *_: True)
+
+
+def an_approval_never_expires(patch: pytest.MonkeyPatch) -> None:
+    original = Rollout._approvers
+    patch.setattr(
+        Rollout, "_approvers", lambda self, stage, now: original(self, replace(stage, expires=None), now)
+    )
+
+
+def whoever_states_it_approves_for_a_system(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(system_approval, "_is_signed", lambda *_: True)
+
+
+def a_final_gate_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(decide, "_final_wait", lambda *_: None)
+
+
+def a_rollout_ends_while_its_clusters_change(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(
+        decide, "_ended", lambda rollout, _, now: replace(rollout, state=State.COMPLETED, ended=now)
+    )
 
 
 def one_person_approves_for_all(patch: pytest.MonkeyPatch) -> None:
@@ -156,6 +194,72 @@ def a_freeze_holds_no_creation(patch: pytest.MonkeyPatch) -> None:
     _unheld(patch, Action.CREATE, Action.ADOPT)
 
 
+def a_freeze_holds_no_retry(patch: pytest.MonkeyPatch) -> None:
+    _unheld(patch, Action.RETRY)
+
+
+def _aside(patch: pytest.MonkeyPatch, counts_as: standing.Standing) -> None:
+    """Let a cluster that cannot take part count as something else."""
+    original = standing.standing
+
+    def other(*args: Any) -> Any:
+        found = original(*args)
+        return counts_as if found is standing.Standing.ASIDE else found
+
+    patch.setattr(decide, "standing", other)
+
+
+def a_stopped_cluster_starts_like_any_other(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(standing, "_cannot_start", lambda *_: False)
+
+
+def a_stopped_cluster_counts_as_ready(patch: pytest.MonkeyPatch) -> None:
+    _aside(patch, standing.Standing.VERIFIED)
+
+
+def a_stopped_cluster_is_left_out_for_good(patch: pytest.MonkeyPatch) -> None:
+    _aside(patch, standing.Standing.OUT)
+
+
+def a_stopped_cluster_holds_its_group(patch: pytest.MonkeyPatch) -> None:
+    original = decide._Part.unfinished
+
+    def unfinished(part: Any) -> Any:
+        aside = part.named(standing.Standing.ASIDE)
+        return original(part) or (aside and Wait(Reason.STAGE, part.name, part.number, aside)) or None
+
+    patch.setattr(decide._Part, "unfinished", unfinished)
+
+
+def an_older_rollout_is_shown_as_under_way(patch: pytest.MonkeyPatch) -> None:
+    def state(rollout: Rollout, decision: Any) -> str:
+        older = rollout.state is State.SUPERSEDED
+        return state_of(replace(rollout, state=State.ACTIVE) if older else rollout, decision)
+
+    patch.setattr(rollout_views, "state_of", state)
+
+
+def what_waits_takes_the_spec_of_the_older_rollout(patch: pytest.MonkeyPatch) -> None:
+    original = read_desired
+
+    def read(head: str, known: Any, ports: Any) -> Any:
+        desired, under_way = original(head, known, ports), ports.state.fleet().rollout
+        rollout = ports.state.rollout(under_way) if under_way not in ("", head) else None
+        if rollout is None:
+            return desired
+        older = original(under_way, known, ports).clusters
+        records = {each.name: each for each in ports.state.clusters()}
+        waiting = [
+            each.cluster
+            for each in rollout.members
+            if each.cluster in records and records[each.cluster].generation < each.generation
+        ]
+        kept = {name: older[name] for name in waiting if name in older and name in desired.clusters}
+        return replace(desired, clusters={**desired.clusters, **kept})
+
+    patch.setattr(planner, "read_desired", read)
+
+
 def a_replay_starts_in_a_freeze(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(replay, "held_start", lambda *_: None)
 
@@ -175,10 +279,17 @@ ROLLOUT_MUTATIONS = (
     ),
     mutation(a_soak_is_over_at_once, ROLLOUTS, "rollout soak"),
     mutation(an_approval_is_given_by_itself, ROLLOUTS, "rollout approval"),
-    mutation(the_time_of_a_stage_counts_for_nothing, ROLLOUTS, "rollout time"),
+    mutation(the_time_of_a_stage_counts_for_nothing, ROLLOUTS, "rollout time", "rollout final"),
     mutation(a_check_that_has_failed_opens_its_gate, ROLLOUTS, "rollout check"),
     mutation(any_answer_of_an_endpoint_opens_its_gate, ROLLOUTS, "rollout check"),
     mutation(one_person_approves_for_all, ROLLOUTS, "rollout approval"),
+    mutation(everybody_approves_whatever_the_role, ROLLOUTS, "rollout approval"),
+    mutation(an_author_approves_the_own_commit, ROLLOUTS, "rollout approval"),
+    mutation(a_stage_is_approved_at_any_hour, ROLLOUTS, "rollout approval"),
+    mutation(an_approval_never_expires, ROLLOUTS, "rollout approval"),
+    mutation(whoever_states_it_approves_for_a_system, ROLLOUTS, "rollout approval"),
+    mutation(a_final_gate_counts_for_nothing, ROLLOUTS, "rollout final"),
+    mutation(a_rollout_ends_while_its_clusters_change, ROLLOUTS, "rollout end"),
     mutation(a_pause_counts_for_nothing, ROLLOUTS, "rollout stopped"),
     mutation(an_abort_counts_for_nothing, ROLLOUTS, "rollout stopped"),
     mutation(a_pause_holds_nothing_that_a_newer_commit_changes_again, ROLLOUTS, "rollout stopped"),
@@ -188,6 +299,13 @@ ROLLOUT_MUTATIONS = (
     mutation(a_window_is_always_open, ROLLOUTS, "rollout window", "timed start"),
     mutation(a_freeze_holds_no_delete, ROLLOUTS, "timed start", often="add remove"),
     mutation(a_freeze_holds_no_creation, ROLLOUTS, "timed start", often="add remove"),
+    mutation(a_freeze_holds_no_retry, ROLLOUTS, "timed start"),
+    mutation(a_stopped_cluster_starts_like_any_other, ROLLOUTS, "rollout aside"),
+    mutation(a_stopped_cluster_counts_as_ready, ROLLOUTS, "rollout aside", "rollout end"),
+    mutation(a_stopped_cluster_is_left_out_for_good, ROLLOUTS, "rollout aside", "rollout end"),
+    mutation(a_stopped_cluster_holds_its_group, ROLLOUTS, "rollout aside"),
+    mutation(an_older_rollout_is_shown_as_under_way, ROLLOUTS, "untrue"),
+    mutation(what_waits_takes_the_spec_of_the_older_rollout, ROLLOUTS, "unrequested change", "untrue"),
     mutation(a_replay_starts_in_a_freeze, f"{ROLLOUTS} operation-fails", "timed start"),
     mutation(a_correction_starts_in_a_freeze, f"{ROLLOUTS} {SWEEPS}", "timed start"),
     mutation(nobody_says_that_a_cluster_has_ended, ROLLOUTS, "lost work", "open status", "not in sync"),

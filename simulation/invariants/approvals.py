@@ -1,0 +1,65 @@
+"""The rule of approvals: who may let a stage begin, and when, by what fleet.yaml says and people did."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.rollouts.rollout import Rollout
+from simulation.event_loop import MAX_SKEW
+from simulation.history import Approval
+from simulation.invariants.context import Context
+from simulation.rule import RuleViolated
+from simulation.staging import OTHERS, ApprovalRule
+
+CLOCKS = timedelta(seconds=2 * MAX_SKEW + 1)
+FIX = "fix:"
+"""What the names of stages begin with whose clusters no pause holds."""
+
+
+def approved_in_time(context: Context, cloud: MemoryCloud, rollout: Rollout, stage: str) -> None:
+    """Check that a stage may begin now: as many as it asks for have approved it, each of whom may.
+
+    The planner that lets it begin has decided since it began itself.
+    """
+    history, actor = context.history(cloud), context.loop.actor
+    stages = (*(history.desired(rollout.commit).in_force or ()), OTHERS)
+    written = next((each for each in stages if each.name == stage.removeprefix(FIX)), None)
+    if written is None or not written.approvers:
+        return
+    given = (each for each in history.approvals if (each.commit, each.stage) == (rollout.commit, stage))
+    decided = None if actor.jumped else actor.since - CLOCKS
+    by = {each.by for each in given if _counts(each, written.rule, decided)}
+    if len(by) < written.approvers:
+        people = ", ".join(sorted(by)) or "nobody"
+        what = f"{stage} of {rollout.commit[:8]} begins, and {people} of {written.approvers} approved it"
+        raise RuleViolated("rollout approval", f"{what}: {written.rule}")
+
+
+def newly_entered(cloud: MemoryCloud, before: Rollout | None, after: Rollout) -> set[str]:
+    """Return the stages that begin with a version of a rollout, and have a cluster left to start.
+
+    A change that waits for nobody needs no approval.
+    """
+    earlier = {before.stages[place].name for place in before.entered} if before else set()
+    left = set[str]()
+    for member in after.members:
+        record = cloud.state.cluster(member.cluster)
+        waits = record is not None and record.uid == member.uid and record.generation < member.generation
+        if waits and not member.at_once and member.stage in after.entered:
+            left.add(after.stages[member.stage].name)
+    return left - earlier
+
+
+def _counts(given: Approval, rule: ApprovalRule, decided: datetime | None) -> bool:
+    """Return whether an approval counts for a stage at a time; None: at a time that nobody knows."""
+    if given.system and not (rule.system and given.proven):
+        return False
+    if (rule.admin and not given.admin) or (rule.others and given.author):
+        return False
+    if given.misdated:
+        return True
+    times = (given.at - CLOCKS, given.at, given.at + CLOCKS)
+    if rule.hours is not None and not any(map(rule.hours.cover, times)):
+        return False
+    return not rule.expires or decided is None or decided < given.at + timedelta(minutes=rule.expires)
