@@ -16,7 +16,7 @@ AZ ?= .tools/azure-cli/bin/az
 
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
 
-.PHONY: help demo up test authority azure-cli bodies crashes simulate check format lock package clean
+.PHONY: help demo up test collect authority azure-cli bodies crashes simulate check format lock package clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -41,8 +41,12 @@ demo: $(READY) $(AZURITE) ## create, change and delete clusters by pushes to the
 up: $(READY) $(AZURITE) ## start the local cloud and the functions; Ctrl-C stops them
 	@$(BIN)/python -m localcloud up --state $(STATE)
 
-test: check $(AZURITE) ## every check and every test
+test: $(AZURITE) ## every check and every test
+	@$(MAKE) --no-print-directory --jobs 2 check collect
 	@$(BIN)/python -m pytest -n 3 --dist worksteal
+
+collect: $(READY) # compiles the tests for the workers, which would each do that
+	@$(BIN)/python -m pytest --collect-only --quiet > .collected || { cat .collected; exit 1; }
 
 authority: $(READY) $(AZURITE) ## build a real Kubernetes and Flux (needs Go), and test against them
 	@$(BIN)/python -m tests.authority.build
@@ -82,4 +86,4 @@ format: $(READY) ## rewrite the code in the one format
 	@$(BIN)/ruff format --quiet . && $(BIN)/ruff check --fix --quiet .
 
 clean: ## remove everything that was installed or written
-	rm -rf dist $(VENV) .tools .localcloud* .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf dist $(VENV) .tools .localcloud* .collected .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

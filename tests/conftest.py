@@ -23,12 +23,18 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run what mostly waits first: it is then one worker's, while the others use the processor.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begin two workers with the tests that mostly wait, while the others use the processor.
 
-    Workers that run out of tests take some of its.
+    Each worker begins with a part of the list, and takes some of another one's end when it has run out.
     """
-    items.sort(key=lambda item: "e2e" not in item.path.parts)
+    waits, computes = list[pytest.Item](), list[pytest.Item]()
+    for item in items:
+        (waits if "e2e" in item.path.parts else computes).append(item)
+    workers = getattr(config, "workerinput", {"workercount": 1})["workercount"]
+    half = len(waits) // 2
+    part = max(len(items) // workers - half, 0)
+    items[:] = waits[:half] + computes[:part] + waits[half:] + computes[part:]
 
 
 def pytest_collection_finish() -> None:

@@ -5,6 +5,7 @@ First in the place of the old one, and then next to it.
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from localcloud.runtime.options import Options
@@ -37,6 +38,7 @@ def test_a_cluster_is_rebuilt_with_what_azure_cannot_change_in_place(start: Star
     written = roadstead("rebuild", "one", cwd=tmp_path)
     assert written.returncode == 0, written.stderr
     manifest = (tmp_path / FILE).read_bytes()
+    time.sleep(1)  # a push in the second of another one may be older by GitHub's times, and waits
     commit = operator.push(fleet_files.fleet("two") | {FILE: manifest})
     operator.wait_for_status(commit, "success", seconds=120)
     assert operator.phases() == {"one": "Ready", "two": "Ready"}
