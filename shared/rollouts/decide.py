@@ -51,16 +51,21 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     since = {(each.stage, each.group): each.at for each in rollout.watched}
     opened: Wait | None = None
     begins = {each.stage for each in rollout.members if _is_left(each, standings)}
+    unpassed = {part.stage for part in groups if not rollout.has_passed(part.stage, part.number)}
     gates, gated = list[datetime | None](), None
     before: dict[tuple[int, int], Wait | None] = {}
+    gate: Wait | None = None
     for part in groups:
         place = (part.stage, part.number)
+        gate = gate if part.number else None
         if opened is None and part.number == 0 and part.stage in begins:
             reached = replace(rollout, passed=tuple(passed)).reached(part.stage) or now
-            opened = gate_wait(rollout, part.stage, reached, now)
-            gates += [opened.until] if opened else []
-            gated = part.stage if opened and opened.reason is Reason.CHECK else None
-        before[place] = opened
+            gate = gate_wait(rollout, part.stage, reached, now)
+            gates += [gate.until] if gate else []
+            gated = part.stage if gate and gate.reason is Reason.CHECK else gated
+        # The gate of a stage that has passed is for its own clusters: those that catch up.
+        opened = opened or (gate if part.stage in unpassed else None)
+        before[place] = opened or gate
         if rollout.has_passed(*place):
             continue
         unfinished = part.unfinished()

@@ -224,6 +224,22 @@ def test_an_approval_does_not_expire_once_its_stage_has_begun() -> None:
     assert fleet.start() == ("d",)
 
 
+def test_an_approval_that_expires_once_its_stage_has_passed_keeps_only_who_comes_back() -> None:
+    every = (GroupRule(min_success="0"),)
+    rule = StageRule("dev", environments=("dev",), approval=True, expires=timedelta(hours=1), groups=every)
+    fleet = Fleet((rule, stage("prod", approval=True)), {"a": "dev", "c": "prod"})
+    back = fleet.seen["a"]
+    fleet.seen["a"] = replace(back, phase=Phase.FAILED, finding="ClusterStopped")
+    fleet.rollout = act_on(fleet.rollout, ActKind.APPROVE, Decided("one", NOW, "tested", "dev"))
+    assert fleet.decide().waits["c"].stage == "prod"
+    fleet.now = NOW + timedelta(hours=2)
+    assert fleet.decide().waits["c"].stage == "prod"
+    approved(fleet, "one", fleet.now)
+    assert fleet.start() == ("c",)
+    fleet.seen["a"] = back
+    assert fleet.decide().waits["a"].reason is Reason.APPROVAL
+
+
 def test_the_same_approval_again_in_whatever_order_changes_nothing() -> None:
     fleet = asking(approvers=2)
     approved(fleet, "one", NOW + timedelta(seconds=5))
