@@ -125,8 +125,16 @@ Staging = tuple[StagedStage, ...] | None
 """The stages of a fleet; a file without any has the default, and None lets everything start at once."""
 
 
+FIX = "fix:"
+"""What the names of stages begin with whose clusters no pause holds."""
 SELECTED, MISTYPED = "quick", "quikc"
 """The strategy that a commit may select, and what somebody writes who mistypes its name."""
+
+
+def stage_named(staging: Staging, name: str) -> StagedStage | None:
+    """Return the stage as written of one of a rollout by its name, None for one of clusters that go back."""
+    stages = (*(staging or ()), OTHERS)
+    return next((stage for stage in stages if stage.name == name.removeprefix(FIX)), None)
 
 
 def stage_of(staging: Staging, name: str) -> StagedStage:

@@ -51,7 +51,6 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     since = {(each.stage, each.group): each.at for each in rollout.watched}
     opened: Wait | None = None
     begins = {each.stage for each in rollout.members if _is_left(each, standings)}
-    unpassed = {part.stage for part in groups if not rollout.has_passed(part.stage, part.number)}
     gates, gated = list[datetime | None](), None
     before: dict[tuple[int, int], Wait | None] = {}
     gate: Wait | None = None
@@ -64,7 +63,7 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
             gates += [gate.until] if gate else []
             gated = part.stage if gate and gate.reason is Reason.CHECK else gated
         # The gate of a stage that has passed is for its own clusters: those that catch up.
-        opened = opened or (gate if part.stage in unpassed else None)
+        opened = opened or (None if rollout.stage_has_passed(part.stage) else gate)
         before[place] = opened or gate
         if rollout.has_passed(*place):
             continue

@@ -234,6 +234,10 @@ class Rollout:
         """Return whether a group was found to have passed."""
         return any((each.stage, each.group) == (stage, group) for each in self.passed)
 
+    def stage_has_passed(self, stage: int) -> bool:
+        """Return whether each group of a stage was found to have passed."""
+        return all(self.has_passed(stage, group) for group in range(len(self.stages[stage].groups)))
+
     def reached(self, stage: int) -> datetime | None:
         """Return since when a stage is the next one, None while one before it has not passed."""
         before = [place for place in self.places() if place[0] < stage]

@@ -231,8 +231,8 @@ class Rollouts:
             if rollout.state is State.ABORTED or rollout.skipped:
                 operators.push(replace(operators.now, note=operators.now.note + 1))
                 continue
-            stages = [*enumerate(rollout.stages)]
-            spent = any(spent_checks(rollout, place) for place, _ in stages)
+            places = range(len(rollout.stages))
+            spent = any(spent_checks(rollout, place) for place in places)
             if (rollout.windows or rollout.freezes or spent) and not rollout.overridden:
                 self._on(operators, rollout, ActKind.OVERRIDE)
             self._answer(operators, 200)
@@ -240,10 +240,7 @@ class Rollouts:
                 self._conclude(operators, rollout, "success")
             if rollout.paused or rollout.refused:
                 self._on(operators, rollout, ActKind.RESUME)
-            passed = [
-                all(map(partial(rollout.has_passed, at), range(len(stage.groups)))) for at, stage in stages
-            ]
-            for place in sorted(range(len(passed)), key=passed.__getitem__):
+            for place in sorted(places, key=rollout.stage_has_passed):
                 if rollout.missing_approvals(place, self._loop.clock()):
                     self._approvers.approve_all(operators, rollout, rollout.stages[place].name)
                     break

@@ -23,7 +23,7 @@ from shared.rollouts.rollout import ActKind, Rollout
 from simulation.event_loop import EventLoop
 from simulation.history import Approval
 from simulation.operators import Operators
-from simulation.staging import SYSTEM, ApprovalRule, Hours, StagedStage, Staging
+from simulation.staging import SYSTEM, ApprovalRule, Hours, StagedStage, Staging, stage_named
 
 RULED, BOTH = 0.8, 0.3
 """How many stages that ask for approvals say who gives one, or when, and how many of these say both."""
@@ -169,6 +169,5 @@ class StageApprovers:
 
 def _rule_of(operators: Operators, rollout: Rollout, stage: str) -> ApprovalRule:
     """Return the rule of a stage; one of clusters that no pause holds has that of its stage."""
-    name = stage.removeprefix("fix:")
-    staging = operators.history.desired(rollout.commit).in_force or ()
-    return next((each.rule for each in staging if each.name == name), ApprovalRule())
+    written = stage_named(operators.history.desired(rollout.commit).in_force, stage)
+    return written.rule if written else ApprovalRule()

@@ -6,15 +6,10 @@ from datetime import datetime, timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.rollouts.rollout import Rollout
-from simulation.event_loop import MAX_SKEW
 from simulation.history import Approval
-from simulation.invariants.context import Context
+from simulation.invariants.context import CLOCKS, Context
 from simulation.rule import RuleViolated
-from simulation.staging import OTHERS, ApprovalRule
-
-CLOCKS = timedelta(seconds=2 * MAX_SKEW + 1)
-FIX = "fix:"
-"""What the names of stages begin with whose clusters no pause holds."""
+from simulation.staging import ApprovalRule, stage_named
 
 
 def approved_in_time(context: Context, cloud: MemoryCloud, rollout: Rollout, stage: str) -> None:
@@ -23,8 +18,7 @@ def approved_in_time(context: Context, cloud: MemoryCloud, rollout: Rollout, sta
     The planner that lets it begin has decided since it began itself.
     """
     history, actor = context.history(cloud), context.loop.actor
-    stages = (*(history.desired(rollout.commit).in_force or ()), OTHERS)
-    written = next((each for each in stages if each.name == stage.removeprefix(FIX)), None)
+    written = stage_named(history.desired(rollout.commit).in_force, stage)
     if written is None or not written.approvers:
         return
     given = (each for each in history.approvals if (each.commit, each.stage) == (rollout.commit, stage))

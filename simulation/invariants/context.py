@@ -19,6 +19,9 @@ from simulation.oracle import Oracle
 FROZEN = timedelta(seconds=SHORT_FREEZE + MAX_SKEW)
 """How old a worker's reads may be when it writes: no service rejects the write of an expired lease."""
 
+CLOCKS = timedelta(seconds=2 * MAX_SKEW + 1)
+"""How far apart two clocks are at most, and the second to which some times are cut off."""
+
 
 @dataclass
 class Creations:

@@ -8,8 +8,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
 from shared.rollouts.rollout import Member, Rollout, State
 from simulation.history import LONG_AGO
-from simulation.invariants.approvals import CLOCKS
-from simulation.invariants.context import Context
+from simulation.invariants.context import CLOCKS, Context
 from simulation.invariants.staged_starts import RolloutRules
 from simulation.rule import RuleViolated
 from simulation.staging import CHECK, FINAL, StagedStage

@@ -15,10 +15,10 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import ClusterRecord, Phase
 from shared.rollouts.rollout import Member, Rollout, Stage, State
 from simulation.history import LONG_AGO
-from simulation.invariants.approvals import CLOCKS, FIX, approved_in_time, newly_entered
-from simulation.invariants.context import Context
+from simulation.invariants.approvals import approved_in_time, newly_entered
+from simulation.invariants.context import CLOCKS, Context
 from simulation.rule import RuleViolated
-from simulation.staging import CHECK, OTHERS, StagedGroup, StagedStage, Staging, stage_of
+from simulation.staging import CHECK, StagedGroup, StagedStage, Staging, stage_named, stage_of
 
 ASIDE = ("ClusterMissing", "ClusterStopped")
 """What a sweep finds of a cluster that cannot take part."""
@@ -100,7 +100,7 @@ class RolloutRules:
         if rollout is None or member is None:
             raise RuleViolated("rollout", f"{after.name} starts and is in no rollout of {after.commit[:8]}")
         stage = rollout.stages[member.stage]
-        if not stage.back and stage.name.removeprefix(FIX) != stage_of(staging, after.name).name:
+        if not stage.back and stage_named(staging, stage.name) != stage_of(staging, after.name):
             raise RuleViolated("rollout", f"{after.name} is in the stage {stage.name}")
         if self._context.history(cloud).desired(after.commit).mistyped and not rollout.resumed:
             raise RuleViolated("rollout strategy", f"{after.name} starts, and its commit names no strategy")
@@ -175,8 +175,7 @@ class RolloutRules:
         stage = rollout.stages[member.stage]
         # A newer commit that changes nothing before the stage goes on with the wait of the older one.
         reached = LONG_AGO if stage.reached else rollout.began
-        own = {each.name: each for each in (*(staging or ()), OTHERS)}
-        written = own.get(stage.name.removeprefix(FIX))
+        written = stage_named(staging, stage.name)
         for other in rollout.members:
             if (other.stage, other.group) >= (member.stage, member.group) or other.at_once:
                 continue

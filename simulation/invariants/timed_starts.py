@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import ClusterRecord
-from simulation.invariants.approvals import CLOCKS
-from simulation.invariants.context import Context
+from simulation.invariants.context import CLOCKS, Context
 from simulation.rule import RuleViolated
 from simulation.staging import stage_of
 

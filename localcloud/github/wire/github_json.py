@@ -9,7 +9,6 @@ import json
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, TypeVar
 
 from werkzeug.wrappers import Request, Response
@@ -67,11 +66,6 @@ class Place:
     def html(self) -> str:
         """The URL of the repository's web page."""
         return f"{self.base}/{self.full_name}"
-
-
-def utc(when: datetime) -> str:
-    """Write a time as GitHub's REST API does."""
-    return in_seconds(when)
 
 
 def read_object(request: Request) -> JsonObject:
@@ -187,7 +181,7 @@ def pushed_commit_json(place: Place, commit: CommitInfo, touched: Touched, *, di
 
 def status_json(place: Place, sha: str, record: StatusRecord) -> JsonObject:
     """Write a commit status."""
-    status, at = record.status, utc(record.created_at)
+    status, at = record.status, in_seconds(record.created_at)
     return {
         "url": f"{place.api}/statuses/{sha}",
         "id": record.id,
@@ -209,4 +203,4 @@ def _account(person: Writer) -> JsonObject | None:
 
 
 def _person(person: Writer) -> JsonObject:
-    return {"name": person.name, "email": person.email, "date": utc(person.when)}
+    return {"name": person.name, "email": person.email, "date": in_seconds(person.when)}

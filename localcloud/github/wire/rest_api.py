@@ -14,6 +14,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map, Rule
 from werkzeug.wrappers import Request, Response
 
+from localcloud.common.clock import in_seconds
 from localcloud.common.http_server import json_response
 from localcloud.github.wire import rest_checks as checks
 from localcloud.github.wire import rest_git as git
@@ -24,7 +25,7 @@ from localcloud.github.wire import rest_reviews as reviews
 from localcloud.github.wire import rest_statuses as statuses
 from localcloud.github.wire.archives import DOWNLOAD, Archives
 from localcloud.github.wire.github_auth import ApiError, Credentials, RateLimit
-from localcloud.github.wire.github_json import APP_BOT, OPERATOR, Place, utc
+from localcloud.github.wire.github_json import APP_BOT, OPERATOR, Place
 from localcloud.github.wire.repository_folder import RepositoryStore
 from localcloud.github.wire.webhooks import Webhooks
 from localcloud.github.world.git_commands import GitError
@@ -168,7 +169,7 @@ class RestApi:
         token, expires = self._credentials.issue(installation, request.headers.get("Authorization", ""))
         body = {
             "token": token,
-            "expires_at": utc(expires),
+            "expires_at": in_seconds(expires),
             "permissions": {
                 "checks": "write",
                 "contents": "write" if self._credentials.writes_contents else "read",

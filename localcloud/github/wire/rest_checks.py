@@ -6,9 +6,10 @@ from typing import Any
 
 from werkzeug.wrappers import Request, Response
 
+from localcloud.common.clock import in_seconds
 from localcloud.common.http_server import json_response
 from localcloud.github.wire.github_auth import ApiError
-from localcloud.github.wire.github_json import JsonObject, Place, paged, read_object, utc
+from localcloud.github.wire.github_json import JsonObject, Place, paged, read_object
 from localcloud.github.wire.rest_reads import resolve_commit
 from localcloud.github.world.pull_requests import CheckRecord
 from shared.jobs.failures.errors import Dependency, InvalidManifest
@@ -69,8 +70,8 @@ def check_json(place: Place, record: CheckRecord) -> JsonObject:
         "name": record.name,
         "status": record.status,
         "conclusion": record.conclusion,
-        "started_at": utc(record.created_at),
-        "completed_at": utc(record.created_at) if record.conclusion else None,
+        "started_at": in_seconds(record.created_at),
+        "completed_at": in_seconds(record.created_at) if record.conclusion else None,
         "output": {"title": None, "summary": None, "text": None, **record.output, **count},
         "app": {"id": 1, "slug": place.caller["login"].removesuffix("[bot]"), "name": "Roadstead"},
     }

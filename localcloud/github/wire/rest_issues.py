@@ -9,9 +9,10 @@ from datetime import datetime
 
 from werkzeug.wrappers import Request, Response
 
+from localcloud.common.clock import in_seconds
 from localcloud.common.http_server import json_response
 from localcloud.github.wire.github_auth import ApiError
-from localcloud.github.wire.github_json import OPERATOR, JsonObject, Place, paged, read_object, utc
+from localcloud.github.wire.github_json import OPERATOR, JsonObject, Place, paged, read_object
 from localcloud.github.wire.rest_pulls import comment as comment_pull
 from localcloud.github.wire.rest_pulls import pull_json
 from localcloud.github.world.issues import DELETED, IssueRecord
@@ -86,8 +87,8 @@ def issue_json(place: Place, record: IssueRecord) -> JsonObject:
         "body": record.body or None,
         "user": {**OPERATOR, "login": record.author, "type": kind},
         "comments": len(record.comments),
-        "created_at": utc(record.created_at),
-        "updated_at": utc(record.created_at),
+        "created_at": in_seconds(record.created_at),
+        "updated_at": in_seconds(record.created_at),
     }
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from werkzeug.wrappers import Request, Response
 
+from localcloud.common.clock import in_seconds
 from localcloud.common.http_server import json_response
 from localcloud.github.wire.github_auth import ApiError
 from localcloud.github.wire.github_json import (
@@ -17,7 +18,6 @@ from localcloud.github.wire.github_json import (
     person_json,
     read_object,
     repository_json,
-    utc,
 )
 from localcloud.github.wire.push_events import ZERO, RefChange
 from localcloud.github.world import repository_history as history
@@ -180,9 +180,9 @@ def pull_json(place: Place, record: PullRecord) -> JsonObject:
         "draft": False,
         "labels": [{"id": number, "name": name} for number, name in enumerate(record.labels, 1)],
         "merged": record.merged,
-        "merged_at": utc(record.merged_at) if record.merged_at else None,
-        "created_at": utc(record.created_at),
-        "updated_at": utc(record.created_at),
+        "merged_at": in_seconds(record.merged_at) if record.merged_at else None,
+        "created_at": in_seconds(record.created_at),
+        "updated_at": in_seconds(record.created_at),
         "merge_commit_sha": record.merge_commit or None,
         "head": _side(record.head, record.sha, source),
         "base": _side(record.base, _base_sha(place, record), {**repository, "fork": False}),
@@ -199,8 +199,8 @@ def comment_json(place: Place, record: CommentRecord) -> JsonObject:
         "html_url": f"{place.html}/pull/{record.pull}#issuecomment-{record.id}",
         "issue_url": f"{place.api}/issues/{record.pull}",
         "user": {**OPERATOR, "login": record.author, "type": kind},
-        "created_at": utc(record.created_at),
-        "updated_at": utc(record.updated_at),
+        "created_at": in_seconds(record.created_at),
+        "updated_at": in_seconds(record.updated_at),
         "body": record.body,
     }
 

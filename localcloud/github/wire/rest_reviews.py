@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from werkzeug.wrappers import Request, Response
 
+from localcloud.common.clock import in_seconds
 from localcloud.github.wire.github_auth import ApiError
 from localcloud.github.wire.github_json import (
     OPERATOR,
@@ -18,7 +19,6 @@ from localcloud.github.wire.github_json import (
     person_json,
     read_object,
     repository_json,
-    utc,
 )
 from localcloud.github.wire.push_events import RefChange, push_event
 from localcloud.github.wire.rest_pulls import pull_json, send_pull_event
@@ -135,7 +135,7 @@ def review_json(place: Place, pull: PullRecord, record: ReviewRecord) -> JsonObj
         "user": person_json(record.author),
         "body": record.body or None,
         "commit_id": record.commit,
-        "submitted_at": utc(record.at),
+        "submitted_at": in_seconds(record.at),
         "state": record.state,
         "html_url": link,
         "pull_request_url": api,
