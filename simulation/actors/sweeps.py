@@ -167,7 +167,8 @@ class Sweeps(Upkeep):
     def _all_is_well(self, cloud: MemoryCloud, commit: str) -> bool:
         """Return whether git asks for what is in Azure, and every job has ended well.
 
-        A cluster that a commit has rebuilt, and that a guard keeps as it is, is not what git asks for.
+        A cluster that a commit has rebuilt, and that a guard keeps as it is, is not what git asks for. A
+        rollout that waits behind its last stage has not ended.
         """
         fleet, history = cloud.state.fleet(), self._histories.get(cloud)
         records = {record.name: record for record in cloud.state.clusters()}
@@ -175,6 +176,8 @@ class Sweeps(Upkeep):
             return False
         asked = history.desired(commit)
         if asked != asked.corrected or asked.clusters.keys() != records.keys():
+            return False
+        if asked.final_in_force is not None and fleet.rollout:
             return False
         return all(
             record.phase is Phase.READY

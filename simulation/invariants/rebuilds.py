@@ -3,7 +3,8 @@
 "written after a loss": an app wrote to a cluster whose record it had lost, before that cluster was Ready
 again or somebody had taken it over. "generation": a record that was rebuilt has a generation that the lost
 one may have had. The generations of such a record are the seconds since 2020, so one above them was given by
-a clock that was ahead: until that time comes, those that follow are lower, and none is given twice.
+a clock that was ahead: until that time comes, those that follow are lower, and none is given twice. So is one
+that comes from a clock that is behind.
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ class Rebuilds:
         same_life = loss.lives.get(key) == self._context.azure.lives[key]
         exists = self._context.oracle.live(key) is not None and same_life
         ahead = old > (loss.at - _COUNTED_FROM).total_seconds() + MAX_SKEW
-        not_above = record.generation == old or (record.generation < old and not ahead)
+        wrong = ahead or self._context.loop.actor.jumped
+        not_above = record.generation == old or (record.generation < old and not wrong)
         if before is None and exists and not_above:
             what = f"{record.name} has the generation {record.generation}"
             raise RuleViolated("generation", f"{what}, and its lost record had {old}")
