@@ -129,6 +129,8 @@ class AzureWrites:
         if kind == "create-group":
             self._context.azure.group_owners[group] = fleet
             self._context.azure.group_created_at[group] = self._context.loop.clock()
+        elif kind == "update-group" and self._context.azure.is_new_group(key.group):
+            self._context.azure.group_owners[group] = fleet  # who cannot see it yet writes its own tags over
         elif kind == "delete-group":
             self._no_cluster_inside(fleet, group)
             creator = self._context.azure.group_owners[group]
