@@ -46,6 +46,7 @@ from shared.pipeline.outbox.plans import (
     request_rollout_act,
     request_status_again,
     request_sweep,
+    request_sweep_at,
     request_unfinished_plan,
     request_whole_sweep,
 )
@@ -81,6 +82,7 @@ __all__ = [
     "request_rollout_act",
     "request_status_again",
     "request_sweep",
+    "request_sweep_at",
     "request_unfinished_plan",
     "request_whole_check",
     "request_whole_sweep",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Literal
 
 from shared.fleet.desired import digest_of
 from shared.jobs.failures.errors import ReconcileError
-from shared.jobs.messages import CLOCKS_DIFFER, PlanRequest, PromotionAsked, RolloutAct, SweepPart
+from shared.jobs.messages import PlanRequest, PromotionAsked, RolloutAct, SweepPart
 from shared.jobs.record import ClusterRecord
-from shared.pipeline.outbox.times import later, slot, whole
+from shared.pipeline.outbox.times import at_time, later, slot, whole
 from shared.ports import FleetRecord, Message, Ports
 
 log = logging.getLogger(__name__)
@@ -136,20 +136,10 @@ def request_unfinished_plan(commit: str, ports: Ports) -> None:
 
 
 def request_rollout(ports: Ports, *, after: float = 0, at: datetime | None = None) -> None:
-    """Ask that a rollout starts what may start a few seconds from now, or ``at`` a time.
-
-    The message of a time that is near may have come already, to an instance whose clock is behind: another
-    one comes when no clock is before that time any more.
-    """
-    request = PlanRequest(kind="rollout", reason="rollout")
-    if at is None:
-        number, at = slot(ROLLOUT_SECONDS, after, ports)
-        _send_plan(request, f"rollout:{number}", at, ports)
-        return
-    message_id, comes = f"rollout:at:{int(at.timestamp())}", at + timedelta(seconds=1)  # ids: whole seconds
-    _send_plan(request, message_id, comes, ports)
-    if at - ports.clock() <= CLOCKS_DIFFER:
-        _send_plan(request, f"{message_id}:again", comes + CLOCKS_DIFFER, ports)
+    """Ask that a rollout starts what may start a few seconds from now, or ``at`` a time."""
+    number, comes = slot(ROLLOUT_SECONDS, after, ports)
+    for name, when in at_time(at, ports) if at else [(str(number), comes)]:
+        _send_plan(PlanRequest(kind="rollout", reason="rollout"), f"rollout:{name}", when, ports)
 
 
 def request_rollout_act(act: RolloutAct, ports: Ports) -> None:
@@ -188,12 +178,10 @@ def request_promotions(
 
     ``pull`` is the number of one that somebody closed or reopened.
     """
-    number, due = slot(PROPOSE_SECONDS, after, ports)
-    message_id = f"promote:{number}:{attempt}:{pull}"
-    if at is not None:
-        message_id, due = f"promote:at:{int(at.timestamp())}", at + timedelta(seconds=1)
+    number, comes = slot(PROPOSE_SECONDS, after, ports)
     request = PlanRequest(kind="promote", reason="promotions", attempt=attempt, pull=pull)
-    _send_plan(request, message_id, due, ports)
+    for name, when in at_time(at, ports) if at else [(f"{number}:{attempt}:{pull}", comes)]:
+        _send_plan(request, f"promote:{name}", when, ports)
 
 
 def request_promotion(asked: PromotionAsked, ports: Ports, *, after: float = 0, attempt: int = 0) -> None:
@@ -219,6 +207,12 @@ def request_report_now(ports: Ports) -> None:
 def request_sweep(part: SweepPart, ports: Ports, *, after: float = 0, attempt: int = 0) -> None:
     """Ask for a part of a sweep, ``after`` seconds from now; the same part twice is one message."""
     _send_sweep(part, attempt, later(after, ports), ports)
+
+
+def request_sweep_at(at: datetime, cluster: str, ports: Ports) -> None:
+    """Ask for a sweep of a cluster ``at`` a time."""
+    for name, when in at_time(at, ports):
+        _send_sweep(SweepPart(sweep=name, clusters=(cluster,)), 0, when, ports)
 
 
 def request_whole_sweep(ports: Ports, *, within: float = 0) -> None:

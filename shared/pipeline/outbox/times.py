@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from shared.jobs.messages import CLOCKS_DIFFER
@@ -10,6 +11,8 @@ from shared.ports import Ports
 
 REFRESH_SECONDS = 5
 """Requests for a whole sweep or check within this many seconds are one message."""
+FAR_SECONDS = 3600
+"""A message for a time that is further away comes sooner, see ``at_time``."""
 
 
 def later(seconds: float, ports: Ports) -> datetime | None:
@@ -26,6 +29,21 @@ def slot(seconds: int, after: float, ports: Ports) -> tuple[int, datetime]:
     now = ports.clock()
     number = math.floor((now.timestamp() + after) / seconds) + 1
     return number, now.fromtimestamp(number * seconds, tz=now.tzinfo) + CLOCKS_DIFFER
+
+
+def at_time(at: datetime, ports: Ports) -> Iterator[tuple[str, datetime]]:
+    """Yield the names and the times of the messages for what begins at a time.
+
+    Whoever receives one asks again while that time is still to come. So to an instance whose clock is behind,
+    another one comes when no clock is before that time any more. A time may be months away, and duplicate
+    detection looks back ten minutes: a message that comes sooner instead bounds how many come at one moment.
+    """
+    now = ports.clock()
+    at = min(at, slot(FAR_SECONDS, 0, ports)[1])
+    name, comes = f"at:{int(at.timestamp())}", at + timedelta(seconds=1)  # names have whole seconds
+    yield name, comes
+    if at - now <= CLOCKS_DIFFER:
+        yield f"{name}:again", comes + CLOCKS_DIFFER
 
 
 def whole(within: float, ports: Ports) -> tuple[int, datetime]:

@@ -46,7 +46,7 @@ from shared.pipeline.outbox import (
     send_continuation,
 )
 from shared.pipeline.sweep.activity import ActivityLog
-from shared.pipeline.sweep.held_corrections import sweep_when_it_opens, unless_held
+from shared.pipeline.sweep.held_corrections import unless_held
 from shared.pipeline.sweep.sources import Sources
 from shared.pipeline.sweep.verdicts import Found, verdict
 from shared.pipeline.worker.steps.azure_state import azure_names, busy, running_of
@@ -169,7 +169,6 @@ def _conclude(
         return current is not None and conclude(current, existing, sources, activity, ports)
     if saved.job.active:
         send_continuation(saved, ports)
-    sweep_when_it_opens(record, saved, ports)
     if digest_of_proposal(saved.drift) != digest_of_proposal(record.drift):
         request_proposals(ports)
     return turned or (record.drift is None) is not (after.drift is None)

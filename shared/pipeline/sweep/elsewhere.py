@@ -16,7 +16,7 @@ from shared.jobs.transitions.apply_comparison import start_correction
 from shared.logs import about_record
 from shared.pipeline.facts import store_fact
 from shared.pipeline.outbox import send_continuation
-from shared.pipeline.sweep.held_corrections import sweep_when_it_opens, unless_held
+from shared.pipeline.sweep.held_corrections import unless_held
 from shared.ports import Ports
 from shared.rollouts.calendar import Start
 
@@ -30,25 +30,18 @@ def apply_again(record: ClusterRecord, ports: Ports) -> bool:
         return False
     started, _ = start_correction(record, [CORRECTED], now=now)
     after = unless_held(record, started, Start.CORRECTION, ports)
-    if not after.job.active:
-        return _held(record, after, ports)
+    if after == record:
+        return False
     with about_record(record):
-        ports.state.append([correction_event(after, "a job applies again what Roadstead applied of Flux")])
-        store_fact(record, after, ports)
+        if after.job.active:
+            event = correction_event(after, "a job applies again what Roadstead applied of Flux")
+            ports.state.append([event])
+            store_fact(record, after, ports)
         try:
             saved = ports.state.save(after)
         except Stale:
             log.info("%s: its record was written meanwhile", record.name)
             return False
-        send_continuation(saved, ports)
-    return True
-
-
-def _held(record: ClusterRecord, after: ClusterRecord, ports: Ports) -> bool:
-    """Save what holds the job; return that none has started."""
-    if after != record:
-        try:
-            sweep_when_it_opens(record, ports.state.save(after), ports)
-        except Stale:
-            log.info("%s: its record was written meanwhile", record.name)
-    return False
+        if saved.job.active:
+            send_continuation(saved, ports)
+    return saved.job.active

@@ -81,6 +81,12 @@ def test_a_stage_begins_at_its_time_also_where_the_clock_of_the_planner_is_behin
     assert changed(cloud, "one") == {*DEV, *PROD}
 
 
+def test_however_often_a_time_that_is_days_away_is_asked_for_few_messages_wait_for_it() -> None:
+    cloud, _ = waiting(GATED.format(gate="gate: {owner: a, reason: b, after: 72h}"))
+    cloud.run(seconds=6 * 3600)
+    assert cloud.broker.counts("plans").scheduled < 10
+
+
 def test_a_rollout_that_its_planner_left_before_it_was_under_way_is_superseded() -> None:
     cloud, commit = waiting(GATED.format(gate="approval: true"))
     left = "f" * 40

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
+
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.messages import CLOCKS_DIFFER
 from shared.jobs.record import Phase
 from tests.support.drift_proposals import github_calls
 from tests.support.pipeline_runs import phases
@@ -56,6 +60,16 @@ def test_a_rule_proposes_what_has_been_ready_for_its_soak_and_not_before() -> No
     (pull,) = pulls(cloud)
     assert "A rule of `fleet.yaml` asks for this." in pull.body
     assert (problem(cloud), holds(cloud)) == ("", [])
+
+
+def test_a_rule_proposes_when_the_soak_ends_also_by_an_instance_whose_clock_is_behind() -> None:
+    cloud = fleet_with(files(extra=RULE))
+    change(cloud, files(test="1.36", extra=RULE), seconds=HOUR - 600)
+    ready = (each.ready_since for each in cloud.state.summaries() if each.name in TEST)
+    ends = max(at for at in ready if at is not None) + timedelta(seconds=HOUR)
+    cloud.with_ports(lambda ports: replace(ports, clock=lambda: cloud.clock() - CLOCKS_DIFFER))
+    cloud.run(seconds=(ends - cloud.clock()).total_seconds() + 30)
+    assert len(pulls(cloud)) == 1
 
 
 def test_a_merge_ends_it_and_what_the_environment_had_before_is_held() -> None:

@@ -110,6 +110,14 @@ def test_a_correction_starts_when_the_freeze_ends_also_by_an_instance_whose_cloc
     assert (cost(cloud), record(cloud).held) == ("a", None)
 
 
+def test_however_often_a_correction_is_held_few_messages_wait_for_the_end_of_its_freeze() -> None:
+    cloud = frozen(hours=21 * 24)
+    tag_by_hand(cloud, ONE, cost="b")
+    for _ in range(12):
+        sweep_now(cloud)
+    assert cloud.broker.counts("plans").scheduled < 10
+
+
 def test_a_freeze_that_is_not_for_corrections_holds_none() -> None:
     cloud = frozen(", appliesTo: [changes, deletes]")
     tag_by_hand(cloud, ONE, cost="b")
