@@ -26,9 +26,9 @@ log = logging.getLogger(__name__)
 def apply_again(record: ClusterRecord, ports: Ports) -> bool:
     """Start the job that applies again what Roadstead applied of Flux; return whether there is one."""
     now = ports.clock()
-    if record.job.active or not applies_again(record, now):
+    if record.job.active:
         return False
-    started, _ = start_correction(record, [CORRECTED], now=now)
+    started = start_correction(record, [CORRECTED], now=now)[0] if applies_again(record, now) else record
     after = unless_held(record, started, Start.CORRECTION, ports)
     if after == record:
         return False

@@ -22,6 +22,16 @@ from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around
 from tests.support.sweeps import sweep
 
+FREEZE = b"""\
+  rollout:
+    freezes:
+      - name: holidays
+        starts: "2026-01-01T00:00:00Z"
+        ends: "2026-01-01T12:00:00Z"
+        owner: platform
+        reason: nobody is here
+"""
+
 
 def test_a_sweep_neither_misses_it_nor_reads_its_record() -> None:
     cloud = attached()
@@ -69,6 +79,28 @@ def test_what_somebody_removed_of_flux_is_applied_again_where_the_policy_says_so
     cloud.run(seconds=1200)
     assert api(cloud).get(FACTS) is not None
     assert phases(cloud) == {"harbour": Phase.READY}
+
+
+def test_what_is_put_back_in_a_freeze_is_held_no_longer() -> None:
+    cloud = attached(extra="  drift: {fluxObjects: correct}\n")
+    wanted = files(extra="  drift: {fluxObjects: correct}\n")
+    wanted["fleet.yaml"] += FREEZE
+    push(cloud, wanted)
+    cloud.run(seconds=600)
+    before = api(cloud).get(FACTS)
+    assert before is not None
+    kind = next(one for one in BUILT_IN if one.kind == "ConfigMap")
+    world(cloud).delete(At(kind, FACTS.name, FACTS.namespace))
+    check(cloud)
+    cloud.run(seconds=1200)
+    held = record(cloud).held
+    assert held is not None
+    assert (held.name, api(cloud).get(FACTS)) == ("holidays", None)
+    metadata = {key: before["metadata"][key] for key in ("name", "namespace", "annotations")}
+    api(cloud).apply({**before, "metadata": metadata})
+    check(cloud)
+    cloud.run(seconds=4 * 3600)
+    assert record(cloud).held is None
 
 
 def test_a_suspended_cluster_is_not_written_to() -> None:
