@@ -18,6 +18,7 @@ from shared.fleet.drift.proposal import Proposed, propose
 from shared.fleet.json_tree import Json
 from shared.fleet.resolve.repository_layout import cluster_path
 from shared.jobs.drift import DriftedField, digest_of_proposal, drift_from
+from shared.jobs.failures.errors import Retryable
 from shared.jobs.record import ClusterRecord
 from shared.logs import about_record
 from shared.pipeline.proposals.head import Head, parents_of
@@ -40,6 +41,10 @@ class NoRoom(Exception):
     """Enough pull requests were opened; a later sweep opens this one."""
 
 
+class NotShown(Exception):
+    """Azure does not show a cluster now."""
+
+
 @dataclass(frozen=True)
 class _Turn:
     """What is known of a cluster and of its pull request; ``room``: another one may be opened."""
@@ -60,7 +65,7 @@ class _Turn:
 def settle(proposal: Proposal, digest: str, *, room: bool, head: Head, ports: Ports) -> None:
     """Do what a cluster's drift asks for, of which ``digest`` is stored, "" for none.
 
-    Raise NoRoom where that is a new pull request and there is no room for one.
+    Raise NoRoom where that is a new pull request and there is no room for one, and NotShown.
     """
     pull = ports.pulls.pull(proposal.number) if proposal.number else None
     turn = _Turn(seen(proposal, pull), pull, digest, room, head, ports)
@@ -71,7 +76,10 @@ def settle(proposal: Proposal, digest: str, *, room: bool, head: Head, ports: Po
     if not record.idle:
         return
     azure = RateLimiter(None, ports).over(ports).azure
-    existing = azure.call(GetCluster(record.desired.id))
+    try:
+        existing = azure.call(GetCluster(record.desired.id))
+    except Retryable as error:
+        raise NotShown(f"{record.name} cannot be read in Azure: {error.kind}: {error}") from error
     now, owner = ports.clock(), StepContext.of(record, ports).owner
     decided = decided_of(record, existing, owner, now) if existing is not None else None
     if existing is None or decided is None:

@@ -10,12 +10,19 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
-from shared.jobs.failures.errors import ReconcileError, Retryable, Stale, Terminal, Unauthorized
+from shared.jobs.failures.errors import (
+    ReconcileError,
+    Retryable,
+    Stale,
+    Terminal,
+    Unauthorized,
+    Unavailable,
+)
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import PlanRequest
 from shared.logs import about
 from shared.pipeline.outbox import request_proposals
-from shared.pipeline.proposals.cluster import NoRoom, settle
+from shared.pipeline.proposals.cluster import NoRoom, NotShown, settle
 from shared.pipeline.proposals.head import Head
 from shared.pipeline.proposals.remembered import NEW_AT_ONCE, due, opened_since
 from shared.pipeline.worker.rate_limiter import RateLimited
@@ -57,13 +64,16 @@ def handle(request: PlanRequest, ports: Ports) -> None:
 
 
 def _all(pull: int, ports: Ports) -> str:
-    """Work on the proposals that are due; return why some are left, "" where none is."""
+    """Work on the proposals that are due; return why some are left, "" where none is.
+
+    Raise Unavailable, after all others, for a cluster that Azure does not show.
+    """
     end, fleet = ports.elapsed() + SECONDS, ports.state.fleet()
     known = {each.cluster: each for each in ports.state.proposals()}
     summaries = {each.name: each for each in ports.state.summaries()}
     names = due(summaries, known, pull)
     since = ports.state.sweep().started if names else None
-    head, waiting = Head(fleet, ports), 0
+    head, waiting, unread = Head(fleet, ports), 0, ""
     for position, name in enumerate(names):
         if position and ports.elapsed() > end:
             request_proposals(ports)
@@ -76,6 +86,9 @@ def _all(pull: int, ports: Ports) -> str:
         except NoRoom:
             waiting += 1
             continue
+        except NotShown as error:
+            unread = unread or str(error)
+            continue
         except Stale:
             with about(cluster=name):
                 log.info("%s: its proposal was written meanwhile", name)
@@ -87,6 +100,8 @@ def _all(pull: int, ports: Ports) -> str:
         known = {key: each for key, each in known.items() if key != name}
         changed = ports.state.proposal(name)
         known |= {name: changed} if changed else {}
+    if unread:
+        raise Unavailable(unread)
     if not waiting:
         return ""
     are = "cluster waits" if waiting == 1 else "clusters wait"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import InvalidManifest, Throttled, Unauthorized
 from shared.jobs.messages import SweepPart
 from shared.pipeline.api.views.drift import drift_of_cluster
@@ -14,6 +15,7 @@ from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import PullChanged
 from shared.pipeline.proposals import proposals
 from shared.pipeline.proposals.remembered import DECLINED
+from shared.ports.azure import GetCluster
 from tests.support import fleet_files
 from tests.support.drift_proposals import (
     BRANCH,
@@ -28,7 +30,7 @@ from tests.support.drift_proposals import (
 from tests.support.one_cluster import ONE, files, pool, ready
 from tests.support.pipeline_runs import accepted, push
 from tests.support.replaced_ports import around, shows_first
-from tests.support.sweeps import LATER, handle, several, sweep, tag_by_hand
+from tests.support.sweeps import LATER, SUBSCRIPTIONS, handle, several, sweep, tag_by_hand
 
 TAGS = "  tags: {cost: a}\n"
 PATH = "clusters/one/cluster.yaml"
@@ -264,3 +266,20 @@ def test_a_policy_that_proposes_no_longer_closes_its_pull_request() -> None:
     sweep(cloud)
     sweep(cloud)
     assert (numbers(cloud), accepted(cloud)) == ([], writes)
+
+
+def test_a_cluster_that_the_app_may_not_read_is_named_and_keeps_no_other_one_from_its_proposal() -> None:
+    cloud = several(TAGS + PROPOSE)
+    for name, subscription in zip("ac", (SUBSCRIPTIONS[0], SUBSCRIPTIONS[2]), strict=True):
+        tag_by_hand(cloud, ClusterId(subscription, f"rg-{name}", name), cost="b")
+    call = cloud.ports.azure.call
+
+    def refused(operation: Any) -> Any:
+        if isinstance(operation, GetCluster) and operation.target.name == "a":
+            raise Unauthorized("the role is missing")
+        return call(operation)
+
+    around(cloud, "azure", call=refused)
+    sweep(cloud)
+    assert [each.title for each in pull_requests(cloud)] == ["Take what Azure has of c into its manifest"]
+    assert "a cannot be read in Azure: Unauthorized: the role is missing" in cloud.state.sweep().proposals
