@@ -149,13 +149,18 @@ def _check(
         return False
     except (ReconcileError, ComponentsError) as error:
         log.warning("%s cannot be read: %s", record.name, error)
-        ports.telemetry.record(of_read("check", type(error).__name__))
-        failed = error if isinstance(error, Retryable) else Unexpected(str(error))
-        server, around = access.server_after(Retry(failed)), read_around(record, lists, limiter.over(ports))
-        why = f"{type(error).__name__}: {error}"
-        conclude(record, unknown(why, record), server, message, ports, around=around)
+        kind, text = type(error).__name__, str(error)
+        failed = error if isinstance(error, Retryable) else Unexpected(text)
+    except Exception as error:  # one cluster that is not understood keeps no other one from its check
+        log.exception("%s cannot be read", record.name)
+        kind, text = type(error).__name__, "the log has the details"
+        failed = Unexpected(text)
+    else:
+        server, around = access.server_after(Done()), read_around(record, lists, limiter.over(ports))
+        found = findings(reading, secrets.finding if secrets else None, record, ports)
+        conclude(record, found, server, message, ports, reading, around, renewed=renewed)
         return True
-    server, around = access.server_after(Done()), read_around(record, lists, limiter.over(ports))
-    found = findings(reading, secrets.finding if secrets else None, record, ports)
-    conclude(record, found, server, message, ports, reading, around, renewed=renewed)
+    ports.telemetry.record(of_read("check", kind))
+    server, around = access.server_after(Retry(failed)), read_around(record, lists, limiter.over(ports))
+    conclude(record, unknown(f"{kind}: {text}", record), server, message, ports, around=around)
     return True

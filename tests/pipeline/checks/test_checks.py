@@ -30,7 +30,7 @@ from tests.support.checks import check, condition, pass_time, take_tokens
 from tests.support.flux_components import installed, named
 from tests.support.one_cluster import ENTRA, ONE, api, ready, record
 from tests.support.pipeline_runs import another_worker_for_each_message, phases
-from tests.support.replaced_ports import Around
+from tests.support.replaced_ports import Around, around
 from tests.support.sweeps import several
 
 PLATFORM = HealthCondition.PLATFORM
@@ -278,3 +278,19 @@ def test_a_cluster_whose_job_works_on_it_is_left_to_the_job() -> None:
     check(cloud)
     checks.handle(CheckMessage(check="1", clusters=("one", "nobody")), cloud.ports)
     assert record(cloud).etag == saved.etag
+
+
+def test_a_cluster_that_is_not_understood_keeps_no_other_one_from_its_check() -> None:
+    cloud = several()
+    connect = cloud.ports.kubernetes.connect
+
+    def strange(cluster: ClusterId, *rest: Any, **more: Any) -> Any:
+        if cluster.name == "a":
+            raise ValueError("a token")
+        return connect(cluster, *rest, **more)
+
+    around(cloud, "kubernetes", connect=strange)
+    check(cloud)
+    found = {each.name: condition(each, PLATFORM) for each in cloud.state.clusters()}
+    assert (found["a"].status, found["b"].status, found["c"].status) == (None, True, True)
+    assert found["a"].message.endswith("ValueError: the log has the details")
