@@ -100,8 +100,8 @@ def _handle(
         return True
     if isinstance(message, PlanRequest):
         _record_problem(message, received, ports)
-        asked = message.approval or message.promotion
-        return message.kind in ("plan", "report", "sweep", "propose", "promote", "notify") and not asked
+        asked = message.approval or message.promotion or message.act
+        return message.kind not in ("pull", "outdated", "review") and not asked
     log.info("the dead letter %s of %s is not readable", received.id, received.queue)
     return False
 

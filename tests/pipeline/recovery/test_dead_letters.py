@@ -14,7 +14,7 @@ from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from localcloud.servicebus.world.broker_values import Draft
 from shared.jobs.failures.errors import Unavailable
 from shared.jobs.job import Lease
-from shared.jobs.messages import Approval, PlanRequest, job_message
+from shared.jobs.messages import Approval, PlanRequest, RolloutAct, job_message
 from shared.jobs.outcomes import Retry
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.transitions.apply_outcome import apply_outcome
@@ -121,6 +121,15 @@ def test_approvals_and_pull_requests_are_saved_because_nothing_sends_them_again(
         request.model_dump_json() for request in reversed(requests)
     ]
     assert "approve cccccccc again" in str(cloud.state.fleet().problem)
+
+
+def test_a_request_that_a_timer_repeats_is_not_saved_and_what_somebody_decided_is() -> None:
+    cloud = MemoryCloud()
+    act = RolloutAct(commit="c" * 40, kind="pause", by="somebody", at=cloud.clock())
+    decided = PlanRequest(kind="rollout", act=act).model_dump_json()
+    for body in (PlanRequest(kind="rollout").model_dump_json(), decided):
+        handle_dead_letter(received(cloud, "plans", body, id=body), cloud.ports)
+    assert [letter.body for letter in cloud.state.dead_letters(5)] == [decided]
 
 
 @pytest.mark.parametrize("queue", ["jobs", "plans", "previews", "another"])
