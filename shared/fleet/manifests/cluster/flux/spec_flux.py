@@ -85,11 +85,6 @@ class Flux(FirstSource):
             Kustomization.model_validate({"name": MAIN}),
         ).model_copy(update={"path": self.path})
 
-    @property
-    def follows_branch(self) -> bool:
-        """Whether Flux pulls the head of the branch."""
-        return self.tag is None and self.semver is None and self.commit is None
-
     @model_validator(mode="after")
     def _extension_is_chosen(self) -> Self:
         if self.extension is not None and not self.is_extension:
