@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from fractions import Fraction
+from math import ceil
 
 
 @dataclass(frozen=True)
 class StagedGroup:
-    """A group: ``size`` clusters, 0 for all others, of which ``most`` change at a time."""
+    """A group: ``size`` clusters, 0 for all others, of which ``most`` change at a time.
+
+    ``success`` is how many of them, or what percentage, must be Ready for it to pass, "" for all that can.
+    """
 
     size: int
     most: int
     budget: int
     soak: int = 0
+    success: str = ""
+
+    def needs(self, clusters: int) -> int:
+        """Return how many of so many clusters must be Ready; a percentage of them is rounded up."""
+        if self.success.endswith("%"):
+            return ceil(Fraction(self.success.removesuffix("%")) / 100 * clusters)
+        return min(int(self.success or 0), clusters)
 
 
 USUAL = ("changes", "deletes", "corrections")
@@ -193,4 +205,5 @@ def _of(shut: Shut) -> str:
 def _group(group: StagedGroup) -> str:
     size = f'clusters: "{group.size}", ' if group.size else ""
     limits = f'maxConcurrency: "{group.most}", failureBudget: "{group.budget}", soak: {group.soak}s'
-    return f"{{{size}{limits}}}"
+    success = f', minSuccess: "{group.success}"' if group.success else ""
+    return f"{{{size}{limits}{success}}}"

@@ -41,6 +41,8 @@ DEFAULT_SHARE = 0.1
 """In how many seeds the fleets have no stages of their own, and so the default."""
 SOAKS = (0, 0, 20, 120)
 PEOPLE = ("somebody", "another one")
+SUCCEEDING, SUCCESSES = 0.3, ("0", "1", "2", "50%", "67%", "100%")
+"""How many groups say how many of their clusters must be Ready, and what they say."""
 CHECKED = 0.15
 """How many stages wait for a check run or an endpoint."""
 ASKED = 0.5
@@ -81,6 +83,8 @@ class Rollouts:
             one.cloud.endpoints.hosts.add(urlsplit(ENDPOINT).netloc)
         self._approvers = StageApprovers(seed, loop)
         self._staging = {fleet: self._approvers.ruled(staging) for fleet, staging in self._staging.items()}
+        enough = random.Random(f"{seed} enough successes")  # noqa: S311
+        self._staging = {fleet: _succeeding(staging, enough) for fleet, staging in self._staging.items()}
         last = random.Random(f"{seed} final gates")  # noqa: S311
         self._final = {fleet: _final_gate(last) for fleet in self._staging}
         self._of_strategies = random.Random(f"{seed} strategies")  # noqa: S311
@@ -269,6 +273,20 @@ def _gated(staging: Staging, chance: random.Random) -> Staging:
         for stage in staging or ()
     )
     return staging and tuple(replace(stage, checked=chance.random() < CHECKED) for stage in timed)
+
+
+def _succeeding(staging: Staging, chance: random.Random) -> Staging:
+    """Return stages of which some groups pass once so many of their clusters are Ready."""
+    return staging and tuple(
+        replace(
+            stage,
+            groups=tuple(
+                replace(group, success=chance.choice(SUCCESSES)) if chance.random() < SUCCEEDING else group
+                for group in stage.groups
+            ),
+        )
+        for stage in staging
+    )
 
 
 def _asked(staging: Staging, chance: random.Random) -> Staging:

@@ -22,6 +22,7 @@ from shared.rollouts.rollout import State
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators, cluster_id
 from simulation.rule import RuleViolated
+from simulation.staging import stage_of
 
 SHARE = 0.5
 """In how many of the seeds with rollouts they act."""
@@ -119,11 +120,14 @@ class StoppedMembers:
             return
         self.acts += 1
         self._change_all(operators)
-        self._let_go_on(resolve, lambda: self._waiting(operators, records) <= {stopped.name})
+        self._let_go_on(
+            resolve,
+            lambda: self._waiting(operators, records) <= {stopped.name, *_needing(operators, stopped.name)},
+        )
         waiting = self._waiting(operators, records)
         if self._has_failed(operators, stopped.name):
             return
-        if waiting - {stopped.name}:
+        if waiting - {stopped.name, *_needing(operators, stopped.name)}:
             what = f"{', '.join(sorted(waiting))} wait, and {stopped.name} is stopped"
             raise RuleViolated("rollout aside", f"{operators.fleet}: {what}")
         rollout = operators.cloud.state.rollout(operators.history.head_line[-1])
@@ -163,3 +167,17 @@ class StoppedMembers:
     def _has_failed(self, operators: Operators, but: str = "") -> bool:
         """Return whether a cluster has failed, which has reasons of its own."""
         return any(record.failed and record.name != but for record in operators.cloud.state.clusters())
+
+
+def _needing(operators: Operators, stopped: str) -> set[str]:
+    """Return the clusters of the newest rollout that may wait for a stopped one, which its group needs."""
+    commit = operators.history.head_line[-1]
+    rollout, staging = operators.cloud.state.rollout(commit), operators.history.desired(commit).in_force
+    members = rollout.members if rollout else ()
+    place = next(((each.stage, each.group) for each in members if each.cluster == stopped), None)
+    if rollout is None or place is None or rollout.stages[place[0]].back:
+        return set()
+    size = sum((each.stage, each.group) == place for each in rollout.members)
+    if stage_of(staging, stopped).groups[place[1]].needs(size) < size:
+        return set()
+    return {each.cluster for each in rollout.members if (each.stage, each.group) > place}

@@ -101,7 +101,7 @@ class Records:
             raise RuleViolated("unrequested change", message)
         if not _is_spec(record, asked):
             message = f"{record.name} got another spec than that of {record.commit[:8]}"
-            raise RuleViolated("unrequested change", message)
+            raise RuleViolated("another spec", message)
         if not new:  # the next plan removes a record that a superseded planner creates
             self._not_superseded(cloud, record, record.commit, wanted=True)
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.record import ClusterRecord, Phase, of_health
 from shared.rollouts.rollout import Member, Rollout, Stage, State
 from simulation.history import LONG_AGO
 from simulation.invariants.approvals import approved_in_time, newly_entered
@@ -22,6 +22,8 @@ from simulation.staging import CHECK, StagedGroup, StagedStage, Staging, stage_n
 
 ASIDE = ("ClusterMissing", "ClusterStopped")
 """What a sweep finds of a cluster that cannot take part."""
+NOW = datetime.max.replace(tzinfo=UTC)
+"""The end of what has not ended."""
 _OWN = ("suspend", "deletionProtection", "drift")
 
 
@@ -29,14 +31,34 @@ _OWN = ("suspend", "deletionProtection", "drift")
 class Seen:
     """What was seen of a life of a cluster; ``verified`` has when each generation was verified first.
 
-    ``found`` is since when a sweep says that it is missing or stopped, or it is contested; None for neither.
+    ``failed`` is when it failed last, ``failures`` the generations at which it did. ``found`` is since when a
+    sweep says that it is missing or stopped, or it is contested; None for neither. ``aside`` has until when
+    it could not take part at each generation, and ``suspended`` until when it was suspended; ``NOW`` if so.
     """
 
     verified: dict[int, datetime] = field(default_factory=dict)
     failed: datetime = LONG_AGO
+    failures: set[int] = field(default_factory=set)
     found: datetime | None = None
-    was_aside: bool = False
+    aside: dict[int, datetime] = field(default_factory=dict)
+    suspended: datetime = LONG_AGO
     started: dict[int, datetime] = field(default_factory=dict)
+
+    def was_aside(self, member: Member, since: datetime) -> bool:
+        """Return whether it could not take part before it got the generation of a member, or is suspended."""
+        before = (until for generation, until in self.aside.items() if generation < member.generation)
+        return self.suspended >= since or any(until >= since for until in before)
+
+    def is_verified(self, member: Member) -> bool:
+        """Return whether it was verified at the generation of a member, or at a later one."""
+        return any(generation >= member.generation for generation in self.verified)
+
+    def stands(self, record: ClusterRecord, now: datetime) -> None:
+        """Note whether it can take part from now on."""
+        self.aside = {generation: min(until, now) for generation, until in self.aside.items()}
+        self.suspended = NOW if record.phase is Phase.SUSPENDED else min(self.suspended, now)
+        if record.contested or (record.finding and not of_health(record.finding)):
+            self.aside[record.generation] = NOW
 
 
 class RolloutRules:
@@ -48,6 +70,8 @@ class RolloutRules:
         """What was seen of each life, by the fleet, the name and the uid."""
         self._stopped: dict[tuple[str, str], datetime] = {}
         """When a pause, or an abort, was stored."""
+        self._began: dict[tuple[str, str], datetime] = {}
+        """When the planner began that stored a rollout first, by the clock of the world."""
 
     def decided(self, cloud: MemoryCloud, before: Rollout | None, after: Rollout) -> None:
         """Note that somebody has paused or aborted a rollout, and check the stages that begin."""
@@ -59,6 +83,8 @@ class RolloutRules:
             before.state is State.ABORTED or (before.paused is not None and not before.inherited)
         )
         key = (cloud.ports.config.fleet, after.commit)
+        if before is None or (before.state is not State.ACTIVE and after.state is State.ACTIVE):
+            self._began[key] = self._context.loop.actor.since
         if stops and not stopped:
             self._stopped[key] = self._context.loop.clock()
         if not stops:
@@ -72,9 +98,10 @@ class RolloutRules:
             seen.verified.setdefault(after.generation, now)
         if after.failed and (before is None or not before.failed):
             seen.failed = now
+            seen.failures.add(after.generation)
         aside = after.contested or after.finding in ASIDE
         since, seen.found = seen.found, (seen.found or now) if aside else None
-        seen.was_aside |= after.contested or bool(after.finding) or after.phase is Phase.SUSPENDED
+        seen.stands(after, now)
         if before is None or before.uid != after.uid or after.generation == before.generation:
             return
         seen.started[after.generation] = after.job.started
@@ -156,18 +183,19 @@ class RolloutRules:
 
         One outside its window, or in a freeze, is left behind only if another cluster of its group was not.
         """
-        fleet = cloud.ports.config.fleet
-        if self.seen[fleet, other.cluster, other.uid].was_aside:
+        fleet, since = cloud.ports.config.fleet, self._since(cloud, rollout)
+        if self.seen[fleet, other.cluster, other.uid].was_aside(other, since):
             return True
         if stage_of(staging, other.cluster).shut_for("changes") is None:
             return False
-        for each in rollout.members:
+        for each in _group_of(rollout, other):
             seen = self.seen.get((fleet, each.cluster, each.uid))
-            if seen is None or (each.stage, each.group) != (other.stage, other.group):
-                continue
-            if seen.was_aside or any(generation >= each.generation for generation in seen.verified):
+            if seen is not None and (seen.was_aside(each, since) or seen.is_verified(each)):
                 return True
         return False
+
+    def _since(self, cloud: MemoryCloud, rollout: Rollout) -> datetime:
+        return self._began.get((cloud.ports.config.fleet, rollout.commit), LONG_AGO)
 
     def _after_the_others(
         self, cloud: MemoryCloud, rollout: Rollout, member: Member, staging: Staging
@@ -179,19 +207,22 @@ class RolloutRules:
         for other in rollout.members:
             if (other.stage, other.group) >= (member.stage, member.group) or other.at_once:
                 continue
-            record = cloud.state.cluster(other.cluster)
-            if record is None or record.uid != other.uid or record.deleting or rollout.skips(other.cluster):
+            if _is_left_out(cloud, rollout, other):
                 continue
             seen = self.seen[cloud.ports.config.fleet, other.cluster, other.uid]
             times = [at for generation, at in seen.verified.items() if generation >= other.generation]
             if self.is_excused(cloud, rollout, other, staging):
                 continue  # its group may have passed without it, before it caught up
+            rule = _rule(rollout, other, staging)
+            if rule is not None and rule.success and any(g >= other.generation for g in seen.failures):
+                continue  # the others are enough
             if not times:
                 what = f"{member.cluster} starts before {other.cluster} is Ready at {other.generation}"
                 raise RuleViolated("rollout order", what)
             self._soaked(rollout, member, other, min(times), staging)
             if other.stage < member.stage:
                 reached = max(reached, min(times))
+        self._enough_succeeded(cloud, rollout, member, staging)
         if written is not None:
             self._past_its_gate(cloud, rollout, member, written, reached)
             runs = cloud.repository.pulls.checks(rollout.commit)
@@ -200,6 +231,31 @@ class RolloutRules:
                 raise RuleViolated("rollout check", f"{member.cluster} starts, and {CHECK} has not succeeded")
             if written.asked and not rollout.overridden:
                 self._answered(cloud, rollout, member)
+
+    def _enough_succeeded(
+        self, cloud: MemoryCloud, rollout: Rollout, member: Member, staging: Staging
+    ) -> None:
+        """Check that each group before has as many clusters verified as it asks for; none that was left out.
+
+        One that was verified, and left out after that, counts as both.
+        """
+        for place in rollout.places():
+            own = [each for each in rollout.members if (each.stage, each.group) == place]
+            rule = _rule(rollout, own[0], staging) if place < (member.stage, member.group) and own else None
+            if rule is None or not rule.success:
+                continue
+            seen = (self.seen.get((cloud.ports.config.fleet, each.cluster, each.uid)) for each in own)
+            ready = [
+                life is not None and life.is_verified(each) for each, life in zip(own, seen, strict=True)
+            ]
+            left = sum(
+                not verified and _is_left_out(cloud, rollout, each)
+                for each, verified in zip(own, ready, strict=True)
+            )
+            needed = min(rule.needs(len(own)), len(own) - left)
+            if sum(ready) < needed:
+                what = f"{member.cluster} starts, and of {place} with {rule} {sum(ready)} are Ready"
+                raise RuleViolated("rollout success", f"{what}: {needed} must be")
 
     def _answered(self, cloud: MemoryCloud, rollout: Rollout, member: Member) -> None:
         """Check that the endpoint said yes twice, and last, when the first cluster of its stage starts.
@@ -249,7 +305,7 @@ class RolloutRules:
         rule = _rule(rollout, member, staging)
         if rule is None:
             return
-        group = [each for each in rollout.members if (each.stage, each.group) == (member.stage, member.group)]
+        group = _group_of(rollout, member)
         flying = [each.cluster for each in group if self._is_flying(cloud, rollout, each)]
         failed = [each.cluster for each in group if self._has_failed(cloud, rollout, each)]
         if len(flying) > rule.most or len(flying) + len(failed) > rule.budget:
@@ -289,6 +345,17 @@ class RolloutRules:
 def _member(rollout: Rollout, record: ClusterRecord) -> Member | None:
     found = (each for each in rollout.members if each.cluster == record.name)
     return next((each for each in found if each.generation == record.generation), None)
+
+
+def _is_left_out(cloud: MemoryCloud, rollout: Rollout, member: Member) -> bool:
+    """Return whether a cluster counts for nothing: it was deleted, or somebody took it out."""
+    record = cloud.state.cluster(member.cluster)
+    gone = record is None or record.uid != member.uid or record.deleting
+    return gone or rollout.skips(member.cluster)
+
+
+def _group_of(rollout: Rollout, member: Member) -> list[Member]:
+    return [each for each in rollout.members if (each.stage, each.group) == (member.stage, member.group)]
 
 
 def _rule(rollout: Rollout, member: Member, staging: Staging) -> StagedGroup | None:

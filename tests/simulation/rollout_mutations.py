@@ -8,16 +8,18 @@ from typing import Any
 import pytest
 
 from shared.fleet.planning.plan import Action, Item
+from shared.jobs.record import ClusterRecord
+from shared.jobs.transitions import acceptance
 from shared.pipeline import outbox
 from shared.pipeline.api.acts import replay, system_approval
 from shared.pipeline.api.acts import rollout as acts
 from shared.pipeline.api.views import rollouts as rollout_views
-from shared.pipeline.planner import planner
+from shared.pipeline.planner import handover, planner
 from shared.pipeline.planner.staging import gate_checks, rollouts
 from shared.pipeline.planner.staging.rollouts import Staged
 from shared.pipeline.repository.commit_reader import read_desired
 from shared.pipeline.sweep import held_corrections
-from shared.rollouts import calendar, decide, of_plan, standing
+from shared.rollouts import begin, calendar, decide, of_plan, standing
 from shared.rollouts.report import state_of
 from shared.rollouts.rollout import Checked, CheckState, Rollout, State
 from shared.rollouts.selected.choice import NOTHING, choose
@@ -209,6 +211,51 @@ def _aside(patch: pytest.MonkeyPatch, counts_as: standing.Standing) -> None:
     patch.setattr(decide, "standing", other)
 
 
+def a_cluster_that_was_set_aside_once_holds_nobody_back(patch: pytest.MonkeyPatch) -> None:
+    original, aside = standing.standing, set[str]()
+
+    def careless(member: Any, *args: Any) -> Any:
+        found = original(member, *args)
+        if found is standing.Standing.ASIDE:
+            aside.add(member.uid)
+        changes = found is standing.Standing.IN_FLIGHT and member.uid in aside
+        return standing.Standing.VERIFIED if changes else found
+
+    patch.setattr(decide, "standing", careless)
+
+
+def a_group_needs_no_cluster_that_is_ready(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(begin, "at_least", lambda *_: 0)
+
+
+def a_requirement_is_rounded_down(patch: pytest.MonkeyPatch) -> None:
+    def rounded(written: str, size: int) -> int:
+        return size * int(written[:-1]) // 100 if written.endswith("%") else min(size, int(written))
+
+    patch.setattr(begin, "at_least", rounded)
+
+
+def a_cluster_that_is_set_aside_counts_as_a_success(patch: pytest.MonkeyPatch) -> None:
+    original = decide._Part.counts
+
+    def counts(part: Any) -> Any:
+        found = original(part)
+        found[standing.Standing.VERIFIED] += found[standing.Standing.ASIDE]
+        return found
+
+    patch.setattr(decide._Part, "counts", counts)
+
+
+def what_starts_keeps_the_spec_that_it_had(patch: pytest.MonkeyPatch) -> None:
+    original = acceptance.accept_change
+
+    def accept(record: ClusterRecord, *args: Any, **rest: Any) -> ClusterRecord:
+        after = original(record, *args, **rest)
+        return after if record.deleting else replace(after, document=record.document, digest=record.digest)
+
+    patch.setattr(handover, "accept_change", accept)
+
+
 def a_stopped_cluster_starts_like_any_other(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(standing, "_cannot_start", lambda *_: False)
 
@@ -305,7 +352,12 @@ ROLLOUT_MUTATIONS = (
     mutation(a_stopped_cluster_is_left_out_for_good, ROLLOUTS, "rollout aside", "rollout end"),
     mutation(a_stopped_cluster_holds_its_group, ROLLOUTS, "rollout aside"),
     mutation(an_older_rollout_is_shown_as_under_way, ROLLOUTS, "untrue"),
-    mutation(what_waits_takes_the_spec_of_the_older_rollout, ROLLOUTS, "unrequested change", "untrue"),
+    mutation(what_waits_takes_the_spec_of_the_older_rollout, ROLLOUTS, "another spec", "untrue"),
+    mutation(a_cluster_that_was_set_aside_once_holds_nobody_back, ROLLOUTS, "rollout order"),
+    mutation(a_group_needs_no_cluster_that_is_ready, f"{ROLLOUTS} operation-fails", "rollout success"),
+    mutation(a_requirement_is_rounded_down, f"{ROLLOUTS} operation-fails", "rollout success"),
+    mutation(a_cluster_that_is_set_aside_counts_as_a_success, ROLLOUTS, "rollout success"),
+    mutation(what_starts_keeps_the_spec_that_it_had, ROLLOUTS, "another spec"),
     mutation(a_replay_starts_in_a_freeze, f"{ROLLOUTS} operation-fails", "timed start"),
     mutation(a_correction_starts_in_a_freeze, f"{ROLLOUTS} {SWEEPS}", "timed start"),
     mutation(nobody_says_that_a_cluster_has_ended, ROLLOUTS, "lost work", "open status", "not in sync"),
