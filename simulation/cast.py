@@ -14,8 +14,10 @@ from simulation.actors.contributors import Contributors
 from simulation.actors.grants import Grants
 from simulation.actors.large_records import ENTITY_BYTES, LargeRecords
 from simulation.actors.lost_webhooks import LostWebhooks
+from simulation.actors.promotions import Promotions
 from simulation.actors.replacements import Replacements
 from simulation.actors.reviewers import Reviewers
+from simulation.actors.rollbacks import Rollbacks
 from simulation.actors.rollouts import Rollouts
 from simulation.actors.second_app import SecondApp
 from simulation.actors.secrets import Secrets
@@ -67,6 +69,11 @@ class Cast:
             self.upkeep[named.REBUILDS] = Rebuilds(seed, everybody, loop)
         if named.REPLACEMENTS in kinds:
             self.upkeep[named.REPLACEMENTS] = Replacements(seed, everybody, loop)
+        if named.ROLLBACKS in kinds:
+            self.upkeep[named.ROLLBACKS] = Rollbacks(seed, everybody, loop, replaced)
+        self.promotions = Promotions(seed, everybody, loop, replaced) if named.PROMOTIONS in kinds else None
+        if self.promotions is not None:
+            self.upkeep[named.PROMOTIONS] = self.promotions
         self.secrets = Secrets(seed, everybody, loop) if named.SECRETS in kinds else None
         if self.secrets is not None:
             self.upkeep[named.SECRETS] = self.secrets

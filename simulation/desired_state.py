@@ -18,6 +18,8 @@ from simulation.team_systems import COMPONENTS as OF_TENANTS
 from simulation.team_systems import DesiredSystem
 from simulation.vault_secrets import as_secrets
 
+OFF, PATCH = "none, nodeOSUpgradeChannel: None", "patch, nodeOSUpgradeChannel: NodeImage"
+"""The channels of automatic upgrades: without any, and with those of Azure's quick start."""
 GROUPS = {"d": "rg-c"}
 """The cluster that shares the resource group of another one."""
 WINDOW = "aksManagedAutoUpgradeSchedule"
@@ -38,14 +40,27 @@ _EXEMPTION = (
 
 
 @dataclass(frozen=True)
+class Rollback:
+    """The rollback of a node pool as a manifest asks for it: the image, and until when the pool ran it."""
+
+    image: str
+    last_used: str
+
+
+@dataclass(frozen=True)
 class Pool:
-    """A node pool of a manifest."""
+    """A node pool of a manifest; ``version`` is that of its nodes, "" for that of the cluster.
+
+    ``rollback`` is what it asks to be rolled back, None for nothing.
+    """
 
     name: str
     count: int = 1
     size: str = "Standard_D4s_v5"
     label: str = ""
     mode: str = "User"
+    version: str = ""
+    rollback: Rollback | None = None
 
 
 SYSTEM = Pool("system", mode="System")
@@ -59,7 +74,8 @@ class DesiredCluster:
     ``window`` is the day of its maintenance window, ``newest_image`` whether no older node image is accepted.
     ``grants`` are the names of its federated credentials, of its role assignments and of its policies,
     ``secrets`` those of its bootstrap secrets. ``rebuild`` is the number of the rebuild that its manifest
-    asks for. ``replaces`` is the cluster that it replaces, "" for none.
+    asks for. ``replaces`` is the cluster that it replaces, "" for none. ``channel`` is what upgrades it by
+    itself, ``OFF`` for nothing, "" where its manifest does not say it.
     """
 
     name: str
@@ -77,6 +93,7 @@ class DesiredCluster:
     secrets: tuple[str, ...] = ()
     rebuild: int = 0
     replaces: str = ""
+    channel: str = ""
 
     @property
     def asked(self) -> int:
@@ -89,6 +106,11 @@ class DesiredCluster:
         if len(others) == len(self.pools):
             return replace(self, pools=(*self.pools, pool))
         return replace(self, pools=tuple(pool if p.name == pool.name else p for p in self.pools))
+
+    def without_rollbacks(self, version: str) -> DesiredCluster:
+        """Return the cluster with a version, and pools that follow it."""
+        pools = tuple(replace(pool, version="", rollback=None) for pool in self.pools)
+        return replace(self, pools=pools, version=version)
 
 
 def group_of(name: str) -> str:
@@ -118,7 +140,21 @@ def manual_cluster(name: str) -> dict[str, Any]:
 def matches_manual_cluster(cluster: DesiredCluster) -> bool:
     """Return whether a cluster equals what operators create by hand; an older version is no difference."""
     same = cluster.pools == (SYSTEM,) and not cluster.tag and not cluster.window and not cluster.grants
+    same = same and not cluster.channel
     return same and cluster.version <= "1.36"
+
+
+USUAL_COMPONENTS = "flux/gotk-components.yaml"
+"""The file of the Flux components of a cluster without an environment."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What some clusters share: the file of the Flux components that they have."""
+
+    name: str
+    clusters: tuple[str, ...]
+    components: str = USUAL_COMPONENTS
 
 
 @dataclass(frozen=True)
@@ -127,6 +163,8 @@ class DesiredFleet:
 
     ``notified``: it has a route of notifications, which gets everything. ``selectable`` are the stages that
     the commit selects if ``trailer`` says so. ``final`` is the gate after the last stage of the others.
+    ``soak`` are the seconds after which the last of the ``environments`` is proposed what is proven in the
+    first one, None for no rule.
     """
 
     clusters: Mapping[str, DesiredCluster] = field(default_factory=dict)
@@ -139,6 +177,22 @@ class DesiredFleet:
     trailer: str = ""
     final: StagedStage | None = None
     systems: tuple[DesiredSystem, ...] = ()
+    environments: tuple[Environment, ...] = ()
+    soak: int | None = None
+
+    def environment(self, name: str) -> Environment:
+        """Return the environment of a name."""
+        return next(each for each in self.environments if each.name == name)
+
+    def with_components(self, name: str, components: str) -> DesiredFleet:
+        """Return the fleet with other Flux components in an environment."""
+        others = (replace(e, components=components) if e.name == name else e for e in self.environments)
+        return replace(self, environments=tuple(others))
+
+    def components_of(self, cluster: str) -> str:
+        """Return the file of the Flux components of a cluster."""
+        found = (each.components for each in self.environments if cluster in each.clusters)
+        return next(found, USUAL_COMPONENTS)
 
     def with_cluster(self, cluster: DesiredCluster) -> DesiredFleet:
         """Return the fleet with a cluster added or changed."""
@@ -190,22 +244,41 @@ class DesiredFleet:
 
     def files(self, fleet: str) -> dict[str, bytes]:
         """Return the files of the repository."""
-        files = {f"clusters/{name}/cluster.yaml": _cluster(one) for name, one in self.clusters.items()}
+        files = {
+            f"clusters/{name}/cluster.yaml": _cluster(one, self._environment_of(name))
+            for name, one in self.clusters.items()
+        }
         files["fleet.yaml"] = _fleet(
             fleet,
             self.budget,
             self.invalid,
             self.notified,
-            as_yaml(self.staging, self.selectable, self.final),
+            as_yaml(self.staging, self.selectable, self.final) + self._of_environments,
         )
+        for each in self.environments:
+            files[f"environments/{each.name}.yaml"] = _environment(each)
+            files[each.components] = COMPONENTS + f"# {each.components}\n".encode()
         files["README.md"] = str(self.note).encode()
         teams = [system.files(fleet, self.clusters) for system in self.systems]
         files |= {path: content for one in teams for path, content in one.items()}
-        return files | {"flux/gotk-components.yaml": COMPONENTS, "platform/apps.yaml": PLATFORM}
+        return files | {USUAL_COMPONENTS: COMPONENTS, "platform/apps.yaml": PLATFORM}
+
+    def _environment_of(self, cluster: str) -> str:
+        return next((each.name for each in self.environments if cluster in each.clusters), "")
+
+    @property
+    def _of_environments(self) -> str:
+        """The environments in fleet.yaml, and the rule that promotes from the first to the last one."""
+        names = [each.name for each in self.environments]
+        if not names:
+            return ""
+        rule = f"from: {names[0]}, to: {names[-1]}, what: [components], soak: {self.soak}s"
+        rules = f"  promotions: [{{{rule}}}]\n" if self.soak is not None else ""
+        return f"  environments: [{', '.join(names)}]\n{rules}"
 
 
 @lru_cache(maxsize=512)
-def _cluster(cluster: DesiredCluster) -> bytes:
+def _cluster(cluster: DesiredCluster, environment: str) -> bytes:
     given = [f"adopt: {cluster.adopt}" if cluster.adopt else _rebuild(cluster.asked)]
     given.append(f"replaces: {cluster.replaces}" if cluster.replaces else "")
     written = ", ".join(f"roadstead.dev/{each}" for each in given if each)
@@ -225,11 +298,15 @@ spec:
     for pool in cluster.pools:
         labels = f", nodeLabels: {{tier: {pool.label}}}" if pool.label else ""
         kind = f"name: {pool.name}, mode: {pool.mode}, vmSize: {pool.size}"
-        text += f"    - {{{kind}, count: {pool.count}{labels}}}\n"
+        text += f"    - {{{kind}, count: {pool.count}{labels}{_versions(pool)}}}\n"
+    if cluster.channel:
+        text += f"  autoUpgradeProfile: {{upgradeChannel: {cluster.channel}}}\n"
     if cluster.window:
         text += f"  maintenanceWindows: [{{name: {WINDOW}, maintenanceWindow: {_window(cluster.window)}}}]\n"
     if cluster.newest_image:
         text += f'  minNodeImageVersion: "{NEWEST_IMAGE}"\n'
+    if environment:
+        text += f"  environment: {environment}\n"
     text += as_grants(cluster.name, cluster.grants) + as_secrets(cluster.secrets)
     if cluster.name in CORRECTED:
         more = f", rules: [{_EXEMPTION}]" if cluster.name in EXEMPT else ""
@@ -240,6 +317,25 @@ spec:
     if cluster.suspended:
         text += f'  suspend: {{owner: somebody, reason: an audit, until: "{cluster.suspended}"}}\n'
     return text.encode()
+
+
+def _environment(environment: Environment) -> bytes:
+    return f"""\
+apiVersion: roadstead.dev/v1alpha1
+kind: Environment
+metadata: {{name: {environment.name}}}
+spec:
+  defaults:
+    flux:
+      components: {environment.components}
+""".encode()
+
+
+def _versions(pool: Pool) -> str:
+    own = f", orchestratorVersion: {pool.version}" if pool.version else ""
+    back = pool.rollback
+    asked = f", rollback: {{nodeImageVersion: {back.image}, lastUsed: '{back.last_used}'}}" if back else ""
+    return own + asked
 
 
 def _rebuild(number: int) -> str:

@@ -55,6 +55,10 @@ class FleetHistory:
         """The cluster that an operator replays now, whatever its freeze, "" for none."""
         self.approvals: list[Approval] = []
         """Of stages of rollouts: those that the API has not refused, also if it had to."""
+        self.promoted: dict[str, datetime] = {}
+        """When somebody promoted each value last."""
+        self.declined: dict[str, datetime] = {}
+        """The values of pull requests that somebody closed and did not merge, and when; no promoted one."""
         self.looked_for: dict[str, bool] = {}
         """Of each commit whose plan began, whether it was for what looks for heads that nobody announced."""
         self._desired: dict[str, DesiredFleet] = {}
@@ -71,6 +75,16 @@ class FleetHistory:
     def moved_at(self, commit: str) -> datetime:
         """Return when a commit last became the head, in whole seconds as GitHub says it."""
         return self._moved_at[self.place(commit)].replace(microsecond=0)
+
+    def heads_since(self, at: datetime) -> set[str]:
+        """Return every commit that was the head since a time."""
+        later = {c for c, moved in zip(self.head_line, self._moved_at, strict=True) if moved >= at}
+        before = [c for c, moved in zip(self.head_line, self._moved_at, strict=True) if moved < at]
+        return later | {*before[-1:]}
+
+    def first_moved_at(self, commit: str) -> datetime:
+        """Return when a commit became the head first."""
+        return self._moved_at[self.head_line.index(commit)]
 
     def wanted_since(self, name: str, created_for: int) -> datetime | None:
         """Return since when the head has a cluster as it is without a break, None while it does not.

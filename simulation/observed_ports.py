@@ -10,15 +10,18 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from localcloud.github.world.people import OPERATOR
+from localcloud.github.world.proposing_port import WorldProposing
 from localcloud.memory.memory_cloud import JOB_QUEUES, MemoryCloud
 from localcloud.tables.memory_clusters import Version
 from localcloud.tables.memory_state import MemoryState
 from shared.jobs import stored_forms
 from shared.jobs.record import ClusterRecord
 from shared.notices.notice import Notice
-from shared.ports import FleetRecord, Message, PlanRecord
+from shared.ports import FleetRecord, Message, PlanRecord, Ports
 from shared.rollouts.rollout import Rollout
 from simulation.event_loop import EventLoop
+from simulation.invariants.promotions import Promotions
 from simulation.invariants.rules import Invariants
 from simulation.plans_before import fleet_with_added_fields, plan_with_added_fields
 from simulation.shown.shown import Shown
@@ -69,6 +72,8 @@ class ObservedState(MemoryState):
             invariants.hand_overs.sized(cloud, before, saved)
             invariants.records.saved(cloud, before, saved)
             invariants.azure_writes.rebuilds.saved(cloud, before, saved)
+            invariants.promotions.saved(cloud, saved)
+            invariants.rollbacks.saved(cloud, before, saved)
             invariants.rollouts.saved(cloud, before, saved)
             invariants.timed_starts.saved(cloud, before, saved)
             shown.saved(cloud, before, saved)
@@ -105,6 +110,7 @@ class ObservedState(MemoryState):
             invariants.hand_overs.checked(cloud, before, saved)
             invariants.gaps.saved(cloud, before, saved)
             invariants.records.planned(cloud, saved)
+            invariants.promotions.planned(cloud, saved)
             shown.changed(cloud)
         return saved
 
@@ -170,6 +176,29 @@ class ObservedWrites(list[dict[str, str]]):
         super().append(write)
         self._invariants.pull_requests.changes(write["resource"])
         self._invariants.azure_writes.accepted(write["accepted"], write["resource"])
+
+
+class ObservedBranches(WorldProposing):
+    """The branches that an app writes, which are reported before."""
+
+    def __init__(self, cloud: MemoryCloud, promotions: Promotions) -> None:
+        super().__init__(cloud.repository, cloud.repository.pulls, OPERATOR.login)
+        self._cloud, self._promotions = cloud, promotions
+
+    def create_branch(self, branch: str, commit: str) -> None:
+        """Create a branch."""
+        self._promotions.proposed(self._cloud, branch, commit)
+        super().create_branch(branch, commit)
+
+    def advance_branch(self, branch: str, commit: str) -> None:
+        """Move a branch to a descendant of its tip."""
+        self._promotions.proposed(self._cloud, branch, commit)
+        super().advance_branch(branch, commit)
+
+
+def with_observed_branches(cloud: MemoryCloud, promotions: Promotions, ports: Ports) -> Ports:
+    """Return the ports of an app with the branches that it writes reported."""
+    return replace(ports, proposing=ObservedBranches(cloud, promotions))
 
 
 class ObservedQueue:

@@ -63,7 +63,7 @@ def _tag(operators: Operators) -> None:
 
 
 def _upgrade(operators: Operators) -> None:
-    operators.change(lambda cluster: replace(cluster, version=operators.chance.choice(VERSIONS)))
+    operators.change(lambda cluster: cluster.without_rollbacks(operators.chance.choice(VERSIONS)))
 
 
 def _add_pool(operators: Operators) -> None:

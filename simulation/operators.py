@@ -34,6 +34,8 @@ LATE = (40, 200)
 """Seconds by which a webhook is late: longer than that lag."""
 PROTECTED = (300.0, 2700.0)
 """Seconds for which a disruption budget keeps a pod: less or more than a drain may take."""
+NOT_ROLLED_BACK = "is not rolled back: "
+"""What the reason of a job has in it that waits for the conditions of a rollback."""
 NAMES = ("a", "b", "c", "d")
 
 
@@ -181,6 +183,11 @@ class Operators:
         ours = not self.oracle.belongs_to_others(cluster_id(name), self.fleet)
         return failure is not None and failure.kind == "NotOwned" and ours
 
+    def _cannot_roll_back(self, name: str) -> bool:
+        """Return whether a job waits because a condition of the rollback of a node pool is not met."""
+        record = self.cloud.state.cluster(name)
+        return record is not None and record.job.active and NOT_ROLLED_BACK in record.job.reason
+
     def _blocking(self) -> list[ClusterId]:
         """Return the clusters that operators created by hand, and that git does not adopt."""
         stuck = {record.name for record in self.cloud.state.clusters() if record.failed and record.deleting}
@@ -199,6 +206,8 @@ class Operators:
                 fleet = fleet.with_cluster(replace(cluster, adopt="with-differences"))
             elif self.oracle.belongs_to_others(key, self.fleet):
                 fleet = fleet.without(name)
+            elif self._cannot_roll_back(name):
+                fleet = fleet.with_cluster(cluster.without_rollbacks(cluster.version))
             elif self._drifted(cluster):
                 fleet = fleet.with_cluster(replace(cluster, tag="q" if cluster.tag == "p" else "p"))
         return fleet

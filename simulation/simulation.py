@@ -26,7 +26,7 @@ from simulation.faults.catalog import KINDS, compatible
 from simulation.history import AzureHistory
 from simulation.invariants.context import Context
 from simulation.invariants.rules import Invariants
-from simulation.observed_ports import ObservedQueue, ObservedState, ObservedWrites
+from simulation.observed_ports import ObservedQueue, ObservedState, ObservedWrites, with_observed_branches
 from simulation.operator_actions import act
 from simulation.operators import Operators
 from simulation.oracle import Oracle
@@ -131,6 +131,7 @@ class Simulation:
         self._shown = shown = Shown(self.loop, oracle, history, histories)
         for cloud, state in zip(clouds, states, strict=True):
             state.observe(self._invariants, shown, cloud)
+            cloud.with_ports(partial(with_observed_branches, cloud, self._invariants.promotions))
         self.loop.after_event = self._after_event
         self._throttling = throttling = Throttling(self.loop)
         self.loop.on_end, self.loop.azure.limits.on_refusal = throttling.after_event, throttling.refuse
@@ -156,6 +157,7 @@ class Simulation:
     def _after_event(self) -> None:
         self._shown.after_event()
         self._invariants.azure_writes.contests.after_event()
+        self._invariants.rollbacks.after_event()
 
     def _start(self, injector: FaultInjector, operators: Operators) -> None:
         """Let a second app of the fleet run."""
@@ -191,7 +193,8 @@ class Simulation:
             budget = chance.choice((1, 1, 2))
             wanted = DesiredFleet({cluster.name: cluster for cluster in clusters}, budget)
             wanted = replace(wanted, notified=self._cast.channels is not None)
-            rollouts = self._cast.rollouts
+            rollouts, promotions = self._cast.rollouts, self._cast.promotions
+            wanted = promotions.prepared(operators, wanted) if promotions else wanted
             operators.push(rollouts.staged(operators, wanted) if rollouts else wanted)
         passed = 0.0
         for _ in range(chance.randint(2, 7)):

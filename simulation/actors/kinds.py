@@ -19,6 +19,8 @@ IDENTITY_ACCESS = "identity-access"
 SECRETS = "secrets"
 REBUILDS = "rebuilds"
 REPLACEMENTS = "replacements"
+ROLLBACKS = "rollbacks"
+PROMOTIONS = "promotions"
 
 RARE: Mapping[str, float] = {
     PULL_REQUESTS: 0.1,
@@ -35,6 +37,8 @@ RARE: Mapping[str, float] = {
     SECRETS: 0.08,
     REBUILDS: 0.08,
     REPLACEMENTS: 0.08,
+    ROLLBACKS: 0.08,
+    PROMOTIONS: 0.08,
 }
 
 

@@ -9,9 +9,11 @@ from simulation.actors.kinds import (
     CHECKS,
     IDENTITY_ACCESS,
     LARGE_RECORDS,
+    PROMOTIONS,
     PULL_REQUESTS,
     REBUILDS,
     REPLACEMENTS,
+    ROLLBACKS,
     ROLLOUTS,
     SECOND_APP,
     SECRETS,
@@ -37,6 +39,9 @@ pull request removes clusters for good, and a cluster that goes takes its secret
 WITHOUT_REPLACEMENTS = frozenset({LARGE_RECORDS, PULL_REQUESTS, SECOND_APP, TEAM_REVIEWS})
 """With these nobody replaces a cluster by another one: a review or a pull request removes clusters for good,
 a record may be too large, and the rules of two apps know clusters by their names."""
+WITHOUT_ROLLBACKS = frozenset({LARGE_RECORDS, SECOND_APP})
+"""With these no node pool is rolled back, and nothing is promoted: a record may be too large, and the rules
+know one app."""
 REMOVES_FACTS = frozenset({"clock-jump"})
 """A clock that is wrong by a month removes facts as the purge does: no channel can be asked for them then."""
 
@@ -47,6 +52,7 @@ def compatible(kinds: frozenset[str]) -> frozenset[str]:
     kinds = kinds - {IDENTITY_ACCESS, SECRETS} if kinds & WITHOUT_GRANTS else kinds
     kinds = kinds - {REBUILDS} if kinds & WITHOUT_REBUILDS else kinds
     kinds = kinds - {REPLACEMENTS} if kinds & WITHOUT_REPLACEMENTS else kinds
+    kinds = kinds - {PROMOTIONS, ROLLBACKS} if kinds & WITHOUT_ROLLBACKS else kinds
     kinds = kinds - {CHANNELS, ROLLOUTS, SECRETS} if SECOND_APP in kinds else kinds
     kinds = kinds - disasters.FAULTS.keys() if kinds & {SECOND_APP, CHANNELS} else kinds
     return kinds - REMOVES_FACTS if CHANNELS in kinds else kinds

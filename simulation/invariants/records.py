@@ -99,7 +99,8 @@ class Records:
         if asked is None or asked.invalid or asked.large or desired.invalid:
             message = f"{record.name} was accepted, and {record.commit[:8]} does not ask for it"
             raise RuleViolated("unrequested change", message)
-        if not _is_spec(record, asked):
+        components = (record.document["spec"].get("flux") or {}).get("components")
+        if not _is_spec(record, asked) or components != desired.components_of(record.name):
             message = f"{record.name} got another spec than that of {record.commit[:8]}"
             raise RuleViolated("another spec", message)
         if not new:  # the next plan removes a record that a superseded planner creates
@@ -242,10 +243,25 @@ def _is_spec(record: ClusterRecord, asked: DesiredCluster) -> bool:
     """Return whether a record has the tag, the version and the node pools that a manifest has."""
     spec = record.document["spec"]
     pools = {
-        each["name"]: (each["count"], each["vmSize"], each["nodeLabels"].get("tier", ""))
+        each["name"]: (
+            each["count"],
+            each["vmSize"],
+            each["nodeLabels"].get("tier", ""),
+            each.get("orchestratorVersion") or "",
+            (each.get("rollback") or {}).get("nodeImageVersion", ""),
+        )
         for each in spec["nodePools"]
     }
-    wanted = {each.name: (each.count, each.size, each.label) for each in asked.pools}
+    wanted = {
+        each.name: (
+            each.count,
+            each.size,
+            each.label,
+            each.version,
+            each.rollback.image if each.rollback else "",
+        )
+        for each in asked.pools
+    }
     found = (spec["tags"].get("cost", ""), spec["kubernetesVersion"], pools)
     return bool(found == (asked.tag, asked.version, wanted))
 

@@ -13,8 +13,10 @@ from simulation.invariants.end import TheEnd
 from simulation.invariants.gaps import Gaps
 from simulation.invariants.hand_overs import HandOvers
 from simulation.invariants.messages import Messages
+from simulation.invariants.promotions import Promotions
 from simulation.invariants.pull_requests import PullRequests
 from simulation.invariants.records import Records
+from simulation.invariants.rollbacks import Rollbacks
 from simulation.invariants.rollout_ends import RolloutEnds
 from simulation.invariants.staged_starts import RolloutRules
 from simulation.invariants.timed_starts import TimedStarts
@@ -29,8 +31,10 @@ class Invariants:
         self.gaps = Gaps(context)
         self.hand_overs = HandOvers(context)
         self.messages = Messages(context)
+        self.promotions = Promotions(context)
         self.pull_requests = PullRequests(context.loop)
         self.records = Records(context)
+        self.rollbacks = Rollbacks(context)
         self.rollouts = RolloutRules(context)
         self.rollout_ends = RolloutEnds(context, self.rollouts)
         self.timed_starts = TimedStarts(context)

@@ -10,10 +10,12 @@ from tests.simulation.fault_mutations import FAULT_MUTATIONS
 from tests.simulation.gap_mutations import GAP_MUTATIONS
 from tests.simulation.identity_mutations import IDENTITY_MUTATIONS
 from tests.simulation.mutations import MUTATIONS
+from tests.simulation.promotion_mutations import PROMOTION_MUTATIONS
 from tests.simulation.pull_request_mutations import PULL_REQUEST_MUTATIONS
 from tests.simulation.rebuild_mutations import REBUILD_MUTATIONS
 from tests.simulation.replacement_mutations import REPLACEMENT_MUTATIONS
 from tests.simulation.review_mutations import REVIEW_MUTATIONS
+from tests.simulation.rollback_mutations import ROLLBACK_MUTATIONS
 from tests.simulation.rollout_mutations import ROLLOUT_MUTATIONS
 from tests.simulation.secret_mutations import SECRET_MUTATIONS
 from tests.simulation.size_mutations import SIZE_MUTATIONS
@@ -38,6 +40,8 @@ ALL = (
     *GAP_MUTATIONS,
     *CHANNEL_MUTATIONS,
     *ROLLOUT_MUTATIONS,
+    *ROLLBACK_MUTATIONS,
+    *PROMOTION_MUTATIONS,
     *SYSTEM_MUTATIONS,
     *IDENTITY_MUTATIONS,
     *REBUILD_MUTATIONS,

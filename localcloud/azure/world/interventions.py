@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.arm_resources import Cluster, OperationFault
 from localcloud.azure.world.azure_engine import AzureEngine
+from localcloud.azure.world.pools.rollbacks import age_last
 from shared.fleet.resource_ids import ClusterId
 
 SOMEBODY = "somebody@example.com"
@@ -90,6 +93,11 @@ class Interventions:
     def set_node_image(self, cluster: ClusterId, pool: str, image: str) -> None:
         """Set an older node image, as if a newer one had been released."""
         self._change_pool(cluster, pool, nodeImageVersion=image)
+
+    def age_upgrade(self, cluster: ClusterId, pool: str, by: timedelta) -> None:
+        """Let the last upgrade of a pool be so much longer ago."""
+        with self._engine.lock:
+            age_last(self._engine.cluster(cluster).pools[pool], by)
 
     def tag(self, cluster: ClusterId, name: str, value: str) -> None:
         """Start to set a tag of a cluster, as somebody does in the portal."""

@@ -38,6 +38,12 @@ def remember(pool: dict[str, Any], now: datetime) -> None:
     pool[_RECENT] = [*recently_used(pool), entry]
 
 
+def age_last(pool: dict[str, Any], by: timedelta) -> None:
+    """Let the last upgrade of a pool be so much longer ago."""
+    for entry in (pool.get(_RECENT) or [])[-1:]:
+        entry["timestamp"] = (datetime.fromisoformat(entry["timestamp"]) - by).isoformat()
+
+
 def asked_in(given: Json, before: Json | None, cluster: Json, now: datetime) -> Json | None:
     """Return the versions that a PUT of a pool brings back, None for another PUT, or refuse.
 
