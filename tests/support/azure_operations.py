@@ -16,7 +16,7 @@ from tests.support.azure_ports import CLUSTER, SUBSCRIPTION, body, pool
 OPERATIONS: list[type[AzureCall[Any]]] = [
     found
     for found in vars(azure).values()
-    if isinstance(found, type) and issubclass(found, AzureCall) and hasattr(found, "sdk")
+    if isinstance(found, type) and issubclass(found, AzureCall) and (found.sdk or found.request)
 ]
 
 

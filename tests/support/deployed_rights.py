@@ -22,7 +22,7 @@ from azure.mgmt.resource.resources import ResourceManagementClient
 from localcloud.azure.wire.authorization import action_of, allows
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from localcloud.servicebus.world.broker_values import SessionLock
-from shared.adapters.arm import Access, Monitor, Policies
+from shared.adapters.arm import ArmRequests
 from shared.jobs.failures.errors import Unauthorized
 from shared.ports import Azure, Message, Ports, Queue
 from shared.ports.azure import AzureCall
@@ -38,11 +38,7 @@ CLIENTS: dict[str, Any] = {
     **{"containerservice": ContainerServiceClient, "resource": ResourceManagementClient},
     "extensions": KubernetesConfigurationExtensionsMgmtClient,
     "fluxconfigurations": KubernetesConfigurationFluxConfigurationsMgmtClient,
-    **{"monitor": Monitor, "access": Access, "policies": Policies},
 }
-
-PLAIN = ("monitor", "access", "policies")
-"""The services whose requests go through the shared pipeline without a library."""
 OPTIONS = {
     App.CONTROL: ("activityReader",),
     App.WORKER: ("roleAssigner", "federator", "policyAssigner", "namespaceManager"),
@@ -97,11 +93,11 @@ def _queue(queue: str) -> dict[str, Any]:
 def permission_of(kind: type[AzureCall[Any]]) -> str:
     """Return the permission for an operation, from the request that the client library makes of it."""
     operation, recorder = example(kind), _Recorder()
-    policies: dict[str, Any] = {"policies": []} if kind.service in PLAIN else {}
-    client: Any = CLIENTS[kind.service](StaticCredential(), SUBSCRIPTION, transport=recorder, **policies)
     with suppress(_Sent):
-        options = {"cls": None} if kind.service in PLAIN and kind.writes else {}
-        answer = attrgetter(kind.sdk)(client)(*operation.place, *operation.arguments, **options)
+        if kind.request is not None:
+            ArmRequests(None, SUBSCRIPTION, transport=recorder, policies=[]).send(operation)
+        client: Any = CLIENTS[kind.service](StaticCredential(), SUBSCRIPTION, transport=recorder)
+        answer = attrgetter(kind.sdk)(client)(*operation.place, *operation.arguments)
         list(answer)  # a list sends its request when it is read
     return action_of(*recorder.request)
 

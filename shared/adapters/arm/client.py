@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from http import HTTPStatus
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -32,10 +31,7 @@ from azure.core.pipeline.policies import (
 from azure.core.pipeline.transport import RequestsTransport
 from azure.mgmt.core.policies import ARMChallengeAuthenticationPolicy
 
-from shared.adapters.arm.access import Access
-from shared.adapters.arm.arm_requests import PUBLIC_CLOUD
-from shared.adapters.arm.monitor import Monitor
-from shared.adapters.arm.policies import Policies
+from shared.adapters.arm.arm_requests import PUBLIC_CLOUD, ArmRequests, id_of, written
 from shared.adapters.transport import pooled_transport
 from shared.jobs.failures.errors import ReconcileError, Unauthenticated, Unavailable, from_http
 from shared.jobs.failures.retry import retry_after
@@ -70,8 +66,7 @@ class ArmAzure:
         """Make the operation's one request; turn an error of the libraries into one of ours."""
         answer: Any = None
         try:
-            method = attrgetter(operation.sdk)(self._client(operation))
-            answer = _write(method, operation) if operation.writes else _read(method, operation)
+            answer = self._send(operation)
         except ResourceNotModifiedError:
             answer = Written()  # there was nothing to do
         except HttpResponseError as error:
@@ -98,9 +93,15 @@ class ArmAzure:
             self._clients.clear()
             self._transport = None
 
-    def _client(self, operation: AzureCall[Any]) -> Any:
+    def _send(self, operation: AzureCall[Any]) -> Any:
+        subscription = operation.target.subscription
+        if operation.request is not None:
+            return self._client("", subscription).send(operation)
+        method = attrgetter(operation.sdk)(self._client(operation.service, subscription))
+        return _write(method, operation) if operation.writes else _read(method, operation)
+
+    def _client(self, service: str, subscription: str) -> Any:
         """Return the client of a service and subscription, created at its first use."""
-        service, subscription = operation.service, operation.target.subscription
         with self._lock:
             if (service, subscription) not in self._clients:
                 self._clients[service, subscription] = self._connect(service, subscription)
@@ -131,13 +132,12 @@ class ArmAzure:
 
 
 def _client_of(service: str) -> Any:
-    """Import the library of a service when it is first used: the import takes tenths of a second."""
-    if service == "monitor":
-        return Monitor
-    if service == "access":
-        return Access
-    if service == "policies":
-        return Policies
+    """Import the library of a service when it is first used: the import takes tenths of a second.
+
+    Without a service, return what sends requests by itself.
+    """
+    if not service:
+        return ArmRequests
     if service == "resource":
         from azure.mgmt.resource.resources import ResourceManagementClient
 
@@ -162,11 +162,11 @@ def _read(method: Any, operation: AzureCall[Any]) -> Any:
     answer = method(*_arguments(operation))
     if isinstance(operation, PageCall):
         pages = answer.by_page(operation.page or None)
-        documents = [dict(one) if isinstance(one, dict) else one.as_dict() for one in next(pages)]
+        documents = [one.as_dict() for one in next(pages)]
         return Page(documents, pages.continuation_token or "")
     if isinstance(answer, ItemPaged):
         return [model.as_dict() for model in answer]
-    return answer if isinstance(answer, dict | list) else answer.as_dict()
+    return answer.as_dict()
 
 
 def _write(method: Any, operation: AzureCall[Any]) -> Written:
@@ -174,8 +174,8 @@ def _write(method: Any, operation: AzureCall[Any]) -> Written:
     starts = method.__name__.startswith("begin_")
     options = {"polling": False} if starts else {}
     sent = method(*_arguments(operation), **_condition(operation), **options, cls=_written)
-    written: Written = sent.result() if starts else sent
-    return written
+    result: Written = sent.result() if starts else sent
+    return result
 
 
 def _arguments(operation: AzureCall[Any]) -> list[Any]:
@@ -197,12 +197,7 @@ def _condition(operation: AzureCall[Any]) -> dict[str, Any]:
 
 def _written(reply: Any, *_: object) -> Written:
     """Return the result of a write; the libraries call this function as their ``cls``."""
-    response = reply.http_response
-    return Written(_id_of(response.headers), created=response.status_code == HTTPStatus.CREATED)
-
-
-def _id_of(headers: Mapping[str, str]) -> str:
-    return str(headers.get("x-ms-correlation-request-id") or headers.get("x-ms-request-id") or "")
+    return written(reply.http_response)
 
 
 _ABSENT = (
@@ -231,7 +226,7 @@ def _from_response(error: HttpResponseError) -> ReconcileError:
         document.get("message") or str(response.reason),
         cause=cause_of(document),
         retry_after=retry_after(response.headers),
-        request_id=_id_of(response.headers),
+        request_id=id_of(response.headers),
     )
 
 

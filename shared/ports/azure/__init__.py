@@ -2,7 +2,8 @@
 
 A class declares what every layer needs to know of its operation, and no layer repeats it:
 
-- the adapter calls ``sdk`` of the client library of ``service`` with the fields as arguments;
+- the adapter calls ``sdk`` of the client library of ``service`` with the fields as arguments, or sends
+  ``request``;
 - the lease guard checks the lease before an operation that ``writes``, and the age of ``relies_on``;
 - the rate limiter takes a token of each of ``limits``, and records the request id of each write;
 - the local cloud answers with the method of its Azure world that has the operation's ``name``;

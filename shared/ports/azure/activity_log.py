@@ -7,14 +7,16 @@ among the fields that can be selected, so whole events come.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from shared.fleet.resource_ids import SubscriptionId
 from shared.jobs.rate_limits import ARM_READ
-from shared.ports.azure.calls import PageCall
+from shared.ports.azure.calls import PageCall, Request
 
 PROVIDER = "Microsoft.ContainerService"
+_EVENTS = "/subscriptions/{target.subscription}/providers/microsoft.insights/eventtypes/management/values"
 
 
 def events_between(after: datetime, before: datetime) -> str:
@@ -31,6 +33,11 @@ class ListActivity(PageCall):
     Each has ``caller``, ``eventTimestamp``, ``resourceId``, ``operationName.value`` and ``status.value``.
     """
 
-    service, sdk, limits = "monitor", "activity_logs.list", (ARM_READ,)
+    request, limits = Request("LIST", _EVENTS, "2015-04-01"), (ARM_READ,)
     target: SubscriptionId
     filter: str
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """The filter."""
+        return {"$filter": self.filter}

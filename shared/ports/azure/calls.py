@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
@@ -12,9 +12,7 @@ from shared.fleet.resource_ids import ClusterId, GroupId, ManagedIdentityId, Reg
 from shared.jobs.rate_limits import Limit
 
 T = TypeVar("T")
-Service = Literal[
-    "access", "containerservice", "extensions", "fluxconfigurations", "monitor", "policies", "resource"
-]
+Service = Literal["containerservice", "extensions", "fluxconfigurations", "resource"]
 """What each client library is called here."""
 _NOT_ARGUMENTS = ("target", "etag", "only_new", "page")
 
@@ -31,14 +29,27 @@ class Written:
 
 
 @dataclass(frozen=True)
+class Request:
+    """A request for which no library is worth its size; ``path`` has fields of its operation in braces.
+
+    The body is the field of that name. A LIST is a GET of all pages, and a QUERY is a POST that lists.
+    """
+
+    verb: Literal["GET", "LIST", "QUERY", "PUT", "DELETE"]
+    path: str
+    version: str
+
+
+@dataclass(frozen=True)
 class AzureCall(Generic[T]):
     """One operation on a resource, a region or a subscription; a read has only fields that can be hashed.
 
-    ``sdk`` is the operation group and the method in the client library, ``absent_is_fine`` whether a
-    resource that does not exist is a result and not an error.
+    ``sdk`` is the operation group and the method in the client library of ``service``, and ``request`` what
+    is sent without one. ``absent_is_fine``: a resource that does not exist is a result and not an error.
     """
 
-    sdk: ClassVar[str]
+    sdk: ClassVar[str] = ""
+    request: ClassVar[Request | None] = None
     limits: ClassVar[Sequence[Limit]]
     name: ClassVar[str]
     service: ClassVar[Service] = "containerservice"
@@ -59,6 +70,11 @@ class AzureCall(Generic[T]):
     def arguments(self) -> tuple[Any, ...]:
         """What the operation takes after its target, without its condition."""
         return tuple(getattr(self, each.name) for each in fields(self) if each.name not in _NOT_ARGUMENTS)
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """What the ``request`` has behind its path, without the API version."""
+        return {}
 
     @property
     def relies_on(self) -> AzureCall[Any] | None:

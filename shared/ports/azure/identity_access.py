@@ -7,20 +7,25 @@ identity (learn.microsoft.com/entra/workload-id/workload-identity-federation-con
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ManagedIdentityId, SubscriptionId
 from shared.jobs.rate_limits import ARM_DELETE, ARM_READ, ARM_WRITE
-from shared.ports.azure.calls import AzureCall, Write
+from shared.ports.azure.calls import AzureCall, Request, Write
+
+_IDENTITIES, _CREDENTIALS = "2023-01-31", "{target.resource}/federatedIdentityCredentials"
+_ROLES, _OF_ROLES = "2022-04-01", "/providers/Microsoft.Authorization"
+_OF_SUBSCRIPTION = f"/subscriptions/{{target.subscription}}{_OF_ROLES}"
+_ASSIGNMENT = f"{{scope}}{_OF_ROLES}/roleAssignments/{{assignment}}"
 
 
 @dataclass(frozen=True)
 class GetIdentity(AzureCall[Json | None]):
     """Return a user-assigned identity with its ``properties.principalId``, or None."""
 
-    service, sdk, limits = "access", "get_identity", (ARM_READ,)
+    request, limits = Request("GET", "{target.resource}", _IDENTITIES), (ARM_READ,)
     absent_is_fine = True
     target: ManagedIdentityId
 
@@ -29,7 +34,7 @@ class GetIdentity(AzureCall[Json | None]):
 class ListFederatedCredentials(AzureCall[Sequence[Json] | None]):
     """Return the federated credentials of an identity, whoever created them; None without the identity."""
 
-    service, sdk, limits = "access", "list_federated_credentials", (ARM_READ,)
+    request, limits = Request("LIST", _CREDENTIALS, _IDENTITIES), (ARM_READ,)
     absent_is_fine = True
     target: ManagedIdentityId
 
@@ -38,7 +43,7 @@ class ListFederatedCredentials(AzureCall[Sequence[Json] | None]):
 class GetFederatedCredential(AzureCall[Json | None]):
     """Return a federated credential, or None."""
 
-    service, sdk, limits = "access", "get_federated_credential", (ARM_READ,)
+    request, limits = Request("GET", f"{_CREDENTIALS}/{{credential}}", _IDENTITIES), (ARM_READ,)
     absent_is_fine = True
     target: ManagedIdentityId
     credential: str
@@ -48,7 +53,7 @@ class GetFederatedCredential(AzureCall[Json | None]):
 class PutFederatedCredential(Write):
     """Create or replace a federated credential, at once; ``body`` has ``properties``."""
 
-    service, sdk, limits = "access", "put_federated_credential", (ARM_WRITE,)
+    request, limits = Request("PUT", f"{_CREDENTIALS}/{{credential}}", _IDENTITIES), (ARM_WRITE,)
     target: ManagedIdentityId
     credential: str
     body: Json
@@ -58,7 +63,7 @@ class PutFederatedCredential(Write):
 class DeleteFederatedCredential(Write):
     """Delete a federated credential, at once."""
 
-    service, sdk, limits = "access", "delete_federated_credential", (ARM_DELETE,)
+    request, limits = Request("DELETE", f"{_CREDENTIALS}/{{credential}}", _IDENTITIES), (ARM_DELETE,)
     absent_is_fine = True
     target: ManagedIdentityId
     credential: str
@@ -71,25 +76,35 @@ class ListRoleAssignments(AzureCall[Sequence[Json]]):
     They are those of a ``principal``, or of everybody.
     """
 
-    service, sdk, limits = "access", "list_role_assignments", (ARM_READ,)
+    request, limits = Request("LIST", f"{_OF_SUBSCRIPTION}/roleAssignments", _ROLES), (ARM_READ,)
     target: SubscriptionId
     principal: str = ""
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """The filter for a principal."""
+        return {"$filter": f"principalId eq '{self.principal}'"} if self.principal else {}
 
 
 @dataclass(frozen=True)
 class ListRoles(AzureCall[Sequence[Json]]):
     """Return the role definitions of a subscription that have a name: none, or one."""
 
-    service, sdk, limits = "access", "list_roles", (ARM_READ,)
+    request, limits = Request("LIST", f"{_OF_SUBSCRIPTION}/roleDefinitions", _ROLES), (ARM_READ,)
     target: SubscriptionId
     role: str
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """The filter for the name."""
+        return {"$filter": f"roleName eq '{self.role}'"}
 
 
 @dataclass(frozen=True)
 class GetRoleAssignment(AzureCall[Json | None]):
     """Return a role assignment, or None."""
 
-    service, sdk, limits = "access", "get_role_assignment", (ARM_READ,)
+    request, limits = Request("GET", _ASSIGNMENT, _ROLES), (ARM_READ,)
     absent_is_fine = True
     target: SubscriptionId
     scope: str
@@ -100,7 +115,7 @@ class GetRoleAssignment(AzureCall[Json | None]):
 class PutRoleAssignment(Write):
     """Create a role assignment, at once: Azure refuses to change one; ``body`` has ``properties``."""
 
-    service, sdk, limits = "access", "put_role_assignment", (ARM_WRITE,)
+    request, limits = Request("PUT", _ASSIGNMENT, _ROLES), (ARM_WRITE,)
     target: SubscriptionId
     scope: str
     assignment: str
@@ -111,7 +126,7 @@ class PutRoleAssignment(Write):
 class DeleteRoleAssignment(Write):
     """Delete a role assignment, at once."""
 
-    service, sdk, limits = "access", "delete_role_assignment", (ARM_DELETE,)
+    request, limits = Request("DELETE", _ASSIGNMENT, _ROLES), (ARM_DELETE,)
     absent_is_fine = True
     target: SubscriptionId
     scope: str
