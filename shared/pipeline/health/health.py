@@ -109,18 +109,19 @@ class Health:
         return Reading(now, services, timers, _credentials(answers.get(GITHUB), now))
 
     def _ask(self, probes: Mapping[str, Callable[[], Any]]) -> tuple[dict[str, Any], dict[str, str]]:
-        """Return the answers and the problems of the services, each by name."""
+        """Return the answers and the problems of the services, each by name.
+
+        What answers only after a reading says how it was then, which may be long ago.
+        """
         executor = self._executor = self._executor or ThreadPoolExecutor(len(probes), "health")
-        for name, probe in probes.items():
-            if name not in self._calls:
-                self._calls[name] = executor.submit(probe)
+        asked = [name for name in probes if name not in self._calls or self._calls[name].done()]
+        self._calls |= {name: executor.submit(probes[name]) for name in asked}
         ended, _ = wait(self._calls.values(), timeout=self._answer_seconds)
         answers, problems = {}, {}
-        for name, call in list(self._calls.items()):
-            if call not in ended:
+        for name, call in self._calls.items():
+            if name not in asked or call not in ended:
                 problems[name] = f"no answer within {self._answer_seconds:g} s"
                 continue
-            del self._calls[name]
             try:
                 answers[name] = call.result()
             except ReconcileError as error:

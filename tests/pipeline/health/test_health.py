@@ -135,6 +135,28 @@ def test_a_service_that_hangs_delays_nobody_and_is_asked_once(cloud: MemoryCloud
     assert ready
 
 
+def test_an_answer_that_comes_after_its_reading_says_nothing_of_a_later_one(cloud: MemoryCloud) -> None:
+    end, over, bus = Event(), Event(), Answering()
+
+    def late() -> None:
+        end.wait()
+        over.set()
+        raise Unavailable("an hour ago")
+
+    bus.answer = late
+    health = Health(with_bus(cloud, bus), answer_seconds=0.05)
+    assert health.read().problems == {"Service Bus": "no answer within 0.05 s"}
+    bus.answer = lambda: None
+    end.set()
+    over.wait()
+    said = list[str]()
+    for _ in range(100):
+        cloud.clock.advance(REUSED_SECONDS)
+        said += health.read().problems.values()
+    assert "Unavailable: an hour ago" not in said
+    assert [each.problem for each in health.read().services] == ["", "", ""]
+
+
 def test_a_flood_of_probes_calls_each_service_once_in_a_quarter_of_a_minute(cloud: MemoryCloud) -> None:
     calls, bus = Counter[str](), Answering()
     runs, head = cloud.state.timer_runs, cloud.repository.read_head
