@@ -94,7 +94,13 @@ def check(part: SweepPart, attempt: int, end: float, sources: Sources, ports: Po
             lacking.append(name)
         if existing is not None and busy(existing["properties"]) and not part.subscription:
             changing.append(name)
-        changed = conclude(record, existing, sources, activity, ports) or changed
+        try:
+            changed = conclude(record, existing, sources, activity, ports) or changed
+        except (ReconcileError, RateLimited):
+            raise
+        except Exception:  # the next list names it
+            with about_record(record):
+                log.exception("%s cannot be compared", name)
     if absent:
         again = {"clusters": tuple(absent), "absent": True, "reservations": {}}
         request_sweep(part.model_copy(update=again), ports, after=ports.config.lag_seconds)

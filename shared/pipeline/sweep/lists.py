@@ -38,18 +38,20 @@ class Compared:
     """The clusters at rest that a list lacks, by name, and whether it changed a record.
 
     ``newer`` are those whose record is about as new as the list, or newer: it decides nothing about them. On
-    those that are ``busy`` an operation runs: what it changes is for a later list.
+    those that are ``busy`` an operation runs: what it changes is for a later list. Those that are ``strange``
+    could not be compared, by an unforeseen error.
     """
 
     lacking: Sequence[str]
     newer: Sequence[str]
     busy: Sequence[str]
+    strange: Sequence[str]
     changed: bool
 
     @property
     def undecided(self) -> tuple[str, ...]:
         """The clusters of which the list cannot show that they are as git has them."""
-        return (*self.lacking, *self.newer, *self.busy)
+        return (*self.lacking, *self.newer, *self.busy, *self.strange)
 
 
 def compare(
@@ -65,27 +67,34 @@ def compare(
 
     ``installations`` are the ids of this app, the present one first, ``started`` when the list was asked for.
     """
-    lacking, newer, operated, changed = [], [], [], False
+    lacking, newer, operated, strange, changed = [], [], [], list[str](), False
     for summary in summaries:
         if not summary.at_rest:
             continue
         existing = listed.get(place_of_summary(summary))
-        if existing is not None and busy(existing["properties"]):
-            operated.append(summary.name)
-        suspect = is_suspect(summary, existing, owner_of(summary, installations, ports.config))
-        asked_since = activity.asked_since(summary.subscription, started)
-        if not suspect and not is_incomplete(summary, asked_since, started):
-            continue
-        if existing is None and not suspect:
-            changed = conclude_still_missing(summary.name, sources, activity, ports) or changed
-        elif existing is None:
-            lacking.append(summary.name)
-        else:
-            concluded = conclude_from_list(summary.name, existing, started, sources, activity, ports)
-            if concluded is None:
-                newer.append(summary.name)
-            changed = changed or bool(concluded)
-    return Compared(lacking, newer, operated, changed)
+        try:
+            if existing is not None and busy(existing["properties"]):
+                operated.append(summary.name)
+            suspect = is_suspect(summary, existing, owner_of(summary, installations, ports.config))
+            asked_since = activity.asked_since(summary.subscription, started)
+            if not suspect and not is_incomplete(summary, asked_since, started):
+                continue
+            if existing is None and not suspect:
+                changed = conclude_still_missing(summary.name, sources, activity, ports) or changed
+            elif existing is None:
+                lacking.append(summary.name)
+            else:
+                concluded = conclude_from_list(summary.name, existing, started, sources, activity, ports)
+                if concluded is None:
+                    newer.append(summary.name)
+                changed = changed or bool(concluded)
+        except (ReconcileError, RateLimited):
+            raise
+        except Exception:  # one cluster that is not understood keeps no other one from its comparison
+            with about(cluster=summary.name):
+                log.exception("%s cannot be compared", summary.name)
+            strange.append(summary.name)
+    return Compared(lacking, newer, operated, strange, changed)
 
 
 def read_list(subscription: str, ports: Ports) -> Mapping[str, Json]:

@@ -160,6 +160,10 @@ def _list(
         only = f"{MOST_LACKING} are read by themselves, and the others by later sweeps"
         problem = f"its list lacks {number} clusters{_FEWER}{only}"
         log.warning("the clusters of %s: %s", before.subscription, problem)
+    if compared.strange:
+        more = f" and {len(compared.strange) - NAMED} more" if len(compared.strange) > NAMED else ""
+        names = f"{', '.join(compared.strange[:NAMED])}{more}"
+        problem = "; ".join(filter(None, (problem, f"{names} cannot be compared: the log has the details")))
     after = Listing(before.subscription, started, problem, orphans, unread, compared.undecided, before.at)
     return after, compared.changed
 

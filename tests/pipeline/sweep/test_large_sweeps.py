@@ -264,3 +264,21 @@ def test_a_sweep_that_dies_at_a_call_of_the_state_is_delivered_again_and_complet
     commit = cloud.repository.head("main")
     assert cloud.repository.statuses.latest(commit)[0].status.state == "failure"
     assert isinstance(cloud.azure, AzureWorld)
+
+
+def test_a_cluster_that_is_not_understood_is_named_and_keeps_no_other_one_from_its_comparison() -> None:
+    cloud = several()
+    azure = cloud.ports.azure
+
+    def strange(operation: ListClusters) -> Any:
+        shown = azure.call(operation)
+        documents = [{**one, "properties": None} if one["name"] == "a" else one for one in shown.documents]
+        return replace(shown, documents=documents)
+
+    on_azure(cloud, ListClusters, strange)
+    delete_by_hand(cloud, ClusterId(SUBSCRIPTIONS[2], "rg-c", "c"))
+    sweep(cloud)
+    assert phases(cloud) == {"a": Phase.READY, "b": Phase.READY, "c": Phase.FAILED}
+    first, *others = [listing.problem for listing in cloud.state.sweep().listings]
+    assert first == "a cannot be compared: the log has the details"
+    assert others == ["", ""]
