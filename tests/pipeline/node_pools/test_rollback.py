@@ -6,12 +6,15 @@ from datetime import timedelta
 from typing import Any
 
 from shared.fleet.aks.read_only import writable_pool
+from shared.jobs.failures.errors import Unauthorized
 from shared.jobs.record import Phase
 from shared.pipeline.api.acts.replay import replay
 from shared.pipeline.intake.accept import accept
-from shared.ports.azure import PutPool
+from shared.pipeline.proposals.proposals import PERMISSIONS
+from shared.ports.azure import GetPoolUpgradeProfile, PutPool
 from tests.support.one_cluster import ONE, advice, files, pool, record
 from tests.support.pipeline_runs import accepted, phases, push, pushed, status
+from tests.support.replaced_ports import around
 from tests.support.rollbacks import (
     NEW,
     OFF,
@@ -69,6 +72,28 @@ def test_whoever_asks_twice_gets_the_same_pull_request() -> None:
     first, second = ask(cloud), ask(cloud)
     assert first.body["pullRequest"] == second.body["pullRequest"]
     assert len(open_pulls(cloud)) == 1
+
+
+def test_a_missing_role_in_azure_and_a_missing_permission_on_github_have_answers_of_their_own() -> None:
+    cloud = upgraded()
+    azure = cloud.ports.azure
+
+    def refused(operation: Any) -> Any:
+        if isinstance(operation, GetPoolUpgradeProfile):
+            raise Unauthorized("no role")
+        return azure.call(operation)
+
+    def unpermitted(_: Any) -> str:
+        raise Unauthorized("not by integration")
+
+    around(cloud, "azure", call=refused)
+    found = ask(cloud)
+    assert (found.status, found.body["error"]) == (502, "Unauthorized: no role")
+    around(cloud, "azure", call=azure.call)
+    around(cloud, "proposing", add_commit=unpermitted)
+    found = ask(cloud)
+    assert found.status == 502
+    assert found.body["error"] == f"Unauthorized: not by integration; {PERMISSIONS}"
 
 
 def test_each_condition_that_fails_is_named_with_what_to_do() -> None:

@@ -40,18 +40,17 @@ def roll_back(name: str, pool: str, actor: str, ports: Ports, reason: str = "") 
     record = ports.state.cluster(name)
     if record is None:
         return rejected(404, unknown_cluster(name, ports.config.fleet))
-    head = Head(ports.state.fleet(), ports)
+    head, asked = Head(ports.state.fleet(), ports), None
     try:
         asked = _asked(record, pool, head, ports, by=operator(actor), reason=reason)
         pull = open_rollback(asked, head, ports)
     except (_Refused, Conflict) as error:
         return rejected(409, str(error))
-    except Unauthorized as error:
-        return rejected(502, f"{error}; {PERMISSIONS}")
     except RateLimited as limited:
         return rejected(503, str(limited))
     except ReconcileError as error:
-        return rejected(502, f"{error.kind}: {error}")
+        hint = f"; {PERMISSIONS}" if asked is not None and isinstance(error, Unauthorized) else ""
+        return rejected(502, f"{error.kind}: {error}{hint}")
     receipt: schema.RollbackReceipt = {
         "cluster": name,
         "pool": pool,
