@@ -90,7 +90,7 @@ def hand_over(
         names = tuple(item.cluster for item in some)
         fleet = _check(fleet, Handover(ports.clock(), done, len(acting), names, since), ports)
         start = partial(
-            _try_to_start,
+            _start,
             plan_record=plan_record,
             small=small,
             later=later,
@@ -141,21 +141,6 @@ class _Started(NamedTuple):
     record: ClusterRecord | None
 
 
-def _try_to_start(
-    item: Item,
-    *,
-    plan_record: PlanRecord,
-    small: Collection[str],
-    later: Mapping[str, datetime],
-    inputs: PlanInputs,
-    fleet: FleetRecord,
-    ports: Ports,
-) -> _Started:
-    """Start the job of an item, but for its message."""
-    at = later.get(item.cluster)
-    return _start(item, plan_record, item.cluster in small, at, inputs, fleet, ports)
-
-
 def _not_storable(item: Item, error: TooLarge) -> Item:
     details = {"problem": f"{cluster_path(item.cluster)}: {error}", "too large": "yes"}
     if item.begins:
@@ -204,16 +189,17 @@ def _save_unchanged(cluster: str, ports: Ports) -> ClusterRecord | None:
 
 def _start(
     item: Item,
+    *,
     plan_record: PlanRecord,
-    small: bool,
-    at: datetime | None,
+    small: Collection[str],
+    later: Mapping[str, datetime],
     inputs: PlanInputs,
     fleet: FleetRecord,
     ports: Ports,
 ) -> _Started:
     """Save the new generation of a record that does not have it yet, unless a delete prevents that.
 
-    The job of a new cluster starts ``at`` a time, None for at once.
+    The job of a new cluster starts at its time in ``later``, at once where it has none.
 
     The check for another planner is between the read and the save, see ``supersede``: the records in
     ``inputs`` were read before ``fleet`` was saved.
@@ -226,7 +212,7 @@ def _start(
         if accepted is None:
             return _Started(item, record)
         try:
-            job = replace(accepted.job, small_change=small)
+            job, at = replace(accepted.job, small_change=item.cluster in small), later.get(item.cluster)
             if at is not None and record is None and at > accepted.created:
                 job = starting(job, at)
             of_rollout = plan_record.plan.commit if inputs.desired.rollout else ""
