@@ -161,9 +161,8 @@ def _list(
         problem = f"its list lacks {number} clusters{_FEWER}{only}"
         log.warning("the clusters of %s: %s", before.subscription, problem)
     if compared.strange:
-        more = f" and {len(compared.strange) - NAMED} more" if len(compared.strange) > NAMED else ""
-        names = f"{', '.join(compared.strange[:NAMED])}{more}"
-        problem = "; ".join(filter(None, (problem, f"{names} cannot be compared: the log has the details")))
+        strange = f"{_named(compared.strange)} cannot be compared: the log has the details"
+        problem = "; ".join(filter(None, (problem, strange)))
     after = Listing(before.subscription, started, problem, orphans, unread, compared.undecided, before.at)
     return after, compared.changed
 
@@ -207,13 +206,18 @@ def _by_subscription(summaries: Sequence[ClusterSummary]) -> Mapping[str, Sequen
     return found
 
 
+def _named(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{', '.join(names[:NAMED])}{more}"
+
+
 def _with_problem(record: SweepRecord, *, subscription: str, lacking: Sequence[str]) -> SweepRecord:
     """Return the record with the clusters that the list of a subscription should not have lacked.
 
     That it lacks more than are read is said as well.
     """
-    more = f" and {len(lacking) - NAMED} more" if len(lacking) > NAMED else ""
-    problem = f"its list lacks clusters that exist: {', '.join(lacking[:NAMED])}{more}"
+    problem = f"its list lacks clusters that exist: {_named(lacking)}"
 
     def added(before: str) -> str:
         fewer, _, _ = before.partition("; ")
