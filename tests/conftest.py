@@ -13,6 +13,10 @@ import pytest
 from hypothesis import settings
 
 from localcloud.common.certificates import Authority
+from shared.fleet.garbage_collection import collect_rarely
+
+# As the app and the simulation do; thousands of tests are collected, and nearly all of that stays.
+collect_rarely()
 
 # Examples have no deadline: a busy machine is not a defect.
 settings.register_profile("untimed", deadline=None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 import shared
@@ -13,6 +15,12 @@ ALL_AT_ONCE = b"  rollout: {allAtOnce: true}\n"
 
 def example() -> dict[str, bytes]:
     """Return the example fleet, file by file."""
+    return dict(_example())
+
+
+@cache
+def _example() -> Mapping[str, bytes]:
+    """Read the example fleet once: most tests begin with it, and none writes to its folder."""
     return {
         path.relative_to(EXAMPLE).as_posix(): path.read_bytes()
         for path in sorted(EXAMPLE.rglob("*"))
