@@ -21,13 +21,14 @@ else:
         """
         kind = type(value)
         names = _names(kind)
-        if not changes.keys() <= names:
-            raise TypeError(f"{kind.__name__} has no field {', '.join(sorted(changes.keys() - names))}")
-        values = value.__dict__
-        if len(values) > len(names):
-            values = {name: values[name] for name in names}
         copy = object.__new__(kind)
-        copy.__dict__.update(values, **changes)
+        values = copy.__dict__
+        values.update(value.__dict__, **changes)
+        if len(values) > len(names):
+            if not changes.keys() <= names:
+                raise TypeError(f"{kind.__name__} has no field {', '.join(sorted(changes.keys() - names))}")
+            for found in values.keys() - names:
+                del values[found]
         return copy
 
 

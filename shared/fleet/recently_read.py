@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -27,7 +26,7 @@ def recently_read(read: Callable[[Json], M]) -> Callable[[Json], M]:
         known = same.get(id(stored))
         if known is not None and known[0] is stored:
             return known[1]
-        text = json.dumps(stored)
+        text = repr(stored)
         found = models.get(text)
         if found is None:
             found = read(stored)

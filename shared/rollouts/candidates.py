@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
 from datetime import datetime
 
 from shared.fleet.desired import Desired
 from shared.fleet.planning.plan import Action, Item, Plan
+from shared.frozen import replace
 from shared.jobs.failures.errors import ClusterMissing
 from shared.jobs.record import ClusterRecord, Phase, recreates
 from shared.jobs.reporting.summary import summary_of

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime
 
 from shared.fleet.manifests.rollout import Rollout as Written
 from shared.fleet.planning.plan import Plan
 from shared.fleet.resolve.desired_fleet import DesiredFleet
+from shared.frozen import replace
 from shared.jobs.reporting.summary import summary_of
 from shared.rollouts.begin import Candidate, begin
 from shared.rollouts.candidates import Records, candidates_of, is_own, not_held, updates_of

@@ -7,10 +7,11 @@ make the two disagree.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from shared.frozen import replace
 from shared.rollouts.calendar import Freeze, Window
 from shared.rollouts.endpoint_check import EndpointCheck
 from shared.rollouts.strategy import NO_GATE, Gate

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from shared.fleet.manifests.rollout import Rollout as Written
+from shared.frozen import replace
 from shared.rollouts.begin import Candidate
 from shared.rollouts.calendar import Freeze, Start, Window
 from shared.rollouts.rollout import Rollout

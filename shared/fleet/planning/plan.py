@@ -94,6 +94,10 @@ class Item:
     retained: tuple[str, ...] = ()
     replacements: tuple[str, ...] = ()
 
+    def with_life(self, uid: str, generation: int) -> Item:
+        """Return the item of a new cluster that has this uid and generation."""
+        return replace(self, uid=uid, generation=generation)
+
     @property
     def reason(self) -> str:
         """The hold as a sentence, "" for none."""

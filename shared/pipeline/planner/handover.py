@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import NamedTuple
@@ -23,6 +22,7 @@ from shared.fleet.planning.plan import Action, Item, Plan
 from shared.fleet.planning.system_removals import keeping
 from shared.fleet.resolve.repository_layout import cluster_path
 from shared.fleet.systems.cluster_systems import systems_in
+from shared.frozen import replace
 from shared.jobs.acts import by_whom
 from shared.jobs.failures.errors import Stale, TooLarge
 from shared.jobs.messages import Approval

@@ -8,12 +8,12 @@ which. The generations of a new state begin above any that the lost one had.
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 
 from shared.fleet.aks.ownership import INSTALLATION_TAG, Installation, tag
 from shared.fleet.json_tree import Json
 from shared.fleet.planning.generations import above_any
 from shared.fleet.resource_ids import SubscriptionId
+from shared.frozen import replace
 from shared.jobs.failures.errors import ReconcileError
 from shared.pipeline.repository.commit_reader import PlanInputs
 from shared.ports import FleetRecord, Ports

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from datetime import timedelta
 
+from shared.frozen import replace
 from shared.jobs.failures.errors import ReconcileError, Retryable, Stale
 from shared.jobs.failures.fleet_problem import Failed, FleetProblem
 from shared.jobs.failures.retry import wait_before_retry

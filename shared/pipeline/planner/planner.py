@@ -8,13 +8,13 @@ the work.
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
 from shared.fleet.aks.ownership import new_life
 from shared.fleet.planning.plan import Action, Item
 from shared.fleet.planning.replacements import awaited, remembered, replaced_in
+from shared.frozen import replace
 from shared.jobs.failures.errors import OtherRepository, ReconcileError, Retryable, Stale, Unexpected
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import HeadConfirmation, PlanRequest
@@ -346,4 +346,4 @@ def _with_uid(item: Item, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) 
     if not item.begins or item.uid:
         return item
     uid = new_life(ports.unique(), inputs.desired.clusters[item.cluster].rebuild)
-    return replace(item, uid=uid, generation=max(fleet.first_generation, 1))
+    return item.with_life(uid, max(fleet.first_generation, 1))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 
 from shared.fleet.resolve.desired_fleet import DesiredFleet
+from shared.frozen import replace
 from shared.ports import FleetRecord
 from shared.promotions.promoted_values import rules_of, values_in
 from shared.promotions.withdrawn import planned

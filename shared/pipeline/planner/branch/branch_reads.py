@@ -6,9 +6,9 @@ read, or waits: after ``BURST`` successive reads there is one every ``INTERVAL``
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
+from shared.frozen import replace
 from shared.jobs.messages import PlanRequest
 from shared.ports import BranchRead, FleetRecord
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 
+from shared.frozen import replace
 from shared.jobs.failures.errors import ReconcileError, Retryable, Stale
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.job import FARTHEST

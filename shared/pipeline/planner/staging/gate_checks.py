@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 
+from shared.frozen import replace
 from shared.jobs.failures.errors import ReconcileError
 from shared.ports import CheckRun, Ports
 from shared.rollouts.endpoint_check import EndpointCheck

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 
 from shared.fleet.planning.make_plan import make_plan
@@ -21,6 +21,7 @@ from shared.fleet.planning.system_removals import losses
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.reuse.fingerprints import Known, fingerprint_of
 from shared.fleet.systems.cluster_systems import systems_in
+from shared.frozen import replace
 from shared.jobs.failures.errors import ReconcileError
 from shared.jobs.record import ClusterRecord
 from shared.jobs.small_changes import small_change

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from shared.fleet.planning.plan import Action, Item, Plan
+from shared.frozen import replace
 from shared.jobs.failures.errors import Stale
 from shared.jobs.messages import PlanRequest, RolloutAct
 from shared.jobs.record import ClusterRecord
