@@ -171,7 +171,8 @@ class Simulation:
         """Return the ports of some workers, whose clocks differ."""
 
         def skewed(seconds: float) -> Callable[[], datetime]:
-            return lambda: self.loop.clock() + timedelta(seconds=seconds)
+            clock, skew = self.loop.clock, timedelta(seconds=seconds)
+            return lambda: clock() + skew
 
         observed: dict[str, Any] = {
             name: ObservedQueue(getattr(cloud.ports, name), cloud, name, self.loop, self._invariants)

@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import count
 from typing import Any
+from uuid import UUID
 
 from localcloud.azure.world.azure_ports import WorldAzure
 from localcloud.azure.world.azure_world import AzureWorld
@@ -98,7 +100,12 @@ class MemoryCloud:
         self.clock: ManualClock = peer.clock if peer else ManualClock()
         self.repository = repository or MemoryRepository(self.clock)
         self.stores: MemoryStores = peer.stores if peer else MemoryStores()
-        self.broker = Broker([QueueConfig(name, lock_seconds=lock_seconds) for name in QUEUES], self.clock)
+        tokens = map(UUID, map("{:032x}".format, count(1)))
+        self.broker = Broker(
+            [QueueConfig(name, lock_seconds=lock_seconds) for name in QUEUES],
+            self.clock,
+            new_token=lambda: next(tokens),
+        )
         self.kubernetes: KubernetesClusters = (
             peer.kubernetes
             if peer
@@ -187,11 +194,15 @@ class MemoryCloud:
     def step(self) -> bool:
         """Deliver one message to its function; return whether there was one."""
         for queue in QUEUES:
-            lock = self.broker.accept_session(queue)
+            lock = None if self.broker.quiet(queue) else self.broker.accept_session(queue)
             if lock is not None:
                 self.deliver(queue, lock, self.ports)
                 return True
-        return any(self.deliver_dead_letter(queue, self.ports) for queue in QUEUES)
+        return any(
+            self.deliver_dead_letter(queue, self.ports)
+            for queue in QUEUES
+            if not self.broker.quiet(queue + DEAD_LETTER_SUFFIX)
+        )
 
     def run(self, seconds: float = 7200, *, until: Callable[[], bool] | None = None) -> None:
         """Run until nothing is left to do, ``until`` holds, or so much virtual time has passed."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 
+from shared.frozen import replace
 from shared.jobs.failures.errors import Stale
 from shared.notices.announced import Announced
 from shared.notices.notice import Notice

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 
+from shared.frozen import replace
 from shared.jobs.failures.errors import Stale
 from shared.ports.state import Proposal
 

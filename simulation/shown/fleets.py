@@ -142,7 +142,7 @@ class ShownFleets:
             return
         self._printed[fleet] = head, phases
         with TERMINAL.capture() as captured:
-            TERMINAL.print(rendered(fleet_view(cloud.ports), self._loop.clock()))
+            TERMINAL.print(rendered(fleet_view(cloud.ports), self._loop.clock()), no_wrap=True)
         first, *lines = captured.get().splitlines()
         records = cloud.state.clusters()
         ready = sum(record.phase == "Ready" for record in records)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -24,7 +23,7 @@ def by_content(rule: Callable[[Type, Any], T]) -> Callable[[Type, Any], T]:
     def remembered(kind: Type, value: Any) -> T:
         if kind.custom:
             return rule(kind, value)
-        key = (kind, json.dumps(value, default=repr))
+        key = (kind, repr(value))
         found = results.get(key)
         if found is None:
             found = rule(kind, value)

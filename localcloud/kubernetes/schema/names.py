@@ -6,7 +6,8 @@ Source: ``k8s.io/apimachinery/pkg/util/validation`` and ``pkg/api/validation``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from localcloud.kubernetes.schema.definitions import Problem, invalid
@@ -88,10 +89,11 @@ _FORMS: Mapping[str, tuple[re.Pattern[str], int, str]] = {
 }
 
 
-def label_key_problems(name: str) -> list[str]:
+@lru_cache(1024)
+def label_key_problems(name: str) -> Sequence[str]:
     """Return what is wrong with a label's key, or another name that may have a DNS prefix."""
     prefix, slash, local = name.rpartition("/")
-    found = []
+    found: list[str] = []
     if slash and not prefix:
         found.append("prefix part must be non-empty")
     elif slash and not SUBDOMAIN.fullmatch(prefix):
@@ -105,7 +107,8 @@ def label_key_problems(name: str) -> list[str]:
     return found
 
 
-def label_value_problems(text: str) -> list[str]:
+@lru_cache(1024)
+def label_value_problems(text: str) -> Sequence[str]:
     """Return what is wrong with a label's value."""
     found = ["must be no more than 63 bytes"] if len(text) > 63 else []
     return found if _LABEL_VALUE.fullmatch(text) else [*found, _LABEL_VALUE_TEXT]

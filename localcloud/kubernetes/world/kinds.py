@@ -39,12 +39,12 @@ class Kind:
         """The type of its objects."""
         return custom_type(self.schema) if self.custom else built_in(self.api_version, self.kind)
 
-    @property
+    @cached_property
     def api_version(self) -> str:
         """As written in an object: "v1", "apps/v1"."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
-    @property
+    @cached_property
     def storage(self) -> tuple[str, str]:
         """What all versions of the resource share."""
         return (self.group, self.plural)

@@ -7,7 +7,7 @@ a kind can be selected by are those of ``pkg/apis/*/v1/conversion.go``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -161,7 +161,7 @@ class _Labels:
         return {token.text}
 
 
-def _refuse(problems: list[str], path: str, value: str) -> None:
+def _refuse(problems: Sequence[str], path: str, value: str) -> None:
     if problems:
         raise _Unreadable(f'{path}: Invalid value: "{value}": {"; ".join(problems)}')
 

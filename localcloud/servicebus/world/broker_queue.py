@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -31,6 +31,7 @@ from localcloud.servicebus.world.broker_values import (
     SessionLockLost,
     StoredMessage,
 )
+from shared.frozen import replace
 
 
 @dataclass(frozen=True)

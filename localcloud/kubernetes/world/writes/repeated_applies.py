@@ -7,7 +7,6 @@ the same fields keeps the time at which it took them.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,19 +40,15 @@ class RepeatedApplies:
             and last.live is live
             and last.at.kind is at.kind
             and last.force == write.force
-            and last.body == _text(body)
+            and last.body == repr(body)
         )
 
     def changed_nothing(self, at: At, live: Object, body: Any, write: Write) -> None:
         """Remember an apply."""
         if len(self._last) >= MOST:
             self._last.clear()
-        self._last[_key(at, write)] = _Apply(at, live, _text(body), write.force)
+        self._last[_key(at, write)] = _Apply(at, live, repr(body), write.force)
 
 
 def _key(at: At, write: Write) -> tuple[tuple[str, str], str, str, str, str]:
     return at.kind.storage, at.namespace, at.name, write.manager, write.subresource
-
-
-def _text(body: Any) -> str:
-    return json.dumps(body, default=repr)
