@@ -22,6 +22,7 @@ from shared.jobs.record import Phase
 from shared.pipeline.api.acts.promote import promote
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import PullChanged
+from shared.pipeline.outbox import request_whole_sweep
 from shared.ports import Ports
 from simulation.actors.kinds import PROMOTIONS
 from simulation.actors.upkeep import Upkeep
@@ -152,14 +153,15 @@ class Promotions(Upkeep):
         return value
 
     def _merge(self, operators: Operators, pull: PullRecord) -> None:
-        desired = operators.now.with_components(LAST, self._value(operators, pull))
+        """Merge a pull request, unless git has no file any more of what it proposes: its check has failed."""
+        value, now = self._value(operators, pull), operators.now
+        if not any(each.components == value for each in now.environments):
+            return
+        desired = now.with_components(LAST, value)
         try:
             merged = operators.cloud.repository.pulls.merged_into_base(pull.number, squash=True)
         except Conflict:
             return
-        files = operators.cloud.repository.files(merged.merge_commit)
-        if files.keys() < desired.files(operators.fleet).keys():
-            desired = operators.now  # the file of what it proposes is none of git's any more
         self._loop.log("%s: somebody merges pull request %d", operators.fleet, pull.number)
         operators.merged(merged.merge_commit, desired)
         self._announce(operators, pull, "closed")
@@ -249,4 +251,8 @@ class Promotions(Upkeep):
         return ready and both and records.keys() == now.clusters.keys()
 
     def _idle(self) -> None:
+        """Let everything come to its end, and then a sweep and what follows it: a rule begins with each."""
+        self._loop.run_until(self._loop.clock() + QUIET, done=lambda: self._loop.idle)
+        for operators in self._everybody:
+            self._loop.run_function(operators.cloud, request_whole_sweep)
         self._loop.run_until(self._loop.clock() + QUIET, done=lambda: self._loop.idle)

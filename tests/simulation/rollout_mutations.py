@@ -322,7 +322,7 @@ ROLLOUT_MUTATIONS = (
     mutation(
         a_failed_cluster_counts_for_nothing,
         f"{ROLLOUTS} operation-fails",
-        *("rollout budget", "rollout bound", "rollout order"),
+        *("rollout budget", "rollout bound", "rollout order", "rollout success"),
     ),
     mutation(a_soak_is_over_at_once, ROLLOUTS, "rollout soak"),
     mutation(an_approval_is_given_by_itself, ROLLOUTS, "rollout approval"),

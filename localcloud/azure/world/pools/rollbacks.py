@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from localcloud.azure.world.arm_errors import invalid
-from localcloud.azure.world.catalog import check_lag
+from localcloud.azure.world.catalog import check_lag, parse
 from shared.fleet.json_tree import Json
 
 WITHIN = timedelta(days=7)
@@ -50,9 +50,12 @@ def asked_in(given: Json, before: Json | None, cluster: Json, now: datetime) -> 
     ``cluster`` has the properties of the cluster.
     """
     image = given.get("nodeImageVersion")
-    if before is None or image in (None, before["nodeImageVersion"]):
+    if before is None or image is None:
         return None
-    version = given.get("orchestratorVersion") or before["currentOrchestratorVersion"]
+    current = before["currentOrchestratorVersion"]
+    version = given.get("orchestratorVersion") or current
+    if image == before["nodeImageVersion"] and parse(version) >= parse(current):
+        return None  # what the pool runs, sent back with the rest of it
     recent = recently_used(before)
     found = next(
         (e for e in recent if (e["orchestratorVersion"], e["nodeImageVersion"]) == (version, image)), None
