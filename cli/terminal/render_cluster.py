@@ -36,8 +36,8 @@ def cluster(
         _add_facts(facts, view, now, wide=wide)
         if view["conditions"]:
             parts += [Text("\nConditions", style="bold"), _conditions(view["conditions"], now)]
-    elif not_carried_out(view["plan"]):
-        facts.add_row("newest plan", Text(not_carried_out(view["plan"]), style="yellow"))
+    else:
+        _add_plan(facts, view["plan"], now)
     if view["events"]:
         parts += [Text("\nEvents, newest first", style="bold"), events(view["events"], now, wide=wide)]
     return Group(*parts)
@@ -68,8 +68,7 @@ def _add_facts(table: Table, view: schema.Cluster, now: datetime, *, wide: bool)
     _add_retirements(table, view["retirements"])
     _add_certificates(table, view["certificates"])
     _add_policies(table, view.get("policies") or (), now)
-    if not_carried_out(view["plan"]):
-        table.add_row("newest plan", Text(not_carried_out(view["plan"]), style="yellow"))
+    _add_plan(table, view["plan"], now)
     if view["step"]:
         place = f"{view['step']}, {view['stepNumber']} of {view['stepCount']}, for {age(view['since'], now)}"
         total = f"; the job for {age(view['jobStartedAt'], now)}" if view["nextCheckAt"] else ""
@@ -171,6 +170,15 @@ def events(found: Sequence[schema.Event], now: datetime, *, wide: bool = False) 
     return table
 
 
+def _add_plan(table: Table, plan: schema.PlanPart | None, now: datetime) -> None:
+    """Add what the newest plan does not carry out, and since when."""
+    if plan is None or not not_carried_out(plan):
+        return
+    table.add_row("newest plan", Text(not_carried_out(plan), style="yellow"))
+    if plan["since"]:
+        table.add_row("", Text(f"for {age(plan['since'], now)}", style="yellow"))
+
+
 def why(view: schema.Why, now: datetime) -> RenderableType:
     """Return what a cluster does, since when, what was tried, what comes next and what an operator can do."""
     view = printable(view)
@@ -178,8 +186,7 @@ def why(view: schema.Why, now: datetime) -> RenderableType:
     table.add_row("cluster", Text.assemble(view["name"], ", ", phase(view["phase"])))
     table.add_row("doing", Text(view["doing"]))
     table.add_row("since", Text(f"{view['since']} ({age(view['since'], now)} ago)"))
-    if not_carried_out(view["plan"]):
-        table.add_row("newest plan", Text(not_carried_out(view["plan"]), style="yellow"))
+    _add_plan(table, view["plan"], now)
     if view["rollout"]:
         table.add_row("rollout", Text(view["rollout"]["waits"], style="yellow"))
         if view["rollout"]["since"]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -13,6 +13,7 @@ from shared.jobs.outcomes import Retry
 from shared.jobs.transitions.acceptance import accept_retry
 from shared.jobs.transitions.apply_outcome import apply_outcome, postpone
 from shared.pipeline.api.views.clusters import cluster_detail, fleet_view
+from shared.pipeline.api.views.plans import plan_view
 from shared.pipeline.api.views.why import why_view
 from shared.ports.azure import PutCluster
 from tests.support import fleet_files
@@ -67,6 +68,34 @@ def test_why_shows_what_the_newest_commit_does_not_carry_out_and_the_action(
     assert explained["plan"]["action"] == plan
     assert explained["suggestedAction"].startswith(action.format(commit=commit))
     assert explained["plan"]["reason"] == explained["plan"]["cause"]
+
+
+def planned_later(cloud: MemoryCloud, pushed: dict[str, bytes]) -> tuple[datetime, str | None]:
+    """Push files an hour later; return when, and since when the newest plan has the cluster on hold."""
+    cloud.run(seconds=3600, until=lambda: False)
+    at = cloud.clock().replace(microsecond=0)
+    push(cloud, pushed)
+    cloud.run(seconds=60, until=lambda: False)
+    return at, why(cloud)["plan"]["since"]
+
+
+def test_a_cluster_is_on_hold_since_the_first_plan_in_a_row_that_had_it_so_for_its_reason() -> None:
+    cloud = ready("  deletionProtection: true\n")
+    assert why(cloud)["plan"]["since"] is None
+    without = {path: text for path, text in files().items() if not path.startswith("clusters/")}
+    removed, since = planned_later(cloud, without)
+    assert since is not None
+    assert timedelta(0) <= datetime.fromisoformat(since) - removed < timedelta(minutes=1)
+    assert planned_later(cloud, without | {"notes.txt": b"x"})[1] == since
+    plan = plan_view(cloud.state.fleet().commit, cloud.ports)
+    assert plan is not None
+    assert [item["since"] for item in plan["items"]] == [since]
+    broken, other = planned_later(cloud, files("  deletionProtection: true\n" + BROKEN))
+    assert other is not None
+    assert datetime.fromisoformat(other) >= broken
+    again, third = planned_later(cloud, without)
+    assert third is not None
+    assert datetime.fromisoformat(third) >= again
 
 
 def test_a_failed_cluster_shows_its_own_remedy_and_that_of_the_newest_commit() -> None:

@@ -192,8 +192,8 @@ class Hold:
 
     @property
     def since(self) -> datetime | None:
-        """Since when a freeze or a window holds the item, None where that is not known."""
-        return _moment(self.details["since"]) if self.is_of_time else None
+        """Since when the item is on hold, None where that is not known."""
+        return _moment(self.details.get("since", ""))
 
     @property
     def until(self) -> datetime | None:
@@ -219,6 +219,10 @@ class Hold:
     def by_review(self) -> bool:
         """Whether a review that saw the removal of the cluster says enough to release the delete."""
         return not self.is_of_rebuild and self.kind not in _IN_DOUBT
+
+    def lasting_since(self, at: datetime) -> Hold:
+        """Return the hold with the time since which it lasts."""
+        return Hold(self.kind, {**self.details, "since": at.isoformat()})
 
     def of_rebuild(self, asked: str) -> Hold:
         """Return the hold as that of a rebuild, by the time of its annotation."""

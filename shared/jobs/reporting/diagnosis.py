@@ -146,7 +146,8 @@ def diagnose_absent(newest: NewestPlan, since: datetime) -> Diagnosis | None:
     if newest.stopped.waits_for_time and hold is not None:
         activity = f"does not exist: {_not_carried_out(newest.stopped, newest.commit)}"
         return Diagnosis(activity, hold.since or since, 0, None, _STARTS, hold.until, action)
-    return Diagnosis(activity, since, 0, None, _NEXT_COMMIT, None, action)
+    held = hold.since if hold is not None else None
+    return Diagnosis(activity, held or since, 0, None, _NEXT_COMMIT, None, action)
 
 
 def diagnose_deleted(reason: str, message: str, since: datetime) -> Diagnosis:

@@ -8,11 +8,13 @@ the work.
 from __future__ import annotations
 
 import logging
-from datetime import timedelta
+from collections.abc import Mapping
+from datetime import datetime, timedelta
 from functools import partial
 
 from shared.fleet.aks.ownership import new_life
-from shared.fleet.planning.plan import Action, Item
+from shared.fleet.planning.held_since import held_since
+from shared.fleet.planning.plan import Action, Item, Plan
 from shared.fleet.planning.replacements import awaited, remembered, replaced_in
 from shared.frozen import replace
 from shared.jobs.failures.errors import OtherRepository, ReconcileError, Retryable, Stale, Unexpected
@@ -305,6 +307,7 @@ def _carry_out(
         reports=earlier.reports if earlier else 0,
         review=approved.review,
         writing=earlier.writing if earlier else None,
+        held=_held(plan, earlier, fleet, ports),
     )
     store_approval(earlier, plan_record, ports)
     ports.state.save_plan(plan_record)
@@ -339,6 +342,15 @@ def _carry_out(
     if fleet.promotions:
         request_promotions(ports)
     return True
+
+
+def _held(plan: Plan, earlier: PlanRecord | None, fleet: FleetRecord, ports: Ports) -> Mapping[str, datetime]:
+    """Return since when each item is on hold; ``earlier`` is the plan of the same commit, None for none."""
+    if not any(item.hold for item in plan.items):
+        return {}
+    former = earlier or ports.state.plan(fleet.commit)
+    since = former.held if former else {}
+    return held_since(plan, former.plan if former else None, since, ports.clock())
 
 
 def _with_uid(item: Item, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> Item:

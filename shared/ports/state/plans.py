@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -20,8 +20,9 @@ class PlanRecord:
     ``open``: its commit status may still change. ``settled``: only a commit or a replay can change it.
     ``not_before`` is when the status may be sent to GitHub again, ``reports`` how many were sent. ``writing``
     is when somebody began to send one who is not known to have ended; None for nobody.
-    ``review`` is what the reviews on GitHub said when they were read last, None if they were not. ``etag`` is
-    the version that was read, "" for a record not saved yet.
+    ``review`` is what the reviews on GitHub said when they were read last, None if they were not. ``held`` is
+    since when each cluster's item is on hold, also by the plans before. ``etag`` is the version that was
+    read, "" for a record not saved yet.
     """
 
     plan: Plan
@@ -34,6 +35,7 @@ class PlanRecord:
     reports: int = 0
     review: ReviewCheck | None = None
     writing: datetime | None = None
+    held: Mapping[str, datetime] = field(default_factory=dict)
     etag: str = field(default="", compare=False)
 
 

@@ -16,9 +16,10 @@ class PlanPart(TypedDict):
     """What the newest plan does to one cluster.
 
     ``notCarriedOut``: it does not do what the commit requests. ``cause`` says why and ``remedy`` what changes
-    that, each "" for nothing; ``reason`` is both as one sentence. Where a freeze, a change window or a
-    suspension holds it, ``since`` and ``until`` say when, None for what is not known, and for never;
-    ``owner`` answers for the freeze or the suspension, and ``because`` says why, "" for neither.
+    that, each "" for nothing; ``reason`` is both as one sentence. ``since`` is since when it is on hold, None
+    where it is not or that is not known. Where a freeze, a change window or a suspension holds it, ``until``
+    says when it starts by itself, None for never, ``owner`` answers for the freeze or the suspension, and
+    ``because`` says why, "" for neither.
     """
 
     action: str

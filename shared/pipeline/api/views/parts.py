@@ -8,6 +8,7 @@ from datetime import datetime
 
 from shared.fleet.json_tree import path_text
 from shared.fleet.kubernetes.api_server import ending
+from shared.fleet.planning.held_since import with_since
 from shared.fleet.planning.plan import Item
 from shared.fleet.policies.policy_names import by_name
 from shared.fleet.retirements.retiring import retiring
@@ -67,8 +68,10 @@ def _contested(names: Sequence[str]) -> str:
 
 
 def items_of(plan_record: PlanRecord | None) -> Mapping[str, Item]:
-    """Return the items of a plan by cluster; none where there is no plan."""
-    return {item.cluster: item for item in plan_record.plan.items} if plan_record else {}
+    """Return the items of a plan by cluster, with since when they are on hold; none without a plan."""
+    if plan_record is None:
+        return {}
+    return {item.cluster: with_since(item, plan_record.held) for item in plan_record.plan.items}
 
 
 def not_created(items: Mapping[str, Item], state: Clusters) -> list[str]:
@@ -85,7 +88,7 @@ def _is_absent(item: Item, state: Clusters) -> bool:
 
 def plan_part(item: Item) -> schema.PlanPart:
     """Return what a plan does to a cluster."""
-    hold = item.hold if item.hold and item.hold.has_an_end else None
+    hold, since = item.hold if item.hold and item.hold.has_an_end else None, item.hold and item.hold.since
     return {
         "action": item.action.value,
         "notCarriedOut": item.not_carried_out,
@@ -93,7 +96,7 @@ def plan_part(item: Item) -> schema.PlanPart:
         "cause": item.hold.cause if item.hold else "",
         "remedy": item.hold.remedy() if item.hold else "",
         "needsApproval": item.needs_approval,
-        "since": iso(hold.since) if hold and hold.since else None,
+        "since": iso(since) if since else None,
         "until": iso(hold.until) if hold and hold.until else None,
         "owner": hold.details.get("owner", "") if hold else "",
         "because": hold.details.get("reason", "") if hold else "",

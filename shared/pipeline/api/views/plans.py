@@ -8,7 +8,7 @@ from shared.fleet.planning.plan import Item, Plan
 from shared.jobs import messages
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.api import schema
-from shared.pipeline.api.views.parts import FIRST_PAGE, Page, iso, plan_part
+from shared.pipeline.api.views.parts import FIRST_PAGE, Page, iso, items_of, plan_part
 from shared.pipeline.api.views.rollouts import waits_now
 from shared.pipeline.planner.reports.commit_status import progress_of
 from shared.pipeline.planner.reports.reporter import lasting_since
@@ -44,7 +44,7 @@ def plan_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.Plan
     waits = {name: describe_wait(wait, commit) for name, wait in now[1].waits.items()} if now else {}
     latest = newest or commit == fleet.planning
     progress = progress_of(plan_record.plan, clusters, newest=latest, differed=lasting_since(ports))
-    items = sorted(plan_record.plan.items, key=lambda item: item.cluster)
+    items = sorted(items_of(plan_record).values(), key=lambda item: item.cluster)
     items = [item for item in items if item.cluster > page.after][: page.limit]
     return {
         **_summary(plan_record, newest=newest),
