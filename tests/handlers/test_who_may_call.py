@@ -21,12 +21,14 @@ from handlers.routes import who_may_call
 from localcloud.azure.wire.identity_server import ISSUER, IdentityServer
 from localcloud.azure.world.access.directory import ACCOUNTS, API
 from localcloud.common.clock import system_clock
+from localcloud.common.plain_http import NO_TLS
 from localcloud.functions.easy_auth import AuthSettings
 from localcloud.memory.memory_cloud import MemoryCloud
 from tests.support.function_calls import function_app as small_app
 from tests.support.served_api import served
 
 EXAMPLE = Path(__file__).parents[2] / "local.settings.example.json"
+DIRECT: Mapping[str, Any] = {"trust_env": False, "verify": NO_TLS}
 
 ROUTES = {
     "clusters": ("GET", "clusters", "Reader"),
@@ -157,7 +159,7 @@ def url(identity: IdentityServer) -> Iterator[str]:
 def ask(url: str, function: str, headers: Mapping[str, str]) -> int:
     method, path, _ = ROUTES[function]
     address = f"{url}/api/{path.format(name='one', pool='apps', commit='0' * 40)}"
-    return httpx.request(method, address, headers=dict(headers), json={}, trust_env=False).status_code
+    return httpx.request(method, address, headers=dict(headers), json={}, **DIRECT).status_code
 
 
 def bearer(token: str) -> dict[str, str]:
@@ -252,7 +254,7 @@ def test_a_form_of_another_site_acts_for_nobody(url: str, content: str) -> None:
     headers = {"x-functions-key": "local-key-of-an-admin", "Content-Type": content}
     for function in ("replay", "takeover", "approve", "dismiss"):
         address = f"{url}/api/{ROUTES[function][1].format(name='one', pool='apps', commit='0' * 40)}"
-        assert httpx.post(address, headers=headers, content=b"{}", trust_env=False).status_code == 415
+        assert httpx.post(address, headers=headers, content=b"{}", **DIRECT).status_code == 415
 
 
 def test_no_header_is_believed_while_the_platform_does_not_verify_it() -> None:
@@ -264,7 +266,7 @@ def test_anybody_may_ask_whether_the_app_is_ready_and_learns_nothing_else(
     url: str, identity: IdentityServer
 ) -> None:
     for headers in ({}, *worthless(identity).values()):
-        reply = httpx.get(f"{url}/api/ready", headers=dict(headers), trust_env=False)
+        reply = httpx.get(f"{url}/api/ready", headers=dict(headers), **DIRECT)
         assert reply.json().keys() == {"live", "ready"}
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import httpx
 
+from localcloud.common.plain_http import NO_TLS
 from tests.support.fleet_operator import Operator
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
@@ -26,7 +27,7 @@ def arm(operator: Operator) -> Iterator[httpx.Client]:
     query = {"api-version": "2019-08-01", "resource": cloud.urls.arm}
     headers = {"X-IDENTITY-HEADER": cloud.settings["IDENTITY_HEADER"]}
     endpoint = cloud.settings["IDENTITY_ENDPOINT"]
-    answer = httpx.get(endpoint, params=query, headers=headers, trust_env=False).json()
+    answer = httpx.get(endpoint, params=query, headers=headers, trust_env=False, verify=NO_TLS).json()
     trust = ssl.create_default_context(cafile=str(cloud.state / "ca.pem"))
     signed = {"Authorization": f"Bearer {answer['access_token']}"}
     with httpx.Client(base_url=cloud.urls.arm, headers=signed, verify=trust, trust_env=False) as client:

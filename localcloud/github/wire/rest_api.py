@@ -7,7 +7,7 @@ Answers carry GitHub's rate-limit headers, a request id and an ETag; a GET with 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from werkzeug.exceptions import HTTPException
@@ -40,6 +40,7 @@ _APP = "/app"
 _USER = "/user"
 _MEMBERS = "/orgs/<owner>/teams/<slug>/members"
 _TOKENS = "/app/installations/<int:installation>/access_tokens"
+_LINK = "/tarball"
 
 _ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "", reads.repository),
@@ -88,6 +89,19 @@ _WRITING_CONTENTS = (git.create_tree, git.create_commit, git.create_ref, git.upd
 """Source: docs.github.com/rest/authentication/permissions-required-for-github-apps, Contents: write."""
 
 
+def _rules() -> Iterator[Rule]:
+    links = [("GET", path, _LINK) for path in (_LINK, f"{_LINK}/<path:ref>")]
+    for method, path, call in (*_ROUTES, *links):
+        yield Rule(f"/repos/<owner>/<name>{path}", methods=[method], endpoint=call)
+    for path in (DOWNLOAD, _APP, _USER, _MEMBERS):
+        yield Rule(path, methods=["GET"], endpoint=path)
+    yield Rule(_TOKENS, methods=["POST"], endpoint=_TOKENS)
+
+
+_MAP = Map(list(_rules()))
+"""The same for every server: to compile it takes longer than anything else at the start of one."""
+
+
 class RestApi:
     """Answers REST calls, errors included."""
 
@@ -101,15 +115,7 @@ class RestApi:
     ) -> None:
         self.teams = Teams()
         self._store, self._credentials, self._limit, self._hooks = store, credentials, limit, hooks
-        prefix = "/repos/<owner>/<name>"
         self._archives = Archives(store, clock)
-        links = [("GET", path, self._archives.link) for path in ("/tarball", "/tarball/<path:ref>")]
-        rules = [
-            Rule(prefix + path, methods=[method], endpoint=call) for method, path, call in (*_ROUTES, *links)
-        ]
-        rules.append(Rule(DOWNLOAD, methods=["GET"], endpoint=DOWNLOAD))
-        rules += [Rule(path, methods=["GET"], endpoint=path) for path in (_APP, _USER, _MEMBERS)]
-        self._map = Map([*rules, Rule(_TOKENS, methods=["POST"], endpoint=_TOKENS)])
 
     def answer(self, request: Request) -> Response:
         """Answer one call."""
@@ -129,7 +135,7 @@ class RestApi:
     def _answer(self, request: Request) -> Response:
         if not request.user_agent.string:
             raise ApiError(403, "Request forbidden by administrative rules. A User-Agent is required.")
-        call, variables = self._map.bind_to_environ(request.environ).match()
+        call, variables = _MAP.bind_to_environ(request.environ).match()
         path = dict(variables)
         if call == DOWNLOAD:
             return self._archives.download(request, **path)
@@ -156,7 +162,7 @@ class RestApi:
         place = Place(repository, full_name, request.host_url.rstrip("/"), caller, self._hooks.send)
         if call in _WRITING_CONTENTS and as_app and not self._credentials.writes_contents:
             raise ApiError(403, "Resource not accessible by integration")
-        found = call(place, request, **path)
+        found = (self._archives.link if call == _LINK else call)(place, request, **path)
         reply = found if isinstance(found, Response) else json_response(200, found)
         if request.method == "GET":
             reply.add_etag(weak=True)

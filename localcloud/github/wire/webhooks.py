@@ -20,6 +20,7 @@ from typing import Any
 
 import httpx
 
+from localcloud.common.plain_http import NO_TLS
 from shared.ports import Clock
 
 TIMEOUT = 10.0
@@ -74,7 +75,7 @@ class Webhooks:
         self._drop = 0
         self._numbers = count(1)
         self._deliveries: dict[int, Delivery] = {}
-        self._client = httpx.Client(timeout=TIMEOUT, trust_env=False)
+        self._client = httpx.Client(timeout=TIMEOUT, trust_env=False, verify=NO_TLS)
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="webhook")
 
     def send(self, event: str, payload: Mapping[str, Any]) -> None:

@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from localcloud.common.http_server import HttpServer
+from localcloud.common.plain_http import NO_TLS
 from localcloud.github.wire.github_server import GitHubServer
 from localcloud.github.world.git_commands import git_environment
 from shared.adapters.github import GitHubRepository, github_auth
@@ -56,7 +57,7 @@ class Local:
         return self.git("rev-parse", "HEAD")
 
     def deliveries(self) -> list[dict[str, Any]]:
-        answer: list[dict[str, Any]] = httpx.get(f"{self.server.url}/_local/deliveries").json()
+        answer: list[dict[str, Any]] = httpx.get(f"{self.server.url}/_local/deliveries", verify=NO_TLS).json()
         return answer
 
 

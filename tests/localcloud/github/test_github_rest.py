@@ -16,6 +16,7 @@ import pytest
 
 from localcloud.common.clock import ManualClock, system_clock
 from localcloud.common.front_door import Fault
+from localcloud.common.plain_http import NO_TLS
 from localcloud.github.wire.github_server import GitHubServer
 from shared.adapters.github import GitHubRepository, github_auth
 from shared.jobs.failures.errors import (
@@ -35,7 +36,8 @@ SECRET = "a webhook secret"
 
 
 def get(server: GitHubServer, path: str, **headers: str) -> httpx.Response:
-    return httpx.get(f"{server.url}{path}", headers={"Authorization": "Bearer local", **headers})
+    sent = {"Authorization": "Bearer local", **headers}
+    return httpx.get(f"{server.url}{path}", headers=sent, verify=NO_TLS)
 
 
 @pytest.fixture

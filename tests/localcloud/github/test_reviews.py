@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from localcloud.common.http_server import HttpServer
+from localcloud.common.plain_http import NO_TLS
 from localcloud.github.wire.github_server import GitHubServer
 from tests.support.waiting import until
 from tests.support.webhook_receiver import Receiver
@@ -38,11 +39,11 @@ class Site:
 
     def call(self, method: str, path: str, **body: Any) -> httpx.Response:
         url, headers = f"{self.server.url}/repos/acme/fleet{path}", {"Authorization": "Bearer local"}
-        return httpx.request(method, url, headers=headers, json=body or {}, trust_env=False)
+        return httpx.request(method, url, headers=headers, json=body or {}, trust_env=False, verify=NO_TLS)
 
     def review(self, event: str, login: str = "reviewer", body: str = "x") -> httpx.Response:
         wanted = {"number": self.number, "login": login, "event": event, "body": body}
-        return httpx.post(f"{self.server.url}/_local/reviews", json=wanted, trust_env=False)
+        return httpx.post(f"{self.server.url}/_local/reviews", json=wanted, trust_env=False, verify=NO_TLS)
 
     def events(self, name: str, number: int) -> list[dict[str, Any]]:
         def found() -> list[dict[str, Any]]:
