@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -15,6 +16,7 @@ from shared.fleet.kubernetes.flux.flux_objects import GitCredentials
 from shared.fleet.reachable_addresses import networks_of
 from shared.fleet.resolve.work import PLAN_WORK
 from shared.jobs.failures.retry import with_limits
+from shared.jobs.messages import CLOCKS_DIFFER
 from shared.masking import address_parts
 from shared.pipeline.api.access import Role
 from shared.ports import FleetConfig
@@ -174,6 +176,7 @@ class Settings(BaseModel):
     lease_seconds: Annotated[float, Field(ge=5, le=280)] = 90
     poll_seconds: Annotated[float, Field(ge=0.5, le=300)] = 20
     lag_seconds: Annotated[float, Field(ge=1, le=120)] = 20
+    clock_skew_seconds: Annotated[float, Field(ge=0, le=60)] = CLOCKS_DIFFER.total_seconds()
     plan_work: Annotated[int, Field(ge=100_000, le=1_000_000_000)] = PLAN_WORK
     pull_seconds: Annotated[float, Field(ge=5, le=240)] = 120
     fork_seconds: Annotated[float, Field(ge=5, le=240)] = 20
@@ -240,6 +243,7 @@ class Settings(BaseModel):
             lease_seconds=self.lease_seconds,
             poll_seconds=self.poll_seconds,
             lag_seconds=self.lag_seconds,
+            clocks_differ=timedelta(seconds=self.clock_skew_seconds),
             vaults=frozenset(vault_addresses(self.key_vaults)),
             reaches_private=self.reaches_private_clusters,
             plan_work=self.plan_work,

@@ -39,6 +39,7 @@ LOCAL_ONLY = {
     "LEASE_SECONDS": "the default is for Azure; moreSettings",
     "POLL_SECONDS": "the default is for Azure; moreSettings",
     "LAG_SECONDS": "the default is for Azure; moreSettings",
+    "CLOCK_SKEW_SECONDS": "the default is for Azure; moreSettings",
     "PLAN_WORK": "the default is for Azure; moreSettings",
     "PULL_SECONDS": "the default is for Azure; moreSettings",
     "FORK_SECONDS": "the default is for Azure; moreSettings",

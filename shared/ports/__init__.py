@@ -10,11 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from shared.fleet.kubernetes.flux.flux_objects import GitCredentials
 from shared.fleet.resolve.work import PLAN_WORK
 from shared.jobs.failures.retry import DEFAULTS, Policies
+from shared.jobs.messages import CLOCKS_DIFFER
 from shared.jobs.small_changes import SMALL_CHANGE
 from shared.ports.azure import Azure
 from shared.ports.channels import Channels
@@ -126,6 +127,8 @@ class FleetConfig:
     """The time between two reads of a long operation."""
     lag_seconds: float = 20
     """How late Azure may show what it did: a resource that it does not show is read again after that."""
+    clocks_differ: timedelta = CLOCKS_DIFFER
+    """By how much the clocks of two instances may differ."""
     small_change: int = SMALL_CHANGE
     """How many clusters may be in small changes at a time."""
     events_kept: int = 500

@@ -12,7 +12,6 @@ from enum import StrEnum
 from shared.frozen import replace
 from shared.jobs.failures.errors import FluxUnhealthy, PlatformUnhealthy, SecretsUnhealthy, Unhealthy
 from shared.jobs.findings.conditions import with_condition
-from shared.jobs.messages import CLOCKS_DIFFER
 from shared.jobs.outcomes import Done, Fail, Outcome
 from shared.jobs.record import READY, ClusterRecord, Condition, of_health
 
@@ -120,13 +119,13 @@ def needs_check(record: ClusterRecord) -> bool:
 def next_check(record: ClusterRecord, now: datetime, patience: timedelta) -> datetime:
     """Return when a cluster is checked again: when a condition ends its being Ready, or its slot has passed.
 
-    Within a slot it is the same moment for all who ask, so that one check follows the other. The slots of
-    different clusters end at different moments.
+    ``patience`` includes by how much clocks may differ. Within a slot it is the same moment for all who ask,
+    so that one check follows the other. The slots of different clusters end at different moments.
     """
     offset = zlib.crc32(record.name.encode()) % SLOT_SECONDS
     slot = math.floor((now.timestamp() - offset) / SLOT_SECONDS) + 1
     ends = [now.fromtimestamp(slot * SLOT_SECONDS + offset, tz=now.tzinfo)]
-    ends += [condition.since + patience + CLOCKS_DIFFER for condition in faults_of(record)]
+    ends += [condition.since + patience for condition in faults_of(record)]
     return min(end for end in ends if end > now)
 
 

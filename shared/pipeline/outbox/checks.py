@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from shared.fleet.desired import digest_of
 from shared.jobs.findings.health import needs_check, next_check
-from shared.jobs.messages import CLOCKS_DIFFER, CheckMessage
+from shared.jobs.messages import CheckMessage
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.outbox.times import later, whole
 from shared.ports import Message, Ports
@@ -40,9 +40,9 @@ def request_next_check(record: ClusterRecord, ports: Ports, scheduled: datetime 
     if not needs_check(record):
         return
     now, patience = ports.clock(), timedelta(seconds=ports.config.unhealthy_seconds)
-    at = next_check(record, max(now, scheduled or now), patience)
+    at = next_check(record, max(now, scheduled or now), patience + ports.config.clocks_differ)
     message = CheckMessage(check=record.uid, clusters=(record.name,), at=at)
-    _send_checks([message], at + CLOCKS_DIFFER, ports)
+    _send_checks([message], at + ports.config.clocks_differ, ports)
 
 
 def request_rest(rest: CheckMessage, ports: Ports, after: float = 0) -> None:

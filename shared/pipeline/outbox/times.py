@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from shared.jobs.messages import CLOCKS_DIFFER
 from shared.ports import Ports
 
 REFRESH_SECONDS = 5
@@ -28,7 +27,7 @@ def slot(seconds: int, after: float, ports: Ports) -> tuple[int, datetime]:
     """
     now = ports.clock()
     number = math.floor((now.timestamp() + after) / seconds) + 1
-    return number, now.fromtimestamp(number * seconds, tz=now.tzinfo) + CLOCKS_DIFFER
+    return number, now.fromtimestamp(number * seconds, tz=now.tzinfo) + ports.config.clocks_differ
 
 
 def at_time(at: datetime, ports: Ports) -> Iterator[tuple[str, datetime]]:
@@ -42,8 +41,8 @@ def at_time(at: datetime, ports: Ports) -> Iterator[tuple[str, datetime]]:
     at = min(at, slot(FAR_SECONDS, 0, ports)[1])
     name, comes = f"at:{int(at.timestamp())}", at + timedelta(seconds=1)  # names have whole seconds
     yield name, comes
-    if at - now <= CLOCKS_DIFFER:
-        yield f"{name}:again", comes + CLOCKS_DIFFER
+    if at - now <= ports.config.clocks_differ:
+        yield f"{name}:again", comes + ports.config.clocks_differ
 
 
 def whole(within: float, ports: Ports) -> tuple[int, datetime]:
