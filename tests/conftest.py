@@ -22,6 +22,9 @@ collect_rarely()
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
+# What the tests import lives as long as they do: there is nothing to collect before they run.
+gc.disable()
+
 # A shell that starts the tests in the background has them, and every process below, ignore Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -43,8 +46,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish() -> None:
     """Spare the garbage collector what lives as long as the tests do: modules, and thousands of items."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -15,47 +15,56 @@ from shared.fleet.aks.field_effects import FIELD_EFFECTS, Effect
 from shared.fleet.manifests.kinds import Cluster, Environment, Fleet, System
 
 ROOT = Path(__file__).parent.parent.parent
-TEXT = reference.page()
-TABLE = [line.split(" | ") for line in TEXT.splitlines() if line.startswith("| `")]
 
 
-def test_the_reference_in_the_repository_is_current() -> None:
-    assert (ROOT / reference.PAGE).read_text() == TEXT, "run python -m cli.reference"
+@pytest.fixture(scope="module")
+def page() -> str:
+    return reference.page()
 
 
-def test_every_field_has_a_meaning() -> None:
-    assert TABLE
-    assert [cells[0] for cells in TABLE if not re.search(r"\w", cells[-1].removesuffix("|"))] == []
+@pytest.fixture(scope="module")
+def table(page: str) -> list[list[str]]:
+    """Return the cells of each field."""
+    return [line.split(" | ") for line in page.splitlines() if line.startswith("| `")]
+
+
+def test_the_reference_in_the_repository_is_current(page: str) -> None:
+    assert (ROOT / reference.PAGE).read_text() == page, "run python -m cli.reference"
+
+
+def test_every_field_has_a_meaning(table: list[list[str]]) -> None:
+    assert table
+    assert [cells[0] for cells in table if not re.search(r"\w", cells[-1].removesuffix("|"))] == []
 
 
 @pytest.mark.parametrize("model", [Fleet, Environment, Cluster, System])
-def test_every_field_of_every_model_is_there(model: type[BaseModel]) -> None:
+def test_every_field_of_every_model_is_there(page: str, model: type[BaseModel]) -> None:
     names = {name for part in generated(model)["$defs"].values() for name in part.get("properties", {})}
     assert names
     for name in names:
-        assert re.search(rf"[`.]{re.escape(name)}(\[\])?(\.enabled)?`", TEXT), name
+        assert re.search(rf"[`.]{re.escape(name)}(\[\])?(\.enabled)?`", page), name
 
 
-def test_every_field_of_a_cluster_has_its_table() -> None:
-    assert f"### {reference.OTHERS}" not in TEXT
-    titles = re.findall(r"^##+ (.+)$", TEXT, re.MULTILINE)
+def test_every_field_of_a_cluster_has_its_table(page: str) -> None:
+    assert f"### {reference.OTHERS}" not in page
+    titles = re.findall(r"^##+ (.+)$", page, re.MULTILINE)
     assert set(reference.GROUPS) <= set(titles)
     assert len(set(titles)) == len(titles)
 
 
-def test_every_link_of_the_index_leads_to_a_heading() -> None:
+def test_every_link_of_the_index_leads_to_a_heading(page: str) -> None:
     anchors = {
         re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
-        for title in re.findall(r"^##+ (.+)$", TEXT, re.MULTILINE)
+        for title in re.findall(r"^##+ (.+)$", page, re.MULTILINE)
     }
-    assert set(re.findall(r"\]\(#([^)]+)\)", TEXT)) <= anchors
+    assert set(re.findall(r"\]\(#([^)]+)\)", page)) <= anchors
 
 
-def test_the_effect_of_a_change_is_that_of_the_table_of_effects() -> None:
-    effects = {cells[0].strip("| `"): cells[3] for cells in TABLE if len(cells) == 5}
+def test_the_effect_of_a_change_is_that_of_the_table_of_effects(page: str, table: list[list[str]]) -> None:
+    effects = {cells[0].strip("| `"): cells[3] for cells in table if len(cells) == 5}
     for record in FIELD_EFFECTS:
         if record.effect is Effect.AZURE:
-            assert f"`{record.pattern}`" in TEXT
+            assert f"`{record.pattern}`" in page
         elif effects.get(record.pattern):
             assert effects[record.pattern].startswith(record.effect.value), record.pattern
     assert field_effect("nodePools[].vmSize") is not None
