@@ -16,7 +16,7 @@ AZ ?= .tools/azure-cli/bin/az
 
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
 
-.PHONY: help demo up test collect authority azure-cli bodies crashes simulate check format lock package clean
+.PHONY: help demo up test collect authority azure-cli bodies crashes simulate check style types format lock package clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -42,7 +42,7 @@ up: $(READY) $(AZURITE) ## start the local cloud and the functions; Ctrl-C stops
 	@$(BIN)/python -m localcloud up --state $(STATE)
 
 test: $(AZURITE) ## every check and every test
-	@$(MAKE) --no-print-directory --jobs 2 check collect
+	@$(MAKE) --no-print-directory --jobs 2 types style collect
 	@$(BIN)/python -m pytest -n 3 --dist worksteal
 
 collect: $(READY) # compiles the tests for the workers, which would each do that
@@ -69,12 +69,16 @@ crashes: $(READY) ## crash before and after every single call of a fleet's life:
 simulate: $(READY) ## let SEEDS=1000 fleets, FROM=0, meet everything that can go wrong; check every rule
 	@$(BIN)/python -m simulation --seeds $(SEEDS) --first $(FROM)
 
-check: $(READY) ## format, lint, types, layers, wording
+check: style types ## format, lint, types, layers, wording
+
+style: $(READY) # all but the types, which take longest
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
-	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-cache | tail -n 3
 	@$(BIN)/python -m tools.wording
+
+types: $(READY)
+	@$(BIN)/mypy --no-error-summary
 
 lock: $(READY) ## resolve requirements.in into requirements.txt for each Python, with a hash of every file
 	@$(BIN)/uv pip compile $(LOCK) --output-file requirements.txt requirements.in

@@ -11,7 +11,7 @@ from tests.support import fleet_files
 from tests.support.fleet_operator import Operator
 from tests.support.local_cloud_start import Start
 
-OFTEN = "* * * * * *"
+OFTEN = "*/5 * * * * *"
 
 
 def health(operator: Operator) -> dict[str, Any]:
