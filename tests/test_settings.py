@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from shared.jobs.messages import CLOCKS_DIFFER
 from shared.masking import Masker
 from shared.settings import Settings, SettingsError, load_settings, vault_addresses
 
@@ -52,6 +54,12 @@ def test_the_example_names_only_settings_that_are_read() -> None:
     extra = {name for name in VALUES if name.lower() not in all_names} - HOST_OWN - LIBRARIES_OWN
     assert extra == {f"NOTIFY_{name}" for name in EXAMPLE_ROUTES}
     assert set(load_settings(VALUES).notify) == EXAMPLE_ROUTES
+
+
+def test_clocks_differ_by_five_seconds_unless_a_setting_says_otherwise() -> None:
+    own = {name: value for name, value in VALUES.items() if name != "CLOCK_SKEW_SECONDS"}
+    assert load_settings(own).fleet_config.clocks_differ == CLOCKS_DIFFER
+    assert load_settings(VALUES).fleet_config.clocks_differ == timedelta(), "a machine has one clock"
 
 
 def test_both_webhook_secrets_are_accepted_the_current_one_first(monkeypatch: pytest.MonkeyPatch) -> None:

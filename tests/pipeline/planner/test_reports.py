@@ -15,11 +15,11 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import Unavailable
 from shared.jobs.messages import CLOCKS_DIFFER, PlanRequest
 from shared.jobs.record import ClusterRecord, Phase
-from shared.pipeline.outbox import REPORT_SECONDS, request_report
+from shared.pipeline.outbox import REPORT_SECONDS, request_report, request_rollout
 from shared.pipeline.planner.planner import handle
 from shared.pipeline.planner.reports.report_pace import INTERIM, SETTLED, has_room, interval
 from shared.pipeline.planner.reports.reporter import STANDS_STILL, report_open_plans
-from shared.ports import CommitStatus, PlanRecord
+from shared.ports import CommitStatus, FleetConfig, PlanRecord
 from tests.support import fleet_files
 from tests.support.pipeline_runs import deliver_due, phases, push, ready, status, step_until
 from tests.support.replaced_ports import Dies, around, calls_of, frozen
@@ -107,6 +107,24 @@ def test_a_flood_of_requests_is_a_few_reports_and_one_that_waits() -> None:
         assert len(later) <= 1, "the next report"
     assert 0 < calls["summaries"] <= 10
     assert calls["clusters"] == 0
+
+
+@pytest.mark.parametrize("differ", [timedelta(), timedelta(seconds=2), CLOCKS_DIFFER])
+def test_the_one_message_of_some_seconds_comes_when_they_have_ended_by_every_clock(differ: timedelta) -> None:
+    cloud = MemoryCloud(config=FleetConfig("example", "example/fleet", clocks_differ=differ))
+    for _ in range(3):
+        request_report(cloud.ports)
+    (message,) = cloud.broker.peek("plans")
+    assert message.draft.at is not None
+    assert timedelta() < message.draft.at - differ - cloud.clock() <= timedelta(seconds=REPORT_SECONDS)
+    assert (message.draft.at - differ).timestamp() % REPORT_SECONDS == 0
+    soon = cloud.clock() + timedelta(seconds=1)
+    request_rollout(cloud.ports, at=soon)
+    comes = [each.draft.at for each in cloud.broker.peek("plans") if each.draft.id.startswith("rollout:")]
+    assert sorted(filter(None, comes))[-1] - soon >= differ
+    assert len(comes) == (2 if differ >= timedelta(seconds=1) else 1), (
+        "another one for a clock that is behind"
+    )
 
 
 def test_a_report_waits_for_no_plan_that_is_handed_over() -> None:
