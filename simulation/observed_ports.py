@@ -21,7 +21,7 @@ from shared.notices.notice import Notice
 from shared.ports import FleetRecord, Message, PlanRecord, Ports
 from shared.rollouts.rollout import Rollout
 from simulation.event_loop import EventLoop
-from simulation.invariants.promotions import Promotions
+from simulation.invariants.proposed_promotions import Promotions
 from simulation.invariants.rules import Invariants
 from simulation.plans_before import fleet_with_added_fields, plan_with_added_fields
 from simulation.shown.shown import Shown

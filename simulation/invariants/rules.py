@@ -13,10 +13,10 @@ from simulation.invariants.end import TheEnd
 from simulation.invariants.gaps import Gaps
 from simulation.invariants.hand_overs import HandOvers
 from simulation.invariants.messages import Messages
-from simulation.invariants.promotions import Promotions
+from simulation.invariants.pool_rollbacks import Rollbacks
+from simulation.invariants.proposed_promotions import Promotions
 from simulation.invariants.pull_requests import PullRequests
 from simulation.invariants.records import Records
-from simulation.invariants.rollbacks import Rollbacks
 from simulation.invariants.rollout_ends import RolloutEnds
 from simulation.invariants.staged_starts import RolloutRules
 from simulation.invariants.timed_starts import TimedStarts

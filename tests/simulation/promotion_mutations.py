@@ -15,7 +15,7 @@ from shared.promotions.obstacles import Reason
 from shared.promotions.promoted_values import Value, What, value_of
 from shared.promotions.proven import Proof, proven
 from simulation.actors.kinds import PROMOTIONS
-from simulation.invariants.promotions import MAIN, RULE
+from simulation.invariants.proposed_promotions import MAIN, RULE
 from tests.simulation.mutations import mutation
 
 

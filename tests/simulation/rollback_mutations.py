@@ -12,7 +12,7 @@ from shared.pipeline.api.acts import rollback as proposed
 from shared.pipeline.worker.steps.nodes import node_pools
 from shared.pipeline.worker.steps.nodes import rollback as carried_out
 from simulation.actors.kinds import ROLLBACKS
-from simulation.invariants.rollbacks import RULE
+from simulation.invariants.pool_rollbacks import RULE
 from tests.simulation.mutations import mutation
 
 
