@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from simulation.granted import SUBSCRIPTION, as_grants
-from simulation.staging import MISTYPED, SELECTED, StagedStage, Staging, as_yaml
+from simulation.staging import MISTYPED, OTHERS, SELECTED, StagedStage, Staging, as_yaml
 from simulation.team_systems import COMPONENTS as OF_TENANTS
 from simulation.team_systems import DesiredSystem
 from simulation.vault_secrets import as_secrets
@@ -220,7 +220,9 @@ class DesiredFleet:
 
     @property
     def in_force(self) -> Staging:
-        """The stages that the commit has."""
+        """The stages that the commit has: without any in the file, its environments in their order."""
+        if self.staging == () and not self._selects:
+            return tuple(StagedStage(each.name, each.clusters, OTHERS.groups) for each in self.environments)
         return self.selectable if self._selects else self.staging
 
     @property

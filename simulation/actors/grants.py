@@ -86,7 +86,8 @@ class Grants(Upkeep):
             if record is None or cluster is None or record.phase is not Phase.READY:
                 continue
             invalid = desired.invalid or cluster.invalid or cluster.large
-            if record.observed_generation != record.generation or invalid:
+            as_it_was = name in self._operators.deletes_needing_approval()  # its rebuild is on hold
+            if record.observed_generation != record.generation or invalid or as_it_was:
                 continue
             kinds = ("credential", "assignment", "policy")
             wanted = {(kind, name, entry) for kind in kinds for entry in cluster.grants}

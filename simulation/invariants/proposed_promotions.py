@@ -104,7 +104,12 @@ class Promotions:
         if not desired.environments:
             return "there is no environment"
         source = desired.environments[0]
-        names = [name for name in source.clusters if name in desired.clusters]
+        here = desired.clusters  # one that is invalid, and was never valid, is in no environment
+        names = [
+            n
+            for n in source.clusters
+            if n in here and (not here[n].invalid or cloud.state.cluster(n) is not None)
+        ]
         if source.components != value:
             return f"{source.name} has {source.components}"
         if not by_hand and desired.soak is None:

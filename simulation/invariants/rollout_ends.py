@@ -46,7 +46,9 @@ class RolloutEnds:
             return LONG_AGO
         seen = self._starts.seen[cloud.ports.config.fleet, member.cluster, member.uid]
         times = [at for generation, at in seen.verified.items() if generation >= member.generation]
-        if times:
+        if (
+            times and record.phase is not Phase.FAILED
+        ):  # that was Ready, and is stopped since, counts as failed
             return min(times)
         if record.generation >= member.generation and record.phase is Phase.SUSPENDED:
             return LONG_AGO
