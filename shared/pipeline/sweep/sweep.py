@@ -40,8 +40,7 @@ A list that lacks more may be of a subscription in which the app has lost its ro
 empty list."""
 NAMED = 3
 """How many clusters a problem names."""
-_FEWER = ": only "
-"""What a problem has that says that fewer clusters are read than a list lacks."""
+_LACKS = "its list lacks clusters that exist: "
 
 
 def handle(request: PlanRequest, ports: Ports) -> None:
@@ -158,7 +157,7 @@ def _list(
     problem, number = "", len(compared.lacking)
     if number > MOST_LACKING:
         only = f"{MOST_LACKING} are read by themselves, and the others by later sweeps"
-        problem = f"its list lacks {number} clusters{_FEWER}{only}"
+        problem = f"its list lacks {number} clusters: only {only}"
         log.warning("the clusters of %s: %s", before.subscription, problem)
     if compared.strange:
         strange = f"{_named(compared.strange)} cannot be compared: the log has the details"
@@ -215,13 +214,12 @@ def _named(names: Sequence[str]) -> str:
 def _with_problem(record: SweepRecord, *, subscription: str, lacking: Sequence[str]) -> SweepRecord:
     """Return the record with the clusters that the list of a subscription should not have lacked.
 
-    That it lacks more than are read is said as well.
+    What else its problem says stays.
     """
-    problem = f"its list lacks clusters that exist: {_named(lacking)}"
 
     def added(before: str) -> str:
-        fewer, _, _ = before.partition("; ")
-        return f"{fewer}; {problem}" if _FEWER in fewer else problem
+        others = [each for each in before.split("; ") if each and not each.startswith(_LACKS)]
+        return "; ".join((*others, f"{_LACKS}{_named(lacking)}"))
 
     listings = (
         replace(each, problem=added(each.problem)) if each.subscription == subscription else each

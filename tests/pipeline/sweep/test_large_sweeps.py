@@ -282,3 +282,23 @@ def test_a_cluster_that_is_not_understood_is_named_and_keeps_no_other_one_from_i
     first, *others = [listing.problem for listing in cloud.state.sweep().listings]
     assert first == "a cannot be compared: the log has the details"
     assert others == ["", ""]
+
+
+def test_a_list_with_a_cluster_that_is_not_understood_also_says_which_ones_it_lacks() -> None:
+    cloud = MemoryCloud(throttle=False)
+    push(cloud, fleet_files.fleet("a", "b", "c"))
+    cloud.run()
+    azure = cloud.ports.azure
+
+    def strange(operation: ListClusters) -> Any:
+        shown = azure.call(operation)
+        listed = [one for one in shown.documents if one["name"] != "b"]
+        documents = [{**one, "properties": None} if one["name"] == "a" else one for one in listed]
+        return replace(shown, documents=documents)
+
+    on_azure(cloud, ListClusters, strange)
+    sweep(cloud)
+    (listing,) = cloud.state.sweep().listings
+    assert listing.problem == (
+        "a cannot be compared: the log has the details; its list lacks clusters that exist: b"
+    )
