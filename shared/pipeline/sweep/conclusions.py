@@ -46,7 +46,7 @@ from shared.pipeline.outbox import (
     send_continuation,
 )
 from shared.pipeline.sweep.activity import ActivityLog
-from shared.pipeline.sweep.held_corrections import unless_held
+from shared.pipeline.sweep.held_corrections import still_held, unless_held
 from shared.pipeline.sweep.sources import Sources
 from shared.pipeline.sweep.verdicts import Found, verdict
 from shared.pipeline.worker.steps.azure_state import azure_names, busy, running_of
@@ -137,7 +137,10 @@ def _conclude(
         compared = _attributed(compared, record, azure_names(existing, owner, record.running), now, activity)
         events += drift_event(after, compared)
         started, written = start_correction(compared, _with_flux(compared, decided, now), now=now)
-        after = unless_held(compared, started if written else compared, Start.CORRECTION, ports)
+        if decided is None:
+            after = still_held(compared, Start.CORRECTION, ports)
+        else:
+            after = unless_held(compared, started if written else compared, Start.CORRECTION, ports)
         if written and after.held is None:
             events.append(correction_event(after, _corrects(written)))
     elif existing is None and not suspended:
@@ -147,7 +150,10 @@ def _conclude(
             events.append(correction_event(after, "a job creates the cluster again"))
     elif existing is not None and not suspended:
         before, started = after, _started_again(after, existing, owner, now)
-        after = unless_held(before, started, Start.CORRECTION, ports)
+        if _is_left(before, existing):
+            after = still_held(before, Start.CORRECTION, ports)
+        else:
+            after = unless_held(before, started, Start.CORRECTION, ports)
         if started is not before and after.held is None:
             events.append(correction_event(after, "a job starts the cluster again"))
     if after == record:
@@ -278,15 +284,17 @@ def _with_new_sequence(record: ClusterRecord, now: datetime) -> ClusterRecord:
     return replace(record, job=replace(record.job, sequence=record.job.sequence + 1), updated=now)
 
 
+def _is_left(record: ClusterRecord, existing: Json) -> bool:
+    """Return whether a cluster is left to the next sweep: Azure works on it, or its manifest is refused."""
+    return bool(busy(existing["properties"]) or record.desired.problem)
+
+
 def decided_of(
     record: ClusterRecord, existing: Json, owner: Owner, now: datetime
 ) -> Sequence[Decided] | None:
-    """Return what differs and what happens to it; None for a cluster that is left to the next sweep.
-
-    That is one on which an operation runs, and one whose manifest this version refuses.
-    """
+    """Return what differs and what happens to it; None for a cluster that is left to the next sweep."""
     desired, before = record.desired, record.verified
-    if busy(existing["properties"]) or desired.problem:
+    if _is_left(record, existing):
         return None
     differences = drift_of(desired, owner, existing, before.unmanaged if before else None)
     differences += record.windows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from shared.jobs.drift import HeldStart
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.outbox import request_sweep_at
 from shared.ports import Ports
@@ -18,9 +19,17 @@ def unless_held(record: ClusterRecord, started: ClusterRecord, start: Start, por
     """
     if started is record:
         return replace(record, held=None) if record.held else record
+    held = _held(record, start, ports)
+    return started if held is None else replace(record, held=held)
+
+
+def still_held(record: ClusterRecord, start: Start, ports: Ports) -> ClusterRecord:
+    """Return the record of a cluster that was not compared: what keeps its job from starting still does."""
+    return replace(record, held=_held(record, start, ports)) if record.held else record
+
+
+def _held(record: ClusterRecord, start: Start, ports: Ports) -> HeldStart | None:
     held = held_start(record, start, ports.state.fleet().calendar, ports.clock())
-    if held is None:
-        return started
-    if held.until is not None:
+    if held is not None and held.until is not None:
         request_sweep_at(held.until, record.name, ports)
-    return replace(record, held=held)
+    return held

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import azure.functions as func
+import pytest
 
 from handlers.sign_in import KEY
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.drift import HeldStart
-from shared.jobs.messages import CLOCKS_DIFFER
+from shared.jobs.messages import CLOCKS_DIFFER, SweepPart
 from shared.jobs.record import Phase
 from shared.pipeline.api.acts.replay import replay
 from shared.pipeline.api.views.drift import drift_view
 from shared.pipeline.api.views.parts import FIRST_PAGE
 from shared.pipeline.api.views.why import why_view
 from shared.pipeline.outbox import request_whole_sweep
+from shared.ports import Azure
+from shared.ports.azure import GetCluster, ListClusters, Page
 from tests.support.function_calls import ADMIN_KEY, functions
 from tests.support.one_cluster import ONE, files, record
 from tests.support.pipeline_runs import phases, push
-from tests.support.sweeps import LATER, delete_by_hand, tag_by_hand
+from tests.support.replaced_ports import on_azure
+from tests.support.sweeps import LATER, delete_by_hand, handle, tag_by_hand
 
+START = "  drift: {action: correct, stoppedCluster: start}\n  tags: {cost: a}\n"
 CORRECT = "  drift: {action: correct, missingCluster: recreate}\n  tags: {cost: a}\n"
 
 
@@ -33,22 +40,22 @@ def freeze(starts: datetime, ends: datetime, extra: str = "") -> bytes:
     return f"  rollout:\n    freezes: [{{name: holidays, {times}, {who}{extra}}}]\n".encode()
 
 
-def frozen(extra: str = "", hours: int = 48) -> MemoryCloud:
+def frozen(extra: str = "", hours: int = 48, policy: str = CORRECT) -> MemoryCloud:
     """Return a cloud whose cluster is Ready, and frozen from now on."""
     cloud = MemoryCloud(throttle=False)
-    wanted = files(CORRECT)
+    wanted = files(policy)
     push(cloud, wanted)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     now = cloud.clock().replace(microsecond=0)
-    push(cloud, frozen_files(now, now + timedelta(hours=hours), extra))
+    push(cloud, frozen_files(now, now + timedelta(hours=hours), extra, policy))
     cloud.run(seconds=600)
     assert cloud.state.fleet().calendar.freezes
     return cloud
 
 
-def frozen_files(starts: datetime, ends: datetime, extra: str = "") -> dict[str, bytes]:
-    wanted = files(CORRECT)
+def frozen_files(starts: datetime, ends: datetime, extra: str, policy: str) -> dict[str, bytes]:
+    wanted = files(policy)
     wanted["fleet.yaml"] += freeze(starts, ends, extra)
     return wanted
 
@@ -108,6 +115,51 @@ def test_a_correction_starts_when_the_freeze_ends_also_by_an_instance_whose_cloc
     cloud.with_ports(lambda ports: replace(ports, clock=lambda: cloud.clock() - CLOCKS_DIFFER))
     cloud.run(seconds=(ends - cloud.clock()).total_seconds() + 60)
     assert (cost(cloud), record(cloud).held) == ("a", None)
+
+
+def azure_works(cloud: MemoryCloud) -> Azure:
+    """Let Azure show that it works on the cluster, from now on; return Azure as it is."""
+    azure = cloud.ports.azure
+
+    def busy(one: Any) -> Any:
+        return {**one, "properties": {**one["properties"], "provisioningState": "Updating"}}
+
+    def listed(operation: ListClusters) -> Page:
+        shown = azure.call(operation)
+        return replace(shown, documents=[busy(one) for one in shown.documents])
+
+    on_azure(cloud, ListClusters, listed)
+    on_azure(cloud, GetCluster, lambda operation: busy(azure.call(operation)))
+    return azure
+
+
+def differs(cloud: MemoryCloud) -> None:
+    tag_by_hand(cloud, ONE, cost="b")
+
+
+def stops(cloud: MemoryCloud) -> None:
+    cloud.azure.interventions.stop(ONE)
+
+
+@pytest.mark.parametrize("happens", [differs, stops])
+def test_the_age_of_a_hold_survives_that_azure_works_on_the_cluster(
+    happens: Callable[[MemoryCloud], None],
+) -> None:
+    cloud = frozen(policy=START)
+    happens(cloud)
+    sweep_now(cloud)
+    held = record(cloud).held
+    assert held is not None
+    azure = azure_works(cloud)
+    sweep_now(cloud)
+    handle(cloud, SweepPart(clusters=("one",)))
+    assert record(cloud).held == held
+    cloud.with_ports(lambda ports: replace(ports, azure=azure))
+    sweep_now(cloud)
+    assert record(cloud).held == held
+    azure_works(cloud)
+    cloud.run(seconds=(held.until - cloud.clock()).total_seconds() + 60 if held.until else 0)
+    assert record(cloud).held is None, "nothing holds it any more"
 
 
 def test_however_often_a_correction_is_held_few_messages_wait_for_the_end_of_its_freeze() -> None:
