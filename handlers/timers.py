@@ -5,6 +5,9 @@ Each records that it came to its end, which the health of the app is about.
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
+
 import azure.functions as func
 
 from shared.pipeline.checks.changed_paths import check_changed_paths
@@ -12,6 +15,8 @@ from shared.pipeline.outbox import request_whole_check, request_whole_sweep
 from shared.pipeline.recovery import fleet_metrics, missed_work, retention, settings_seen
 from shared.pipeline.runs import record_run
 from shared.ports import Ports
+
+log = logging.getLogger(__name__)
 
 SWEEP_WITHIN = 600.0
 """Seconds after its time within which a sweep begins: several fleets do not list at the same moment."""
@@ -32,11 +37,14 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
     @bp.function_name("plan_missed_head")
     @bp.timer_trigger("timer", "%PLAN_SCHEDULE%", run_on_startup=False, use_monitor=False)
     def plan_missed_head(timer: func.TimerRequest) -> None:
-        settings_seen.record_changed_settings(ports)
-        missed_work.plan_missed_head(ports)
-        fleet_metrics.measure_fleet(ports)
-        missed_work.wake_notifier(ports)
-        check_changed_paths(ports)
+        _run_each(
+            ports,
+            settings_seen.record_changed_settings,
+            missed_work.plan_missed_head,
+            fleet_metrics.measure_fleet,
+            missed_work.wake_notifier,
+            check_changed_paths,
+        )
         record_run("plan_missed_head", ports)
 
     @bp.function_name("resend_overdue")
@@ -64,3 +72,16 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
         record_run("check", ports)
 
     return bp
+
+
+def _run_each(ports: Ports, *parts: Callable[[Ports], object]) -> None:
+    """Run each part, whatever the others do; raise the first error in the end."""
+    first: Exception | None = None
+    for part in parts:
+        try:
+            part(ports)
+        except Exception as error:
+            log.exception("%s failed; the other parts of the run go on", part.__name__)
+            first = first or error
+    if first is not None:
+        raise first
