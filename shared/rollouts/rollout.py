@@ -295,12 +295,10 @@ def act_on(rollout: Rollout, kind: ActKind, decided: Decided, lifts: datetime | 
 
     A resume ``lifts`` the pause of that time, and no other one.
     """
-    if rollout.state is not State.ACTIVE:
+    if rollout.state is not State.ACTIVE or is_as_asked(rollout, kind, decided, lifts):
         return rollout
     match kind:
         case ActKind.PAUSE:
-            if decided.at in rollout.resumed or (rollout.paused and not rollout.inherited):
-                return rollout
             return replace(rollout, paused=decided, inherited=False)
         case ActKind.RESUME:
             if rollout.refused is not None and rollout.refused.at == lifts:
@@ -310,19 +308,32 @@ def act_on(rollout: Rollout, kind: ActKind, decided: Decided, lifts: datetime | 
             lifted = (*rollout.resumed, rollout.paused.at)
             return replace(rollout, paused=None, inherited=False, resumed=lifted)
         case ActKind.APPROVE:
-            return replace(rollout, approved=_with_approval(rollout.approved, decided))
+            others = (each for each in rollout.approved if not _is_by_same(each, decided))
+            return replace(rollout, approved=(*others, decided))
         case ActKind.SKIP:
-            added = () if rollout.skips(decided.subject) else (decided,)
-            return replace(rollout, skipped=(*rollout.skipped, *added))
+            return replace(rollout, skipped=(*rollout.skipped, decided))
         case ActKind.OVERRIDE:
-            return rollout if rollout.overridden else replace(rollout, overridden=decided)
+            return replace(rollout, overridden=decided)
         case ActKind.ABORT:
             return replace(rollout, state=State.ABORTED, aborted=decided, ended=decided.at)
 
 
-def _with_approval(approved: tuple[Decided, ...], decided: Decided) -> tuple[Decided, ...]:
-    """Return the approvals with another one, over an older one of the same person and stage."""
-    same = [each for each in approved if (each.subject, each.by) == (decided.subject, decided.by)]
-    if any(each.at >= decided.at for each in same):
-        return approved
-    return (*(each for each in approved if each not in same), decided)
+def is_as_asked(rollout: Rollout, kind: ActKind, decided: Decided, lifts: datetime | None = None) -> bool:
+    """Return whether a rollout is as an act asks for, by this act or by another one."""
+    match kind:
+        case ActKind.PAUSE:
+            return decided.at in rollout.resumed or bool(rollout.paused and not rollout.inherited)
+        case ActKind.RESUME:
+            return lifts in rollout.resumed
+        case ActKind.APPROVE:
+            return any(_is_by_same(each, decided) and each.at >= decided.at for each in rollout.approved)
+        case ActKind.SKIP:
+            return rollout.skips(decided.subject)
+        case ActKind.OVERRIDE:
+            return rollout.overridden is not None
+        case ActKind.ABORT:
+            return rollout.aborted is not None
+
+
+def _is_by_same(approval: Decided, other: Decided) -> bool:
+    return (approval.subject, approval.by) == (other.subject, other.by)

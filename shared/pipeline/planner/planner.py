@@ -53,6 +53,7 @@ from shared.pipeline.planner.promotion_memory import with_promotions
 from shared.pipeline.planner.reports.reporter import report, report_again
 from shared.pipeline.planner.staging.partial_plan import carry_out_partial_plan, partial_plan_of
 from shared.pipeline.planner.staging.rollouts import advance, hold_items, oversized, retried, stage
+from shared.pipeline.planner.without_effect import answer_approval
 from shared.pipeline.repository.branch_source import require_own, source_of
 from shared.pipeline.repository.commit_reader import PlanInputs, read_desired, read_known, save_fingerprints
 from shared.ports import BranchHead, BranchRead, FleetRecord, PlanRecord, Ports
@@ -320,6 +321,8 @@ def _carry_out(
     # Before the first record: a new cluster that has one no longer shows whose delete it holds.
     fleet = replace(fleet, rollout=staged.commit, replacing={**known, **remembered(replaced, plan.items)})
     plan, fleet, ended = hand_over(plan_record, small, inputs, fleet, ports, held=held)
+    if request.approval is not None:
+        answer_approval(request.approval, plan, ports)
     if not ended:
         log.info("%s: %s; continuing by another message", head[:8], fleet.handed_over)
         save_fingerprints(plan, inputs, ports)

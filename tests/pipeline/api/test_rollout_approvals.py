@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.messages import PlanRequest, RolloutAct
 from shared.pipeline.api.acts.rollout import act_on_rollout
 from shared.pipeline.api.views.rollouts import rollout_view
-from shared.rollouts.rollout import ActKind
+from shared.pipeline.planner.planner import handle
+from shared.rollouts.rollout import ActKind, Decided
 from tests.support.pipeline_runs import push
-from tests.support.staged_fleets import DEV, PROD, changed, ready_fleet, staged, tags
+from tests.support.staged_fleets import DEV, PROD, changed, ready_fleet, rollout_of, staged, tags
 
 OTHER = "other@example.com"
 STAGES = """\
@@ -70,3 +77,93 @@ def test_an_approval_expires_if_its_stage_does_not_begin() -> None:
     assert changed(cloud, "one") == {*DEV}
     assert approve(cloud, commit, "one") == 202
     assert changed(cloud, "one") == {*DEV, *PROD}
+
+
+def without_effect(cloud: MemoryCloud) -> list[tuple[str, str, str]]:
+    """Return the acts that say that an act on a rollout had no effect."""
+    said = (act for act in cloud.state.acts(9) if act.result.startswith("no effect: "))
+    return [(act.action, act.target, act.result.removeprefix("no effect: ")) for act in said]
+
+
+def act_of(cloud: MemoryCloud, commit: str, kind: ActKind) -> PlanRequest:
+    """Return the request of an act that the API has accepted."""
+    subjects = {ActKind.APPROVE: "second", ActKind.SKIP: "b1"}
+    paused = cloud.state.rollout(commit)
+    lifts = paused.paused.at if paused and paused.paused and kind is ActKind.RESUME else None
+    act = RolloutAct(
+        commit=commit,
+        kind=kind.value,
+        by="ada",
+        at=cloud.clock(),
+        subject=subjects.get(kind, ""),
+        lifts=lifts,
+    )
+    return PlanRequest(kind="rollout", reason=kind, act=act)
+
+
+def test_who_approved_a_stage_can_read_that_the_rollout_was_aborted_before() -> None:
+    cloud, commit = waiting("approvers: 1")
+    assert act_on_rollout(commit, ActKind.ABORT, "", "ops", cloud.ports).status == 202
+    assert act_on_rollout(commit, ActKind.APPROVE, "second", "ada", cloud.ports).status == 202
+    cloud.run()
+    assert changed(cloud, "one") == {*DEV}
+    (act,) = [each for each in cloud.state.acts(9) if each.result]
+    assert (act.by, act.action, act.target) == ("ada", "rollout-approve", f"{commit}/second")
+    assert act.result == (
+        f"no effect: the rollout of {commit[:8]} was no longer under way: aborted; "
+        "roadstead rollout list shows others"
+    )
+
+
+@pytest.mark.parametrize("kind", ActKind)
+def test_an_act_that_comes_after_the_end_of_its_rollout_is_answered_once(kind: ActKind) -> None:
+    cloud, commit = waiting("approvers: 1")
+    if kind is ActKind.RESUME:
+        handle(act_of(cloud, commit, ActKind.PAUSE), cloud.ports)
+    request = act_of(cloud, commit, kind)
+    push(cloud, staged(STAGES.format(asks="approvers: 1"), tags("two")))
+    cloud.run()
+    handle(request, cloud.ports)
+    handle(request, cloud.ports)
+    ((action, _, why),) = without_effect(cloud)
+    assert action == f"rollout-{kind}"
+    assert "was no longer under way: superseded by " in why
+
+
+@pytest.mark.parametrize("kind", ActKind)
+def test_an_act_that_had_its_effect_is_not_answered_when_it_comes_again(kind: ActKind) -> None:
+    cloud, commit = waiting("approvers: 2")
+    if kind is ActKind.RESUME:
+        handle(act_of(cloud, commit, ActKind.PAUSE), cloud.ports)
+    request = act_of(cloud, commit, kind)
+    handle(request, cloud.ports)
+    handle(request, cloud.ports)
+    push(cloud, staged(STAGES.format(asks="approvers: 2"), tags("two")))
+    cloud.run()
+    handle(request, cloud.ports)
+    assert without_effect(cloud) == []
+
+
+def test_a_resume_that_comes_after_another_pause_says_so() -> None:
+    cloud, commit = waiting("approvers: 1")
+    rollout = rollout_of(cloud, commit)
+    first, second = Decided("ops", cloud.clock()), cloud.clock() + timedelta(seconds=1)
+    cloud.state.save_rollout(replace(rollout, paused=first, inherited=True))
+    request = act_of(cloud, commit, ActKind.RESUME)
+    cloud.state.save_rollout(
+        replace(rollout_of(cloud, commit), paused=Decided("eva", second), inherited=False)
+    )
+    handle(request, cloud.ports)
+    ((action, _, why),) = without_effect(cloud)
+    assert action == "rollout-resume"
+    assert why == f"something else pauses the rollout of {commit[:8]} since then; resume it again"
+
+
+def test_an_override_of_a_commit_without_a_rollout_is_answered_once_another_one_is_planned() -> None:
+    cloud, _ = waiting("approvers: 1")
+    request = act_of(cloud, "c" * 40, ActKind.OVERRIDE)
+    handle(request, cloud.ports)
+    handle(request, cloud.ports)
+    assert without_effect(cloud) == [
+        ("rollout-override", "c" * 40, "another commit than cccccccc was planned since; act on that one")
+    ]

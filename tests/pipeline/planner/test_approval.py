@@ -8,9 +8,12 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import Unauthenticated
+from shared.jobs.messages import Approval, PlanRequest
 from shared.jobs.record import Phase
 from shared.pipeline.api.acts.approval import approve
+from shared.pipeline.api.views.why import why_view
 from shared.pipeline.intake.accept import accept
+from shared.pipeline.planner.planner import handle
 from shared.ports import BranchHead
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, pushed, ready, status
@@ -171,3 +174,56 @@ def test_an_approval_lost_to_an_unreadable_repository_is_requested_again() -> No
     assert approve(commit, ["one"], "ada", cloud.ports).status == 202
     cloud.run()
     assert str(cloud.state.fleet().problem).endswith(f"the token has expired; approve {commit[:8]} again")
+
+
+def without_effect(cloud: MemoryCloud) -> list[tuple[str, str, str, tuple[str, ...]]]:
+    """Return the acts that say that an approval had no effect."""
+    said = (act for act in cloud.state.acts(9) if act.result.startswith("no effect: "))
+    return [(act.action, act.target, act.by, act.clusters) for act in said]
+
+
+def approved(cloud: MemoryCloud, commit: str, *clusters: str) -> PlanRequest:
+    """Return the request of an approval that the API has accepted."""
+    approval = Approval(commit=commit, clusters=clusters, by="ada", at=cloud.clock(), reason="moved")
+    return PlanRequest(again=True, reason="approved", approval=approval)
+
+
+def test_who_approved_can_read_that_a_newer_commit_took_the_effect_away() -> None:
+    cloud, commit = blocked_deletes()
+    assert approve(commit, ALL, "ada", cloud.ports).status == 202
+    newer = cloud.repository.push({**fleet_files.fleet(), "README.md": b"x"})
+    cloud.run()
+    assert len(phases(cloud)) == 3
+    assert without_effect(cloud) == [("approve", commit, "ada", ("one", "three", "two"))]
+    why = why_view("one", cloud.ports)
+    assert why is not None
+    (result,) = [act["result"] for act in why["acts"]]
+    assert result == (
+        f"no effect: {newer[:8]} was planned since; what still needs approval is approved at that commit"
+    )
+
+
+def test_who_approved_can_read_that_the_deletes_of_the_plan_changed() -> None:
+    cloud, commit = blocked_deletes()
+    request = approved(cloud, commit, "one", "two")
+    handle(request, cloud.ports)
+    handle(request, cloud.ports)
+    cloud.run()
+    assert len(phases(cloud)) == 3
+    assert without_effect(cloud) == [("approve", commit, "ada", ("one", "two"))], "one answer"
+    (act,) = cloud.state.acts(9)
+    assert "the deletes of the plan changed: now one, three, two need approval" in act.result
+
+
+def test_an_approval_that_had_its_effect_is_not_answered_when_it_comes_again() -> None:
+    cloud, commit = blocked_deletes()
+    request = approved(cloud, commit, "one", "three", "two")
+    handle(request, cloud.ports)
+    handle(request, cloud.ports)
+    cloud.run()
+    assert phases(cloud) == {}
+    push(cloud, {**fleet_files.fleet(), "README.md": b"x"})
+    cloud.run()
+    handle(request, cloud.ports)
+    cloud.run()
+    assert without_effect(cloud) == []

@@ -25,6 +25,7 @@ from shared.jobs.reporting.summary import ClusterSummary, summary_of
 from shared.pipeline.outbox import request_promotions, request_report, request_rollout
 from shared.pipeline.planner.staging.commit_selection import read_selection
 from shared.pipeline.planner.staging.gate_checks import with_checks
+from shared.pipeline.planner.without_effect import answer_act
 from shared.pipeline.repository.commit_reader import PlanInputs
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import Override
@@ -33,7 +34,7 @@ from shared.rollouts.candidates import updates_of
 from shared.rollouts.decide import Decision, decide
 from shared.rollouts.estimate import with_completed
 from shared.rollouts.of_plan import rollout_of_plan
-from shared.rollouts.rollout import ActKind, Decided, Rollout, State, act_on
+from shared.rollouts.rollout import ActKind, Decided, Rollout, State, act_on, is_as_asked
 from shared.rollouts.selected.choice import NOTHING
 from shared.rollouts.shut.fleet_calendar import NOTHING as ALWAYS_OPEN
 from shared.rollouts.shut.fleet_calendar import calendar_of
@@ -272,14 +273,17 @@ def _act(act: RolloutAct, fleet: FleetRecord, ports: Ports) -> FleetRecord:
 
     An override is of the items of its commit, too, which may have no rollout.
     """
-    decided = Decided(act.by, act.at, act.reason, act.subject)
-    overrides = act.kind == ActKind.OVERRIDE.value and act.commit in (fleet.planning, fleet.commit)
-    if overrides and (fleet.override is None or fleet.override.commit != act.commit):
+    kind, decided = ActKind(act.kind), Decided(act.by, act.at, act.reason, act.subject)
+    overrides = kind is ActKind.OVERRIDE
+    overridden = overrides and fleet.override is not None and fleet.override.commit == act.commit
+    if overrides and not overridden and act.commit in (fleet.planning, fleet.commit):
         override = Override(act.commit, act.by, act.at, act.reason)
-        fleet = ports.state.save_fleet(replace(fleet, override=override))
+        fleet, overridden = ports.state.save_fleet(replace(fleet, override=override)), True
     while (rollout := ports.state.rollout(act.commit)) is not None:
-        after = act_on(rollout, ActKind(act.kind), decided, act.lifts)
+        after = act_on(rollout, kind, decided, act.lifts)
         if after == rollout:
+            if not overridden and not is_as_asked(rollout, kind, decided, act.lifts):
+                answer_act(act, rollout, ports)
             return fleet
         try:
             ports.state.save_rollout(after)
@@ -287,6 +291,8 @@ def _act(act: RolloutAct, fleet: FleetRecord, ports: Ports) -> FleetRecord:
             continue
         request_report(ports)
         return ports.state.save_fleet(fleet)
+    if not overridden:
+        answer_act(act, None, ports)
     return fleet
 
 
