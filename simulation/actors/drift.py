@@ -44,7 +44,9 @@ TAG = "p"
 @dataclass(frozen=True)
 class Change:
     """What somebody changed: the tag cost, a tag of their own, the count of the first pool, or whether there
-    is a pool, or the cluster at all. ``adopted`` is whether the manifest adopts the cluster.
+    is a pool, or the cluster at all.
+
+    ``adopted`` is whether the manifest adopts the cluster, and ``generation`` that of the record.
     """
 
     cloud: MemoryCloud
@@ -53,7 +55,8 @@ class Change:
     field: str
     wanted: object
     live: object
-    adopted: bool = False
+    adopted: bool
+    generation: int
 
     @property
     def expected(self) -> str:
@@ -143,12 +146,15 @@ class Drift(ByHand):
         idle = record.phase is Phase.SUSPENDED or (record.phase is Phase.READY and not record.job.active)
         if not idle or live is None:
             return []
-        fields = [f"tags.{BY_HAND}", *(["tags.cost"] if record.document["spec"]["tags"].get("cost") else [])]
+        generation, again = self._again.get(cluster, (record.generation, ()))
+        # A tag that was there before a record was rebuilt stays, as somebody's own.
+        unknown = generation == record.generation or value_of(live, f"tags.{BY_HAND}") is None
+        fields = [f"tags.{BY_HAND}"] if unknown else []
+        fields += ["tags.cost"] if record.document["spec"]["tags"].get("cost") else []
         fields += ["count", *_pools(live)]
         if record.phase is Phase.READY:
             fields.append(THE_CLUSTER)
-        generation, again = self._again.get(cluster, (0, ()))
-        if generation != record.generation or not {*again} <= {*fields}:
+        if generation != record.generation or not again or not {*again} <= {*fields}:
             again = self._some(record.name, fields)
             self._again[cluster] = record.generation, again
         changes: list[Change] = []
@@ -163,9 +169,8 @@ class Drift(ByHand):
             return (THE_CLUSTER,)
         if name in EXEMPT and "tags.cost" in fields and self._chance.random() < BESIDE_EXEMPT:
             return ("tags.cost", "count")
-        some = self._chance.sample(
-            [each for each in fields if each != THE_CLUSTER], self._chance.randint(1, 2)
-        )
+        choices = [each for each in fields if each != THE_CLUSTER]
+        some = self._chance.sample(choices, min(self._chance.randint(1, 2), len(choices)))
         # The count is that of the first pool, which somebody may delete.
         return tuple(some[:1] if "count" in some and any(map(_is_pool, some)) else some)
 
@@ -181,7 +186,8 @@ class Drift(ByHand):
         if field != f"tags.{BY_HAND}" and not _is_deletion(field):
             self._before.setdefault((cloud, cluster, field), wanted)
         path = f"nodePools[{serves(first_pool(live))}].count" if field == "count" else field
-        return Change(cloud, cluster, record.name, path, wanted, changed, bool(record.desired.adopt))
+        adopted = bool(record.desired.adopt)
+        return Change(cloud, cluster, record.name, path, wanted, changed, adopted, record.generation)
 
     def _write(self, cloud: MemoryCloud, cluster: ClusterId, live: Json, field: str, value: object) -> None:
         if field == THE_CLUSTER:
@@ -209,7 +215,8 @@ class Drift(ByHand):
         what = f"{change.name}: {change.field} was changed by hand, and"
         if corrected and (suspended or change.expected != "corrected"):
             raise RuleViolated(RULE, f"{what} is corrected against its policy or in a suspension")
-        if suspended or record.phase is not Phase.READY:
+        # One that a sweep took for older than its cluster is rebuilt, and compared by the next one.
+        if suspended or record.phase is not Phase.READY or record.generation != change.generation:
             return
         in_sync = record.condition("InSync")
         if change.field in shown and (in_sync is None or in_sync.status is not False):
