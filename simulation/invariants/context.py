@@ -67,6 +67,8 @@ class Context:
         self.planned[fleet] = PlannedHead()
         for life in [life for life in self.creations if life[0] == fleet]:
             del self.creations[life]
+        for record in [record for record in self.created_for if record[0] == fleet]:
+            del self.created_for[record]  # an older record may be older than its rebuild
         self.unreported.update(self.history(cloud).head_line)
         self.left.update(group for group, owner in self.azure.group_owners.items() if owner == fleet)
         for key in [key for key, owner in self.azure.owners.items() if owner == fleet]:
