@@ -21,6 +21,7 @@ from shared.pipeline.api.acts.replay import replay
 from shared.pipeline.api.acts.takeover import take_over
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import Pushed
+from simulation.desired_files import files_of
 from simulation.desired_state import DesiredCluster, DesiredFleet, group_of, manual_cluster
 from simulation.event_loop import Actor, EventLoop
 from simulation.granted import SUBSCRIPTION
@@ -90,7 +91,7 @@ class Operators:
             commit = back_to
         else:
             commit = self.cloud.repository.push(
-                desired.files(self.fleet), branch=self._branch, message=desired.message
+                files_of(desired, self.fleet), branch=self._branch, message=desired.message
             )
             self.history.add(commit, desired)
         self._is_now_head(commit, desired, again=" again" if back_to else "", announced=announced)

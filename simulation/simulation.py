@@ -243,7 +243,7 @@ class Simulation:
                     rebuilds.lost(operators.cloud, loss)
                 else:
                     rebuilds.restored(operators.cloud)
-                    self._context.history(operators.cloud).restored = True
+                    self._context.tables_restored(operators.cloud)
                 self.injected[kind] += 1
                 self._throttling.forget(operators.fleet)
                 self._shown.tables_replaced(operators.cloud)

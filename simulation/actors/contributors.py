@@ -14,6 +14,7 @@ from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import PullChanged
 from shared.ports import Ports
 from simulation.actors.kinds import PULL_REQUESTS
+from simulation.desired_files import files_of
 from simulation.desired_state import DesiredCluster, DesiredFleet
 from simulation.operators import Operators
 
@@ -118,7 +119,7 @@ class Contributors:
         """Commit a change of what the head of the fleet asks for."""
         desired, refused, more = self._change(self._operators.now)
         desired = replace(desired, note=1000 + len(self.proposals))
-        files = {**desired.files(self._operators.fleet), **more}
+        files = {**files_of(desired, self._operators.fleet), **more}
         head = self._cloud.repository.push(files, branch=branch)
         self.proposals[head] = Proposal(fork, refused)
         return head

@@ -3,7 +3,7 @@
 They change tags and counts, and delete node pools and whole clusters.
 
 Everything is quiet: the faults have ended, and no job runs. The policies are those of the manifests
-(``desired_state.POLICIES``), stated here once more, because no decision is shared with the code under test.
+(``desired_files``), stated here once more, because no decision is shared with the code under test.
 """
 
 from __future__ import annotations

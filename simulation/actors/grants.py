@@ -78,6 +78,7 @@ class Grants(Upkeep):
         desired, state = self._operators.now, self._operators.cloud.state
         live = self._live() - OF_PERSONS
         lost = self._replaced.get(self._operators.fleet, 0)
+        as_it_was = self._operators.deletes_needing_approval()  # those whose rebuild is on hold
         for name in self._operators.names:
             record, cluster = state.cluster(name), desired.clusters.get(name)
             of_it = {one for one in live if one[1] == name}
@@ -86,8 +87,7 @@ class Grants(Upkeep):
             if record is None or cluster is None or record.phase is not Phase.READY:
                 continue
             invalid = desired.invalid or cluster.invalid or cluster.large
-            as_it_was = name in self._operators.deletes_needing_approval()  # its rebuild is on hold
-            if record.observed_generation != record.generation or invalid or as_it_was:
+            if record.observed_generation != record.generation or invalid or name in as_it_was:
                 continue
             kinds = ("credential", "assignment", "policy")
             wanted = {(kind, name, entry) for kind in kinds for entry in cluster.grants}

@@ -26,6 +26,7 @@ from shared.pipeline.outbox import request_whole_sweep
 from shared.ports import Ports
 from simulation.actors.kinds import PROMOTIONS
 from simulation.actors.upkeep import Upkeep
+from simulation.desired_files import files_of
 from simulation.desired_state import DesiredCluster, DesiredFleet, Environment
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
@@ -147,7 +148,7 @@ class Promotions(Upkeep):
         files = operators.cloud.repository.files(pull.sha)
         found = yaml.safe_load(files[f"environments/{LAST}.yaml"])
         value = str(found["spec"]["defaults"]["flux"]["components"])
-        wanted = operators.now.with_components(LAST, value).files(operators.fleet)
+        wanted = files_of(operators.now.with_components(LAST, value), operators.fleet)
         if found != yaml.safe_load(wanted[f"environments/{LAST}.yaml"]):
             raise RuleViolated(RULE, f"pull request {pull.number} changes more than {value}")
         return value

@@ -17,6 +17,7 @@ from localcloud.github.world.pull_requests import PullRecord
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import ClusterRecord, Phase
 from simulation.actors.rollouts import under_way
+from simulation.desired_files import files_of
 from simulation.desired_state import DesiredCluster
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
@@ -148,7 +149,7 @@ class Proposals:
         manifest = _manifest(cloud, pull, name)
         desired = operators.now.with_cluster(_modelled(wanted, yaml.safe_load(manifest))) if wanted else None
         path = f"clusters/{name}/cluster.yaml"
-        if desired is None or desired.files(operators.fleet)[path] != manifest:
+        if desired is None or files_of(desired, operators.fleet)[path] != manifest:
             return False
         self._loop.log("%s: somebody merges pull request %d", operators.fleet, pull.number)
         commit = cloud.repository.pulls.merged_into_base(pull.number, squash=True).merge_commit

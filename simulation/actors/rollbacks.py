@@ -23,6 +23,7 @@ from shared.pipeline.http_result import HttpResult
 from shared.ports import Ports
 from simulation.actors.kinds import ROLLBACKS
 from simulation.actors.upkeep import Upkeep
+from simulation.desired_files import files_of
 from simulation.desired_state import NEWEST_IMAGE, OFF, PATCH, DesiredCluster, Rollback
 from simulation.event_loop import MAX_SKEW, EventLoop
 from simulation.operators import Operators, cluster_id
@@ -167,7 +168,7 @@ class Rollbacks(Upkeep):
         back = Rollback(written["rollback"]["nodeImageVersion"], str(written["rollback"]["lastUsed"]))
         wanted = cluster.with_pool(replace(before, version=written["orchestratorVersion"], rollback=back))
         desired = operators.now.with_cluster(wanted)
-        if yaml.safe_load(desired.files(operators.fleet)[path]) != manifest:
+        if yaml.safe_load(files_of(desired, operators.fleet)[path]) != manifest:
             return ""
         try:
             merged = operators.cloud.repository.pulls.merged_into_base(pulls[0].number, squash=True)

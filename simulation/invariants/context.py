@@ -60,6 +60,13 @@ class Context:
     unknown: set[ClusterId] = field(default_factory=set)
     unreported: set[str] = field(default_factory=set)
 
+    def tables_restored(self, cloud: MemoryCloud) -> None:
+        """Note that the tables of a fleet have an older moment: a record may be older than its rebuild."""
+        fleet = cloud.ports.config.fleet
+        self.history(cloud).restored = True
+        for record in [record for record in self.created_for if record[0] == fleet]:
+            del self.created_for[record]
+
     def tables_replaced(self, cloud: MemoryCloud) -> None:
         """Note that the tables of a fleet were lost, or have an older moment."""
         fleet = cloud.ports.config.fleet
@@ -67,8 +74,6 @@ class Context:
         self.planned[fleet] = PlannedHead()
         for life in [life for life in self.creations if life[0] == fleet]:
             del self.creations[life]
-        for record in [record for record in self.created_for if record[0] == fleet]:
-            del self.created_for[record]  # an older record may be older than its rebuild
         self.unreported.update(self.history(cloud).head_line)
         self.left.update(group for group, owner in self.azure.group_owners.items() if owner == fleet)
         for key in [key for key, owner in self.azure.owners.items() if owner == fleet]:

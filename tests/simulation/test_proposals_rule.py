@@ -10,6 +10,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from simulation.actors.large_records import ENTITY_BYTES
 from simulation.actors.proposals import BRANCHES, MERGED, Proposals
+from simulation.desired_files import files_of
 from simulation.desired_state import SYSTEM, DesiredCluster, DesiredFleet
 from simulation.event_loop import EventLoop
 from simulation.history import AzureHistory
@@ -44,7 +45,7 @@ def merged(cluster: DesiredCluster) -> set[tuple[MemoryCloud, str]]:
     scaled = operators.now.with_cluster(cluster.with_pool(replace(SYSTEM, count=2)))
     git, branch = cloud.repository, f"{BRANCHES}{operators.fleet}/a"
     git.reset(git.head("main"), branch)
-    git.commit(scaled.files(operators.fleet), branch=branch)
+    git.commit(files_of(scaled, operators.fleet), branch=branch)
     git.pulls.open("Keep the count", branch, "main")
     found = Proposals(chance, loop, [operators], {}, cloud.run).act()
     assert operators.now == scaled

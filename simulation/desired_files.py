@@ -1,0 +1,207 @@
+"""The files of a repository that express the desired state of a fleet; few Flux objects, on purpose."""
+
+from __future__ import annotations
+
+import random
+from functools import lru_cache
+
+from simulation.desired_state import (
+    CORRECTED,
+    EXEMPT,
+    NEWEST_IMAGE,
+    PROPOSED,
+    RECREATED,
+    USUAL_COMPONENTS,
+    WINDOW,
+    DesiredCluster,
+    DesiredFleet,
+    Environment,
+    Pool,
+    group_of,
+)
+from simulation.granted import SUBSCRIPTION, as_grants
+from simulation.staging import as_yaml
+from simulation.team_systems import COMPONENTS as OF_TENANTS
+from simulation.vault_secrets import as_secrets
+
+TAGS = 40
+"""As many as a manifest may have, with three left; each has a value of 250 characters."""
+_EXEMPTION = (
+    "{name: cost, fields: [tags.cost], action: ignore, owner: a, reason: an audit, expires: 2999-12-31}"
+)
+
+
+def files_of(desired: DesiredFleet, fleet: str) -> dict[str, bytes]:
+    """Return the files of the repository."""
+    files = {
+        f"clusters/{name}/cluster.yaml": _cluster(one, desired.environment_of(name))
+        for name, one in desired.clusters.items()
+    }
+    files["fleet.yaml"] = _fleet(
+        fleet,
+        desired.budget,
+        desired.invalid,
+        desired.notified,
+        as_yaml(desired.staging, desired.selectable, desired.final) + _of_environments(desired),
+    )
+    for each in desired.environments:
+        files[f"environments/{each.name}.yaml"] = _environment(each)
+        files[each.components] = COMPONENTS + f"# {each.components}\n".encode()
+    files["README.md"] = str(desired.note).encode()
+    teams = [system.files(fleet, desired.clusters) for system in desired.systems]
+    files |= {path: content for one in teams for path, content in one.items()}
+    return files | {USUAL_COMPONENTS: COMPONENTS, "platform/apps.yaml": PLATFORM}
+
+
+def _of_environments(desired: DesiredFleet) -> str:
+    """Return the environments in fleet.yaml, and the rule that promotes from the first to the last one."""
+    names = [each.name for each in desired.environments]
+    if not names:
+        return ""
+    rule = f"from: {names[0]}, to: {names[-1]}, what: [components], soak: {desired.soak}s"
+    rules = f"  promotions: [{{{rule}}}]\n" if desired.soak is not None else ""
+    return f"  environments: [{', '.join(names)}]\n{rules}"
+
+
+@lru_cache(maxsize=512)
+def _cluster(cluster: DesiredCluster, environment: str) -> bytes:
+    given = [f"adopt: {cluster.adopt}" if cluster.adopt else _rebuild(cluster.asked)]
+    given.append(f"replaces: {cluster.replaces}" if cluster.replaces else "")
+    written = ", ".join(f"roadstead.dev/{each}" for each in given if each)
+    annotated = f", annotations: {{{written}}}" if written else ""
+    text = f"""\
+apiVersion: roadstead.dev/v1alpha1
+kind: Cluster
+metadata: {{name: {cluster.name}{annotated}}}
+spec:
+  {"locaton" if cluster.invalid else "location"}: eastus
+  resourceGroup: {group_of(cluster.name)}
+  kubernetesVersion: "{cluster.version}"
+  deletionProtection: {str(cluster.protected).lower()}
+  tags: {{{_tags(cluster)}}}
+  nodePools:
+"""
+    for pool in cluster.pools:
+        labels = f", nodeLabels: {{tier: {pool.label}}}" if pool.label else ""
+        kind = f"name: {pool.name}, mode: {pool.mode}, vmSize: {pool.size}"
+        text += f"    - {{{kind}, count: {pool.count}{labels}{_versions(pool)}}}\n"
+    if cluster.channel:
+        text += f"  autoUpgradeProfile: {{upgradeChannel: {cluster.channel}}}\n"
+    if cluster.window:
+        text += f"  maintenanceWindows: [{{name: {WINDOW}, maintenanceWindow: {_window(cluster.window)}}}]\n"
+    if cluster.newest_image:
+        text += f'  minNodeImageVersion: "{NEWEST_IMAGE}"\n'
+    if environment:
+        text += f"  environment: {environment}\n"
+    text += as_grants(cluster.name, cluster.grants) + as_secrets(cluster.secrets)
+    if cluster.name in CORRECTED:
+        more = f", rules: [{_EXEMPTION}]" if cluster.name in EXEMPT else ""
+        more += ", missingCluster: recreate, fluxObjects: correct" if cluster.name in RECREATED else ""
+        text += f"  drift: {{action: correct{more}}}\n"
+    if cluster.name in PROPOSED:
+        text += "  drift: {action: propose}\n"
+    if cluster.suspended:
+        text += f'  suspend: {{owner: somebody, reason: an audit, until: "{cluster.suspended}"}}\n'
+    return text.encode()
+
+
+def _environment(environment: Environment) -> bytes:
+    return f"""\
+apiVersion: roadstead.dev/v1alpha1
+kind: Environment
+metadata: {{name: {environment.name}}}
+spec:
+  defaults:
+    flux:
+      components: {environment.components}
+""".encode()
+
+
+def _versions(pool: Pool) -> str:
+    own = f", orchestratorVersion: {pool.version}" if pool.version else ""
+    back = pool.rollback
+    asked = f", rollback: {{nodeImageVersion: {back.image}, lastUsed: '{back.last_used}'}}" if back else ""
+    return own + asked
+
+
+def _rebuild(number: int) -> str:
+    return f'rebuild: "2025-12-01T{number // 60:02}:{number % 60:02}:00Z"' if number else ""
+
+
+def _tags(cluster: DesiredCluster) -> str:
+    tags = {"cost": cluster.tag} if cluster.tag else {}
+    if cluster.large:
+        chance = random.Random(cluster.name)  # noqa: S311 - values that cannot be compressed
+        tags |= {f"t{number}": f"v{chance.getrandbits(1000):x}" for number in range(TAGS)}
+    return ", ".join(f"{name}: {value}" for name, value in tags.items())
+
+
+def _window(day: str) -> str:
+    weekly = f"schedule: {{weekly: {{intervalWeeks: 1, dayOfWeek: {day}}}}}"
+    return f'{{{weekly}, durationHours: 4, startTime: "01:00", utcOffset: "+00:00"}}'
+
+
+@lru_cache(maxsize=64)
+def _fleet(fleet: str, budget: int, invalid: bool, notified: bool, rollout: str) -> bytes:
+    routes = "  notifications: [{name: all, type: slack, address: ALL, severity: info}]\n" if notified else ""
+    return f"""\
+apiVersion: roadstead.dev/v1alpha1
+kind: Fleet
+metadata: {{name: {fleet}}}
+spec:
+  guards: {{deleteBudget: {{count: {budget}, percent: 100}}, namespaceBudget: 1000}}
+{routes}{rollout}\
+  {"defautls" if invalid else "defaults"}:
+    subscriptionId: {SUBSCRIPTION}
+    kubernetesVersion: "1.36"
+    flux: {{repository: "https://github.com/example/{fleet}", path: ./platform}}
+""".encode()
+
+
+def _definition(group: str, kind: str) -> str:
+    plural = {"GitRepository": "gitrepositories"}.get(kind, f"{kind.lower()}s")
+    return f"""\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {{name: {plural}.{group}}}
+spec:
+  group: {group}
+  names: {{kind: {kind}, listKind: {kind}List, plural: {plural}, singular: {kind.lower()}}}
+  scope: Namespaced
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema: {{openAPIV3Schema: {{type: object, x-kubernetes-preserve-unknown-fields: true}}}}
+      subresources: {{status: {{}}}}
+"""
+
+
+def _controller(name: str) -> str:
+    return f"""\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: {name}, namespace: flux-system}}
+spec:
+  replicas: 1
+  selector: {{matchLabels: {{app: {name}}}}}
+  template:
+    metadata: {{labels: {{app: {name}}}}}
+    spec: {{containers: [{{name: manager, image: "example/{name}:v1"}}]}}
+"""
+
+
+COMPONENTS = (
+    "---\n".join(
+        (
+            "apiVersion: v1\nkind: Namespace\nmetadata: {name: flux-system}\n",
+            _definition("source.toolkit.fluxcd.io", "GitRepository"),
+            _definition("kustomize.toolkit.fluxcd.io", "Kustomization"),
+            _controller("source-controller"),
+            _controller("kustomize-controller"),
+        )
+    ).encode()
+    + OF_TENANTS
+)
+"""The smallest set of Flux components that the local Flux accepts."""
+PLATFORM = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: apps, namespace: flux-system}\n"
