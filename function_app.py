@@ -29,7 +29,8 @@ from shared.ports import Azure, Ports, Probe, Telemetry
 from shared.ports.azure import GetKubeconfig
 from shared.ports.masked import masked
 from shared.ports.telemetry import NoTelemetry
-from shared.settings import Settings, check_hosts, load_settings, secret_text, vault_addresses
+from shared.setting_texts import check_hosts, vault_addresses
+from shared.settings import Settings, load_settings, secret_text
 
 if TYPE_CHECKING:
     from azure.core.credentials import TokenCredential

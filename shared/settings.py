@@ -4,68 +4,33 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError
 
 from shared.fleet.kubernetes.flux.flux_objects import GitCredentials
-from shared.fleet.reachable_addresses import networks_of
 from shared.fleet.resolve.work import PLAN_WORK
 from shared.jobs.failures.retry import with_limits
 from shared.jobs.messages import CLOCKS_DIFFER
 from shared.masking import address_parts
 from shared.pipeline.api.access import Role
 from shared.ports import FleetConfig
-
-_HOST = r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?"
-_VAULT = re.compile(rf"((?P<name>[A-Za-z][A-Za-z0-9-]{{1,22}}[A-Za-z0-9])=)?(?P<url>https://{_HOST})/?")
-
-
-def vault_addresses(text: str) -> Mapping[str, str]:
-    """Return the address of each vault by its name, in lower case, from ``KEY_VAULTS``.
-
-    A vault is called as the first part of its host, unless NAME= says another name. Raise ValueError.
-    """
-    found: dict[str, str] = {}
-    for part in filter(None, map(str.strip, text.split(","))):
-        match = _VAULT.fullmatch(part)
-        if match is None:
-            raise ValueError("must be addresses such as https://NAME.vault.azure.net, separated by commas")
-        url = match["url"]
-        name = (match["name"] or url.removeprefix("https://").partition(".")[0]).lower()
-        if found.setdefault(name, url) != url:
-            raise ValueError("must name each vault once; write NAME= before one of the same name")
-    return found
-
-
-def _vaults(text: str) -> str:
-    vault_addresses(text)
-    return text
-
-
-def check_hosts(text: str) -> frozenset[str]:
-    """Return the hosts of ``ROLLOUT_CHECK_HOSTS``, in lower case and with their ports. Raise ValueError."""
-    hosts = [part.strip().lower() for part in text.split(",") if part.strip()]
-    if not all(re.fullmatch(_HOST, host) for host in hosts):
-        raise ValueError("must be hosts such as prometheus.example.com or HOST:PORT, separated by commas")
-    return frozenset(host if ":" in host else f"{host}:443" for host in hosts)
-
-
-def _hosts(text: str) -> str:
-    check_hosts(text)
-    return text
-
-
-def _networks(text: str) -> str:
-    try:
-        networks_of(text)
-    except ValueError:
-        raise ValueError("must be networks such as 10.20.0.0/16, separated by commas") from None
-    return text
+from shared.setting_texts import (
+    ApiKey,
+    ApiVersion,
+    CheckHosts,
+    Host,
+    Installation,
+    Networks,
+    RetryLimits,
+    Schedule,
+    Teams,
+    Vaults,
+    vault_addresses,
+)
 
 
 class SettingsError(Exception):
@@ -83,23 +48,9 @@ class App(StrEnum):
     """The jobs that delete clusters: no right to change one."""
 
 
-def _limits(text: str) -> str:
-    with_limits(text)
-    return text
-
-
-_TEAM = r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_][A-Za-z0-9_-]*"
-_TEAMS = rf"^({_TEAM}(\s*,\s*{_TEAM}){{0,9}})?$"
-_Schedule = Annotated[str, Field(pattern=r"^(\S+( \S+){5})?$")]
-"""NCRONTAB with seconds, in UTC."""
 SWEEP_SCHEDULE = "0 10 */4 * * *"
 CHECK_SCHEDULE = "0 40 */4 * * *"
 """When sweeps and checks are requested in an app that was deployed without the settings."""
-_INSTALLATION = r"^([a-z0-9][a-z0-9-]{6,62}[a-z0-9])?$"
-_API_VERSION = r"^(\d{4}-\d{2}-\d{2}(-preview)?)?$"
-
-
-ApiKey = Annotated[SecretStr, Field(min_length=20)]
 
 
 class Settings(BaseModel):
@@ -108,7 +59,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     roadstead_fleet: Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
-    roadstead_installation: Annotated[str, Field(pattern=_INSTALLATION)] = ""
+    roadstead_installation: Installation = ""
     """The id of this app on the tags of its clusters, which outlives the tables; infra/ derives it."""
     roadstead_app: App | None = None
     """Which functions this app runs; None for all, as on a developer's machine."""
@@ -126,19 +77,17 @@ class Settings(BaseModel):
 
     flux_git_username: str = "git"
     flux_git_password: SecretStr | None = None
-    flux_git_host: Annotated[
-        str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?$")
-    ] = "github.com"
+    flux_git_host: Host = "github.com"
 
-    key_vaults: Annotated[str, AfterValidator(_vaults)] = ""
+    key_vaults: Vaults = ""
     """The vaults that manifests may name, by their addresses: no manifest says where a vault is."""
 
-    kubeconfig_networks: Annotated[str, AfterValidator(_networks)] = ""
+    kubeconfig_networks: Networks = ""
     """The only networks to which kubeconfigs of existing clusters may lead; "" for any but special ones."""
 
-    rollout_check_hosts: Annotated[str, AfterValidator(_hosts)] = ""
+    rollout_check_hosts: CheckHosts = ""
     """The hosts that checks of gates may ask: no manifest allows itself one."""
-    rollout_check_networks: Annotated[str, AfterValidator(_networks)] = ""
+    rollout_check_networks: Networks = ""
     """The only networks in which these hosts may be; "" for any but special ones."""
 
     reaches_private_clusters: bool = False
@@ -159,8 +108,8 @@ class Settings(BaseModel):
     tables_endpoint: str | None = None
 
     azure_resource_manager_url: str = "https://management.azure.com"
-    aks_api_version: Annotated[str, Field(pattern=_API_VERSION)] = ""
-    resources_api_version: Annotated[str, Field(pattern=_API_VERSION)] = ""
+    aks_api_version: ApiVersion = ""
+    resources_api_version: ApiVersion = ""
 
     website_hostname: str | None = None
     """Set by Azure Functions."""
@@ -182,16 +131,16 @@ class Settings(BaseModel):
     fork_seconds: Annotated[float, Field(ge=5, le=240)] = 20
     events_kept: Annotated[int, Field(ge=50, le=10_000)] = 500
     approval_by_others: bool = False
-    approval_teams: Annotated[str, Field(pattern=_TEAMS)] = ""
+    approval_teams: Teams = ""
     """GitHub teams as "owner/slug", separated by commas."""
     acts_days: Annotated[int, Field(ge=7, le=3650)] = 365
-    plan_schedule: _Schedule = ""
-    resend_schedule: _Schedule = ""
-    retention_schedule: _Schedule = ""
-    sweep_schedule: Annotated[_Schedule, Field(min_length=1)] = SWEEP_SCHEDULE
-    check_schedule: Annotated[_Schedule, Field(min_length=1)] = CHECK_SCHEDULE
+    plan_schedule: Schedule = ""
+    resend_schedule: Schedule = ""
+    retention_schedule: Schedule = ""
+    sweep_schedule: Annotated[Schedule, Field(min_length=1)] = SWEEP_SCHEDULE
+    check_schedule: Annotated[Schedule, Field(min_length=1)] = CHECK_SCHEDULE
     unhealthy_minutes: Annotated[float, Field(ge=0, le=1440)] = 30
-    retry_limits: Annotated[str, AfterValidator(_limits)] = ""
+    retry_limits: RetryLimits = ""
     _notify: Mapping[str, SecretStr] = PrivateAttr(default_factory=dict)
     _approval_keys: Mapping[str, SecretStr] = PrivateAttr(default_factory=dict)
 

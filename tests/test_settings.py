@@ -10,7 +10,8 @@ import pytest
 
 from shared.jobs.messages import CLOCKS_DIFFER
 from shared.masking import Masker
-from shared.settings import Settings, SettingsError, load_settings, vault_addresses
+from shared.setting_texts import vault_addresses
+from shared.settings import Settings, SettingsError, load_settings
 
 EXAMPLE = Path(__file__).parent.parent / "local.settings.example.json"
 VALUES: dict[str, str] = json.loads(EXAMPLE.read_text())["Values"]

@@ -11,6 +11,7 @@ from cli.terminal.cluster_table import indented
 from cli.text import line
 from cli.times import many
 from shared.pipeline.api import schema
+from shared.some_of import some_of
 
 _MEANING = {
     "differs": "would wait for a person, because it differs from git",
@@ -49,7 +50,6 @@ def drill(view: schema.Drill) -> RenderableType:
 def _lines(cluster: schema.DrilledCluster) -> Iterator[str]:
     if cluster["outcome"] != "rebuilt":
         yield f"{_MEANING[cluster['outcome']]}: {line(cluster['reason'])}"
-    more = len(cluster["differs"]) - SHOWN
     if cluster["differs"]:
-        yield line(", ".join(cluster["differs"][:SHOWN])) + (f" and {more} more" if more > 0 else "")
+        yield line(some_of(cluster["differs"], SHOWN))
     yield from map(line, cluster["unlike"])

@@ -14,6 +14,7 @@ from cli.text import line, printable
 from cli.times import age, many
 from shared.jobs.acts import by_whom
 from shared.pipeline.api import schema
+from shared.some_of import some_of
 
 NAMES_SHOWN = 5
 PROBLEMS_SHOWN = 3
@@ -128,9 +129,7 @@ def to_correct(names: Sequence[str], total: int = 0) -> str:
 
 def few(names: Sequence[str], total: int = 0) -> str:
     """Return the first names and how many more there are; ``total`` if more than these."""
-    rest = max(total, len(names)) - NAMES_SHOWN
-    more = f" and {rest} more" if rest > 0 else ""
-    return ", ".join(names[:NAMES_SHOWN]) + more
+    return some_of(names, NAMES_SHOWN, total=total)
 
 
 def plans(view: schema.Plans, now: datetime, *, wide: bool = False) -> RenderableType:

@@ -12,6 +12,7 @@ from cli.terminal.cluster_table import indented
 from cli.text import printable
 from cli.times import age, many
 from shared.pipeline.api import schema
+from shared.some_of import some_of
 
 NAMED = 5
 WAITS_SHOWN = 20
@@ -84,9 +85,9 @@ def _group(number: int, group: schema.RolloutGroup) -> Iterator[Text]:
     text = Text(f"group {number + 1}: {counts} ({bounds})", style="green" if group["passedAt"] else "")
     yield text
     if group["failed"]:
-        yield Text(f"failed: {_some(group['failed'])}", style="red")
+        yield Text(f"failed: {some_of(group['failed'], NAMED)}", style="red")
     if group["setAside"]:
-        yield Text(f"set aside: {_some(group['setAside'])}", style="yellow")
+        yield Text(f"set aside: {some_of(group['setAside'], NAMED)}", style="yellow")
 
 
 def _waits(waiting: Sequence[schema.WaitingCluster], now: datetime) -> Iterator[RenderableType]:
@@ -96,14 +97,9 @@ def _waits(waiting: Sequence[schema.WaitingCluster], now: datetime) -> Iterator[
         since = f"; since {age(each['since'], now)}" if each["since"] else ""
         reasons.setdefault((each["waits"], since, each["suggestedAction"]), []).append(each["cluster"])
     for (waits, since, action), names in list(reasons.items())[:WAITS_SHOWN]:
-        yield Text(f"{many(len(names), 'cluster')} ({_some(names)}): {waits}{since}", style="yellow")
+        yield Text(f"{many(len(names), 'cluster')} ({some_of(names, NAMED)}): {waits}{since}", style="yellow")
         if action:
             yield indented(Text(action, style="dim"), 2)
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
 
 
 def _style(each: schema.RolloutSummary) -> str:

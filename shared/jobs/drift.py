@@ -13,6 +13,7 @@ from shared.fleet.drift.activity import Change
 from shared.fleet.drift.policy import MAX_CORRECTIONS, Decided
 from shared.fleet.manifests.cluster.drift import DriftAction
 from shared.frozen import replace
+from shared.some_of import some_of
 
 FIELDS = 25
 """So many fields of a cluster are stored; the others are counted."""
@@ -149,13 +150,11 @@ class Drift:
         if not self.correction and any(each.action is DriftAction.APPROVE for each in self.fields):
             return f"more than {FIELDS} corrections need an approval, too many for one: a replay does them"
         named = [f"{each.path} ({each.effect})" for each in self.to_approve]
-        more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
-        return f"the correction of {', '.join(named[:NAMED])}{more} waits for an approval" if named else ""
+        return f"the correction of {some_of(named, NAMED)} waits for an approval" if named else ""
 
     def __str__(self) -> str:
         """Return the first paths, such as ``sku.tier, tags.cost and 2 more``."""
-        more = f" and {self.count - NAMED} more" if self.count > NAMED else ""
-        return ", ".join(each.path for each in self.fields[:NAMED]) + more
+        return some_of([each.path for each in self.fields], NAMED, total=self.count)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from shared.some_of import some_of
+
 NAMED = 5
 
 
@@ -75,11 +77,6 @@ _TEXTS: Mapping[Reason, str] = {
 
 def describe(what: str, obstacle: Obstacle) -> str:
     """Return why something is not promoted, as a sentence."""
-    names = _named(obstacle.clusters)
+    names = some_of(obstacle.clusters, NAMED)
     text = _TEXTS[obstacle.reason]
     return f"{what}: {text.format(environment=obstacle.environment, names=names, detail=obstacle.detail)}"
-
-
-def _named(clusters: tuple[str, ...]) -> str:
-    more = len(clusters) - NAMED
-    return ", ".join(clusters[:NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -12,6 +12,7 @@ from shared.rollouts.rollout import Checked, CheckState, Decided, Refused, Rollo
 from shared.rollouts.standing import Standing
 from shared.rollouts.strategy import FINAL
 from shared.rollouts.waits import Reason, Wait
+from shared.some_of import some_of
 
 NAMED = 3
 _PAUSED = {
@@ -187,8 +188,7 @@ def _refusal(refused: Refused | None) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return (", ".join(names[:NAMED]) or "its clusters") + more
+    return some_of(names, NAMED) or "its clusters"
 
 
 def _check(wait: Wait, said: Checked, *, answers: bool) -> str:

@@ -130,14 +130,14 @@ def _of_token(fleet: FleetRecord, now: datetime) -> Iterator[Notice]:
 
 def _of_sweep(sweep: SweepRecord, now: datetime) -> Iterator[Notice]:
     for listing in sweep.listings:
-        if listing.problem:
+        if listing.problems:
             yield Notice(
                 id=f"{Kind.SWEEP}:{listing.subscription}:{_moment(listing.at)}",
                 kind=Kind.SWEEP,
                 key=f"sweep:{listing.subscription}",
                 subject=listing.subscription,
                 at=listing.at or sweep.started or now,
-                detail=_cut(listing.problem),
+                detail=_cut(listing.problems),
                 action=SWEEPS,
             )
         for orphan in listing.orphans:

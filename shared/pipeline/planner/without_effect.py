@@ -13,6 +13,7 @@ from shared.ports.state.acts import newest_changes
 from shared.rollouts.decide import Decision
 from shared.rollouts.report import state_of
 from shared.rollouts.rollout import ActKind, Rollout, State
+from shared.some_of import some_of
 
 log = logging.getLogger(__name__)
 
@@ -33,8 +34,7 @@ def answer_approval(given: Approval, plan: Plan, ports: Ports) -> None:
         why = f"{plan.commit[:8]} was planned since; what still needs approval is approved at that commit"
     else:
         names = sorted(plan.deletes_needing_approval)
-        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        need = f"{', '.join(names[:NAMED])}{more} need approval" if names else "none needs approval"
+        need = f"{some_of(names, NAMED)} need approval" if names else "none needs approval"
         why = f"the deletes of the plan changed: now {need}; approve what roadstead plans shows"
     act = Act(
         id=f"no-effect-{digest_of(given.model_dump(mode='json'))}",

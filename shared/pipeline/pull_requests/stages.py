@@ -17,6 +17,7 @@ from shared.rollouts.expected import (
     work_of,
 )
 from shared.rollouts.rollout import Rollout
+from shared.some_of import some_of
 
 GROUPS_SHOWN = 50
 NAMED = 10
@@ -61,5 +62,4 @@ def held_items(held: Sequence[Item]) -> Iterator[str]:
 
 
 def _named(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(map(code, names[:NAMED])) + more
+    return some_of([*map(code, names)], NAMED)

@@ -29,6 +29,8 @@ from shared.pipeline.sweep.sources import Sources
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import Listing, SweepRecord
+from shared.ports.state.sweeps import NAMED
+from shared.some_of import some_of
 
 log = logging.getLogger(__name__)
 
@@ -38,9 +40,6 @@ MOST_LACKING = 200
 """How many clusters that a list lacks are read by themselves; the next sweep begins with the others.
 A list that lacks more may be of a subscription in which the app has lost its role: Azure then answers with an
 empty list."""
-NAMED = 3
-"""How many clusters a problem names."""
-_LACKS = "its list lacks clusters that exist: "
 
 
 def handle(request: PlanRequest, ports: Ports) -> None:
@@ -65,7 +64,7 @@ def _handle(part: SweepPart, attempt: int, ports: Ports) -> None:
     if part.clusters:
         checked = check(part, attempt, end, sources, ports)
         if checked.lacking:
-            _save(partial(_with_problem, subscription=part.subscription, lacking=checked.lacking), ports)
+            _save(partial(_with_hidden, subscription=part.subscription, names=checked.lacking), ports)
         changed, lost = checked.changed, False
     else:
         changed, lost = _sweep(part, attempt, end, fleet, sources, ports)
@@ -104,7 +103,7 @@ def _sweep(
 
     def listed(record: SweepRecord) -> SweepRecord:
         listings = {listing.subscription: listing for listing in record.listings} | after
-        named = {key for key in fleet.subscriptions if key in listings and not listings[key].problem}
+        named = {key for key in fleet.subscriptions if key in listings and not listings[key].problems}
         kept = [each for key, each in sorted(listings.items()) if key in {*of_fleet, *named} or each.orphans]
         return replace(
             record,
@@ -142,11 +141,12 @@ def _list(
         listed = read_list(before.subscription, limiter.over(ports))
     except RateLimited as limited:
         postpone(part, limited, limiter, attempt, ports)
-        return replace(before, problem=str(limited)), False
+        return replace(before, problem=str(limited), hidden=()), False
     except ReconcileError as error:
         log.warning("the clusters of %s cannot be listed: %s: %s", before.subscription, error.kind, error)
         retry(part, error, attempt, ports)
-        return replace(before, problem=f"its clusters cannot be listed: {error.kind}: {error}"), False
+        problem = f"its clusters cannot be listed: {error.kind}: {error}"
+        return replace(before, problem=problem, hidden=()), False
     activity = ActivityLog(ports, {before.subscription: before})
     compared = compare(listed, summaries, installations, started, sources, activity, ports)
     compared = replace(compared, lacking=_in_turn(compared.lacking, before))
@@ -160,7 +160,7 @@ def _list(
         problem = f"its list lacks {number} clusters: only {only}"
         log.warning("the clusters of %s: %s", before.subscription, problem)
     if compared.strange:
-        strange = f"{_named(compared.strange)} cannot be compared: the log has the details"
+        strange = f"{some_of(compared.strange, NAMED)} cannot be compared: the log has the details"
         problem = "; ".join(filter(None, (problem, strange)))
     after = Listing(before.subscription, started, problem, orphans, unread, compared.undecided, before.at)
     return after, compared.changed
@@ -205,24 +205,10 @@ def _by_subscription(summaries: Sequence[ClusterSummary]) -> Mapping[str, Sequen
     return found
 
 
-def _named(names: Sequence[str]) -> str:
-    """Return the first names, and how many more there are."""
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{', '.join(names[:NAMED])}{more}"
-
-
-def _with_problem(record: SweepRecord, *, subscription: str, lacking: Sequence[str]) -> SweepRecord:
-    """Return the record with the clusters that the list of a subscription should not have lacked.
-
-    What else its problem says stays.
-    """
-
-    def added(before: str) -> str:
-        others = [each for each in before.split("; ") if each and not each.startswith(_LACKS)]
-        return "; ".join((*others, f"{_LACKS}{_named(lacking)}"))
-
+def _with_hidden(record: SweepRecord, *, subscription: str, names: Sequence[str]) -> SweepRecord:
+    """Return the record with the clusters that the list of a subscription should not have lacked."""
     listings = (
-        replace(each, problem=added(each.problem)) if each.subscription == subscription else each
+        replace(each, hidden=tuple(names)) if each.subscription == subscription else each
         for each in record.listings
     )
     return replace(record, listings=tuple(listings))

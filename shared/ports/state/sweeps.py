@@ -6,6 +6,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from shared.some_of import some_of
+
+NAMED = 3
+"""How many clusters a problem names."""
+
 
 @dataclass(frozen=True)
 class Orphan:
@@ -29,6 +34,7 @@ class Listing:
     is why the activity log could not be read when a sweep asked for it last, "" where it could.
     ``undecided`` are the clusters of which that list could not show a difference: an operation ran on them,
     it lacked them, or their record was about as new. ``before`` is when the list before it was asked for.
+    ``hidden`` are those that exist although that list lacked them.
     """
 
     subscription: str
@@ -38,6 +44,13 @@ class Listing:
     activity: str = ""
     undecided: tuple[str, ...] = ()
     before: datetime | None = None
+    hidden: tuple[str, ...] = ()
+
+    @property
+    def problems(self) -> str:
+        """The problem and the clusters that it hides, as a sentence, "" for none."""
+        hidden = f"its list lacks clusters that exist: {some_of(self.hidden, NAMED)}" if self.hidden else ""
+        return "; ".join(filter(None, (self.problem, hidden)))
 
 
 @dataclass(frozen=True)

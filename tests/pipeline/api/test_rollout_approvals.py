@@ -86,10 +86,13 @@ def without_effect(cloud: MemoryCloud) -> list[tuple[str, str, str]]:
 
 
 def act_of(cloud: MemoryCloud, commit: str, kind: ActKind) -> PlanRequest:
-    """Return the request of an act that the API has accepted."""
+    """Return the request of an act that the API has accepted; a pause comes before a resume."""
     subjects = {ActKind.APPROVE: "second", ActKind.SKIP: "b1"}
-    paused = cloud.state.rollout(commit)
-    lifts = paused.paused.at if paused and paused.paused and kind is ActKind.RESUME else None
+    lifts = None
+    if kind is ActKind.RESUME:
+        handle(act_of(cloud, commit, ActKind.PAUSE), cloud.ports)
+        paused = rollout_of(cloud, commit).paused
+        lifts = paused.at if paused else None
     act = RolloutAct(
         commit=commit,
         kind=kind.value,
@@ -118,8 +121,6 @@ def test_who_approved_a_stage_can_read_that_the_rollout_was_aborted_before() -> 
 @pytest.mark.parametrize("kind", ActKind)
 def test_an_act_that_comes_after_the_end_of_its_rollout_is_answered_once(kind: ActKind) -> None:
     cloud, commit = waiting("approvers: 1")
-    if kind is ActKind.RESUME:
-        handle(act_of(cloud, commit, ActKind.PAUSE), cloud.ports)
     request = act_of(cloud, commit, kind)
     push(cloud, staged(STAGES.format(asks="approvers: 1"), tags("two")))
     cloud.run()
@@ -133,8 +134,6 @@ def test_an_act_that_comes_after_the_end_of_its_rollout_is_answered_once(kind: A
 @pytest.mark.parametrize("kind", ActKind)
 def test_an_act_that_had_its_effect_is_not_answered_when_it_comes_again(kind: ActKind) -> None:
     cloud, commit = waiting("approvers: 2")
-    if kind is ActKind.RESUME:
-        handle(act_of(cloud, commit, ActKind.PAUSE), cloud.ports)
     request = act_of(cloud, commit, kind)
     handle(request, cloud.ports)
     handle(request, cloud.ports)
@@ -146,13 +145,8 @@ def test_an_act_that_had_its_effect_is_not_answered_when_it_comes_again(kind: Ac
 
 def test_a_resume_that_comes_after_another_pause_says_so() -> None:
     cloud, commit = waiting("approvers: 1")
-    rollout = rollout_of(cloud, commit)
-    first, second = Decided("ops", cloud.clock()), cloud.clock() + timedelta(seconds=1)
-    cloud.state.save_rollout(replace(rollout, paused=first, inherited=True))
-    request = act_of(cloud, commit, ActKind.RESUME)
-    cloud.state.save_rollout(
-        replace(rollout_of(cloud, commit), paused=Decided("eva", second), inherited=False)
-    )
+    request, second = act_of(cloud, commit, ActKind.RESUME), cloud.clock() + timedelta(seconds=1)
+    cloud.state.save_rollout(replace(rollout_of(cloud, commit), paused=Decided("eva", second)))
     handle(request, cloud.ports)
     ((action, _, why),) = without_effect(cloud)
     assert action == "rollout-resume"

@@ -176,7 +176,7 @@ def test_clusters_that_a_list_lacks_are_read_in_turn_and_the_whole_problem_is_sa
         sweep(cloud)
         turns.append([read.target.name for read in reads if isinstance(read, GetCluster)])
     assert turns == [["a", "b"], ["c", "d"], ["e", "a"], ["b", "c"]]
-    assert cloud.state.sweep().listings[0].problem == (
+    assert cloud.state.sweep().listings[0].problems == (
         "its list lacks 5 clusters: only 2 are read by themselves, and the others by later sweeps; "
         "its list lacks clusters that exist: b, c"
     )
@@ -194,7 +194,7 @@ def test_a_list_says_that_clusters_for_which_there_was_no_read_are_left_to_later
     sweep(cloud)
     assert phases(cloud) == {"a": Phase.FAILED, "b": Phase.FAILED, "c": Phase.READY}
     (listing,) = cloud.state.sweep().listings
-    assert listing.problem == (
+    assert listing.problems == (
         "its list lacks 3 clusters: only 2 are read by themselves, and the others by later sweeps"
     )
     sweep(cloud)
@@ -299,6 +299,6 @@ def test_a_list_with_a_cluster_that_is_not_understood_also_says_which_ones_it_la
     on_azure(cloud, ListClusters, strange)
     sweep(cloud)
     (listing,) = cloud.state.sweep().listings
-    assert listing.problem == (
+    assert listing.problems == (
         "a cannot be compared: the log has the details; its list lacks clusters that exist: b"
     )

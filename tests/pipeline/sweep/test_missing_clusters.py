@@ -120,7 +120,7 @@ def test_a_list_that_lacks_a_cluster_which_exists_is_reported_and_the_cluster_st
     sweep(cloud)
     assert phases(cloud) == {"one": Phase.READY}
     (listing,) = cloud.state.sweep().listings
-    assert listing.problem == "its list lacks clusters that exist: one"
+    assert listing.problems == "its list lacks clusters that exist: one"
 
 
 def test_a_list_that_fails_concludes_nothing_and_says_so() -> None:

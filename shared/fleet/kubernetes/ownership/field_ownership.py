@@ -12,6 +12,7 @@ from typing import Any
 
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux.flux_readiness import REQUESTED_AT
+from shared.some_of import some_of
 
 MANAGER = "roadstead"
 """The field manager under which Roadstead writes."""
@@ -151,8 +152,7 @@ def lost_fields(before: Json, after: Json) -> list[str]:
         lost = set(_leaves(entry.get("fieldsV1") or {})) - now.get(_place(entry), set())
         names = sorted(_dotted(path) for path in lost if path[-1] != f"f:{REQUESTED_AT}")
         if names:
-            more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-            described.append(f"{', '.join(names[:SHOWN])}{more} of {entry.get('manager')}")
+            described.append(f"{some_of(names, SHOWN)} of {entry.get('manager')}")
     return described
 
 

@@ -15,6 +15,7 @@ from shared.fleet.desired import Desired, Stored
 from shared.fleet.manifests.cluster.identity_access import MOST_OF_AN_IDENTITY
 from shared.fleet.manifests.quotas import ClusterQuota
 from shared.fleet.resolve.problems import Path
+from shared.some_of import some_of
 
 MOST_OF_A_SUBSCRIPTION = 5000
 SHOWN = 5
@@ -59,7 +60,7 @@ def _credentials(
         if len(all_of_it) <= MOST_OF_AN_IDENTITY:
             continue
         of_clusters = Counter(name for _, name, _ in sorted(all_of_it))
-        whose = _shown([f"{name} ({count})" for name, count in of_clusters.items()])
+        whose = some_of([f"{name} ({count})" for name, count in of_clusters.items()], SHOWN)
         short = identity.rpartition("/")[2]
         limit = f"the identity {short} takes {MOST_OF_AN_IDENTITY} federated credentials"
         message = f"{limit}, and git has {len(all_of_it)}: of {whose}; name another identity"
@@ -113,8 +114,3 @@ def _quota(quotas: Sequence[ClusterQuota], subscription: str, location: str) -> 
 
 def _invalid(clusters: Collection[str], recorded: Mapping[str, Stored]) -> Iterator[tuple[str, Desired]]:
     return ((name, one) for name, one in recorded.items() if name not in clusters)
-
-
-def _shown(names: Sequence[str]) -> str:
-    more = len(names) - SHOWN
-    return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -11,6 +11,7 @@ from shared.pipeline.api.acts.other_approver import refused_by_authors
 from shared.pipeline.http_result import HttpResult, rejected
 from shared.pipeline.outbox import request_plan
 from shared.ports import Ports
+from shared.some_of import some_of
 
 MAX_ACTOR = 100
 NAMES_SHOWN = 20
@@ -69,5 +70,4 @@ def operator(actor: str) -> str:
 
 
 def _first(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
-    return (", ".join(names[:NAMES_SHOWN]) or "none") + more
+    return some_of(names, NAMES_SHOWN) or "none"

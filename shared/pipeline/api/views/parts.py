@@ -18,6 +18,7 @@ from shared.jobs.reporting.diagnosis import CORRECT_FILE
 from shared.pipeline.api import schema
 from shared.ports import FleetRecord, PlanRecord
 from shared.ports.state import Clusters
+from shared.some_of import some_of
 
 PAGE = 200
 SHOWN = 5
@@ -62,9 +63,8 @@ def fleet_problem(fleet: FleetRecord, newest: PlanRecord | None = None) -> schem
 
 
 def _contested(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     whom = "another app of this fleet may manage them, or the tables were lost or are too old"
-    return f"clusters that are not written to, because {whom}: {', '.join(names[:SHOWN])}{more}"
+    return f"clusters that are not written to, because {whom}: {some_of(names, SHOWN)}"
 
 
 def items_of(plan_record: PlanRecord | None) -> Mapping[str, Item]:

@@ -11,13 +11,13 @@ SHOWN = 20
 
 def sweep_view(record: SweepRecord) -> schema.Sweep:
     """Return when the fleet was swept, which lists concluded nothing, and the orphans."""
-    problems = [each for each in record.listings if each.problem]
+    problems = [each for each in record.listings if each.problems]
     orphans = [orphan for each in record.listings for orphan in each.orphans]
     return {
         "startedAt": iso(record.started),
         "finishedAt": iso(record.finished),
         "problems": [
-            {"subscription": each.subscription, "problem": each.problem, "listedAt": iso(each.at)}
+            {"subscription": each.subscription, "problem": each.problems, "listedAt": iso(each.at)}
             for each in problems[:SHOWN]
         ],
         "problemCount": len(problems),

@@ -14,6 +14,7 @@ from shared.ports import CheckRun, Ports
 from shared.rollouts.endpoint_check import EndpointCheck
 from shared.rollouts.rollout import Checked, CheckState, Rollout
 from shared.rollouts.waits import checks_due
+from shared.some_of import some_of
 
 log = logging.getLogger(__name__)
 
@@ -57,8 +58,7 @@ def _asked(before: Checked, asked: EndpointCheck, ports: Ports) -> Checked:
 
 def _some(values: Sequence[float]) -> str:
     """Return a few of the values of an answer."""
-    more = f" and {len(values) - _VALUES_SHOWN} more" if len(values) > _VALUES_SHOWN else ""
-    return (", ".join(f"{each:g}" for each in values[:_VALUES_SHOWN]) or "no value") + more
+    return some_of([f"{each:g}" for each in values], _VALUES_SHOWN) or "no value"
 
 
 def _read(commit: str, before: Checked, ports: Ports) -> Checked:

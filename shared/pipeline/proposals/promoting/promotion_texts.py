@@ -9,6 +9,7 @@ from shared.pipeline.proposals.texts import BODY_LIMIT
 from shared.pipeline.pull_requests.markdown import code, fit, prose, table
 from shared.ports import PullText
 from shared.ports.state import Promotion
+from shared.some_of import some_of
 
 NAMED = 50
 OVER = "<!-- roadstead:promotion over -->"
@@ -57,9 +58,7 @@ def _clusters(names: Sequence[str]) -> str:
 
 
 def _names(names: Sequence[str]) -> str:
-    more = len(names) - NAMED
-    shown = ", ".join(map(code, names[:NAMED]))
-    return f"{shown} and {more} more" if more > 0 else shown
+    return some_of([*map(code, names)], NAMED)
 
 
 def _title(promotion: Promotion) -> str:

@@ -50,6 +50,7 @@ from shared.pipeline.worker.steps.not_ready import not_ready
 from shared.pipeline.worker.steps.rebuilt import compare_cluster, compare_missing, is_rebuilt
 from shared.pipeline.worker.steps.repeated_write import next_attempt, vanished_again, wait_for
 from shared.ports.azure import GetCluster, GetGroup, GetUpgradeProfile, ListVersions, PutCluster, PutGroup
+from shared.some_of import some_of
 
 FOREIGN_GROUP = AcceptedWrite(WriteKind.TAG_FOREIGN_GROUP)
 SHOWN = 8
@@ -164,8 +165,7 @@ def _observed(context: StepContext, existing: Json) -> Outcome | None:
     differences += other(context)
     if not differences:
         return _impossible_upgrade(context, existing)
-    more = f" and {len(differences) - SHOWN} more" if len(differences) > SHOWN else ""
-    shown = ", ".join(differences[:SHOWN]) + more
+    shown = some_of(differences, SHOWN)
     return Wait(
         OBSERVE_SECONDS,
         f"the cluster is observed, not written to: it differs from the manifest in {shown}; change the "

@@ -24,6 +24,7 @@ from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.maintenance_windows import differing_windows
 from shared.pipeline.worker.steps.not_ready import not_ready
 from shared.pipeline.worker.write_hold import without_writes
+from shared.some_of import some_of
 
 SHOWN = 8
 """How many differences are named one by one."""
@@ -51,8 +52,7 @@ def compare_cluster(context: StepContext, existing: Json) -> Outcome:
     differences = [*map(str, differences_of(context.desired, context.owner, existing))]
     differences += [f"maintenanceWindows[{name}]" for name in differing_windows(context)]
     if differences:
-        more = f" and {len(differences) - SHOWN} more" if len(differences) > SHOWN else ""
-        return held(context, existing, f"it differs from git in {', '.join(differences[:SHOWN])}{more}")
+        return held(context, existing, f"it differs from git in {some_of(differences, SHOWN)}")
     try:
         write = cluster_write(context.desired, context.owner, existing)
     except ImmutableChange as error:

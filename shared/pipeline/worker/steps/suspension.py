@@ -11,6 +11,7 @@ from shared.jobs.outcomes import Wait
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.maintenance_windows import differing_windows
 from shared.ports.azure import GetCluster
+from shared.some_of import some_of
 
 RECHECK_SECONDS = 900.0
 SHOWN = 5
@@ -52,5 +53,4 @@ def _drift(context: StepContext) -> str:
     found = drift_of(desired, owner, existing, verified.unmanaged if verified else None)
     differences = [*map(str, found), *(f"maintenanceWindows[{name}]" for name in windows)]
     differences += ["powerState (it is stopped)"] if is_stopped(existing) else []
-    more = f" and {len(differences) - SHOWN} more" if len(differences) > SHOWN else ""
-    return f"it differs in {', '.join(differences[:SHOWN])}{more}" if differences else "nothing differs"
+    return f"it differs in {some_of(differences, SHOWN)}" if differences else "nothing differs"

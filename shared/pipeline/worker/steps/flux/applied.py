@@ -11,6 +11,7 @@ from shared.fleet.kubernetes.ownership.applied_fields import is_held
 from shared.fleet.kubernetes.ownership.field_ownership import lost_fields, same, transferred
 from shared.pipeline.worker.steps.flux.live_objects import LiveObjects
 from shared.ports import KubernetesApi
+from shared.some_of import some_of
 
 SHOWN = 3
 
@@ -29,8 +30,7 @@ class Applied:
         """Describe what was written, "" for nothing."""
         if not self.count:
             return ""
-        more = f" and {len(self.taken) - SHOWN} more" if len(self.taken) > SHOWN else ""
-        took = f"; took over {'; '.join(self.taken[:SHOWN])}{more}" if self.taken else ""
+        took = f"; took over {some_of(self.taken, SHOWN, between='; ')}" if self.taken else ""
         return f"applied {self.count} {what}{took}"
 
 

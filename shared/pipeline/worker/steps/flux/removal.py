@@ -19,6 +19,7 @@ from shared.fleet.kubernetes.ownership.field_ownership import MANAGER, appliers
 from shared.fleet.resource_ids import ObjectRef
 from shared.pipeline.worker.steps.flux.live_objects import LiveObjects
 from shared.ports import KubernetesApi
+from shared.some_of import some_of
 
 SHOWN = 5
 
@@ -81,8 +82,7 @@ def remove_former(manifests: Sequence[Json], api: KubernetesApi) -> str:
         api.delete(found)
         removed.append(str(ref))
     _save(wanted | kept.keys(), live, api)
-    more = f" and {len(removed) - SHOWN} more" if len(removed) > SHOWN else ""
-    deleted = f"removed {', '.join(removed[:SHOWN])}{more}" if removed else ""
+    deleted = f"removed {some_of(removed, SHOWN)}" if removed else ""
     return "; ".join(filter(None, (deleted, *handed_over[:SHOWN], *kept.values())))
 
 

@@ -32,6 +32,7 @@ from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.applied import apply_differing
 from shared.pipeline.worker.steps.flux.live_objects import LiveObjects
 from shared.ports import KubernetesApi
+from shared.some_of import some_of
 
 SHOWN = 5
 _REPORTING = {PROVIDER.kind, ALERT.kind}
@@ -141,8 +142,7 @@ def _remove_former(wanted: set[ObjectRef], api: KubernetesApi) -> str:
             continue
         api.delete(live)
         removed.append(str(ref))
-    more = f" and {len(removed) - SHOWN} more" if len(removed) > SHOWN else ""
-    deleted = f"removed {', '.join(removed[:SHOWN])}{more}" if removed else ""
+    deleted = f"removed {some_of(removed, SHOWN)}" if removed else ""
     return "; ".join(filter(None, (deleted, *kept[:SHOWN])))
 
 

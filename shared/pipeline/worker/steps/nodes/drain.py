@@ -16,6 +16,7 @@ from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS, profiles_o
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.nodes.cordons import cordoned_at, is_cordoned_by_us
 from shared.ports import KubernetesApi
+from shared.some_of import some_of
 
 EVICTIONS, CORDONS = 20, 100
 """How many pods one step evicts, and how many nodes it cordons: the step has to end within its lease."""
@@ -44,8 +45,7 @@ def behind(context: StepContext, existing: Json) -> Wait | None:
     old = old_nodes(nodes, running)
     if not old:
         return None
-    more = f" and {len(old) - SHOWN} more" if len(old) > SHOWN else ""
-    lagging = f"Azure calls the upgrade finished, but {', '.join(old[:SHOWN])}{more}"
+    lagging = f"Azure calls the upgrade finished, but {some_of(old, SHOWN)}"
     return Wait(
         context.poll_seconds,
         f"{lagging}; look at the pods and PodDisruptionBudgets that keep these nodes",

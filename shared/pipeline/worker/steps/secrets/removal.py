@@ -14,6 +14,7 @@ from shared.jobs.failures.errors import Conflict
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.secrets.ensure import save_inventory
 from shared.ports import KubernetesApi
+from shared.some_of import some_of
 
 SHOWN = 5
 
@@ -43,8 +44,7 @@ def remove_former_secrets(context: StepContext, api: KubernetesApi) -> str:
         elif why is not None:
             removed.append(str(ref))
     save_inventory(wanted | kept.keys(), inventory, api)
-    more = f" and {len(removed) - SHOWN} more" if len(removed) > SHOWN else ""
-    deleted = f"removed {', '.join(removed[:SHOWN])}{more}" if removed else ""
+    deleted = f"removed {some_of(removed, SHOWN)}" if removed else ""
     return "; ".join(filter(None, (deleted, *left[:SHOWN], *list(kept.values())[:SHOWN])))
 
 

@@ -19,6 +19,7 @@ from shared.pipeline.worker.steps.flux.applied import Applied, apply_over
 from shared.pipeline.worker.steps.systems.labelled import Labelled, is_bare
 from shared.pipeline.worker.steps.systems.managed import Managed
 from shared.ports import KubernetesApi
+from shared.some_of import some_of
 
 GONE_SECONDS = 5.0
 SHOWN = 5
@@ -60,8 +61,7 @@ def ensure_systems(context: StepContext) -> Outcome:
     if wait:
         return wait
     removed = [str(ref_of(one)) for one in left.removed]
-    more = f" and {len(removed) - SHOWN} more" if len(removed) > SHOWN else ""
-    deleted = f"removed {', '.join(removed[:SHOWN])}{more}" if removed else ""
+    deleted = f"removed {some_of(removed, SHOWN)}" if removed else ""
     notes = (applied.note("objects of systems"), deleted, *left.stays[:SHOWN], managed.note())
     return Done("; ".join(filter(None, notes)))
 

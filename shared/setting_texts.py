@@ -1,0 +1,71 @@
+"""What the text of a setting may be, where it is more than a word or a number, and what it stands for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, SecretStr
+
+from shared.fleet.reachable_addresses import networks_of
+from shared.jobs.failures.retry import with_limits
+
+_HOST = r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?"
+_VAULT = re.compile(rf"((?P<name>[A-Za-z][A-Za-z0-9-]{{1,22}}[A-Za-z0-9])=)?(?P<url>https://{_HOST})/?")
+_TEAM = r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_][A-Za-z0-9_-]*"
+
+
+def vault_addresses(text: str) -> Mapping[str, str]:
+    """Return the address of each vault by its name, in lower case, from ``KEY_VAULTS``.
+
+    A vault is called as the first part of its host, unless NAME= says another name. Raise ValueError.
+    """
+    found: dict[str, str] = {}
+    for part in filter(None, map(str.strip, text.split(","))):
+        match = _VAULT.fullmatch(part)
+        if match is None:
+            raise ValueError("must be addresses such as https://NAME.vault.azure.net, separated by commas")
+        url = match["url"]
+        name = (match["name"] or url.removeprefix("https://").partition(".")[0]).lower()
+        if found.setdefault(name, url) != url:
+            raise ValueError("must name each vault once; write NAME= before one of the same name")
+    return found
+
+
+def check_hosts(text: str) -> frozenset[str]:
+    """Return the hosts of ``ROLLOUT_CHECK_HOSTS``, in lower case and with their ports. Raise ValueError."""
+    hosts = [part.strip().lower() for part in text.split(",") if part.strip()]
+    if not all(re.fullmatch(_HOST, host) for host in hosts):
+        raise ValueError("must be hosts such as prometheus.example.com or HOST:PORT, separated by commas")
+    return frozenset(host if ":" in host else f"{host}:443" for host in hosts)
+
+
+def _networks(text: str) -> None:
+    try:
+        networks_of(text)
+    except ValueError:
+        raise ValueError("must be networks such as 10.20.0.0/16, separated by commas") from None
+
+
+def _read_by(read: Callable[[str], object]) -> AfterValidator:
+    """Return what keeps a text as it is, if it can be read."""
+
+    def kept(text: str) -> str:
+        read(text)
+        return text
+
+    return AfterValidator(kept)
+
+
+Vaults = Annotated[str, _read_by(vault_addresses)]
+CheckHosts = Annotated[str, _read_by(check_hosts)]
+Networks = Annotated[str, _read_by(_networks)]
+RetryLimits = Annotated[str, _read_by(with_limits)]
+Host = Annotated[str, Field(pattern=rf"^{_HOST}$")]
+Teams = Annotated[str, Field(pattern=rf"^({_TEAM}(\s*,\s*{_TEAM}){{0,9}})?$")]
+Schedule = Annotated[str, Field(pattern=r"^(\S+( \S+){5})?$")]
+"""NCRONTAB with seconds, in UTC."""
+Installation = Annotated[str, Field(pattern=r"^([a-z0-9][a-z0-9-]{6,62}[a-z0-9])?$")]
+ApiVersion = Annotated[str, Field(pattern=r"^(\d{4}-\d{2}-\d{2}(-preview)?)?$")]
+ApiKey = Annotated[SecretStr, Field(min_length=20)]
