@@ -13,6 +13,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId, ObjectRef
 from shared.jobs.failures.errors import FluxUnhealthy
+from shared.jobs.findings.at_rest import is_at_rest, is_unfinished
 from shared.jobs.findings.flux_correction import FLUX
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase
@@ -62,12 +63,15 @@ class Checks(Upkeep):
             self._loop.schedule(self._chance.uniform(0, seconds), self._compare)
 
     def _act(self) -> None:
-        """Break Flux on a cluster that is Ready."""
+        """Break Flux on a cluster that is Ready, or was and whose later job has failed or is suspended."""
         operators = self._chance.choice(self._everybody)
-        ready = [record for record in operators.cloud.state.clusters() if record.phase is Phase.READY]
-        if not ready:
+        known = operators.cloud.state.clusters()
+        choice = [
+            each for each in known if each.phase is Phase.READY or (is_at_rest(each) and is_unfinished(each))
+        ]
+        if not choice:
             return
-        cluster = key_of(self._chance.choice(ready).desired.id)
+        cluster = key_of(self._chance.choice(choice).desired.id)
         ref, how = self._chance.choice(BREAKS)
         live = self._object(cluster, ref) if self._is_up(cluster) else None
         if live is None:
@@ -128,11 +132,11 @@ class Checks(Upkeep):
                 self._loop.clouds[0].kubernetes.connect(cluster).replace({**live, "spec": spec})
 
     def _says_what_is_so(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
-        """Check a record that no job works on: what it says of Flux holds in its cluster."""
+        """Check a record at rest: what it says of Flux holds in its cluster."""
         cluster, fleet = key_of(record.desired.id), cloud.ports.config.fleet
         condition = record.condition(FLUX_HEALTHY)
         self._waits_for_nobody(record, cluster, fleet)
-        if record.job.active or condition is None or not self._is_up(cluster):
+        if not is_at_rest(record) or condition is None or not self._is_up(cluster):
             return
         tags = (self._loop.azure.peek(cluster) or {}).get("tags") or {}
         mine, owner = cloud.state.fleet().installation, tags.get("roadstead-installation", "")

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from shared.frozen import replace
 from shared.jobs.failures.errors import FluxUnhealthy, PlatformUnhealthy, SecretsUnhealthy, Unhealthy
+from shared.jobs.findings.at_rest import is_unfinished
 from shared.jobs.findings.conditions import with_condition
 from shared.jobs.outcomes import Done, Fail, Outcome
 from shared.jobs.record import READY, ClusterRecord, Condition, of_health
@@ -70,9 +71,10 @@ def outcome_of(record: ClusterRecord, now: datetime, patience: timedelta) -> Out
     """Return how the conditions end, or renew, that a record is Ready; None when they do neither.
 
     A cluster is no longer Ready once a condition has been false for so long. It is Ready again when no
-    condition is false or unknown. What a sweep found is left to the sweep.
+    condition is false or unknown. What a sweep found is left to the sweep; and a job that failed or is
+    suspended is itself the reason why its cluster is not Ready.
     """
-    if record.finding and not of_health(record.finding):
+    if is_unfinished(record) or (record.finding and not of_health(record.finding)):
         return None
     conditions = [record.condition(kind) for kind in HealthCondition]
     for condition in conditions:
@@ -108,9 +110,12 @@ def needs_check(record: ClusterRecord) -> bool:
     """Return whether a cluster that was checked is not known to be healthy, and only a check can say more.
 
     What a sweep found, such as a stopped cluster, is over with a sweep. A spec that this version refuses is
-    over with a commit or another version; the timer's checks see that.
+    over with a commit or another version. The timer's checks see that, and how a cluster is whose job has
+    failed or is suspended.
     """
-    if record.deleting or record.desired.problem or (record.finding and not of_health(record.finding)):
+    if record.deleting or record.desired.problem or is_unfinished(record):
+        return False
+    if record.finding and not of_health(record.finding):
         return False
     found = (record.condition(kind) for kind in HealthCondition)
     return any(each is not None and not each.status for each in found) or bool(record.finding)

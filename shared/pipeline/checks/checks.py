@@ -1,9 +1,11 @@
 """The check of a fleet's clusters from inside: messages of some clusters each, in the queue of the worker.
 
 The timer asks for a check. Its first message reads the summaries of all clusters, and sends messages that
-name those that are Ready. They share some sessions, so a large fleet takes few of the workers' sessions. A
-cluster whose API server is known costs no call to Azure. Any other one costs a kubeconfig: while fewer than
-half of the tokens for that are left, the jobs have them, and the cluster waits.
+name those at rest: Ready ones, and those that were Ready and whose later job has failed or is suspended. Of
+the latter two a check only reads, and the job stays the reason why they are not Ready. The messages share
+some sessions, so a large fleet takes few of the workers' sessions. A cluster whose API server is known costs
+no call to Azure. Any other one costs a kubeconfig: while fewer than half of the tokens for that are left, the
+jobs have them, and the cluster waits.
 
 A cluster that is not known to be healthy is checked again soon: each check of it asks for the next one.
 """
@@ -14,6 +16,7 @@ import logging
 
 from shared.fleet.kubernetes.flux.flux_objects import ComponentsError
 from shared.jobs.failures.errors import ReconcileError, Retryable, Unexpected
+from shared.jobs.findings.at_rest import found_of, is_at_rest
 from shared.jobs.messages import CheckMessage
 from shared.jobs.outcomes import Done, Retry
 from shared.jobs.rate_limits import AKS_OTHER
@@ -61,7 +64,7 @@ def handle(message: CheckMessage, ports: Ports) -> None:
 
 def _handle(message: CheckMessage, ports: Ports) -> None:
     if not message.clusters:
-        names = [each.name for each in ports.state.summaries() if each.idle]
+        names = [each.name for each in ports.state.summaries() if each.at_rest]
         request_checks(names, message.check, ports)
         if not names:
             record_end("check", ports)
@@ -78,7 +81,7 @@ def _handle(message: CheckMessage, ports: Ports) -> None:
         record = ports.state.cluster(name)
         if record is None:
             continue
-        if not record.idle:
+        if not is_at_rest(record):
             if record.job.active:
                 request_next_check(record, ports, message.at)
             continue
@@ -133,6 +136,8 @@ def _check(
     why = ""
     if record.finding and not of_health(record.finding):
         why = f"a sweep found {record.finding}: {record.job.reason}"
+    elif found_of(record):
+        why = f"a sweep found {found_of(record)}"
     elif record.desired.problem:
         why = f"this version refuses what was accepted: {record.desired.problem}"
     if why:

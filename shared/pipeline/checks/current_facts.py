@@ -6,7 +6,7 @@ import logging
 
 from shared.fleet.kubernetes.flux.sync_objects import facts_object
 from shared.pipeline.checks.readings import Reading
-from shared.pipeline.checks.secrets import is_still
+from shared.pipeline.checks.secrets import may_apply
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.applied import apply_over
 
@@ -22,7 +22,7 @@ def renewed_facts(context: StepContext, reading: Reading) -> dict[str, str]:
     A ConfigMap that somebody deleted or changed is left to a job.
     """
     facts, live = context.record.facts or {}, reading.facts
-    if live is None or live.get("data") == dict(facts) or not is_still(context.record, context.ports):
+    if live is None or live.get("data") == dict(facts) or not may_apply(context.record, context.ports):
         return {}
     apply_over(live, facts_object(facts), context.kubernetes())
     changed = sorted({name for name, _ in facts.items() ^ (live.get("data") or {}).items()})

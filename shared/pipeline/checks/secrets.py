@@ -15,8 +15,10 @@ from shared.fleet.kubernetes.health import health
 from shared.fleet.kubernetes.health.health import Fault
 from shared.fleet.manifests.cluster.bootstrap_secrets import BootstrapSecret
 from shared.jobs.failures.errors import ReconcileError, SecretMissing
+from shared.jobs.findings.at_rest import is_unfinished
 from shared.jobs.findings.health import HEALTHY, Finding, HealthCondition
 from shared.jobs.record import ClusterRecord
+from shared.pipeline.checks.unfinished import as_far_as_known
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.applied import apply_over, is_as_applied
 from shared.pipeline.worker.steps.secrets import VaultReads
@@ -85,11 +87,11 @@ def _check(
     """Compare one Secret with its vault."""
     ref = secret_ref(secret)
     if live is None:
-        found.faults.append(health.missing(ref))
+        found.faults.append(as_far_as_known(health.missing(ref), context.record))
         return
     versions, others = versions_in(secret, live), fields_of_others(secret, live)
     if not is_from_us(live) or versions is None or others:
-        found.faults.append(health.changed(ref, ", ".join(others)))
+        found.faults.append(as_far_as_known(health.changed(ref, ", ".join(others)), context.record))
         return
     try:
         manifest = reads.object(secret)
@@ -102,9 +104,11 @@ def _check(
     api = context.kubernetes()
     if versions_in(secret, manifest) == versions:
         if not is_as_applied(live, manifest, api):
-            found.faults.append(health.changed(ref))
-    elif is_still(context.record, context.ports):
+            found.faults.append(as_far_as_known(health.changed(ref), context.record))
+    elif may_apply(context.record, context.ports):
         _renew(manifest, live, secret, api, found)
+    elif is_unfinished(context.record):
+        found.faults.append(as_far_as_known(health.changed(ref), context.record))
 
 
 def _renew(
@@ -115,7 +119,12 @@ def _renew(
     found.renewed.append(f"the Secret {secret.place}")
 
 
-def is_still(record: ClusterRecord, ports: Ports) -> bool:
-    """Return whether the record is the one that is checked: the job of a new commit applies everything."""
+def may_apply(record: ClusterRecord, ports: Ports) -> bool:
+    """Return whether a check may apply something: the last job has ended, and the record is still the same.
+
+    The job of a new commit, or one that goes on after a failure or a suspension, applies everything.
+    """
+    if is_unfinished(record):
+        return False
     current = ports.state.cluster(record.name)
     return current is not None and (current.uid, current.etag) == (record.uid, record.etag)
