@@ -181,14 +181,18 @@ class RolloutRules:
     def is_excused(self, cloud: MemoryCloud, rollout: Rollout, other: Member, staging: Staging) -> bool:
         """Return whether a group may have passed without a cluster: it could not take part.
 
-        One outside its window, or in a freeze, is left behind only if another cluster of its group was not.
+        One outside its window, or in a freeze, is left behind only if another cluster of its group was not,
+        or if the group needs nobody.
         """
         fleet, since = cloud.ports.config.fleet, self._since(cloud, rollout)
         if self.seen[fleet, other.cluster, other.uid].was_aside(other, since):
             return True
         if stage_of(staging, other.cluster).shut_for("changes") is None:
             return False
-        for each in _group_of(rollout, other):
+        group, rule = _group_of(rollout, other), _rule(rollout, other, staging)
+        if rule is not None and rule.success and not rule.needs(len(group)):
+            return True
+        for each in group:
             seen = self.seen.get((fleet, each.cluster, each.uid))
             if seen is not None and (seen.was_aside(each, since) or seen.is_verified(each)):
                 return True
