@@ -5,7 +5,7 @@ When the faults have ended, a check runs to its end, and what every record says 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 
 from localcloud.azure.world.azure_engine import key_of
@@ -18,7 +18,8 @@ from shared.jobs.findings.flux_correction import FLUX
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.checks.changed_paths import check_changed_paths
-from shared.pipeline.outbox import request_whole_check
+from shared.pipeline.outbox import request_whole_check, request_whole_sweep
+from shared.ports import Ports
 from simulation.actors.kinds import CHECKS
 from simulation.actors.shown_after_sweep import conditions_of
 from simulation.actors.upkeep import Upkeep
@@ -103,8 +104,11 @@ class Checks(Upkeep):
                 yield ref
 
     def _check(self) -> None:
+        self._request(request_whole_check)
+
+    def _request(self, begin: Callable[[Ports], None]) -> None:
         for cloud in self._loop.clouds:
-            self._loop.run_function(cloud, request_whole_check)
+            self._loop.run_function(cloud, begin)
 
     def _compare(self) -> None:
         """Let the timer look for commits that change what Flux applies."""
@@ -112,10 +116,15 @@ class Checks(Upkeep):
             self._loop.run_function(cloud, check_changed_paths)
 
     def check(self) -> None:
-        """Let people act once more, check the clusters, compare the records with them, and resume Flux."""
+        """Let people act once more, check the clusters, compare the records with them, and resume Flux.
+
+        A sweep comes first: what one found, such as a stopped cluster that runs again, is over with a sweep,
+        and before that no check looks inside.
+        """
         self._act()
-        self._check()
-        self._loop.run_until(self._loop.clock() + CHECK, done=lambda: self._loop.idle)
+        for begin in (request_whole_sweep, request_whole_check):
+            self._request(begin)
+            self._loop.run_until(self._loop.clock() + CHECK, done=lambda: self._loop.idle)
         for cloud in self._loop.clouds:
             for record in cloud.state.clusters():
                 self._says_what_is_so(cloud, record)
