@@ -244,6 +244,9 @@ def classes(kind: type[ReconcileError] = ReconcileError) -> Iterator[type[Reconc
         yield from classes(subclass)
 
 
+NOT_FOUND = ("ResourceNotFound", "ResourceGroupNotFound")
+"""ARM's codes for a resource, or a group, that does not exist
+(learn.microsoft.com/azure/azure-resource-manager/troubleshooting/error-not-found)."""
 _TERMINAL_CONFLICTS = ("missingsubscriptionregistration", "invalidresourcegrouplocation")
 """Codes of a 409 that does not pass."""
 _QUOTA_CODES = ("quota", "roleassignmentlimitexceeded")

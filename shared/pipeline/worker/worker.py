@@ -21,7 +21,7 @@ import logging
 from contextlib import nullcontext
 
 from shared.frozen import replace
-from shared.jobs.failures.errors import ReconcileError, Retryable, Stale, Unexpected
+from shared.jobs.failures.errors import NOT_FOUND, ReconcileError, Retryable, Stale, Unexpected
 from shared.jobs.findings.health import needs_check
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import JobMessage, job_message
@@ -56,10 +56,6 @@ from shared.pipeline.worker.steps.registry import run_step
 from shared.ports import Ports
 
 log = logging.getLogger(__name__)
-
-_NOT_FOUND = ("ResourceNotFound", "ResourceGroupNotFound")
-"""ARM's codes for a cluster, or a group, that does not exist."""
-
 
 PRUNE_EVERY = 50
 """After about this many outcomes of a cluster its old events are removed: a query and some deletes."""
@@ -234,7 +230,7 @@ def _outcome(record: ClusterRecord, ports: Ports) -> Outcome:
     try:
         return run_step(record, ports)
     except Retryable as error:
-        if error.code in _NOT_FOUND:
+        if error.code in NOT_FOUND:
             return Restart(f"what an earlier step created no longer exists: {error}")
         return Retry(error)
     except ReconcileError as error:

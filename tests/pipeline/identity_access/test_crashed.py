@@ -17,10 +17,11 @@ from tests.support.one_cluster import ONE, files
 from tests.support.pipeline_runs import accepted, phases, push
 
 CHANGED = ACCESS.replace("name: shop, identity", "name: renamed, identity").replace("AcrPull", "Reader")
+RENAMED = CHANGED.replace("name: pull", "name: images")
 
 
 def whole_run(counter: Counter) -> None:
-    """Create a cluster with both, change both, and delete the cluster, while the host dies once."""
+    """Create a cluster with both, change both, rename one, and delete the cluster; the host dies once."""
     cloud = with_identity()
     push(cloud, files(ACCESS))
     wire: object = Tripwire(cloud.ports.azure, counter)
@@ -35,6 +36,10 @@ def whole_run(counter: Counter) -> None:
     assert list(credentials(cloud)) == [credential_name(ONE, "renamed")]
     (second,) = assignments(cloud)
     assert first != second
+    push(cloud, files(RENAMED))
+    cloud.run()
+    (third,) = assignments(cloud)
+    assert second != third
     push(cloud, files(ISSUER))
     cloud.run()
     assert (credentials(cloud), assignments(cloud)) == ({}, {})

@@ -11,7 +11,10 @@ import pytest
 from localcloud.azure.world.access.role_assignments import ROLES
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.identity_access.names import credential_name
+from shared.jobs.failures.errors import from_http
+from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
+from shared.ports.azure import PutRoleAssignment, Written
 from tests.support import fleet_files
 from tests.support.identity_access import (
     ACCESS,
@@ -29,6 +32,7 @@ from tests.support.identity_access import (
 )
 from tests.support.one_cluster import ONE, advice, cluster, files, pool, record
 from tests.support.pipeline_runs import phases, push, status
+from tests.support.replaced_ports import on_azure
 
 NAME = credential_name(ONE, "shop")
 PLACE = SHOP.subscription, SHOP.resource_group, SHOP.name
@@ -171,6 +175,18 @@ def test_another_role_is_assigned_before_the_former_one_is_removed() -> None:
     assert access_writes(cloud)[-2:] == ["put-role-assignment", "delete-role-assignment"]
 
 
+@pytest.mark.parametrize(
+    ("before", "now"), [("name: pull", "name: images"), ("role: AcrPull", f"role: {ROLES['AcrPull']}")]
+)
+def test_a_role_whose_entry_is_written_otherwise_is_assigned_under_a_new_name(before: str, now: str) -> None:
+    cloud = granted()
+    (former,) = assignments(cloud)
+    after(cloud, ACCESS.replace(before, now))
+    (name,) = assignments(cloud)
+    assert name != former
+    assert assignments(cloud)[name]["roleDefinitionId"].endswith(ROLES["AcrPull"])
+
+
 def test_an_assignment_that_somebody_created_for_the_same_counts_and_stays() -> None:
     cloud = granted(ISSUER)
     kubelet = cluster(cloud)["properties"]["identityProfile"]["kubeletidentity"]["objectId"]
@@ -305,6 +321,29 @@ def test_a_role_that_does_not_exist_fails_the_job_and_an_identity_is_waited_for(
     with_identity(cloud)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
+
+
+def test_a_scope_that_does_not_exist_is_waited_for_and_named() -> None:
+    """ARM's answer: learn.microsoft.com/azure/azure-resource-manager/troubleshooting/error-not-found."""
+    cloud = with_identity()
+    azure = cloud.ports.azure
+
+    def missing(_: PutRoleAssignment) -> Written:
+        text = "The Resource 'Microsoft.ContainerRegistry/registries/shared' was not found."
+        raise from_http(404, "ResourceNotFound", text)
+
+    on_azure(cloud, PutRoleAssignment, missing)
+    push(cloud, files(ACCESS))
+    cloud.run(seconds=400, until=lambda: False)
+    job = record(cloud).job
+    assert (job.active, job.restarts, job.step.name) == (True, 0, Step.IDENTITY_ACCESS)
+    assert job.step.failure is not None
+    assert job.step.failure.kind == "Dependency"
+    assert job.step.failure.message.startswith("the scope of the role assignment pull does not exist: ")
+    on_azure(cloud, PutRoleAssignment, azure.call)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert len(assignments(cloud)) == 1
 
 
 def test_what_no_record_knows_of_is_found_by_its_name_and_removed() -> None:

@@ -1,12 +1,13 @@
 """Role assignments: the cluster's identities have the roles of the manifest, each once.
 
-Azure never changes an assignment. One with another principal, as after the cluster was created again, is
-removed and created again; one that somebody else created for the same is left, and counts.
+Azure never changes an assignment, and takes no second one of a role, a scope and a principal. One with
+another principal, as after the cluster was created again, is removed and created again, and so is one that
+has the name of a former entry; one that somebody else created for the same is left, and counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from shared.fleet.drift.grant_differences import role_path
@@ -15,7 +16,7 @@ from shared.fleet.identity_access.names import description_of, is_our_assignment
 from shared.fleet.json_tree import Json
 from shared.fleet.manifests.cluster.identity_access import CONTROL_PLANE, KUBELET, RoleAssignment
 from shared.fleet.resource_ids import ManagedIdentityId, SubscriptionId
-from shared.jobs.failures.errors import Dependency, InvalidManifest
+from shared.jobs.failures.errors import NOT_FOUND, Dependency, InvalidManifest
 from shared.pipeline.worker.steps.context import StepContext
 from shared.ports.azure import (
     DeleteRoleAssignment,
@@ -81,16 +82,25 @@ class RoleReads:
 def ensure_roles(context: StepContext, existing: Json) -> Iterator[str]:
     """Assign the roles that are missing, then remove those of ours that git does not have; yield notes."""
     reads, entries = RoleReads(context, existing), context.desired.spec.role_assignments
+    kept = {name_of_assignment(context.cluster, entry) for entry in entries}
     for entry in entries:
-        yield _ensured(reads, entry)
-    wanted = {name_of_assignment(context.cluster, entry) for entry in entries}
+        yield _ensured(reads, entry, kept)
     for live in [one for found in reads.assigned.values() for one in found]:
-        name = str(live["name"]).lower()
-        if name not in wanted and is_our_assignment(context.cluster, live):
-            wanted.add(name)  # a list at one scope shows what others show too
-            scope = str(live["properties"]["scope"])
-            context.azure(DeleteRoleAssignment(SubscriptionId(scope.split("/")[2]), scope, name))
-            yield f"removed the role assignment {name}"
+        if _is_obsolete(context, live, kept):
+            yield f"removed the role assignment {_remove(context, live, kept)}"
+
+
+def _is_obsolete(context: StepContext, live: Json, kept: Collection[str]) -> bool:
+    """Return whether an assignment is one of ours that is to go; ``kept`` are the names of all others."""
+    return str(live["name"]).lower() not in kept and is_our_assignment(context.cluster, live)
+
+
+def _remove(context: StepContext, live: Json, kept: set[str]) -> str:
+    """Remove an assignment, once: a list at one scope shows what others show too. Return its name."""
+    name, scope = str(live["name"]).lower(), str(live["properties"]["scope"])
+    kept.add(name)
+    context.azure(DeleteRoleAssignment(SubscriptionId(scope.split("/")[2]), scope, name))
+    return name
 
 
 def is_assigned(reads: RoleReads, entry: RoleAssignment) -> bool:
@@ -99,15 +109,16 @@ def is_assigned(reads: RoleReads, entry: RoleAssignment) -> bool:
     return _standing(reads, entry, principal) is not None or _is_of(_own(reads, entry), principal)
 
 
-def _standing(reads: RoleReads, entry: RoleAssignment, principal: str) -> bool | None:
-    """Return whether the assignment of an entry that is listed has our name, None where none is listed."""
+def _standing(reads: RoleReads, entry: RoleAssignment, principal: str) -> Json | None:
+    """Return the assignment of an entry that is listed: the one with its name, or one of the same."""
     name = name_of_assignment(reads.context.cluster, entry)
     assigned = reads.of_principal(entry.subscription, principal)
-    if any(str(live["name"]).lower() == name for live in assigned):
-        return True
+    own = next((live for live in assigned if str(live["name"]).lower() == name), None)
+    if own is not None:
+        return own
     role = reads.role(entry)
-    same = any(same_assignment(live, entry, role=role, principal=principal) for live in assigned)
-    return False if same else None
+    same = (live for live in assigned if same_assignment(live, entry, role=role, principal=principal))
+    return next(same, None)
 
 
 def _own(reads: RoleReads, entry: RoleAssignment) -> Json | None:
@@ -120,19 +131,24 @@ def _is_of(live: Json | None, principal: str) -> bool:
     return live is not None and str(live["properties"]["principalId"]).lower() == principal.lower()
 
 
-def _ensured(reads: RoleReads, entry: RoleAssignment) -> str:
-    """Assign the role of an entry; return what was done, "" where its assignment exists, or is left."""
+def _ensured(reads: RoleReads, entry: RoleAssignment, kept: set[str]) -> str:
+    """Assign the role of an entry; return what was done, "" where its assignment exists, or is left.
+
+    ``kept`` are the names of the assignments that stay.
+    """
     context = reads.context
     if role_path(entry.name) in context.desired.left:
         return ""
     principal = reads.principal(entry)
     name, subscription = name_of_assignment(context.cluster, entry), SubscriptionId(entry.subscription)
     standing = _standing(reads, entry, principal)
-    if standing is not None:
+    if standing is not None and _is_obsolete(context, standing, kept):
+        _remove(context, standing, kept)  # it is in the way of the one with the name of this entry
+    elif standing is not None:
         foreign = (
             f"left the role assignment that {entry.name} asks for: it exists, under a name that is not ours"
         )
-        return "" if standing else foreign
+        return "" if str(standing["name"]).lower() == name else foreign
     before = _own(reads, entry)
     if before is not None:
         if _is_of(before, principal):
@@ -140,5 +156,11 @@ def _ensured(reads: RoleReads, entry: RoleAssignment) -> str:
         context.azure(DeleteRoleAssignment(subscription, entry.scope, name))
     description, role = description_of(context.cluster, entry), reads.role(entry)
     body = assignment_body(entry, role=role, principal=principal, description=description)
-    context.azure(PutRoleAssignment(subscription, entry.scope, name, body))
+    try:
+        context.azure(PutRoleAssignment(subscription, entry.scope, name, body))
+    except Dependency as error:
+        if error.code not in NOT_FOUND:
+            raise
+        missing = f"the scope of the role assignment {entry.name} does not exist: {error}"
+        raise Dependency(missing, request_id=error.request_id) from None
     return f"assigned the role {entry.role}, as {entry.name} asks"
