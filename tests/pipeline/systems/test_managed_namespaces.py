@@ -12,7 +12,10 @@ from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.record import Phase
 from shared.pipeline.api.views.why import why_view
+from shared.ports.azure import ListManagedNamespaces
+from tests.support.one_cluster import ENTRA
 from tests.support.pipeline_runs import phases, push
+from tests.support.replaced_ports import on_azure
 from tests.support.team_systems import DEPLOYMENT, approve, cluster_id, fleet, item, objects, system
 
 QUOTA = "  quota: {cpu: '0.5', memory: 8Gi, pods: 20}\n"
@@ -261,13 +264,32 @@ def test_a_managed_namespace_that_no_accepted_commit_removed_stays_and_is_named(
     assert set(azure(cloud)) == {"shop", "old"}
 
 
-def test_a_failed_write_is_repeated_and_one_that_something_reverts_fails_the_job() -> None:
+def test_a_failed_write_is_repeated() -> None:
     cloud = MemoryCloud(throttle=False)
     after(cloud, None)
     cloud.azure.interventions.fail_next("one", "InternalError", "no")
     after(cloud, managed())
     assert phases(cloud) == {"one": Phase.READY}
     assert writes(cloud) == ["put-namespace"] * 2
+
+
+@pytest.mark.parametrize("sign_in", ["", ENTRA], ids=["local accounts", "Entra ID"])
+def test_a_write_that_something_reverts_is_sent_once_and_fails_the_job(sign_in: str) -> None:
+    cloud = MemoryCloud(throttle=False)
+    azure = cloud.ports.azure
+
+    def reverted(read: ListManagedNamespaces) -> dict[str, Json]:
+        return {name: without_labels(one) for name, one in azure.call(read).items()}
+
+    on_azure(cloud, ListManagedNamespaces, reverted)
+    after(cloud, managed(more="labels: {a: b}"), extra=sign_in)
+    assert phases(cloud) == {"one": Phase.FAILED}
+    assert writes(cloud) == ["put-namespace"]
+
+
+def without_labels(one: Json) -> Json:
+    properties = {key: value for key, value in one["properties"].items() if key != "labels"}
+    return {**one, "properties": properties}
 
 
 def test_a_stopped_cluster_is_waited_for() -> None:
