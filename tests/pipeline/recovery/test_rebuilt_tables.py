@@ -146,6 +146,21 @@ def test_what_differs_inside_a_cluster_waits_too() -> None:
     assert "its job would apply the " in record(cloud).job.reason
 
 
+def test_a_cluster_that_goes_with_its_group_before_its_record_is_rebuilt_waits_for_a_person() -> None:
+    cloud = ready(files())
+    path = next(path for path in files() if path.endswith("gotk-components.yaml"))
+    cloud.repository.push(files() | {path: files()[path].replace(b"replicas: 1", b"replicas: 2")})
+    lose(cloud)
+    assert record(cloud).rebuilding
+    cloud.azure.delete_group(ONE.subscription, ONE.resource_group)
+    cloud.run(seconds=3600)
+    assert record(cloud).contested
+    assert record(cloud).job.reason.endswith("and it no longer exists in Azure")
+    assert take_over("one", "jo", cloud.ports).status == 202
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+
+
 def test_a_stopped_cluster_is_not_started_while_its_record_is_rebuilt() -> None:
     cloud = ready(files("  drift: {stoppedCluster: start}\n"))
     cloud.azure.interventions.stop(ONE)

@@ -65,6 +65,8 @@ def ensure_resource_group(context: StepContext) -> Outcome:
         reason = f"{deleting} is being deleted, maybe with the resource group {name}"
         return Wait(context.poll_seconds, reason)
     existing = context.azure(GetGroup(context.cluster.group))
+    if existing is None and context.record.rebuilding:
+        return compare_missing(context)  # there is no cluster without its group
     if existing is None:
         return _not_created(context) or _absent_group(context)
     if state_of(existing) == "Deleting":
