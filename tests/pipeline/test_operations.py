@@ -8,14 +8,17 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import Crash, MemoryCloud
+from shared.fleet.json_tree import Json
 from shared.jobs.failures.errors import Unavailable
 from shared.jobs.job import Failure
+from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
-from shared.ports.azure import PutCluster, PutMaintenance, PutPool, Write, Written
+from shared.ports.azure import ListMaintenance, PutCluster, PutMaintenance, PutPool, Write, Written
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, WINDOW, advice, cluster, files, pool, pools, ready, record
 from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.replaced_ports import around, frozen_before, on_azure, overtake
+from tests.support.sweeps import tag_by_hand
 
 SLOW = 86_400.0
 TWO_WINDOWS = WINDOW + WINDOW.partition("\n")[2].replace("AutoUpgrade", "NodeOSUpgrade")
@@ -305,3 +308,22 @@ def test_a_crash_around_either_write_continues_with_the_stage_that_azure_shows(
     again = [writes[crash - 1]] if before else []
     assert writes == sorted(["azure", "cilium", *again])
     assert accepted(cloud)["update", "one"] == 2
+
+
+def test_maintenance_windows_are_not_written_to_a_cluster_that_has_become_another_fleets() -> None:
+    cloud = ready()
+    azure = cloud.ports.azure
+
+    def away(_: ListMaintenance) -> Json:
+        raise Unavailable("no answer", retry_after=60)
+
+    on_azure(cloud, ListMaintenance, away)
+    push(cloud, files(WINDOW))
+    cloud.run(seconds=30, until=lambda: False)
+    assert record(cloud).job.step.name is Step.MAINTENANCE
+    tag_by_hand(cloud, ONE, **{"roadstead-fleet": "another"})
+    on_azure(cloud, ListMaintenance, azure.call)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.FAILED}
+    assert record(cloud).job.reason.startswith("NotOwned: ")
+    assert accepted(cloud)["put-maintenance", "aksManagedAutoUpgradeSchedule"] == 0
