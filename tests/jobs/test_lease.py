@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shared.jobs.failures.errors import NotYetVisible, Unavailable, Unexpected
-from shared.jobs.job import FARTHEST, Delay, JobQueue, Lease
+from shared.jobs.job import FARTHEST, Contest, ContestKind, Delay, JobQueue, Lease
 from shared.jobs.messages import JobMessage, continuation_id, job_message
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.jobs.recipes import Step
@@ -189,6 +189,21 @@ def test_a_rate_limited_step_remembers_its_abandoned_leases_and_its_recheck() ->
         record(abandoned_leases=2, rechecking=True), until=later(60), reason="full", reservations={}, now=NOW
     )
     assert (waiting.job.step.abandoned_leases, waiting.job.step.rechecking) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("suspended", "unread", "still"), [(False, True, True), (True, True, False), (False, False, False)]
+)
+def test_a_rate_limited_step_that_has_read_nothing_still_waits_for_a_person(
+    suspended: bool, unread: bool, still: bool
+) -> None:
+    contest = Contest(ContestKind.INSTALLATION, ("other",))
+    wait = Wait(300, "held", action_required="Act.", open_ended=True, suspended=suspended, contest=contest)
+    waiting = apply_outcome(record(), wait, now=NOW, jitter=0)
+    limited = postpone(waiting, until=later(60), reason="full", reservations={}, now=NOW, unread=unread)
+    shown = (limited.job.reason, limited.needs_action, limited.contested)
+    assert shown == (("held", True, True) if still else ("full", False, False))
+    assert (limited.job.next_run.at, limited.job.next_run.delay) == (later(60), Delay.RATE_LIMIT)
 
 
 def test_a_step_that_is_due_at_once_continues_the_lease_of_the_step_before() -> None:

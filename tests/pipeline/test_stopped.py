@@ -6,8 +6,11 @@ import pytest
 
 from localcloud.azure.world.arm_errors import ArmError
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.job import Delay
+from shared.jobs.rate_limits import ARM_WRITE
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
+from tests.support.limited_clusters import without_tokens
 from tests.support.one_cluster import ONE, advice, files, ready, record
 from tests.support.pipeline_runs import one_step_a_message, phases, push, status
 
@@ -52,3 +55,16 @@ def test_azure_stops_no_cluster_during_an_operation() -> None:
         cloud.step()
     with pytest.raises(ArmError, match="in progress"):
         cloud.azure.interventions.stop(ONE)
+
+
+def test_a_cluster_that_was_started_is_not_called_stopped_while_its_write_waits_for_a_token() -> None:
+    cloud = ready()
+    cloud.azure.interventions.stop(ONE)
+    push(cloud, files("  tags: {a: b}\n"))
+    cloud.run(seconds=600, until=lambda: record(cloud).needs_action)
+    assert record(cloud).needs_action
+    cloud.azure.interventions.start(ONE)
+    without_tokens(cloud, ARM_WRITE)
+    cloud.run(seconds=600, until=lambda: record(cloud).job.next_run.delay is Delay.RATE_LIMIT)
+    assert record(cloud).job.reason.startswith("waits for Azure's write limit")
+    assert not record(cloud).needs_action

@@ -42,6 +42,12 @@ def emptied(cloud: MemoryCloud, limit: Limit, seconds: float) -> None:
     cloud.state.save_bucket(key, Bucket(full_at, before.etag if before else ""))
 
 
+def without_tokens(cloud: MemoryCloud, limit: Limit) -> None:
+    """Let others use up a limit for an hour, with what is set aside of it for small changes."""
+    for share in (limit, limit.set_aside):
+        emptied(cloud, share, 3600)
+
+
 def waits_of_a_step(cloud: MemoryCloud, record: ClusterRecord, *limits: Limit) -> int:
     """Run a step of three calls under limits until it completes; return how often it waited for a token."""
     waits = 0

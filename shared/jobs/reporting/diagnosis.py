@@ -237,12 +237,12 @@ def _active(record: ClusterRecord, now: datetime, retries: Policies) -> Diagnosi
     if job.lease is not None and job.lease.until > now:
         following = "the result of the step; if its worker dies, another one runs it"
         activity, at = f"runs {where} now", job.lease.until
-    elif run.delay is Delay.RATE_LIMIT:
+    elif run.delay is Delay.RATE_LIMIT and not run.action_required:
         activity, following = f"{run.reason}, in {where}", "runs the step"
     elif failure is not None:
         activity = f"retries {where} after {failure.kind}: {failure.message}"
         following = f"attempt {failure.attempts + 1}{_limit(failure, retries)}"
-    elif run.delay in (Delay.WAIT, Delay.RESTORED):
+    elif run.delay in (Delay.WAIT, Delay.RESTORED) or run.action_required:
         activity, following = f"waits in {where}: {run.reason}", "checks again"
     else:
         activity, following = f"is about to run {where}", "runs the step"
@@ -261,13 +261,13 @@ def _active(record: ClusterRecord, now: datetime, retries: Policies) -> Diagnosi
 
 
 def _action_while_active(record: ClusterRecord) -> str:
-    failure = record.job.step.failure
-    rate_limited = record.job.next_run.delay is Delay.RATE_LIMIT
+    failure, run = record.job.step.failure, record.job.next_run
+    rate_limited = run.delay is Delay.RATE_LIMIT and not run.action_required
     kind = Throttled.__name__ if rate_limited else failure.kind if failure else ""
     stalled, step = record.phase is Phase.STALLED, record.job.step.name
     action = suggested_action(kind, failed=False, deleting=record.deleting, stalled=stalled)
     if action in ("", NO_ACTION):
-        action = record.job.next_run.action_required
+        action = run.action_required
     if stalled:
         late = f"This step takes more than its {deadline(step) / 60:g} minutes."
         return f"{action or _WHERE_TO_LOOK.get(step, _ACTIVITY_LOG)} {late}"

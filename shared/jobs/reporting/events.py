@@ -58,11 +58,11 @@ def taken_over_event(record: ClusterRecord, contest: Contest, by: str) -> Event:
 
 
 def rate_limited_event(
-    before: ClusterRecord, after: ClusterRecord, request_ids: Sequence[str]
+    before: ClusterRecord, after: ClusterRecord, reason: str, request_ids: Sequence[str]
 ) -> Iterator[Event]:
     """Yield the event of a step that became rate limited; none while it stays so."""
     if request_ids or not before.job.next_run.reservations:
-        yield _of_step(_event(after, "RateLimited", after.job.reason), before, request_ids)
+        yield _of_step(_event(after, "RateLimited", reason), before, request_ids)
 
 
 def superseded_event(record: ClusterRecord, reason: str, request_ids: Sequence[str], now: datetime) -> Event:

@@ -90,10 +90,16 @@ def postpone(
     reason: str,
     reservations: Mapping[str, tuple[datetime, ...]],
     now: datetime,
+    unread: bool = False,
 ) -> ClusterRecord:
-    """Return the record of a rate-limited step: that is no attempt, and its deadline does not run."""
+    """Return the record of a rate-limited step: that is no attempt, and its deadline does not run.
+
+    ``unread``: the step has read nothing. So one that waited for a person still does, and says so.
+    """
     step = replace(record.job.step, last_progress=until)
-    next_run = NextRun(until, Delay.RATE_LIMIT, reason, reservations=reservations)
+    waits = unread and record.needs_action
+    held = record.job.next_run if waits else NextRun(until, Delay.RATE_LIMIT, reason)
+    next_run = replace(held, at=until, delay=Delay.RATE_LIMIT, reservations=reservations)
     return _advanced(record, step, next_run, record.phase, now)
 
 

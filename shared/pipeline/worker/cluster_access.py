@@ -24,11 +24,11 @@ _UNAUTHORIZED = "Unauthorized"
 
 
 class ClusterAccess:
-    """How one run of a step entered the cluster of its record."""
+    """How one run of a step entered the cluster of its record; ``opened`` is whether it did."""
 
     def __init__(self, record: ClusterRecord) -> None:
         self._known, self._found = record.api_server, record.api_server
-        self._tried, self._opened = False, False
+        self._tried, self.opened = False, False
 
     def over(self, ports: Ports) -> Ports:
         """Return the ports with every connection to the cluster through this access."""
@@ -40,13 +40,13 @@ class ClusterAccess:
         """Return the API of the cluster."""
         self._tried = True
         api = inner.connect(cluster, known=self._known, kubeconfig=kubeconfig)
-        self._found, self._opened = api.server(), True
+        self._found, self.opened = api.server(), True
         return api
 
     @property
     def with_secret(self) -> bool:
         """Whether this worker entered the cluster with a credential that no other worker has."""
-        return self._opened and self._found is None
+        return self.opened and self._found is None
 
     def server_after(self, outcome: Outcome) -> ApiServer | None:
         """Return what the record has to know of the API server after an outcome of the step."""

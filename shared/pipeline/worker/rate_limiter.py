@@ -101,6 +101,11 @@ class RateLimiter:
         self.wrote = False
         self.request_ids: list[str] = []
 
+    @property
+    def called(self) -> bool:
+        """Whether this run of the step has made a call."""
+        return bool(self._called)
+
     def run_again(self) -> None:
         """Begin another run of the step: only its own calls are those that it may have to repeat."""
         self._called.clear()

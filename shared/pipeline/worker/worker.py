@@ -159,7 +159,7 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
         _give_lease_back(leased, ports)
         return False
     except RateLimited as limited:
-        _postpone(leased, limited, limiter, ports)
+        _postpone(leased, limited, limiter, ports, unread=not (limiter.called or access.opened))
         return False
     before = leased.record
     if isinstance(outcome, Done) and _is_last_step(before):
@@ -242,8 +242,10 @@ def _outcome(record: ClusterRecord, ports: Ports) -> Outcome:
         return Retry(Unexpected(f"{type(error).__name__} in {step.name}; the log has the details"))
 
 
-def _postpone(leased: LeasedRecord, limited: RateLimited, limiter: RateLimiter, ports: Ports) -> None:
-    """Schedule the step for the time of its reservation."""
+def _postpone(
+    leased: LeasedRecord, limited: RateLimited, limiter: RateLimiter, ports: Ports, *, unread: bool
+) -> None:
+    """Schedule the step for the time of its reservation; ``unread``: it has read nothing yet."""
     before = leased.record
     log.info("%s: %s: %s", before.name, before.job.step.name, limited)
     ports.telemetry.record(of_reservation(before.job.step.name))
@@ -253,9 +255,10 @@ def _postpone(leased: LeasedRecord, limited: RateLimited, limiter: RateLimiter, 
         reason=str(limited),
         reservations=limiter.reserved,
         now=ports.clock(),
+        unread=unread,
     )
     try:
-        leased.save(after, rate_limited_event(before, after, limiter.request_ids))
+        leased.save(after, rate_limited_event(before, after, str(limited), limiter.request_ids))
     except Stale:
         _give_lease_back(leased, ports)
         return

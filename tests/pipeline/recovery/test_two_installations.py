@@ -8,7 +8,8 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
-from shared.jobs.job import ContestKind
+from shared.jobs.job import ContestKind, Delay
+from shared.jobs.rate_limits import ARM_READ
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
 from shared.pipeline.api.acts.takeover import take_over
@@ -17,6 +18,7 @@ from shared.pipeline.planner.reports.reporter import report_open_plans
 from shared.ports import FleetConfig
 from shared.ports.azure import GetCluster, GetGroup, PatchCluster, PutCluster
 from tests.support import fleet_files
+from tests.support.limited_clusters import without_tokens
 from tests.support.one_cluster import ONE, advice, cluster, files, ready, record
 from tests.support.pipeline_runs import (
     accepted,
@@ -323,3 +325,20 @@ def test_a_marked_cluster_whose_creation_was_never_answered_is_not_forgotten() -
     assert record(first).contested
     assert accepted(first)["delete", "one"] == 0
     assert first.ports.azure.call(GetCluster(ONE)) is not None
+
+
+def test_a_cluster_that_waits_for_a_takeover_still_does_while_its_step_waits_for_a_token() -> None:
+    _, other = two()
+    held = record(other)
+    other.clock.advance(60)
+    without_tokens(other, ARM_READ)
+    told = [notice.id for notice in other.state.notices(9)]
+    other.run(seconds=600, until=lambda: record(other).job.next_run.delay is Delay.RATE_LIMIT)
+    limited = record(other)
+    assert limited.job.next_run.delay is Delay.RATE_LIMIT
+    assert (limited.contested, limited.needs_action) == (True, True)
+    assert limited.job.reason == held.job.reason
+    assert "roadstead takeover one" in advice(other)
+    other.run(seconds=7200, until=lambda: record(other).job.next_run.delay is Delay.WAIT)
+    assert [notice.id for notice in other.state.notices(9)] == told
+    assert take_over("one", "jo", other.ports).status == 202
