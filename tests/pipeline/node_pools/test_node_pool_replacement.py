@@ -11,9 +11,22 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.jobs.record import Phase
+from shared.pipeline.worker.steps.context import StepContext
+from shared.pipeline.worker.steps.nodes.drain import joined
 from shared.ports.azure import DeletePool, GetCluster, PutPool, Written
 from tests.support import fleet_files
-from tests.support.one_cluster import ONE, blocked_pod, files, nodes, pool, pools, ready, record, suspended
+from tests.support.one_cluster import (
+    ONE,
+    api,
+    blocked_pod,
+    files,
+    nodes,
+    pool,
+    pools,
+    ready,
+    record,
+    suspended,
+)
 from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.replaced_ports import on_azure
 
@@ -197,3 +210,15 @@ def test_a_label_that_git_removes_is_removed_and_one_of_a_policy_stays() -> None
     assert pools(cloud)["apps"]["nodeLabels"] == {"cost": "42"}
     assert record(cloud).removed_keys == {}
     assert (accepted(cloud) - before)["update-pool", "apps"] == 2
+
+
+def test_a_pool_of_single_machines_is_waited_for_although_azure_counts_its_nodes_by_size() -> None:
+    scale = "{manual: [{size: Standard_D4s_v5, count: 2}]}"
+    machines = f"type: VirtualMachines, virtualMachinesProfile: {{scale: {scale}}}"
+    cloud = ready(f"    - {{name: apps, {machines}}}\n")
+    kubernetes = api(cloud)
+    kubernetes.delete(kubernetes.list("v1", "Node", labels="kubernetes.azure.com/agentpool=apps")[0])
+    shown = {key: value for key, value in pools(cloud)["apps"].items() if key != "count"}
+    wait = joined(StepContext.of(record(cloud), cloud.ports), shown)
+    assert wait is not None
+    assert wait.reason == "1 of 2 nodes of the node pool apps are Ready"

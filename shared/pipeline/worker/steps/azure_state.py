@@ -148,7 +148,7 @@ def running_of(existing: Json, owner: Owner, flux_revision: str, before: Running
     """
     served = azure_names(existing, owner, before).items()
     renamed = {name: pool for pool, names in served for name in names if name != pool}
-    nodes = sum(map(_nodes, profiles_of(existing)))
+    nodes = sum(map(nodes_of, profiles_of(existing)))
     return Running(control_plane(existing), nodes, flux_revision, renamed)
 
 
@@ -165,7 +165,7 @@ def azure_names(existing: Json, owner: Owner, before: Running | None) -> dict[st
     return names
 
 
-def _nodes(pool: Json) -> int:
+def nodes_of(pool: Json) -> int:
     """Return how many nodes a pool has; of single machines Azure counts those of each size."""
     machines = pool.get("virtualMachineNodesStatus") or ()
     return int(pool.get("count") or 0) or sum(int(each.get("count") or 0) for each in machines)

@@ -12,7 +12,7 @@ from shared.fleet.json_tree import Json
 from shared.jobs.failures.errors import Blocked
 from shared.jobs.job import AcceptedWrite, WaitingOn, WaitKind, WriteKind
 from shared.jobs.outcomes import Fail, Outcome, Wait
-from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS, profiles_of
+from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS, nodes_of, profiles_of
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.nodes.cordons import cordoned_at, is_cordoned_by_us
 from shared.ports import KubernetesApi
@@ -66,7 +66,7 @@ def joined(context: StepContext, profile: Json) -> Wait | None:
     api = context.kubernetes()
     nodes = _nodes(api, name)
     _uncordon(nodes, api)
-    ready, wanted = sum(map(_ready, nodes)), int(profile.get("count") or 0)
+    ready, wanted = sum(map(_ready, nodes)), nodes_of(profile)
     if ready >= wanted:
         return None
     return Wait(context.poll_seconds, f"{ready} of {wanted} nodes of the node pool {name} are Ready")
