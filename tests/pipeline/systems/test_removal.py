@@ -194,6 +194,27 @@ def test_a_namespace_that_leaves_a_system_is_removed_alone() -> None:
     assert cloud.kubernetes.connect(cluster_id("one")).get(WEB) is not None
 
 
+@pytest.mark.parametrize("given", ["jobs", "shop"], ids=["another namespace", "the first namespace"])
+def test_a_team_has_no_rights_left_in_a_namespace_that_another_one_was_given(given: str) -> None:
+    wide = system("shop", "one, two", namespaces="shop, jobs", path="./teams/empty")
+    folder = {"teams/empty/kustomization.yaml": b"resources: []\n"}
+    cloud = MemoryCloud(throttle=False)
+    push(cloud, fleet("one", "two", systems={"shop": wide}) | folder)
+    cloud.run()
+    assert f"RoleBinding {given}/shop-reconciler-admin" in objects(cloud, "one", "shop")
+    kept = "shop" if given == "jobs" else "jobs"
+    systems = {
+        "shop": system("shop", "one, two", namespaces=kept, path="./teams/empty"),
+        "store": system("store", "one, two", namespaces=given, path="./teams/empty"),
+    }
+    push(cloud, fleet("one", "two", systems=systems, budget=2) | folder)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert not [each for each in objects(cloud, "one", "shop") if f" {given}" in each]
+    assert f"RoleBinding {given}/store-reconciler-admin" in objects(cloud, "one", "store")
+    assert f"Kustomization {kept}/shop" in objects(cloud, "one", "shop")
+
+
 def test_what_a_manifest_no_longer_asks_for_goes_without_an_approval() -> None:
     cloud = hydrated({"shop": system("shop", "one, two", extra='  quota: {cpu: "4"}\n')})
     assert "ResourceQuota shop/roadstead" in objects(cloud, "one")

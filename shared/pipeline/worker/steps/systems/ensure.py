@@ -107,8 +107,12 @@ def _leftovers(
     accepted: Mapping[str, tuple[str, ...]],
     found: Labelled,
 ) -> _Leftovers:
-    """Return what is no longer wanted, and was accepted as removed or is a part of a system that stays."""
-    present = {system.name: frozenset(system.namespaces) for system in systems}
+    """Return what is no longer wanted, and was accepted as removed or is a part of a system that stays.
+
+    A namespace has one system: what another one has in it, as after it changed hands, is no part of that.
+    """
+    present = {system.name for system in systems}
+    taken = {name for system in systems for name in system.namespaces}
     refs = {ref_of(manifest) for objects in wanted.values() for manifest in objects}
     removed, stays, unasked = [], [], dict[str, int]()
     for ref, name, live in found.applied():
@@ -118,7 +122,7 @@ def _leftovers(
         if ref in refs or going:
             continue
         namespace = ref.namespace or ref.name
-        is_part = ref.kind != _NAMESPACE and namespace in present.get(name, ())
+        is_part = ref.kind != _NAMESPACE and name in present and namespace in taken
         is_gone = name in accepted and name not in present
         if not (is_part or is_gone or namespace in accepted.get(name, ())):
             unasked[name] = unasked.get(name, 0) + 1
