@@ -15,7 +15,7 @@ from shared.jobs.failures.errors import (
     Unavailable,
     classes,
 )
-from shared.jobs.failures.remedies import REMEDIES
+from shared.jobs.failures.remedies import REMEDIES, suggested_action
 from shared.jobs.failures.retry import RetryPolicy
 from shared.jobs.job import Lease
 from shared.jobs.outcomes import Fail, Retry, Wait
@@ -36,6 +36,13 @@ def explained(current: ClusterRecord, seconds: float = 0) -> Diagnosis:
 def test_exactly_the_error_classes_have_remedies() -> None:
     assert set(classes()) == set(REMEDIES)
     assert all(remedy.meaning and remedy.action for remedy in REMEDIES.values())
+
+
+@pytest.mark.parametrize("failed", [False, True])
+def test_no_advice_says_a_sentence_twice(failed: bool) -> None:
+    for kind in classes():
+        sentences = suggested_action(kind.__name__, failed=failed).split(". ")
+        assert len(sentences) == len({each.strip(". ") for each in sentences}), kind
 
 
 def test_a_new_job_is_about_to_run() -> None:
@@ -108,6 +115,7 @@ def test_a_retryable_failure_is_retried_by_any_commit() -> None:
     [
         (Step.CLUSTER, "Azure's activity log of the resource group"),
         (Step.VERIFY, "`kubectl -n flux-system get pods,gitrepositories,kustomizations`"),
+        (Step.SYSTEMS, "`kubectl get namespaces,kustomizations --all-namespaces`"),
     ],
 )
 def test_a_stalled_job_shows_its_deadline_and_where_to_look(step: Step, action: str) -> None:

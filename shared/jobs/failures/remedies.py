@@ -78,8 +78,7 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "The API server of a private cluster did not answer: it has no public address, so an app outside its"
         " network has no way to it.",
         "Give the app a network that reaches the API server and resolves its name (VNet integration), or"
-        " add a cluster under another name whose flux.install is extension, which needs no way."
-        f" {REPLAY}",
+        " add a cluster under another name whose flux.install is extension, which needs no way.",
     ),
     errors.Dependency: Remedy(
         "A resource that the step needs does not exist yet (404, a kind that the cluster does not have, or an"

@@ -36,6 +36,10 @@ _PLANS = "`roadstead plans` and Azure's activity log of the resource group show 
 _SECRETS = (
     "`kubectl get namespaces` shows one that is being deleted; docs/how-to/bootstrap-secrets.md has more."
 )
+_SYSTEMS = (
+    "`kubectl get namespaces,kustomizations --all-namespaces` shows what is being deleted, and its conditions"
+    " and finalizers what keeps it."
+)
 _IDENTITIES = (
     "Azure's activity log of the identity and of the scope shows what delays the step;"
     " docs/how-to/identity-access.md has more."
@@ -54,6 +58,7 @@ _WHERE_TO_LOOK = {
     Step.NODE_POOLS: _NODES,
     Step.FLUX_COMPONENTS: _FLUX,
     Step.FLUX_SYNC: _FLUX,
+    Step.SYSTEMS: _SYSTEMS,
     Step.VERIFY: _FLUX,
 }
 """Where an operator can look when a step is stalled; Azure's activity log for all others."""
