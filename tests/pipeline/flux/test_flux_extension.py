@@ -16,7 +16,7 @@ from shared.fleet.kubernetes.flux.flux_objects import GitCredentials
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
 from shared.jobs.stored_record import to_json
-from shared.ports.azure import AzureCall
+from shared.ports.azure import AzureCall, GetExtension, ListFluxConfigurations
 from tests.support.extension_clusters import (
     APPS,
     BASE,
@@ -32,6 +32,7 @@ from tests.support.extension_clusters import (
 )
 from tests.support.one_cluster import ONE, advice, files, pool, record
 from tests.support.pipeline_runs import phases, push
+from tests.support.replaced_ports import on_azure
 from tests.support.sweeps import tag_by_hand
 
 
@@ -344,3 +345,31 @@ def test_a_node_pool_of_a_cluster_that_nobody_enters_waits_for_the_person_who_dr
     cloud.azure.delete_pool(ONE, "apps")
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
+
+
+@pytest.mark.parametrize("kind", [GetExtension, ListFluxConfigurations], ids=lambda kind: str(kind.name))
+@pytest.mark.parametrize(("times", "writes"), [(1, 1), (2, 2), (99, 2)])
+def test_what_azure_shows_late_is_read_once_more_and_what_vanishes_is_written_twice(
+    kind: type[AzureCall[Any]], times: int, writes: int
+) -> None:
+    cloud = without_a_way()
+    azure, hidden = cloud.ports.azure, list[AzureCall[Any]]()
+    put, name = {
+        GetExtension: ("put-extension", "flux"),
+        ListFluxConfigurations: ("put-configuration", "flux-system"),
+    }[kind]
+
+    def late(read: AzureCall[Any]) -> Any:
+        found = azure.call(read)
+        if (put, name) not in written(cloud) or len(hidden) == times:
+            return found
+        hidden.append(read)
+        return None if found is None or "id" in found else {}
+
+    on_azure(cloud, kind, late)
+    push(cloud, files(PRIVATE + APPS) | FOLDERS)
+    cloud.run()
+    assert written(cloud)[put, name] == writes
+    assert phases(cloud) == {"one": Phase.FAILED if times == 99 else Phase.READY}
+    if times == 99:
+        assert record(cloud).job.reason.startswith("Aborted: Azure accepted the creation of the ")

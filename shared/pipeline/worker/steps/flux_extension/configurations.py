@@ -24,10 +24,16 @@ from shared.fleet.manifests.cluster.flux.source import MAIN
 from shared.jobs.findings.flux_correction import corrects_flux
 from shared.jobs.job import AcceptedWrite, WriteKind
 from shared.jobs.outcomes import Done, Outcome, Wait
-from shared.pipeline.worker.steps.azure_state import reverted_fields
+from shared.pipeline.worker.steps.azure_state import recheck, reverted_fields
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux_extension.writable import failure, has_failed, hindrance, is_at_work
-from shared.pipeline.worker.steps.repeated_write import next_attempt, still_exists, wait_for
+from shared.pipeline.worker.steps.repeated_write import (
+    next_attempt,
+    still_exists,
+    vanished_again,
+    wait_for,
+    was_accepted,
+)
 from shared.ports.azure import DeleteFluxConfiguration, ListFluxConfigurations, PutFluxConfiguration
 
 
@@ -79,23 +85,29 @@ def _written(context: StepContext, name: str, body: Json, live: Json | None) -> 
     credentials = context.ports.config.git_credentials
     secret = name == MAIN and uses_app_credentials(context.desired.spec.flux, credentials)
     secret = secret and not context.record.rebuilding
-    changed = ["it does not exist"] if live is None else changed_fields(body, live)
+    what, changed = f"the configuration {name} of Flux", changed_fields(body, live) if live else []
     failed = live is not None and has_failed(live)
     put = AcceptedWrite(WriteKind.PUT, name, digest_of(body))
-    if put.repeats(context.job.step.last_write):
+    accepted = was_accepted(context, put)
+    if accepted and live is not None:
         if failed:
-            text = ((live or {}).get("properties") or {}).get("errorMessage")
-            return failure(context, f"the configuration {name} of Flux", {"message": text})
-        return reverted_fields(f"the configuration {name} of Flux", changed) if changed else None
-    if not changed and not failed and not secret:
+            text = (live.get("properties") or {}).get("errorMessage")
+            return failure(context, what, {"message": text})
+        return reverted_fields(what, changed) if changed else None
+    if accepted and not context.job.step.rechecking:
+        return recheck(context, what)
+    if live is not None and not (changed or failed or secret):
         return None
+    attempt = next_attempt(context, put)
+    if attempt is None:
+        return vanished_again(what)
     hindered = hindrance(context)
     if hindered:
         return hindered
     whole = with_key(body, credentials) if secret and credentials is not None else body
     written = context.azure(PutFluxConfiguration(context.cluster, name, whole))
-    fields = f": {', '.join(changed)}" if changed and live is not None else ""
-    return wait_for(context, f"Azure is writing the configuration {name} of Flux{fields}", put, written)
+    fields = f": {', '.join(changed)}" if changed else ""
+    return wait_for(context, f"Azure is writing {what}{fields}", attempt, written)
 
 
 def _removed(context: StepContext, found: Mapping[str, Json]) -> Outcome | None:
