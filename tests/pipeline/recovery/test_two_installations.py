@@ -8,6 +8,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
+from shared.jobs.failures.errors import Locked
 from shared.jobs.job import ContestKind, Delay
 from shared.jobs.rate_limits import ARM_READ
 from shared.jobs.recipes import Step
@@ -16,7 +17,7 @@ from shared.pipeline.api.acts.takeover import take_over
 from shared.pipeline.api.views.clusters import fleet_view
 from shared.pipeline.planner.reports.reporter import report_open_plans
 from shared.ports import FleetConfig
-from shared.ports.azure import GetCluster, GetGroup, PatchCluster, PutCluster
+from shared.ports.azure import GetCluster, GetGroup, PatchCluster, PutCluster, Written
 from tests.support import fleet_files
 from tests.support.limited_clusters import without_tokens
 from tests.support.one_cluster import ONE, advice, cluster, files, ready, record
@@ -342,3 +343,17 @@ def test_a_cluster_that_waits_for_a_takeover_still_does_while_its_step_waits_for
     other.run(seconds=7200, until=lambda: record(other).job.next_run.delay is Delay.WAIT)
     assert [notice.id for notice in other.state.notices(9)] == told
     assert take_over("one", "jo", other.ports).status == 202
+
+
+def test_a_cluster_of_another_app_is_reported_although_a_lock_keeps_the_mark_away() -> None:
+    first = ready()
+    other = second(first)
+
+    def locked(_: PatchCluster) -> Written:
+        raise Locked("the scope rg-one cannot perform write operation: it is locked", code="ScopeLocked")
+
+    on_azure(other, PatchCluster, locked)
+    other.run(seconds=120, until=lambda: False)
+    assert record(other).contested
+    assert f"the installation {installation(first)} on branch main manages it too" in record(other).job.reason
+    assert record(other).job.reason.endswith("it is locked")

@@ -12,7 +12,8 @@ from datetime import datetime, timedelta
 from shared.fleet.aks.ownership import CONTEST_TAG, LIFE_TAG, Installation, tag
 from shared.fleet.aks.writes import is_stopped
 from shared.fleet.json_tree import Json
-from shared.jobs.failures.errors import NotOwned, Outdated
+from shared.frozen import replace
+from shared.jobs.failures.errors import NotOwned, Outdated, Terminal, Unauthorized
 from shared.jobs.job import Contest, ContestKind
 from shared.jobs.messages import PlanRequest
 from shared.jobs.outcomes import Fail, Outcome, Wait
@@ -50,10 +51,17 @@ def not_ours(context: StepContext, existing: Json) -> Outcome | None:
 
 
 def contested(context: StepContext, existing: Json) -> Wait | None:
-    """Return the wait of a cluster that another installation manages, or may; None when nobody else does."""
+    """Return the wait of a cluster that another installation manages, or may; None when nobody else does.
+
+    Where it may not be marked, as with a lock, the wait says so: the other installation does not know of it.
+    """
     contest = contest_of(context, existing)
-    if contest is not None:
+    if contest is None:
+        return None
+    try:
         _leave_mark(context, existing, context.owner.rivals(existing)[0])
+    except (Terminal, Unauthorized) as error:
+        return replace(contest, reason=f"{contest.reason}; it could not be marked: {error.kind}: {error}")
     return contest
 
 
