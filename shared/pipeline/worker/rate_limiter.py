@@ -103,7 +103,7 @@ class RateLimiter:
 
     @property
     def called(self) -> bool:
-        """Whether this run of the step has made a call."""
+        """Whether this run of the step has sent a call."""
         return bool(self._called)
 
     def run_again(self) -> None:

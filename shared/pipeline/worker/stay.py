@@ -88,8 +88,8 @@ def _result(step: Callable[[ClusterRecord], Outcome], record: ClusterRecord) -> 
 def _passes(result: Outcome | RateLimited) -> TypeGuard[Wait | RateLimited]:
     """Return whether a result is a wait that no person has to end.
 
-    A write that Azure has just accepted is saved first: only a record that knows it tells one that has no
-    effect, or that fails, from one that is still to be sent.
+    A write that Azure has just accepted is saved first: without it, the next run of the step would send it
+    again, also where it has no effect or fails.
     """
     if isinstance(result, Wait):
         return not (result.action_required or result.open_ended or result.write)

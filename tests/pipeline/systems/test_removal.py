@@ -202,9 +202,9 @@ def test_a_team_has_no_rights_left_in_a_namespace_that_another_one_was_given(giv
     push(cloud, fleet("one", "two", systems={"shop": wide}) | folder)
     cloud.run()
     assert f"RoleBinding {given}/shop-reconciler-admin" in objects(cloud, "one", "shop")
-    kept = "shop" if given == "jobs" else "jobs"
+    stays = "shop" if given == "jobs" else "jobs"
     systems = {
-        "shop": system("shop", "one, two", namespaces=kept, path="./teams/empty"),
+        "shop": system("shop", "one, two", namespaces=stays, path="./teams/empty"),
         "store": system("store", "one, two", namespaces=given, path="./teams/empty"),
     }
     push(cloud, fleet("one", "two", systems=systems, budget=2) | folder)
@@ -212,7 +212,7 @@ def test_a_team_has_no_rights_left_in_a_namespace_that_another_one_was_given(giv
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert not [each for each in objects(cloud, "one", "shop") if f" {given}" in each]
     assert f"RoleBinding {given}/store-reconciler-admin" in objects(cloud, "one", "store")
-    assert f"Kustomization {kept}/shop" in objects(cloud, "one", "shop")
+    assert f"Kustomization {stays}/shop" in objects(cloud, "one", "shop")
 
 
 def test_what_a_manifest_no_longer_asks_for_goes_without_an_approval() -> None:

@@ -82,23 +82,23 @@ class RoleReads:
 def ensure_roles(context: StepContext, existing: Json) -> Iterator[str]:
     """Assign the roles that are missing, then remove those of ours that git does not have; yield notes."""
     reads, entries = RoleReads(context, existing), context.desired.spec.role_assignments
-    kept = {name_of_assignment(context.cluster, entry) for entry in entries}
+    wanted = {name_of_assignment(context.cluster, entry) for entry in entries}
     for entry in entries:
-        yield _ensured(reads, entry, kept)
+        yield _ensured(reads, entry, wanted)
     for live in [one for found in reads.assigned.values() for one in found]:
-        if _is_obsolete(context, live, kept):
-            yield f"removed the role assignment {_remove(context, live, kept)}"
+        if _is_obsolete(context, live, wanted):
+            yield f"removed the role assignment {_remove(context, live, wanted)}"
 
 
-def _is_obsolete(context: StepContext, live: Json, kept: Collection[str]) -> bool:
-    """Return whether an assignment is one of ours that is to go; ``kept`` are the names of all others."""
-    return str(live["name"]).lower() not in kept and is_our_assignment(context.cluster, live)
+def _is_obsolete(context: StepContext, live: Json, wanted: Collection[str]) -> bool:
+    """Return whether an assignment is one of ours that is to go; ``wanted`` are the names of all others."""
+    return str(live["name"]).lower() not in wanted and is_our_assignment(context.cluster, live)
 
 
-def _remove(context: StepContext, live: Json, kept: set[str]) -> str:
+def _remove(context: StepContext, live: Json, wanted: set[str]) -> str:
     """Remove an assignment, once: a list at one scope shows what others show too. Return its name."""
     name, scope = str(live["name"]).lower(), str(live["properties"]["scope"])
-    kept.add(name)
+    wanted.add(name)
     context.azure(DeleteRoleAssignment(SubscriptionId(scope.split("/")[2]), scope, name))
     return name
 
@@ -131,10 +131,10 @@ def _is_of(live: Json | None, principal: str) -> bool:
     return live is not None and str(live["properties"]["principalId"]).lower() == principal.lower()
 
 
-def _ensured(reads: RoleReads, entry: RoleAssignment, kept: set[str]) -> str:
+def _ensured(reads: RoleReads, entry: RoleAssignment, wanted: set[str]) -> str:
     """Assign the role of an entry; return what was done, "" where its assignment exists, or is left.
 
-    ``kept`` are the names of the assignments that stay.
+    ``wanted`` are the names of the assignments that stay.
     """
     context = reads.context
     if role_path(entry.name) in context.desired.left:
@@ -142,8 +142,8 @@ def _ensured(reads: RoleReads, entry: RoleAssignment, kept: set[str]) -> str:
     principal = reads.principal(entry)
     name, subscription = name_of_assignment(context.cluster, entry), SubscriptionId(entry.subscription)
     standing = _standing(reads, entry, principal)
-    if standing is not None and _is_obsolete(context, standing, kept):
-        _remove(context, standing, kept)  # it is in the way of the one with the name of this entry
+    if standing is not None and _is_obsolete(context, standing, wanted):
+        _remove(context, standing, wanted)  # it is in the way of the one with the name of this entry
     elif standing is not None:
         foreign = (
             f"left the role assignment that {entry.name} asks for: it exists, under a name that is not ours"
