@@ -74,7 +74,7 @@ class SignIn:
         if principal is None:
             return None
         client = shown(headers.get("user-agent") or "", MAX_CLIENT)
-        return Caller(principal, _address(headers), client)
+        return Caller(principal, address_of(headers), client)
 
     def given(self, headers: Mapping[str, str]) -> str:
         """Return what a caller gave to be recognised: "key" or "token", "" for nothing."""
@@ -120,7 +120,7 @@ class SignIn:
         return Principal(f"key:{found}", f"the key of {found}", frozenset({found})) if found else None
 
 
-def _address(headers: Mapping[str, str]) -> str:
+def address_of(headers: Mapping[str, str]) -> str:
     """Return the address of the client without its port: the last entry, which App Service adds.
 
     A client can send the header itself, so entries before the last one prove nothing.

@@ -9,6 +9,7 @@ import azure.functions as func
 
 from handlers.reply import reply
 from handlers.routes import SIGNATURE, answered, callable_by
+from handlers.sign_in import address_of
 from shared.pipeline.api.acts.system_approval import receive_approval
 from shared.ports import Ports
 
@@ -21,9 +22,10 @@ def blueprint(ports: Ports, *, keys: Mapping[str, str]) -> func.Blueprint:
     @bp.route("approvals/{system}", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
     @partial(callable_by, SIGNATURE)
     def system_approval(req: func.HttpRequest) -> func.HttpResponse:
-        system, body = req.route_params["system"], req.get_body()
+        system, body, address = req.route_params["system"], req.get_body(), address_of(req.headers)
         return answered(
-            "system_approval", lambda: reply(receive_approval(system, req.headers, body, keys, ports))
+            "system_approval",
+            lambda: reply(receive_approval(system, req.headers, body, keys, ports, address)),
         )
 
     return bp

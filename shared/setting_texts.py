@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable, Mapping
 from typing import Annotated
@@ -13,6 +14,7 @@ from shared.jobs.failures.retry import with_limits
 
 _HOST = r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?"
 _VAULT = re.compile(rf"((?P<name>[A-Za-z][A-Za-z0-9-]{{1,22}}[A-Za-z0-9])=)?(?P<url>https://{_HOST})/?")
+_WEBHOOK_KEY = "whsec_"
 _TEAM = r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_][A-Za-z0-9_-]*"
 
 
@@ -39,6 +41,17 @@ def check_hosts(text: str) -> frozenset[str]:
     if not all(re.fullmatch(_HOST, host) for host in hosts):
         raise ValueError("must be hosts such as prometheus.example.com or HOST:PORT, separated by commas")
     return frozenset(host if ":" in host else f"{host}:443" for host in hosts)
+
+
+def standard_webhooks_key(secret: str) -> bytes:
+    """Return the key of a secret of Standard Webhooks, of this app or of a channel. Raise ValueError."""
+    try:
+        key = base64.b64decode(secret.removeprefix(_WEBHOOK_KEY), validate=True)
+    except ValueError:
+        key = b""
+    if not secret.startswith(_WEBHOOK_KEY) or not 24 <= len(key) <= 64:
+        raise ValueError("must be whsec_ and the base64 of 24 to 64 bytes")
+    return key
 
 
 def _networks(text: str) -> None:

@@ -29,6 +29,7 @@ from shared.setting_texts import (
     Schedule,
     Teams,
     Vaults,
+    standard_webhooks_key,
     vault_addresses,
 )
 
@@ -228,7 +229,7 @@ class Settings(BaseModel):
         """The settings that are set, by name; of a secret, 24 bits of a hash, which show that it changed."""
         values = {name.upper(): getattr(self, name) for name in type(self).model_fields}
         values |= {f"NOTIFY_{name}": value for name, value in self.notify.items()}
-        values |= {f"APPROVAL_KEY_{name}": value for name, value in self.approval_keys.items()}
+        values |= _named_approval_keys(self)
         return {
             name: _trace(self.roadstead_fleet, name, value) if isinstance(value, SecretStr) else str(value)
             for name, value in values.items()
@@ -283,6 +284,7 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     settings._notify = _named_secrets("notify_", given)
     settings._approval_keys = _named_secrets("approval_key_", given)
     _refuse_unresolved(settings)
+    _refuse_wrong_approval_keys(settings)
     _refuse_missing(settings)
     _refuse_shared_keys(settings)
     return settings
@@ -321,12 +323,23 @@ def _refuse_renamed(given: Mapping[str, str]) -> None:
 
 def _refuse_unresolved(settings: Settings) -> None:
     """Refuse a Key Vault reference that Azure could not resolve: its text is no secret."""
-    for name in type(settings).model_fields:
-        value = getattr(settings, name)
+    values = {name.upper(): getattr(settings, name) for name in type(settings).model_fields}
+    for name, value in (values | _named_approval_keys(settings)).items():
         if isinstance(value, SecretStr) and value.get_secret_value().startswith("@Microsoft.KeyVault("):
-            raise SettingsError(
-                f"{name.upper()}: the Key Vault reference is not resolved; check the app's rights"
-            )
+            raise SettingsError(f"{name}: the Key Vault reference is not resolved; check the app's rights")
+
+
+def _refuse_wrong_approval_keys(settings: Settings) -> None:
+    """Refuse the key of a system that is none: every approval of the system would be unsigned."""
+    for name, value in _named_approval_keys(settings).items():
+        try:
+            standard_webhooks_key(value.get_secret_value())
+        except ValueError as error:
+            raise SettingsError(f"{name}: {error}") from None
+
+
+def _named_approval_keys(settings: Settings) -> dict[str, SecretStr]:
+    return {f"APPROVAL_KEY_{name}": value for name, value in settings.approval_keys.items()}
 
 
 def _refuse_shared_keys(settings: Settings) -> None:

@@ -141,10 +141,25 @@ def test_azure_needs_no_connection_string(monkeypatch: pytest.MonkeyPatch) -> No
     assert settings.servicebus is None
 
 
-def test_an_unresolved_key_vault_reference_is_not_taken_for_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
-    put(monkeypatch, GITHUB_WEBHOOK_SECRET="@Microsoft.KeyVault(SecretUri=https://vault.example/secrets/x)")
-    with pytest.raises(SettingsError, match="GITHUB_WEBHOOK_SECRET: the Key Vault reference is not resolved"):
+@pytest.mark.parametrize("name", ["GITHUB_WEBHOOK_SECRET", "APPROVAL_KEY_CHANGES"])
+def test_an_unresolved_key_vault_reference_is_not_taken_for_a_secret(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    put(monkeypatch, **{name: "@Microsoft.KeyVault(SecretUri=https://vault.example/secrets/x)"})
+    with pytest.raises(SettingsError, match=f"{name}: the Key Vault reference is not resolved"):
         load_settings()
+
+
+@pytest.mark.parametrize(
+    "key", ["canary", "whsec_canary", "whsec_" + "QUFB" * 7 + "!", "whsec_" + "QUFB" * 22]
+)
+def test_the_key_of_a_system_that_can_sign_nothing_is_refused_and_not_shown(
+    monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    put(monkeypatch, APPROVAL_KEY_CHANGES=key)
+    with pytest.raises(SettingsError) as error:
+        load_settings()
+    assert str(error.value) == "APPROVAL_KEY_CHANGES: must be whsec_ and the base64 of 24 to 64 bytes"
 
 
 @pytest.mark.parametrize("version", ["2026-8-1", "latest", "2026-08-01-beta"])
@@ -171,14 +186,15 @@ def test_the_addresses_of_notifications_are_secrets_by_their_names(monkeypatch: 
 
 
 def test_the_keys_of_systems_that_approve_are_secrets_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    put(monkeypatch, APPROVAL_KEY_CHANGES="whsec_canary")
+    key = "whsec_" + "canary00" * 4
+    put(monkeypatch, APPROVAL_KEY_CHANGES=key)
     settings = load_settings()
-    assert {name: key.get_secret_value() for name, key in settings.approval_keys.items()} == {
-        "CHANGES": "whsec_canary"
+    assert {name: value.get_secret_value() for name, value in settings.approval_keys.items()} == {
+        "CHANGES": key
     }
     assert "canary" not in repr(settings) + repr(settings.fleet_config) + str(settings.shown)
     assert settings.shown["APPROVAL_KEY_CHANGES"].startswith("secret ")
-    assert "canary" not in Masker(settings.secrets)("it says whsec_canary and more")
+    assert "canary" not in Masker(settings.secrets)(f"it says {key} and more")
 
 
 def test_an_address_that_key_vault_did_not_resolve_does_not_stop_the_app(

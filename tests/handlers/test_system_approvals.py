@@ -61,12 +61,13 @@ def test_a_system_approves_a_stage_and_its_approval_is_recorded_and_audited_once
     cloud, commit = waiting()
     body = statement(commit)
     headers = signed(cloud, body)
-    assert send(cloud, body, headers) == 202
+    assert send(cloud, body, {**headers, "X-Forwarded-For": "6.6.6.6, 10.1.2.3:5555"}) == 202
     assert changed(cloud, "one") == {*DEV, *PROD}
     assert send(cloud, body, headers) == 202, "its sender had no answer, and sends it again"
     (approval,) = rollout_of(cloud, commit).approved
     assert (approval.by, approval.reason) == ("CHANGES (webhook)", "ann: CHG-1")
     acts = cloud.state.acts(5)
+    assert [act.address for act in acts] == ["", "10.1.2.3"]
     assert {(act.action, act.by_id, act.result) for act in acts} == {
         ("rollout-approve", "webhook:CHANGES", "accepted")
     }

@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
 import json
@@ -22,10 +21,10 @@ from typing import Any
 from shared.jobs.failures.errors import Dependency
 from shared.notices.digest import Outgoing, body_of
 from shared.notices.kinds import Severity
+from shared.setting_texts import standard_webhooks_key
 
 MOST_LINKS = 4
 _COLORS = {Severity.INFO: "good", Severity.WARNING: "warning", Severity.CRITICAL: "attention"}
-_KEY = "whsec_"
 
 
 def slack_body(message: Outgoing) -> bytes:
@@ -79,14 +78,10 @@ def webhook_request(message: Outgoing, secret: str, now: datetime) -> tuple[byte
 
 
 def _key_of(secret: str) -> bytes:
-    """Return the key of a secret of Standard Webhooks: whsec_ and the base64 of 24 to 64 bytes."""
     try:
-        key = base64.b64decode(secret.removeprefix(_KEY), validate=True)
-    except (binascii.Error, ValueError):
-        key = b""
-    if not secret.startswith(_KEY) or not 24 <= len(key) <= 64:
-        raise Dependency("the secret of the webhook is not whsec_ with the base64 of 24 to 64 bytes")
-    return key
+        return standard_webhooks_key(secret)
+    except ValueError as error:
+        raise Dependency(f"the secret of the webhook {error}") from None
 
 
 def _json(body: Mapping[str, Any]) -> bytes:

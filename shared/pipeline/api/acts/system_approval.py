@@ -8,7 +8,6 @@ again it is the same approval, which is the older one, and sent to another fleet
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
 from collections.abc import Mapping
@@ -27,12 +26,13 @@ from shared.pipeline.http_result import HttpResult, rejected
 from shared.pipeline.outbox import request_rollout_act
 from shared.ports import Ports
 from shared.rollouts.rollout import ActKind, Rollout
+from shared.setting_texts import standard_webhooks_key
 
 MAX_BODY_BYTES = 16 * 1024
 TOLERANCE = timedelta(minutes=5)
 """How far the time of a statement may be from ours, as the libraries of Standard Webhooks have it."""
 UNSIGNED = "the signature is not that of a key of this system"
-_KEY, _VERSION = "whsec_", "v1,"
+_VERSION = "v1,"
 
 
 class Statement(BaseModel):
@@ -53,9 +53,9 @@ def receive_approval(
     body: bytes,
     keys: Mapping[str, str],
     ports: Ports,
-    address: str = "",
+    address: str,
 ) -> HttpResult:
-    """Take the approval of a system; the case of ``headers`` does not matter.
+    """Take the approval of a system from an ``address``; the case of ``headers`` does not matter.
 
     An unknown system and a wrong key have the same answer, before anything is parsed.
     """
@@ -125,20 +125,18 @@ def _reason(statement: Statement) -> str:
 def _is_signed(headers: Mapping[str, str], body: bytes, secret: str) -> bool:
     """Return whether one of the signatures is that of the key, compared in constant time."""
     identity, seconds = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
-    key = key_of(secret)
+    key = _key_of(secret)
     if not (key and identity and seconds.isascii() and seconds.isdigit() and len(seconds) <= 11):
         return False
-    signed = f"{identity}.{seconds}.".encode() + body
+    signed = f"{identity}.{seconds}.".encode(errors="replace") + body
     expected = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
     given = headers.get("webhook-signature", "").split(" ")
     values = [each.removeprefix(_VERSION) for each in given if each.startswith(_VERSION)]
-    return any(hmac.compare_digest(expected.encode(), value.encode()) for value in values)
+    return any(hmac.compare_digest(expected.encode(), value.encode(errors="replace")) for value in values)
 
 
-def key_of(secret: str) -> bytes:
-    """Return the key of a secret: whsec_ and the base64 of 24 to 64 bytes; b"" for any other text."""
+def _key_of(secret: str) -> bytes:
     try:
-        key = base64.b64decode(secret.removeprefix(_KEY), validate=True)
-    except (binascii.Error, ValueError):
+        return standard_webhooks_key(secret)
+    except ValueError:  # "" of an unknown system: the settings refuse any other text
         return b""
-    return key if secret.startswith(_KEY) and 24 <= len(key) <= 64 else b""
