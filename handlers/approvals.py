@@ -51,12 +51,17 @@ def add_approvals(routes: Routes, ports: Ports, reason_of: Callable[[func.HttpRe
 
 
 def clusters_in(body: bytes) -> list[str] | None:
-    """Return the clusters that an approval names, None when the body is not an approval."""
+    """Return the clusters that an approval names, None when the body is not an approval.
+
+    The name of a cluster is ASCII. The record of the act has all names, and has room for those.
+    """
     try:
         names = json.loads(body)["clusters"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    return names if isinstance(names, list) and all(isinstance(n, str) for n in names) else None
+    return (
+        names if isinstance(names, list) and all(isinstance(n, str) and n.isascii() for n in names) else None
+    )
 
 
 def _correction_in(body: bytes) -> str | None:

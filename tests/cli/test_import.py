@@ -135,6 +135,7 @@ def test_a_manifest_that_uses_layers_adopts_the_cluster_by_its_tags_alone(
     ("arguments", "status", "message"),
     [
         (["/subscriptions/x"], 1, "resource must be the id of a managed cluster, such as /subscriptions/"),
+        ([ONE.resource.replace("rg-shop", "..")], 1, "resource must be the id of a managed cluster, such as"),
         ([ONE.resource.replace("shop", "toy")], 1, "there is no managed cluster toy-aks in rg-toy"),
         ([ONE.resource, "--class", "apps"], 2, "give its PATH"),
         ([ONE.resource, "fleet", "--class", "apps-fixd"], 1, "did you mean apps-fixed?"),

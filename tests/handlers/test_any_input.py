@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import base64
 import json
+from random import Random
 from typing import Any
 
 import azure.functions as func
 from hypothesis import example, given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 from handlers.sign_in import KEY, PRINCIPAL, SignIn
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.adapters.tables.entities import packed
+from shared.jobs.acts import Act
 from shared.pipeline.api.access import Role
 from tests.support import fleet_files
-from tests.support.function_calls import ADMIN, functions
+from tests.support.function_calls import ADMIN, APPROVAL_KEYS, functions
 from tests.support.hypothesis_settings import GENERATED
 from tests.support.pipeline_runs import push
+from tests.support.replaced_ports import around
 from tests.support.webhook_deliveries import payload, sign
 
 
@@ -24,6 +29,13 @@ def _app() -> tuple[dict[str, Any], str]:
     cloud = MemoryCloud()
     commit = push(cloud, fleet_files.fleet("one"))
     cloud.run()
+    save = cloud.ports.state.save_act
+
+    def as_stored(act: Act) -> None:
+        packed(TypeAdapter(Act).dump_json(act).decode())
+        save(act)
+
+    around(cloud, "state", save_act=as_stored)
     return functions(cloud.ports), commit
 
 
@@ -44,6 +56,18 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
     max_leaves=8,
 )
+PARAMETERS = [
+    *("limit", "after", "before", "resource", "reason", "cluster", "clusters", "phase", "environment"),
+    *("location", "class", "label", "condition", "commit", "prefix", "sort"),
+]
+SELECTIONS = ["Ready", "Ready,", "Ready=Maybe", "=", ",", "name", "phase", "a=b=c", "one,one"]
+FIELDS = [
+    *("clusters", "deadLetters", "reason", "all", "correction", "override", "route", "from", "to", "what"),
+    *("stage", "cluster"),
+]
+RANDOM = Random(1)
+UNLIKE = ["".join(chr(RANDOM.randrange(0x4E00, 0x9FFF)) for _ in range(63)) for _ in range(10_000)]
+"""Names that no cluster has, and that no compression makes smaller."""
 SIGNED = ("github", "flux", "system_approval")
 """Those whose bodies have a signature, and that answer 401 to everything here."""
 REQUESTS = sorted(
@@ -69,17 +93,17 @@ def _is_readable(status: int, body: Any) -> bool:
 @given(
     function=st.sampled_from(REQUESTS),
     route=st.lists(WORDS, min_size=2, max_size=2),
-    query=st.dictionaries(st.sampled_from(["limit", "after", "before", "resource", "reason"]), WORDS),
+    query=st.dictionaries(st.sampled_from(PARAMETERS), WORDS | st.sampled_from(SELECTIONS)),
     headers=st.dictionaries(st.sampled_from(["x-forwarded-for", "user-agent", "x-github-event"]), WORDS),
     body=st.binary(max_size=20)
-    | st.fixed_dictionaries({}, optional={"clusters": JSON, "deadLetters": JSON, "reason": JSON})
-    .map(json.dumps)
-    .map(str.encode),
+    | st.fixed_dictionaries({}, optional=dict.fromkeys(FIELDS, JSON)).map(json.dumps).map(str.encode),
 )
 @example("clusters", ["", ""], {"limit": LONG}, {}, b"")
 @example("plan", [COMMIT, ""], {"limit": LONG}, {}, b"")
 @example("events", ["one", ""], {"limit": LONG}, {}, b"")
 @example("approve", [COMMIT, ""], {}, {"user-agent": "\ud800"}, b'{"clusters": ["\\ud800"]}')
+@example("approve", [COMMIT, ""], {}, {}, json.dumps({"clusters": UNLIKE}).encode())
+@example("promote", ["", ""], {}, {}, json.dumps({"from": "x" * 9000, "to": "development"}).encode())
 @example("dismiss", ["", ""], {}, {}, b'{"deadLetters": ' + b"[" * 50_000)
 @GENERATED
 def test_no_request_of_the_api_ends_with_a_server_error(
@@ -156,3 +180,23 @@ def test_no_delivery_ends_with_a_server_error(
     assert _is_readable(
         *_answer(func.HttpRequest("POST", "/api/github", body=body, headers=headers), "github")
     )
+
+
+@given(
+    identity=WORDS,
+    seconds=WORDS | st.sampled_from(["0", "99999999999", "1767225600"]),
+    signature=WORDS | WORDS.map("v1,{}".format),
+    body=st.binary(max_size=20),
+)
+@example("\ud800", "0", "v1,x", b"{}")
+@example("x", "0", "v1,\ud800", b"{}")
+@GENERATED
+def test_no_approval_of_a_system_ends_with_a_server_error(
+    identity: str, seconds: str, signature: str, body: bytes
+) -> None:
+    headers = {"webhook-id": identity, "webhook-timestamp": seconds, "webhook-signature": signature}
+    (system,) = APPROVAL_KEYS
+    request = func.HttpRequest("POST", "/api", body=body, route_params={"system": system}, headers=headers)
+    status, answer = _answer(request, "system_approval")
+    assert status == 401
+    assert _is_readable(status, answer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import azure.functions as func
@@ -12,6 +13,7 @@ import pytest
 from localcloud.functions.host_config import read_settings
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.runtime.options import EXAMPLE
+from shared.jobs.acts import Act
 from shared.jobs.failures.errors import Unavailable
 from shared.pipeline.recovery.settings_seen import record_changed_settings
 from shared.ports import FleetConfig
@@ -138,3 +140,18 @@ def test_settings_that_were_seen_to_change_are_an_act_without_a_secret() -> None
     assert not [name for name, value in VALUES.items() if "API_KEY_" in name and value in stored]
     assert "another-token" not in stored
     assert VALUES["GITHUB_TOKEN"] not in stored
+
+
+def test_all_pages_together_have_every_act_once_also_those_of_one_second() -> None:
+    cloud = MemoryCloud()
+    began, saved = cloud.clock().replace(microsecond=0), []
+    for number, milliseconds in enumerate((0, 100, 500, 500, 500, 900, 1000)):
+        at = began + timedelta(milliseconds=milliseconds, microseconds=number)
+        saved.append(Act(str(number), at, "refresh", "all", "ann"))
+        cloud.state.save_act(saved[-1])
+    listed, before = list[str](), ""
+    while before is not None:
+        _, page = call(cloud.ports, "audit", query={"limit": "2", "before": before})
+        listed += [each["id"] for each in page["acts"]]
+        before = page["next"]
+    assert sorted(listed) == [act.id for act in saved]

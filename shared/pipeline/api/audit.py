@@ -9,7 +9,7 @@ from datetime import datetime
 from shared.jobs.acts import Act
 from shared.pipeline.api import schema
 from shared.pipeline.api.access import Caller
-from shared.pipeline.api.views.parts import iso
+from shared.pipeline.api.views.parts import iso, whole_moments
 from shared.pipeline.http_result import MAX_NAME, HttpResult
 from shared.ports import Ports
 from shared.ports.state.acts import newest_changes
@@ -54,8 +54,7 @@ def audited(request: Request, caller: Caller, ports: Ports, effect: Callable[[],
 
 def audit_view(limit: int, before: datetime | None, ports: Ports) -> schema.Audit:
     """Return a page of acts, newest first."""
-    acts = ports.state.acts(limit, before)
-    next_before = iso(acts[-1].at) if len(acts) == limit else None
+    acts, next_before = whole_moments(ports.state.acts, limit, before)
     return {"acts": [act_of(act) for act in acts], "next": next_before}
 
 

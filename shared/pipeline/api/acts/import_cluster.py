@@ -15,9 +15,11 @@ from shared.ports.azure import GetCluster, ListMaintenance
 
 _RESOURCE = re.compile(
     r"(?i)/subscriptions/(?P<subscription>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
-    r"/resourceGroups/(?P<group>[\w\-.()]{1,90})"
+    r"/resourceGroups/(?P<group>[\w\-.()]{0,89}[\w\-()])"
     r"/providers/Microsoft\.ContainerService/managedClusters/(?P<name>[A-Za-z0-9_-]{1,63})/?"
 )
+"""A resource group's name does not end with a period: learn.microsoft.com, "Naming rules and restrictions for
+Azure resources". So none is a step upwards in an address."""
 MAX_LEFT = 200
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
+from functools import partial
 
 from shared.fleet.planning.plan import Item
 from shared.jobs.findings.at_rest import is_at_rest, shown_phase
@@ -33,6 +34,7 @@ from shared.pipeline.api.views.parts import (
     plan_part,
     policies_of,
     retirements_of,
+    whole_moments,
 )
 from shared.pipeline.api.views.rollouts import waits_now
 from shared.pipeline.api.views.sweep_view import sweep_view
@@ -44,8 +46,6 @@ from shared.rollouts.report import describe
 
 EVENTS_SHOWN = 20
 NOT_CREATED_SHOWN = NEEDS_APPROVAL_SHOWN = 20
-SAME_MOMENT = 100
-"""More than a cluster's events of one millisecond."""
 
 
 View = Callable[[ClusterRecord, Item | None, SweepRecord, datetime], schema.ClusterSummary]
@@ -229,21 +229,10 @@ def cluster_view(
 
 
 def events_view(name: str, limit: int, before: datetime | None, ports: Ports) -> schema.Events | None:
-    """Return a page of a cluster's events; None when nothing is known of it.
-
-    ``before`` distinguishes whole milliseconds, so a page never ends within one: it may have a few
-    more events than ``limit``.
-    """
-    events = list(ports.state.events(name, limit, before))
+    """Return a page of a cluster's events; None when nothing is known of it."""
+    events, next_before = whole_moments(partial(ports.state.events, name), limit, before)
     if not events and before is None and ports.state.cluster(name) is None:
         return None
-    next_before = None
-    if len(events) == limit:
-        last = events[-1].at
-        since = last.replace(microsecond=last.microsecond // 1000 * 1000)
-        same_moment = ports.state.events(name, SAME_MOMENT, since + timedelta(milliseconds=1))
-        events += [event for event in same_moment if event.at >= since and event not in events]
-        next_before = last.isoformat()
     return {"name": name, "events": [event_of(event) for event in events], "next": next_before}
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Protocol, TypeVar
 
 from shared.fleet.json_tree import path_text
 from shared.fleet.kubernetes.api_server import ending
@@ -22,6 +23,8 @@ from shared.some_of import some_of
 
 PAGE = 200
 SHOWN = 5
+SAME_MOMENT = 100
+"""More than there is of one millisecond."""
 TAKEOVER = (
     "`roadstead why NAME` says who, or what differs. Stop the other app, or run `roadstead takeover NAME`, "
     "or with --all."
@@ -41,6 +44,32 @@ class Page:
 
 
 FIRST_PAGE = Page()
+
+
+class _Dated(Protocol):
+    @property
+    def at(self) -> datetime: ...
+
+
+Stored = TypeVar("Stored", bound=_Dated)
+
+
+def whole_moments(
+    read: Callable[[int, datetime | None], Sequence[Stored]], limit: int, before: datetime | None
+) -> tuple[list[Stored], str | None]:
+    """Return a page of what is listed by its time, newest first, and the ``before`` of the next one.
+
+    ``before`` distinguishes whole milliseconds, so a page never ends within one: it may have a few more
+    than ``limit``.
+    """
+    found = list(read(limit, before))
+    if len(found) < limit:
+        return found, None
+    last = found[-1].at
+    since = last.replace(microsecond=last.microsecond // 1000 * 1000)
+    same_moment = read(SAME_MOMENT, since + timedelta(milliseconds=1))
+    found += [each for each in same_moment if each.at >= since and each not in found]
+    return found, last.isoformat()
 
 
 def fleet_problem(fleet: FleetRecord, newest: PlanRecord | None = None) -> schema.FleetProblem:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from shared.jobs.reporting.summary import ClusterSummary
 from shared.pipeline.api import schema
 from shared.pipeline.api.access import Role
 from shared.pipeline.api.views.parts import FIRST_PAGE, Page, iso
@@ -34,8 +35,8 @@ _UNFINISHED = (Standing.WAITING, Standing.BUSY, Standing.IN_FLIGHT)
 
 def rollouts_view(ports: Ports) -> schema.Rollouts:
     """Return the rollouts that are stored, newest first."""
-    fleet = ports.state.fleet()
-    decided = (_decided(each, fleet, ports) for each in ports.state.rollouts())
+    fleet, summaries = ports.state.fleet(), ports.state.summaries()
+    decided = (_decided(each, fleet, summaries, ports.clock()) for each in ports.state.rollouts())
     return {"rollouts": [_summary(each, fleet.rollout) for each in decided]}
 
 
@@ -50,7 +51,7 @@ def rollout_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.R
     if stored is None:
         return None
     fleet, now = ports.state.fleet(), ports.clock()
-    decision = _decided(stored, fleet, ports)
+    decision = _decided(stored, fleet, ports.state.summaries(), now)
     rollout = decision.rollout
     names = [name for name in sorted(decision.waits) if name > page.after][: page.limit]
     return {
@@ -66,7 +67,9 @@ def rollout_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.R
 def waits_now(fleet: FleetRecord, ports: Ports) -> tuple[str, Decision] | None:
     """Return the commit of the rollout that is under way and what it decides now; None for none."""
     rollout = ports.state.rollout(fleet.rollout) if fleet.rollout else None
-    return (rollout.commit, _decided(rollout, fleet, ports)) if rollout else None
+    if rollout is None:
+        return None
+    return rollout.commit, _decided(rollout, fleet, ports.state.summaries(), ports.clock())
 
 
 def wait_of(name: str, decision: Decision) -> Wait | None:
@@ -94,10 +97,11 @@ def waiting_cluster(name: str, wait: Wait, commit: str) -> schema.WaitingCluster
     }
 
 
-def _decided(rollout: Rollout, fleet: FleetRecord, ports: Ports) -> Decision:
+def _decided(
+    rollout: Rollout, fleet: FleetRecord, summaries: Sequence[ClusterSummary], now: datetime
+) -> Decision:
     """Return what a rollout decides now; nothing is saved, and nothing starts."""
-    summaries = {each.name: each for each in ports.state.summaries()}
-    decision = decide(shown(rollout, fleet), summaries, ports.clock())
+    decision = decide(shown(rollout, fleet), {each.name: each for each in summaries}, now)
     stands_still = fleet.stands_still and rollout.commit == fleet.rollout
     return standing_still(decision, fleet.at) if stands_still else decision
 

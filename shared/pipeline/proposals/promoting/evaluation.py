@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from shared.fleet.desired import Desired
 from shared.fleet.kubernetes_versions import stays_newer
+from shared.fleet.manifests.base import shown
 from shared.fleet.resolve.repository_layout import ENVIRONMENTS
 from shared.fleet.yaml_tree.editing import NotEditable, with_value, without
 from shared.jobs.record import ClusterRecord
@@ -73,7 +74,7 @@ def evaluate(
     path, text = path_of(target), head.text(path_of(target))
     unknown = next((name for name in (source, target) if name not in desired.environments), None)
     if unknown is not None or text is None or desired.guards is None:
-        detail = f"there is no environment {unknown}" if unknown else "fleet.yaml is invalid"
+        detail = f"there is no environment {shown(unknown)}" if unknown else "fleet.yaml is invalid"
         return Evaluation(path, obstacles=dict.fromkeys(what, Obstacle(Reason.INVALID, target, (), detail)))
     clusters = {name: each for name, each in desired.clusters.items() if each.environment == target}
     place = _Target(target, text, clusters, records, head)
