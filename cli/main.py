@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 
 INTERRUPTED = 130
-"""``ExitCode.INTERRUPTED``, available before any import."""
+FAILED, USAGE = 1, 2
+"""As in ``ExitCode``, available before any import."""
 
 
 def main() -> None:
-    """Run the command. An error is one line on stderr; Ctrl-C is silent."""
+    """Run the command. An error is one line on stderr; Ctrl-C is silent.
+
+    A letter that standard output has no code for is written as its number.
+    """
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         sys.exit(_run())
     except KeyboardInterrupt:
@@ -31,6 +38,12 @@ def _run() -> int:
     except CommandError as error:
         sys.stderr.write(f"roadstead: {line(str(error))}\n")
         return error.exit_code
+    except UnicodeEncodeError:
+        sys.stderr.write("roadstead: an argument is not UTF-8\n")
+        return USAGE
+    except OSError as error:  # of standard output, above all: a full disk
+        sys.stderr.write(f"roadstead: {line(str(error))}\n")
+        return FAILED
     return 0
 
 

@@ -67,6 +67,8 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 _PLAIN_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _COMMIT = re.compile(r"[0-9a-f]{1,64}")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m|h)?")
+_LONGEST = 1e9
+"""Seconds; a socket waits for 292 years at most."""
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
@@ -87,19 +89,26 @@ def connect(url: str, key_file: Path | None, timeout: str) -> Api:
 def _key(file: Path | None) -> tuple[str, str]:
     """Return the key and where it is from, "" for none. It is never an argument: other users could see it."""
     if file is None:
-        return os.environ.get(KEY, ""), KEY
-    try:
-        return file.read_text(encoding="utf-8").strip(), f"the file {file}"
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--key-file {file} cannot be read") from error
+        key, origin = os.environ.get(KEY, ""), KEY
+    else:
+        origin = f"the file {file}"
+        try:
+            key = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"--key-file {file} cannot be read") from error
+    key = key.strip()
+    if not (key.isascii() and key.isprintable()):
+        raise UsageError(f"{origin} has no key: one has printable ASCII characters alone, on one line")
+    return key, origin
 
 
 def seconds(duration: str) -> float:
     """Return a duration such as 90, 90s, 5m or 1h in seconds; raise UsageError for anything else."""
     found = _DURATION.fullmatch(duration)
-    if found is None or float(found[1]) == 0:
+    length = float(found[1]) * _SECONDS[found[2] or "s"] if found else 0
+    if not 0 < length <= _LONGEST:
         raise UsageError(f"--timeout {duration[:20]!r} must be a duration such as 30s, 5m or 1h")
-    return float(found[1]) * _SECONDS[found[2] or "s"]
+    return length
 
 
 def before_time(given: str) -> str:

@@ -241,7 +241,9 @@ class Api:
         headers = {"Authorization": f"Bearer {self._token()}"} if self._token else {}
         try:
             reply = self._client.request(method, f"{self.url}/api/{path}", headers=headers, **options)
-        except httpx.InvalidURL as error:
+        except UnicodeEncodeError:  # of what is sent
+            raise
+        except (httpx.InvalidURL, UnicodeError) as error:
             raise ApiError(
                 f"{self.url} is not an address; set ROADSTEAD_URL, for example to https://app.example"
             ) from error

@@ -28,7 +28,10 @@ def token_of(context: Context) -> Token:
 
     Raise UsageError for an address over which everybody could read the token.
     """
-    address = urlsplit(context.url)
+    try:
+        address = urlsplit(context.url)
+    except ValueError as error:
+        raise UsageError(f"{context.url} is not an address") from error
     if address.scheme != "https" and address.hostname not in _LOOPBACK:
         raise UsageError(f"{context.url} does not begin with https://; a token is not sent there")
     made: list[TokenCredential] = []

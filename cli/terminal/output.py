@@ -34,11 +34,13 @@ OutputOption = Annotated[
 
 
 def console() -> Console:
-    """Return the console of standard output."""
+    """Return the console of standard output. Nothing is markup: most texts are from elsewhere."""
     from rich.console import Console
 
-    out = Console(highlight=False)
-    return out if out.is_terminal else Console(highlight=False, width=UNWRAPPED)
+    out = Console(highlight=False, markup=False, emoji=False)
+    if not out.is_terminal:
+        out.width = UNWRAPPED
+    return out
 
 
 def echo(*parts: RenderableType, soft_wrap: bool = False) -> None:

@@ -18,9 +18,10 @@ def added(folder: Path, before: bytes) -> list[str]:
     return [line for line in (folder / FILE).read_text().splitlines() if line not in lines]
 
 
-def test_the_manifest_gets_a_time_and_keeps_everything_else(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["one", "cluster/one"])
+def test_the_manifest_gets_a_time_and_keeps_everything_else(tmp_path: Path, name: str) -> None:
     write(tmp_path, FLEET)
-    done = roadstead("rebuild", "one", cwd=tmp_path)
+    done = roadstead("rebuild", name, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert "one is deleted with everything that runs there, and created again" in done.stdout
     new = added(tmp_path, FLEET[FILE])

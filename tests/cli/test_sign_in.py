@@ -133,6 +133,11 @@ def test_a_key_in_the_environment_is_not_sent_to_a_context_that_signs_in(
     ("text", "arguments", "message"),
     [
         (
+            '[contexts.a]\nurl = "https://[a"\nscope = "x"',
+            ["--context", "a"],
+            "https://[a is not an address",
+        ),
+        (
             '[contexts.a]\nurl = "http://a.example"\nscope = "x"',
             ["--context", "a"],
             "does not begin with https://",

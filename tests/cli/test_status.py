@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
+import subprocess
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -24,7 +27,7 @@ from tests.support.one_cluster import ENTRA
 from tests.support.pipeline_runs import push
 from tests.support.pipeline_runs import ready as ready_fleet
 from tests.support.replaced_ports import around
-from tests.support.roadstead_command import on_terminal, plain, roadstead
+from tests.support.roadstead_command import OWN, ROADSTEAD, on_terminal, plain, roadstead
 from tests.support.served_api import served
 
 
@@ -69,6 +72,7 @@ def test_one_cluster_with_its_conditions_and_events(url: str) -> None:
         (["nope"], "there is no cluster nope"),
         (["--url", "http://127.0.0.1:1"], "no answer from http://127.0.0.1:1"),
         (["--url", "127.0.0.1:7071"], "127.0.0.1:7071 does not begin with http://"),
+        (["--url", "http://."], "http://. is not an address"),
     ],
 )
 def test_an_error_is_one_line_and_exit_code_1(
@@ -262,3 +266,73 @@ def test_every_view_fits_its_terminal(cloud: MemoryCloud, width: int) -> None:
     assert max(len(line) for line in text.splitlines()) <= width
     for name in ("one", "three", "with-quite-a-long-name", "Failed", "Provisioning", "3h"):
         assert name in text
+
+
+@pytest.mark.parametrize("request_id", ["[/bold]", "[red]", ":smile:"])
+def test_what_a_service_sends_is_shown_as_it_is_and_never_as_markup(
+    cloud: MemoryCloud, url: str, request_id: str
+) -> None:
+    """An API server names its requests itself: kubernetes.io/docs/reference/config-api/apiserver-audit.v1."""
+    record = cloud.state.cluster("three")
+    assert record is not None
+    assert record.job.step.failure is not None
+    failure = replace(record.job.step.failure, request_id=request_id)
+    job = replace(record.job, step=replace(record.job.step, failure=failure))
+    cloud.state.save(replace(record, job=job))
+    shown = roadstead("status", "three", "--url", url)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert re.search(rf"request id +{re.escape(request_id)}\n", shown.stdout)
+
+
+@pytest.mark.parametrize("key", ["schl\N{LATIN SMALL LETTER U WITH DIAERESIS}ssel", "two\nlines"])
+def test_what_cannot_be_a_key_is_not_sent(tmp_path: Path, key: str) -> None:
+    (tmp_path / "key").write_text(key, encoding="utf-8")
+    for origin, given in (("ROADSTEAD_KEY", ()), ("the file key", ("--key-file", "key"))):
+        shown = roadstead("status", *given, cwd=tmp_path, ROADSTEAD_KEY=key)
+        assert (shown.returncode, shown.stdout) == (2, "")
+        assert shown.stderr == (
+            f"roadstead: {origin} has no key: one has printable ASCII characters alone, on one line\n"
+        )
+
+
+def test_a_full_disk_is_one_line_and_exit_code_1() -> None:
+    with Path("/dev/full").open("wb") as full:
+        shown = subprocess.run(
+            [ROADSTEAD, "schema", "cluster"], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert (shown.returncode, shown.stderr.count(b"\n")) == (1, 1)
+    assert b"No space left on device" in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--timeout", "999999999999h"],
+            "--timeout '999999999999h' must be a duration such as 30s, 5m or 1h",
+        ),
+        (["--prefix", "\udcff"], "an argument is not UTF-8"),
+    ],
+)
+def test_an_argument_that_nothing_can_be_sent_with_is_one_line_and_exit_code_2(
+    url: str, arguments: list[str], message: str
+) -> None:
+    shown = roadstead("status", *arguments, ROADSTEAD_URL=url)
+    assert (shown.returncode, shown.stdout, shown.stderr) == (2, "", f"roadstead: {message}\n")
+
+
+def test_a_terminal_without_unicode_shows_what_it_has_no_letter_for_as_its_number(
+    cloud: MemoryCloud, url: str
+) -> None:
+    record = cloud.state.cluster("three")
+    assert record is not None
+    job = replace(
+        record.job, next_run=replace(record.job.next_run, reason="\N{GREEK SMALL LETTER ALPHA} waits")
+    )
+    cloud.state.save(replace(record, job=job))
+    environment = {**os.environ, **OWN, "PYTHONIOENCODING": "ascii"}
+    shown = subprocess.run(
+        [ROADSTEAD, "status", "--url", url], env=environment, capture_output=True, check=False
+    )
+    assert (shown.returncode, shown.stderr) == (0, b"")
+    assert b"\\u03b1 waits" in shown.stdout

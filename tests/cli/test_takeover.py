@@ -31,7 +31,7 @@ def test_status_and_why_say_that_a_cluster_waits_for_a_takeover(url: str) -> Non
     assert "roadstead takeover one" in why["suggestedAction"]
 
 
-@pytest.mark.parametrize("which", ["one", "--all"])
+@pytest.mark.parametrize("which", ["one", "cluster/one", "--all"])
 def test_a_cluster_is_taken_over_after_a_yes(cloud: MemoryCloud, url: str, which: str) -> None:
     shown = roadstead("takeover", which, "--yes", ROADSTEAD_URL=url)
     assert shown.returncode == 0, shown.stderr

@@ -53,9 +53,8 @@ def takeover(
         if repository:
             _accept_repository(api, reason, yes=yes)
             return
+        name = cluster_name(name) if name else ""
         fleet = api.fleet()["clusters"]
-        if name:
-            cluster_name(name)
         waiting = [each for each in fleet if each["awaitsTakeover"] and (everything or each["name"] == name)]
         if not waiting:
             raise CommandError(f"{name or 'no cluster'} waits for {'no' if name else 'a'} takeover")

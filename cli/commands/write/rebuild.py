@@ -16,11 +16,10 @@ from rich.text import Text
 from cli.commands.write.init import check_new
 from cli.commands.write.replacement import create_beside
 from cli.errors import CommandError, UsageError
-from cli.options import RepositoryPath, check
+from cli.options import RepositoryPath, cluster_name
 from cli.terminal.output import echo
 from cli.text import line
 from cli.worktree import Worktree, open_worktree
-from shared.fleet.manifests.base import ClusterName
 from shared.fleet.manifests.kinds import REBUILD
 from shared.fleet.resolve.repository_layout import cluster_path
 from shared.fleet.yaml_tree.editing import NotEditable, with_value
@@ -50,7 +49,7 @@ def rebuild(
     With --as, the merge creates another cluster from the same manifest, and deletes the old one once that is
     Ready. The files alone change. The merge has the guards of a delete.
     """
-    check("NAME", ClusterName, name)
+    name = cluster_name(name)
     tree, file = open_worktree(path), cluster_path(name)
     if file not in tree.files.blobs:
         raise CommandError(f"there is no cluster {name}: {file} does not exist")
