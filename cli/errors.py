@@ -36,6 +36,10 @@ class ApiError(CommandError):
     """The API did not answer, or rejected the request."""
 
 
+class NoAnswer(ApiError):
+    """The app cannot be reached, or it or a service that it needs has failed: it may answer soon."""
+
+
 class NotFound(ApiError):
     """The API does not know the object."""
 

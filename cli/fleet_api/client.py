@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 import httpx
 
-from cli.errors import ApiError, NotFound, Refused
+from cli.errors import ApiError, NoAnswer, NotFound, Refused
 from shared.pipeline.api import schema
 
 __all__ = ["Api", "ApiError", "NotFound", "Refused"]
@@ -253,7 +253,7 @@ class Api:
                 "address such as http://127.0.0.1:7071"
             ) from error
         except httpx.HTTPError as error:
-            raise ApiError(
+            raise NoAnswer(
                 f"no answer from {self.url} ({type(error).__name__}); "
                 "is it running, and is ROADSTEAD_URL right?"
             ) from error
@@ -267,7 +267,8 @@ class Api:
         if reply.status_code == 409:
             raise Refused(str(body.get("error") or "refused"))
         if not reply.is_success and not (reply.status_code in accepts and "error" not in body):
-            raise ApiError(f"{self.url} answered {reply.status_code}: {str(body.get('error', ''))[:300]}")
+            failed = NoAnswer if reply.is_server_error else ApiError
+            raise failed(f"{self.url} answered {reply.status_code}: {str(body.get('error', ''))[:300]}")
         return body
 
     def _unknown(self, reply: httpx.Response) -> str:
@@ -295,7 +296,8 @@ class Api:
             return body
         if reply.status_code == 404:
             raise ApiError(f"{self.url} is not a Roadstead app: it has no API")
-        raise ApiError(f"{self.url} answered {reply.status_code} without JSON; is it a Roadstead app?")
+        failed = NoAnswer if reply.is_server_error else ApiError
+        raise failed(f"{self.url} answered {reply.status_code} without JSON; is it a Roadstead app?")
 
     def close(self) -> None:
         """Close the connection."""

@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.failures.errors import Unavailable
 from shared.jobs.record import Phase
-from shared.rollouts.rollout import State
+from shared.rollouts.rollout import Rollout, State
 from tests.support.pipeline_runs import phases, push
+from tests.support.replaced_ports import around
 from tests.support.roadstead_command import roadstead
+from tests.support.served_api import served
 from tests.support.staged_fleets import DEV, PROD, changed, ready_fleet, rollout_of, staged, tags
 
 APPROVED = """\
@@ -159,6 +162,23 @@ def test_a_rollout_is_followed_until_it_has_ended(url: str, cloud: MemoryCloud) 
     run(url, "approve", "second")
     cloud.run()
     assert "rollout completed, 7 of 7 clusters ready" in run(url, "watch")
+
+
+def test_a_rollout_is_followed_on_after_an_app_did_not_answer(cloud: MemoryCloud) -> None:
+    read, answers = cloud.ports.state.rollout, iter(("", "503"))
+
+    def rollout(commit: str) -> Rollout | None:
+        if next(answers, "") == "503":
+            raise Unavailable("Table Storage did not answer")
+        return read(commit)
+
+    around(cloud, "state", rollout=rollout)
+    with served(cloud.ports) as address:
+        waits = roadstead("rollout", "watch", "--timeout", "3s", ROADSTEAD_URL=address)
+    assert "has not ended after 3s" in waits.stderr
+    lines = [each[10:] for each in waits.stdout.splitlines()]
+    assert lines[0] == lines[2] != lines[1]
+    assert lines[1].startswith(f"{address} answered 503: a service that Roadstead needs has failed")
 
 
 def test_a_rollout_that_ended_with_failures_is_a_failure_of_the_command_that_follows_it(

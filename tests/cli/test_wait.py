@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -13,10 +14,13 @@ from cli.errors import CommandError
 from cli.fleet_api.client import Api
 from cli.fleet_api.planned_commit import PlannedCommit
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.failures.errors import Unavailable
+from shared.jobs.record import ClusterRecord
 from shared.pipeline.intake.accept import accept
 from tests.support import fleet_files
 from tests.support.function_calls import ADMIN_KEY
 from tests.support.pipeline_runs import push, pushed, ready
+from tests.support.replaced_ports import around
 from tests.support.roadstead_command import roadstead
 from tests.support.served_api import served
 
@@ -116,6 +120,30 @@ def test_a_deleted_cluster_is_reported(cloud: MemoryCloud, url: str) -> None:
     cloud.run()
     done = roadstead("wait", "one", "--for", "deleted", "--commit", commit, ROADSTEAD_URL=url)
     assert (done.returncode, done.stdout) == (0, "one is deleted\n")
+
+
+def test_an_app_that_does_not_answer_for_a_while_is_waited_for(cloud: MemoryCloud) -> None:
+    read, answers = cloud.ports.state.cluster, iter(("not yet", "503"))
+
+    def cluster(name: str) -> ClusterRecord | None:
+        record, answer = read(name), next(answers, "")
+        if answer == "503":
+            raise Unavailable("Table Storage did not answer")
+        return replace(record, generation=2) if record and answer else record
+
+    around(cloud, "state", cluster=cluster)
+    with served(cloud.ports) as address:
+        done = roadstead("wait", "one", ROADSTEAD_URL=address)
+    assert (done.returncode, done.stderr) == (0, "")
+    failed = "a service that Roadstead needs has failed: Unavailable: Table Storage did not answer"
+    assert done.stdout.splitlines()[:2] == ["one: Ready", f"{address} answered 503: {failed}"]
+    assert done.stdout.splitlines()[2].startswith("one is Ready at generation 1")
+
+
+def test_an_app_that_has_never_answered_is_not_waited_for() -> None:
+    done = roadstead("wait", "one", ROADSTEAD_URL="http://127.0.0.1:1")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no answer from http://127.0.0.1:1" in done.stderr
 
 
 @pytest.mark.parametrize("commit", ["abc", "main", "../clusters", "x" * 40])

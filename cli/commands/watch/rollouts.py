@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from cli.errors import CommandError
+from cli.commands.watch.polling import polled
+from cli.errors import CommandError, NoAnswer
 from cli.fleet_api.rollout_commit import commit_of
 from cli.options import (
     DEFAULT_TIMEOUT,
@@ -28,7 +29,7 @@ from cli.text import line
 if TYPE_CHECKING:
     from cli.fleet_api.client import Api
 
-REQUEST, EVERY_SECONDS = "30s", 2.0
+REQUEST = "30s"
 
 Commit = Annotated[
     str, typer.Argument(metavar="COMMIT", help="A commit (default: the newest with a rollout).")
@@ -88,18 +89,16 @@ def watch(
     until, last = time.monotonic() + seconds(timeout), ""
     with connect(url, key_file, REQUEST) as api:
         whole = _whole(api, commit)
-        while True:
-            found = api.rollout(whole)
-            if found["progress"] != last:
-                last = found["progress"]
+        for found in polled(lambda: api.rollout(whole), until):
+            now = str(found) if isinstance(found, NoAnswer) else found["progress"]
+            if now != last:
+                last = now
                 echo(Text(line(f"{datetime.now(UTC):%H:%M:%S}  {last}")))
-            if found["endedAt"] is not None:
-                break
-            if time.monotonic() >= until:
-                raise CommandError(f"the rollout of {whole[:8]} has not ended after {timeout}")
-            time.sleep(EVERY_SECONDS)
-    if found["state"] != "Completed":
-        raise CommandError(f"the rollout of {whole[:8]} ended: {found['state']}")
+            if not isinstance(found, NoAnswer) and found["endedAt"] is not None:
+                if found["state"] != "Completed":
+                    raise CommandError(f"the rollout of {whole[:8]} ended: {found['state']}")
+                return
+    raise CommandError(f"the rollout of {whole[:8]} has not ended after {timeout}")
 
 
 def _whole(api: Api, commit: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.commands.watch.polling import polled
 from cli.errors import CommandError, NotFound
 from cli.fleet_api.planned_commit import PlannedCommit
 from cli.options import DEFAULT_URL, KeyFile, Url, cluster_name, commit_id, connect, seconds
@@ -17,7 +18,6 @@ from shared.pipeline.api import schema
 if TYPE_CHECKING:
     from cli.fleet_api.client import Api
 
-EVERY_SECONDS = 2.0
 REQUEST = "30s"
 SHORTEST = 8
 """Characters of a commit id that distinguish it from all others of a repository."""
@@ -52,32 +52,39 @@ def wait(
 
     Ready means that the newest accepted generation was verified; with --commit, the generation that the plan
     of that commit, or of a later one, gives the cluster. The command fails when the time is up, and at once
-    for a cluster whose job has failed, or for which the plan does not do what the commit requests.
+    for a cluster whose job has failed, or for which the plan does not do what the commit requests. An app
+    that has answered once, and then does not for a while, is waited for too.
     """
     left = {cluster_name(name): "" for name in names}
     wanted = commit_id("--commit", commit, shortest=SHORTEST) if commit else ""
     until = time.monotonic() + seconds(timeout)
     with connect(url, key_file, REQUEST) as api:
-        planned = PlannedCommit(api, wanted) if wanted else None
-        while True:
-            plan = planned.plan() if planned else None
-            for name in list(left):
-                if planned and plan is None:
-                    reached, now = False, planned.waiting
-                else:
-                    reached, now = _progress(api, name, state, plan)
-                if reached:
-                    _report(now)
-                    del left[name]
-                elif now != left[name]:
-                    _report(f"{name}: {now}")
-                    left[name] = now
+        planned, unanswered = PlannedCommit(api, wanted) if wanted else None, ""
+        for failed in polled(lambda: _look(api, left, state, planned), until):
+            if failed and str(failed) != unanswered:
+                _report(str(failed))
+            unanswered = str(failed or "")
             if not left:
                 return
-            if time.monotonic() >= until:
-                waiting = "; ".join(f"{name}: {now}" for name, now in left.items())
-                raise CommandError(f"not {state.value} after {_with_unit(timeout)}: {waiting}")
-            time.sleep(EVERY_SECONDS)
+        waiting = "; ".join(f"{name}: {now}" for name, now in left.items())
+        now = "; ".join(filter(None, (waiting, unanswered)))
+        raise CommandError(f"not {state.value} after {_with_unit(timeout)}: {now}")
+
+
+def _look(api: Api, left: dict[str, str], state: State, planned: PlannedCommit | None) -> None:
+    """Report how far the clusters are that are ``left``, and remove those that have the state."""
+    plan = planned.plan() if planned else None
+    for name in list(left):
+        if planned and plan is None:
+            reached, now = False, planned.waiting
+        else:
+            reached, now = _progress(api, name, state, plan)
+        if reached:
+            _report(now)
+            del left[name]
+        elif now != left[name]:
+            _report(f"{name}: {now}")
+            left[name] = now
 
 
 def _with_unit(duration: str) -> str:
