@@ -62,6 +62,8 @@ class Routes:
                     return self._refuse(name, denied, req if page else None)
                 if method == "POST" and not _is_json(req):
                     return reply(rejected(415, "send the header Content-Type: application/json"))
+                if role is not Role.READER and _is_of_another_site(req):
+                    return reply(rejected(403, "a page of another site asks for this"))
                 return answered(name, lambda: handler(req, caller))
 
             route = self.bp.route(path, methods=[method], auth_level=func.AuthLevel.ANONYMOUS)
@@ -106,6 +108,15 @@ def _is_json(req: func.HttpRequest) -> bool:
     "CORS-safelisted").
     """
     return (req.headers.get("content-type") or "").partition(";")[0].strip().lower() == "application/json"
+
+
+def _is_of_another_site(req: func.HttpRequest) -> bool:
+    """Return whether a browser sends the request, with the session of a person, for a page of another site.
+
+    It says so itself (W3C, "Fetch Metadata Request Headers"). Reads can be linked from anywhere; an act, also
+    one that is a GET, is recorded in the name of the person.
+    """
+    return (req.headers.get("sec-fetch-site") or "none").lower() not in ("same-origin", "none")
 
 
 def callable_by(who: str, function: Function) -> Function:

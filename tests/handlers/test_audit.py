@@ -155,3 +155,21 @@ def test_all_pages_together_have_every_act_once_also_those_of_one_second() -> No
         listed += [each["id"] for each in page["acts"]]
         before = page["next"]
     assert sorted(listed) == [act.id for act in saved]
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "same-origin", "none", ""])
+@pytest.mark.parametrize("function", ["import", "live", "drill"])
+def test_a_page_of_another_site_has_no_act_done_in_the_name_of_who_opens_it(function: str, site: str) -> None:
+    """A browser sends the session with an image of another site, and says whose it is: W3C, Fetch Metadata."""
+    cloud = MemoryCloud()
+    request = func.HttpRequest(
+        "GET",
+        "/api",
+        body=b"",
+        headers={**ADMIN, **({"Sec-Fetch-Site": site} if site else {})},
+        params={"resource": "x", "clusters": "one"},
+    )
+    reply = functions(cloud.ports)[function].get_user_function()(request)
+    foreign = site in ("cross-site", "same-site")
+    assert (reply.status_code == 403) == foreign
+    assert len(cloud.state.acts(5)) == (0 if foreign else 1)
