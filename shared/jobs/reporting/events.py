@@ -75,7 +75,9 @@ def drift_event(before: ClusterRecord, after: ClusterRecord) -> Iterator[Event]:
     if not is_news(after.drift, before.drift):
         return
     approval = before.drift.approval if before.drift else None
-    ended = f"; the approval of {by_whom(approval.by, approval.reason)} no longer counts" if approval else ""
+    still = after.drift is not None and after.drift.approval is not None
+    by = by_whom(approval.by, approval.reason) if approval else ""
+    ended = f"; the approval of {by} no longer counts" if approval and not still else ""
     if after.drift is None:
         yield _event(after, "InSync", f"a sweep found the cluster as git has it{ended}")
         return

@@ -145,6 +145,19 @@ def test_an_approval_does_not_count_if_azure_changes_before_the_sweep_compares_a
     assert [ended in message for reason, message in events(cloud) if reason == "Drifted"] == [True, False]
 
 
+def test_an_approval_that_still_counts_is_not_said_to_have_ended_by_another_difference(
+    cloud: MemoryCloud,
+) -> None:
+    assert approve(cloud, waiting(cloud)).status == 202
+    tag_by_hand(cloud, ONE, cost="b")
+    cloud.run()
+    assert (cluster(cloud)["tags"]["cost"], image(cloud) > OLD) == ("a", True)
+    assert "and ann: a quiet hour approved it" in dict(events(cloud))["Correcting"]
+    drifted = [message for reason, message in events(cloud) if reason == "Drifted"]
+    assert "tags.cost" in drifted[0]
+    assert not [message for message in drifted if "no longer counts" in message]
+
+
 def test_an_approval_does_not_count_for_another_generation(cloud: MemoryCloud) -> None:
     shown = waiting(cloud)
     push(cloud, files('  minNodeImageVersion: "202101.01"\n  tags: {cost: c}\n  drift: {action: correct}\n'))
