@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from cli.commands.act.replay import replay
+from cli.errors import CommandError
 from cli.fleet_api.client import Api
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.ports import DeadLetter
@@ -100,6 +101,16 @@ def test_a_cluster_deleted_since_it_was_listed_does_not_prevent_the_other_replay
         "two has not failed: it is idle: generation 1 was verified Ready",
         "Started 1 of 3.",
     ]
+
+
+def test_a_replay_of_all_that_starts_none_has_failed(
+    cloud: MemoryCloud, url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ROADSTEAD_KEY", ADMIN_KEY)
+    monkeypatch.setattr(Api, "fleet", lambda _, **__: {"clusters": [{"name": "two", "phase": "Failed"}]})
+    with pytest.raises(CommandError, match="started none of 1"):
+        replay(everything=True, url=url)
+    assert capsys.readouterr().out == "two has not failed: it is idle: generation 1 was verified Ready\n"
 
 
 @pytest.mark.parametrize("command", ["why", "events", "replay", "status"])

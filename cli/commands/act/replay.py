@@ -61,18 +61,26 @@ def _check_class(name: str) -> None:
 
 def _replay_all(api: Api, error_class: str, reason: str) -> None:
     names = _failed(api.fleet(phase="Failed")["clusters"], error_class)
-    if not names:
+    if names:
+        replay_each(api, names, reason)
+    else:
         echo("No cluster has failed" + (f" with {error_class}." if error_class else "."))
+
+
+def replay_each(api: Api, names: Sequence[str], reason: str) -> None:
+    """Start the jobs of clusters again, and say why one does not start; raise CommandError if none does."""
     started = 0
     for name in names:
         try:
             _replay(api, name, reason)
-        except (NotFound, Refused) as error:  # since then the job started or the cluster was deleted
+        except (NotFound, Refused) as error:  # a freeze holds it, or it started or was deleted meanwhile
             echo(Text(line(str(error)), style="dim"))
         except ApiError as error:
             raise CommandError(f"{error}; started {started} of {len(names)}") from error
         else:
             started += 1
+    if not started:
+        raise CommandError(f"started none of {len(names)}")
     if started < len(names):
         echo(f"Started {started} of {len(names)}.")
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.text import Text
 
-from cli.errors import CommandError, NotFound, Refused, UsageError
+from cli.commands.act.replay import replay_each
+from cli.errors import CommandError, UsageError
 from cli.fleet_api.rollout_commit import commit_of, commit_with_items
 from cli.options import (
     DEFAULT_TIMEOUT,
@@ -26,7 +26,6 @@ from cli.options import (
     connect,
 )
 from cli.terminal.output import confirmed, echo
-from cli.text import line
 
 if TYPE_CHECKING:
     from cli.fleet_api.client import Api
@@ -100,15 +99,10 @@ def _whole(api: Api, commit: str, find: Callable[[Api, str], str] = commit_of) -
 def _retry(api: Api, whole: str, reason: str) -> None:
     groups = (group for stage in api.rollout(whole)["stages"] for group in stage["groups"])
     names = [name for group in groups for name in group["failed"]]
-    if not names:
+    if names:
+        replay_each(api, names, reason)
+    else:
         echo(f"No cluster of the rollout of {whole[:8]} has failed.")
-    for name in names:
-        try:
-            api.replay(name, reason)
-        except (NotFound, Refused) as error:  # since then the job started or the cluster was deleted
-            echo(Text(line(str(error)), style="dim"))
-        else:
-            echo(f"{name}: started again")
 
 
 pause = _on_all(
