@@ -160,7 +160,7 @@ def test_all_pages_together_have_every_act_once_also_those_of_one_second() -> No
 @pytest.mark.parametrize("site", ["cross-site", "same-site", "same-origin", "none", ""])
 @pytest.mark.parametrize("function", ["import", "live", "drill"])
 def test_a_page_of_another_site_has_no_act_done_in_the_name_of_who_opens_it(function: str, site: str) -> None:
-    """A browser sends the session with an image of another site, and says whose it is: W3C, Fetch Metadata."""
+    """A browser sends the session with an image of another site, and says so: W3C, Fetch Metadata."""
     cloud = MemoryCloud()
     request = func.HttpRequest(
         "GET",
@@ -173,3 +173,24 @@ def test_a_page_of_another_site_has_no_act_done_in_the_name_of_who_opens_it(func
     foreign = site in ("cross-site", "same-site")
     assert (reply.status_code == 403) == foreign
     assert len(cloud.state.acts(5)) == (0 if foreign else 1)
+
+
+@pytest.mark.parametrize("state_fails", [False, True])
+def test_an_act_that_a_failed_service_ended_says_so(*, state_fails: bool) -> None:
+    cloud = MemoryCloud()
+    save, saved = cloud.ports.state.save_act, list[Act]()
+
+    def save_act(one: Act) -> None:
+        saved.append(one)
+        if state_fails and len(saved) > 1:
+            raise Unavailable("Table Storage did not answer")
+        save(one)
+
+    def read_head(_: str) -> None:
+        raise Unavailable("GitHub did not answer")
+
+    around(cloud, "repository", read_head=read_head)
+    around(cloud, "state", save_act=save_act)
+    assert act(cloud, "sync", {}) == 503
+    (record,) = cloud.state.acts(5)
+    assert record.result == ("" if state_fails else "failed: Unavailable: GitHub did not answer")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shared.jobs.acts import Act
+from shared.jobs.failures.errors import ReconcileError
 from shared.pipeline.api import schema
 from shared.pipeline.api.access import Caller
 from shared.pipeline.api.views.parts import iso, whole_moments
@@ -31,7 +33,7 @@ class Request:
 def audited(request: Request, caller: Caller, ports: Ports, effect: Callable[[], HttpResult]) -> HttpResult:
     """Carry an act out and return its result; without its record, nothing happens.
 
-    An act that is interrupted keeps a record without a result.
+    An act that is interrupted keeps a record without a result; a part of one that failed may have happened.
     """
     act = Act(
         id=ports.unique(),
@@ -46,7 +48,12 @@ def audited(request: Request, caller: Caller, ports: Ports, effect: Callable[[],
         reason=request.reason[:MAX_TEXT],
     )
     ports.state.save_act(act)
-    result = effect()
+    try:
+        result = effect()
+    except ReconcileError as error:
+        with suppress(ReconcileError):  # it may be the state that does not answer
+            ports.state.save_act(replace(act, result=f"failed: {error.kind}: {error}"[:MAX_TEXT]))
+        raise
     outcome = "accepted" if result.ok else f"refused: {result.body.get('error', result.status)}"
     ports.state.save_act(replace(act, result=outcome[:MAX_TEXT]))
     return result
