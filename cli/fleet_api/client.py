@@ -241,9 +241,9 @@ class Api:
         headers = {"Authorization": f"Bearer {self._token()}"} if self._token else {}
         try:
             reply = self._client.request(method, f"{self.url}/api/{path}", headers=headers, **options)
-        except UnicodeEncodeError:  # of what is sent
-            raise
         except (httpx.InvalidURL, UnicodeError) as error:
+            if isinstance(error, UnicodeEncodeError) and error.encoding != "idna":  # of what is sent
+                raise
             raise ApiError(
                 f"{self.url} is not an address; set ROADSTEAD_URL, for example to https://app.example"
             ) from error
