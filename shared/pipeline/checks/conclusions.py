@@ -21,7 +21,6 @@ from shared.pipeline.checks.around import Around, with_around
 from shared.pipeline.checks.readings import Reading
 from shared.pipeline.checks.secrets import has_secrets
 from shared.pipeline.checks.silence import with_reports
-from shared.pipeline.checks.unfinished import as_far_as_known
 from shared.pipeline.facts import store_fact
 from shared.pipeline.outbox import request_next_check, request_status_again, request_sweep
 from shared.pipeline.sweep.conclusions import written_beside
@@ -59,7 +58,7 @@ def _finding(
     if not faults:
         return Finding(kind, True, HEALTHY, healthy)
     more = f"; and {len(faults) - 1} more" if len(faults) > 1 else ""
-    first = as_far_as_known(faults[0], record)
+    first = faults[0]
     text = f"{_owner(first, record)}{first}{commits_behind(first.attempt, record, ports)}{more}"
     return Finding(kind, False, first.reason, text)
 

@@ -23,6 +23,7 @@ from shared.jobs.failures.errors import Dependency
 from shared.pipeline.checks.applied_objects import read_applied
 from shared.pipeline.checks.reading_extension import read_extension
 from shared.pipeline.checks.readings import Reading, Reporting
+from shared.pipeline.checks.unfinished import as_far_as_known
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.applied import is_as_applied
 from shared.pipeline.worker.steps.flux.live_objects import LiveObjects
@@ -57,8 +58,9 @@ def read(context: StepContext) -> Reading:
 
     count, applied = Count(now, context.record.inside), {flux_objects.ref_of(one) for one in components}
     others_of_ours = read_applied(context)
-    faults += others_of_ours.faults
-    own = [*in_components, *of_secret, *of_facts, *others_of_ours.faults]
+    faults = as_far_as_known([*faults, *others_of_ours.faults], context.record)
+    ours = [*in_components, *of_secret, *of_facts, *others_of_ours.faults]
+    own = as_far_as_known(ours, context.record)
     total = len(components) + with_secret + has_facts + others_of_ours.count
     parts = [count.components(total, own)]
     parts += [count.flux(kind, listed, faults) for kind, listed in of_flux.items()]

@@ -13,6 +13,7 @@ from shared.fleet.kubernetes.health.health import PATIENCE, SUSPENDED, Fault, ch
 from shared.fleet.kubernetes.health.inside import Count, Inside
 from shared.fleet.resource_ids import ObjectRef
 from shared.pipeline.checks.readings import Reading
+from shared.pipeline.checks.unfinished import as_far_as_known
 from shared.pipeline.worker.steps.azure_state import FAILED_STATES, profiles_of, provisioning_error, state_of
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux_extension.configurations import is_suspended, wanted_configurations
@@ -28,7 +29,8 @@ def read_extension(context: StepContext) -> Reading:
     found = context.azure(ListFluxConfigurations(cluster))
     extension = context.azure(GetExtension(cluster, EXTENSION_NAME))
     wanted = wanted_configurations(context, found)
-    ours = [*_of_extension(context, extension), *_of_configurations(wanted, found)]
+    differing = [*_of_extension(context, extension), *_of_configurations(wanted, found)]
+    ours = as_far_as_known(differing, context.record)
     objects = [one for name in wanted if name in found for one in reported(found[name])]
     faults = [*ours, *_of_objects(objects, now)]
     count = Count(now, context.record.inside)

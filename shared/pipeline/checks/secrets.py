@@ -76,6 +76,7 @@ def check_secrets(context: StepContext, reads: VaultReads) -> SecretsFound | Non
     found, api = SecretsFound(len(secrets)), context.kubernetes()
     for secret in secrets:
         _check(secret, api.get(secret_ref(secret)), context, reads, found)
+    found.faults = as_far_as_known(found.faults, context.record)
     if found.renewed:
         log.info("%s: %s", context.record.name, found.events[RENEWED])
     return found
@@ -87,11 +88,11 @@ def _check(
     """Compare one Secret with its vault."""
     ref = secret_ref(secret)
     if live is None:
-        found.faults.append(as_far_as_known(health.missing(ref), context.record))
+        found.faults.append(health.missing(ref))
         return
     versions, others = versions_in(secret, live), fields_of_others(secret, live)
     if not is_from_us(live) or versions is None or others:
-        found.faults.append(as_far_as_known(health.changed(ref, ", ".join(others)), context.record))
+        found.faults.append(health.changed(ref, ", ".join(others)))
         return
     try:
         manifest = reads.object(secret)
@@ -104,11 +105,11 @@ def _check(
     api = context.kubernetes()
     if versions_in(secret, manifest) == versions:
         if not is_as_applied(live, manifest, api):
-            found.faults.append(as_far_as_known(health.changed(ref), context.record))
+            found.faults.append(health.changed(ref))
     elif may_apply(context.record, context.ports):
         _renew(manifest, live, secret, api, found)
     elif is_unfinished(context.record):
-        found.faults.append(as_far_as_known(health.changed(ref), context.record))
+        found.faults.append(health.changed(ref))
 
 
 def _renew(

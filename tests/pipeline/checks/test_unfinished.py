@@ -7,10 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.kubernetes.flux.flux_objects import NAMESPACE
+from shared.fleet.kubernetes.flux.flux_objects import NAMESPACE, SOURCE
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.findings.health import HealthCondition
 from shared.jobs.record import ClusterRecord, Phase
+from shared.pipeline.api.views.tree import tree_view
 from tests.support.bootstrap_secrets import AGE, NEXT, VALUE, value_of, with_value
 from tests.support.calls_inside import counted
 from tests.support.checks import check, condition, pass_time
@@ -112,3 +113,19 @@ def test_a_cluster_that_no_longer_exists_is_unknown_and_not_healthy(
     found = condition(checked(cloud))
     assert found.status is None
     assert "a sweep found ClusterMissing: " in found.message
+
+
+@each_of_both
+def test_the_tree_does_not_say_either_that_somebody_changed_what_the_job_may_not_have_applied(
+    unfinished: Callable[..., MemoryCloud],
+) -> None:
+    cloud = unfinished(AGE)
+    api(cloud).delete(live(cloud, CONTROLLER))
+    source = live(cloud, SOURCE)
+    api(cloud).replace({**source, "spec": {**source["spec"], "ref": {"branch": "other"}}})
+    checked(cloud)
+    tree = tree_view("one", cloud.ports)
+    assert tree is not None
+    said = {each["name"]: each["message"] for group in tree["flux"] for each in group["unhealthy"]}
+    assert said["source-controller"].startswith("it does not exist, and the job that applies it ")
+    assert said["flux-system"].startswith("it is not as git has it, and the job that applies it ")
