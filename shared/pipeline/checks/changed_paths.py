@@ -15,6 +15,7 @@ from datetime import timedelta
 from shared.fleet.manifests.cluster.flux.source import MAIN
 from shared.fleet.resolve.repository_layout import Files, cluster_paths, shared_paths
 from shared.jobs.failures.errors import ReconcileError, Stale
+from shared.jobs.findings.at_rest import is_at_rest, is_unfinished
 from shared.jobs.record import ClusterRecord
 from shared.logs import about
 from shared.pipeline.outbox import request_checks
@@ -63,13 +64,17 @@ def _check_changed(fleet: FleetRecord, ports: Ports) -> None:
 
 
 def _following(before: str, commit: str, ports: Ports) -> Sequence[str]:
-    """Return the idle clusters whose Flux applies what changed between two commits, ``MOST`` at most."""
+    """Return the clusters at rest whose Flux applies what changed between two commits, ``MOST`` at most.
+
+    A job of the newer commit that has ended well has verified that.
+    """
     changed = _changed(read_files(before, ports), read_files(commit, ports))
     if not changed:
         return ()
     groups: defaultdict[str, list[str]] = defaultdict(list)
     for record in ports.state.clusters():
-        if record.idle and record.commit != commit and pulls_the_fleet(record, ports.config):
+        unverified = record.commit != commit or is_unfinished(record)
+        if is_at_rest(record) and unverified and pulls_the_fleet(record, ports.config):
             for path in _paths(record):
                 groups[path].append(record.name)
     ranked: dict[str, int] = {}

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 
 from shared.fleet.manifests.base import shown
 from shared.jobs.failures.errors import ReconcileError, Stale
+from shared.jobs.findings.at_rest import is_at_rest
 from shared.jobs.findings.conditions import FLUX_REPORTS
 from shared.jobs.findings.health import HealthCondition
 from shared.jobs.job import Delay
@@ -72,12 +73,13 @@ def _take(event: FluxEvent, record: ClusterRecord, ports: Ports) -> None:
     ports.state.append([stored])
     if ports.random() < PRUNED:
         ports.state.prune_events(record.name, ports.config.events_kept)
-    if record.job.active:
+    if is_at_rest(record):
+        if event.error or not _is_known(record):
+            now = ports.clock()
+            moment = f"flux:{record.uid}:{int(now.timestamp()) // CHECK_SECONDS}"
+            request_checks([record.name], moment, ports, after=_until_next(now))
+    elif record.job.active:
         _end_wait(record, ports)
-    elif record.idle and (event.error or not _is_known(record)):
-        now = ports.clock()
-        moment = f"flux:{record.uid}:{int(now.timestamp()) // CHECK_SECONDS}"
-        request_checks([record.name], moment, ports, after=_until_next(now))
 
 
 def _until_next(now: datetime) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,12 +10,13 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import Unavailable
 from shared.jobs.findings.health import HealthCondition
+from shared.jobs.record import Phase
 from shared.pipeline.checks import changed_paths
 from shared.pipeline.checks.changed_paths import SETTLED, check_changed_paths
 from tests.support import fleet_files
 from tests.support.checks import condition, refused_since
-from tests.support.one_cluster import files, ready, record
-from tests.support.pipeline_runs import push
+from tests.support.one_cluster import files, pool, ready, record, suspended
+from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around, calls_of
 
 BROKEN = {"platform/broken.yaml": b"kind: [unfinished"}
@@ -55,6 +57,27 @@ def test_a_commit_that_flux_cannot_apply_is_found_within_minutes() -> None:
     assert found is not None
     assert (found.status, found.reason) == (False, "BuildFailed")
     assert f"Flux tried commit {commit[:8]} and applied " in found.message
+
+
+def suspend(cloud: MemoryCloud) -> dict[str, bytes]:
+    return files(suspended(cloud, 24))
+
+
+def fail(cloud: MemoryCloud) -> dict[str, bytes]:
+    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs")
+    return files(pool(count=2))
+
+
+@pytest.mark.parametrize(("ending", "phase"), [(suspend, Phase.SUSPENDED), (fail, Phase.FAILED)])
+def test_so_it_is_where_the_job_of_the_commit_verifies_nothing_because_it_failed_or_is_suspended(
+    ending: Callable[[MemoryCloud], dict[str, bytes]], phase: Phase
+) -> None:
+    cloud = known()
+    push(cloud, ending(cloud) | BROKEN)
+    cloud.run(seconds=300)
+    assert phases(cloud) == {"one": phase}
+    tick(cloud)
+    assert condition(record(cloud)).reason == "BuildFailed"
 
 
 def test_a_commit_is_compared_once_and_not_before_flux_had_the_time() -> None:

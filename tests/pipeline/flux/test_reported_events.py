@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 import pytest
@@ -29,7 +29,7 @@ from shared.pipeline.intake.event_keys import (
 )
 from shared.pipeline.intake.flux_event import MAX_BODY_BYTES
 from tests.support.checks import check, condition
-from tests.support.one_cluster import ENTRA, api, files, live, record, world
+from tests.support.one_cluster import ENTRA, api, files, live, pool, record, suspended, world
 from tests.support.pipeline_runs import phases, push, step_until
 from tests.support.replaced_ports import around, calls_of
 from tests.support.reporting_flux import (
@@ -167,6 +167,30 @@ def test_an_error_has_an_idle_cluster_checked_and_the_end_of_it_too() -> None:
     push(cloud, reporting_files() | {"platform/late.yaml": MAP})
     cloud.run(seconds=300, until=lambda: False)
     assert condition(record(cloud), HealthCondition.FLUX).status is True
+
+
+def suspend(cloud: MemoryCloud) -> None:
+    push(cloud, reporting_files(EVENTS + suspended(cloud, 24)))
+    cloud.run(seconds=60)
+
+
+def fail(cloud: MemoryCloud) -> None:
+    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs")
+    push(cloud, reporting_files(pool(count=2) + EVENTS))
+    cloud.run()
+
+
+@pytest.mark.parametrize(("unfinished", "phase"), [(suspend, Phase.SUSPENDED), (fail, Phase.FAILED)])
+def test_an_error_has_a_cluster_checked_whose_job_is_suspended_or_failed(
+    unfinished: Callable[[MemoryCloud], None], phase: Phase
+) -> None:
+    cloud = reporting()
+    check(cloud)
+    unfinished(cloud)
+    assert phases(cloud) == {"one": phase}
+    push(cloud, dict(cloud.repository.files(cloud.repository.head("main"))) | BROKEN)
+    cloud.run(seconds=300, until=lambda: not condition(record(cloud)).status)
+    assert condition(record(cloud)).reason == "BuildFailed"
 
 
 def test_an_event_that_comes_twice_is_stored_once() -> None:
