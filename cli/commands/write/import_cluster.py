@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from shared.fleet.importing.minimal_manifest import minimal_spec
 from shared.fleet.resolve.placeholders import Placeholders
 from shared.fleet.resolve.repository_layout import cluster_path
 from shared.fleet.yaml_tree.merging import plain_value
+from shared.fleet.yaml_tree.writing import ManifestDumper
 
 
 def import_cluster(
@@ -93,29 +93,6 @@ def _comments(left: Sequence[str], changes: Sequence[str]) -> str:
     return "".join(comments)
 
 
-class _Dumper(yaml.SafeDumper):
-    """Writes YAML that 1.1 and 1.2 parse alike: it quotes strings that could be numbers."""
-
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002
-        """Indent the items of lists too."""
-        super().increase_indent(flow, False)
-
-    def ignore_aliases(self, _data: Any) -> bool:
-        """Write no aliases: a manifest has none."""
-        return True
-
-
-_NUMBERLIKE = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|0o[0-7]+")
-
-
-def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-    style = '"' if not value.isprintable() else "'" if _NUMBERLIKE.fullmatch(value) else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
-
-
-_Dumper.add_representer(str, _text)
-
-
 def text_of(document: Mapping[str, Any]) -> str:
     """Return a document as YAML, in its own order."""
-    return yaml.dump(dict(document), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+    return yaml.dump(dict(document), Dumper=ManifestDumper, sort_keys=False, allow_unicode=True, width=100)

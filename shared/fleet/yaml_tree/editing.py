@@ -11,19 +11,14 @@ from typing import Any
 
 import yaml
 
+from shared.fleet.yaml_tree.writing import ManifestDumper
+
 _ENDLESS = 10**9
 _INDENT = 2
 
 
 class NotEditable(Exception):
     """A value has no place in the file where it can be written; the message says why."""
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes the items of a list indented below their key, as people do."""
-
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002
-        super().increase_indent(flow=flow, indentless=False)
 
 
 def with_value(text: str, path: Sequence[str], value: Any) -> str:
@@ -130,7 +125,7 @@ class _Edit:
         indent = " " * node.start_mark.column
         block = yaml.dump(
             entry,
-            Dumper=_Dumper,
+            Dumper=ManifestDumper,
             default_flow_style=False,
             sort_keys=False,
             allow_unicode=True,
@@ -220,11 +215,11 @@ def _item(step: str, value: Any) -> dict[str, Any]:
 
 
 def _flow(value: Any, style: str | None) -> str:
-    """Return a value in one line, which also YAML 1.1 reads as it is."""
+    """Return a value in one line."""
     scalar = isinstance(value, str)
     dumped: str = yaml.dump(
         [value],
-        Dumper=yaml.SafeDumper,
+        Dumper=ManifestDumper,
         default_flow_style=True,
         default_style=style if scalar else None,
         sort_keys=False,

@@ -145,3 +145,11 @@ def _below(value: Any, step: str) -> Any:
     if isinstance(value, list):
         return next(each for each in value if each["name"] == step[1:-1])
     return (value or {}).get(step)
+
+
+@pytest.mark.parametrize("value", ["1e5", "1234e56", "0o17", "12", "1.30", "on", "~", "a\nb"])
+@pytest.mark.parametrize("text", ["spec: {a: b}\n", "spec:\n  a: b\n", "spec:\n  c: 1\n"])
+def test_a_string_that_could_be_something_else_stays_a_string(text: str, value: str) -> None:
+    for name in ("a", "new", value):
+        root = parse(with_value(text, ["spec", name], value).encode(), "x")
+        assert root.plain()["spec"][name] == value
