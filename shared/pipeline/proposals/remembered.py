@@ -32,12 +32,13 @@ def due(summaries: Mapping[str, ClusterSummary], known: Mapping[str, Proposal], 
     """Return the clusters about whose proposal something is to be done.
 
     ``pull`` is the number of a pull request that somebody closed or reopened, 0 for none. A cluster on which
-    a job works has to wait: what differs after the job is not known yet.
+    a job works has to wait: what differs after the job is not known yet. Of one whose job failed or is
+    suspended nothing is proposed, so that its pull request is closed.
     """
     found = []
     for name in sorted({*known, *(each.name for each in summaries.values() if each.proposed)}):
         summary, proposal = summaries.get(name), known.get(name)
-        if summary is not None and not summary.idle:
+        if summary is not None and not summary.at_rest:
             continue
         digest = summary.proposed if summary else None
         if proposal is None or proposal.digest != digest or (pull and proposal.number == pull):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shared.jobs.record import Phase
+from shared.pipeline.outbox import request_whole_sweep
 from tests.support.drift_proposals import (
     BRANCH,
     PROPOSE,
@@ -15,9 +16,9 @@ from tests.support.drift_proposals import (
     proposal,
     pull_requests,
 )
-from tests.support.one_cluster import ONE, cluster, files, pool, pools, ready, record
+from tests.support.one_cluster import ONE, cluster, files, pool, pools, ready, record, suspended
 from tests.support.pipeline_runs import accepted, phases, push
-from tests.support.sweeps import change_pool_by_hand, drifted, sweep, tag_by_hand
+from tests.support.sweeps import LATER, change_pool_by_hand, drifted, sweep, tag_by_hand
 
 TAGS = "  tags: {cost: a}   # who pays\n"
 
@@ -136,3 +137,34 @@ def test_a_cluster_that_git_removes_takes_its_pull_request_with_it() -> None:
     sweep(cloud)
     assert pull_requests(cloud) == []
     assert cloud.state.proposals() == []
+
+
+def test_what_is_not_proposed_in_a_suspension_has_no_open_pull_request() -> None:
+    cloud = drifting()
+    assert len(pull_requests(cloud)) == 1
+    push(cloud, files("  tags: {cost: a}\n" + PROPOSE + suspended(cloud, 24)))
+    cloud.run(seconds=60)
+    assert phases(cloud) == {"one": Phase.SUSPENDED}
+    tag_by_hand(cloud, ONE, cost="a")
+    cloud.clock.advance(LATER)
+    request_whole_sweep(cloud.ports)
+    cloud.run(seconds=120)
+    assert (drifted(record(cloud)), pull_requests(cloud)) == ({}, [])
+    assert cloud.ports.proposing.tip(BRANCH) is None
+
+
+def test_what_is_not_proposed_after_a_job_failed_has_no_open_pull_request() -> None:
+    cloud = drifting()
+    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs")
+    push(cloud, files(pool(count=2) + "  tags: {cost: a}\n" + PROPOSE))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.FAILED}
+    sweep(cloud)
+    assert pull_requests(cloud) == []
+
+
+def test_a_tag_that_could_be_a_number_is_proposed_as_a_string() -> None:
+    cloud = ready(TAGS + PROPOSE)
+    tag_by_hand(cloud, ONE, cost="1234e56")
+    sweep(cloud)
+    assert changed_lines(cloud) == ["-tags: {cost: a}   # who pays", "+tags: {cost: '1234e56'}   # who pays"]
