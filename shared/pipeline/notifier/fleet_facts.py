@@ -81,8 +81,8 @@ def present(
 ) -> Iterator[Notice]:
     """Yield what is wrong with the fleet now, apart from its newest plan. ``letters`` are newest first."""
     yield from _of_fleet(fleet, known, now)
-    yield from _of_token(fleet, now)
-    yield from _of_sweep(sweep, now)
+    yield from _of_token(fleet, known, now)
+    yield from _of_sweep(sweep, known, now)
     for queue in sorted({letter.queue for letter in letters}):
         newest = of_dead_letter(next(letter for letter in letters if letter.queue == queue))
         yield known.facts.get(known.open.get(newest.key, ""), newest)  # a new letter is a fact of its own
@@ -112,15 +112,16 @@ def _of_fleet(fleet: FleetRecord, known: Announced, now: datetime) -> Iterator[N
     )
 
 
-def _of_token(fleet: FleetRecord, now: datetime) -> Iterator[Notice]:
-    head = fleet.last_read.head if fleet.last_read else None
+def _of_token(fleet: FleetRecord, known: Announced, now: datetime) -> Iterator[Notice]:
+    """Yield that the token ends soon, until GitHub shows another one: one that has ended is not replaced."""
+    head, key = fleet.last_read.head if fleet.last_read else None, "token"
     expires = head.credential_expires if head else None
-    if expires is None or not timedelta(0) < expires - now <= CREDENTIAL_SOON:
+    if expires is None or expires - now > CREDENTIAL_SOON or (expires <= now and key not in known.open):
         return
     yield Notice(
         id=f"{Kind.TOKEN}:{_moment(expires)}",
         kind=Kind.TOKEN,
-        key="token",
+        key=key,
         subject=CREDENTIAL_SETTING,
         at=expires - CREDENTIAL_SOON,
         detail=f"GitHub says that it ends on {expires.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
@@ -128,10 +129,10 @@ def _of_token(fleet: FleetRecord, now: datetime) -> Iterator[Notice]:
     )
 
 
-def _of_sweep(sweep: SweepRecord, now: datetime) -> Iterator[Notice]:
+def _of_sweep(sweep: SweepRecord, known: Announced, now: datetime) -> Iterator[Notice]:
     for listing in sweep.listings:
         if listing.problems:
-            yield Notice(
+            problem = Notice(
                 id=f"{Kind.SWEEP}:{listing.subscription}:{_moment(listing.at)}",
                 kind=Kind.SWEEP,
                 key=f"sweep:{listing.subscription}",
@@ -140,6 +141,7 @@ def _of_sweep(sweep: SweepRecord, now: datetime) -> Iterator[Notice]:
                 detail=_cut(listing.problems),
                 action=SWEEPS,
             )
+            yield known.facts.get(known.open.get(problem.key, ""), problem)  # each list has another time
         for orphan in listing.orphans:
             yield Notice(
                 id=f"{Kind.ORPHAN}:{orphan.resource}:{_moment(orphan.since)}",

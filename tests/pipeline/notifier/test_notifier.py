@@ -18,12 +18,13 @@ from shared.pipeline.api.acts.approval import approve
 from shared.pipeline.api.acts.replay import replay
 from shared.pipeline.notifier.notifier import handle
 from shared.pipeline.recovery.missed_work import wake_notifier
+from shared.ports.azure import ListClusters, Page
 from shared.ports.masked import masked
 from tests.support.notices import storm
 from tests.support.notified import ALL, OPS, kinds, notified_fleet, titles, with_failures
 from tests.support.one_cluster import ONE
 from tests.support.pipeline_runs import phases, push
-from tests.support.replaced_ports import around, fails_once, frozen, plan_at_once
+from tests.support.replaced_ports import around, fails_once, frozen, on_azure, plan_at_once
 from tests.support.sweeps import delete_by_hand, sweep
 
 NOTIFY = PlanRequest(kind="notify")
@@ -272,3 +273,22 @@ def test_facts_that_do_not_fit_an_entity_are_delivered_without_their_reasons() -
     wake_notifier(cloud.ports)
     cloud.run(60)
     assert [subject for _, subject, _ in kinds(cloud)] == ["aks-000", "aks-001", "aks-002"]
+
+
+def test_a_list_that_goes_on_lacking_a_cluster_is_one_message_whatever_the_number_of_sweeps() -> None:
+    cloud = MemoryCloud()
+    push(cloud, notified_fleet("one"))
+    cloud.run()
+    read = cloud.ports.azure
+    on_azure(cloud, ListClusters, lambda _: Page([], ""))
+    for _ in range(3):
+        sweep(cloud)
+        for _ in range(3):
+            cloud.run_timers(cloud.ports)
+            cloud.run(1200)
+    assert kinds(cloud) == [(Kind.SWEEP, ONE.subscription, False)]
+    on_azure(cloud, ListClusters, read.call)
+    sweep(cloud)
+    cloud.run_timers(cloud.ports)
+    cloud.run(1200)
+    assert kinds(cloud)[1:] == [(Kind.SWEEP, ONE.subscription, True)]

@@ -67,3 +67,14 @@ def test_its_replacement_is_announced_without_a_push() -> None:
     token.ends = None
     later(cloud, 0.1)
     assert kinds(cloud) == [SOON, OVER]
+
+
+def test_a_token_that_has_ended_is_not_said_to_be_replaced() -> None:
+    cloud, token = notified()
+    later(cloud, 20)
+    assert kinds(cloud) == [SOON]
+    later(cloud, 20)
+    assert kinds(cloud) == [SOON]
+    token.ends = cloud.clock() + timedelta(days=90)
+    later(cloud, 0.1)
+    assert kinds(cloud) == [SOON, OVER]
