@@ -206,9 +206,14 @@ def _by_subscription(summaries: Sequence[ClusterSummary]) -> Mapping[str, Sequen
 
 
 def _with_hidden(record: SweepRecord, *, subscription: str, names: Sequence[str]) -> SweepRecord:
-    """Return the record with the clusters that the list of a subscription should not have lacked."""
+    """Return the record with the clusters that the list of a subscription should not have lacked.
+
+    Several messages may have read them.
+    """
     listings = (
-        replace(each, hidden=tuple(names)) if each.subscription == subscription else each
+        replace(each, hidden=tuple(sorted({*each.hidden, *names})))
+        if each.subscription == subscription
+        else each
         for each in record.listings
     )
     return replace(record, listings=tuple(listings))

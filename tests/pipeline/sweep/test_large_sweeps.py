@@ -182,6 +182,18 @@ def test_clusters_that_a_list_lacks_are_read_in_turn_and_the_whole_problem_is_sa
     )
 
 
+def test_what_a_list_lacks_is_said_as_a_whole_also_if_several_messages_read_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cloud = MemoryCloud(throttle=False)
+    push(cloud, fleet_files.fleet("a", "b", "c"))
+    cloud.run()
+    monkeypatch.setattr(sweeps, "SWEEP_SECONDS", -1)
+    on_azure(cloud, ListClusters, lambda _: Page((), ""))
+    sweep(cloud)
+    assert cloud.state.sweep().listings[0].problems == "its list lacks clusters that exist: a, b, c"
+
+
 def test_a_list_says_that_clusters_for_which_there_was_no_read_are_left_to_later_sweeps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
