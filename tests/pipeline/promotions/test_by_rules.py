@@ -170,6 +170,25 @@ def test_a_commit_that_gives_the_value_closes_the_pull_request_without_a_decline
     assert cloud.ports.proposing.tip(BRANCH) is None
 
 
+def test_so_it_is_where_flux_follows_a_branch_and_no_revision_can_be_promoted() -> None:
+    rule = RULE.replace("what: [version], ", "")
+    cloud = fleet_with(files(extra=rule))
+    change(cloud, files(test="1.36", extra=rule))
+    cloud.run(seconds=HOUR + 60)
+    assert [each.state for each in pulls(cloud)] == ["open"]
+    change(cloud, files(test="1.36", prod="1.36", extra=rule))
+    cloud.run(seconds=60)
+    assert (pulls(cloud), stored(cloud).declined) == ([], ())
+
+
+def test_a_pull_request_that_would_change_no_cluster_any_more_is_closed() -> None:
+    cloud = proposed()
+    own = dict.fromkeys(PROD, "  kubernetesVersion: '1.35'\n")
+    change(cloud, files(test="1.36", own=own, extra=RULE))
+    cloud.run(seconds=60)
+    assert (pulls(cloud), stored(cloud).declined) == ([], ())
+
+
 def test_nothing_is_read_from_github_while_nothing_changes() -> None:
     cloud = proposed()
     calls = github_calls(cloud)

@@ -24,7 +24,7 @@ from shared.pipeline.proposals.promoting.promotion_pull import end, give, is_ove
 from shared.pipeline.proposals.proposals import ATTEMPTS, PERMISSIONS
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import Lifted, Promotion
-from shared.promotions.obstacles import HOLDS, Obstacle, Reason, describe
+from shared.promotions.obstacles import Obstacle, Reason, describe
 from shared.promotions.promoted_values import Rule, Value, What
 
 log = logging.getLogger(__name__)
@@ -131,8 +131,7 @@ def _carry_out(rule: Rule, summaries: Sequence[ClusterSummary], fleet: FleetReco
     found = evaluate(rule.source, rule.target, rule.what, head, ports, _held(rule, promotion, fleet))
     problem = "; ".join(describe(what, each) for what, each in found.obstacles.items() if _matters(each))
     if found.blocked or not found.proofs:
-        over = all(each.reason is Reason.SAME or each.reason in HOLDS for each in found.obstacles.values())
-        if over or is_over(pull):
+        if not found.blocked or is_over(pull):
             promotion = end(promotion, pull, problem, ports)
         _note(replace(promotion, digest=digest), problem, ports)
         return
