@@ -132,8 +132,6 @@ def _conclude(
     if found is None and existing is not None and (suspended or not after.job.active):
         decided = decided_of(after, existing, owner, now)
         compared = sources.added(_compared(after, decided, existing, owner, now))
-        if suspended and found_of(concluded) and not found_of(compared):
-            compared = _with_new_sequence(compared, now)
         compared = _attributed(compared, record, azure_names(existing, owner, record.running), now, activity)
         events += drift_event(after, compared)
         started, written = start_correction(compared, _with_flux(compared, decided, now), now=now)
@@ -269,7 +267,8 @@ def _in_suspension(record: ClusterRecord, found: Found | None, now: datetime) ->
     """
     in_sync = record.condition(IN_SYNC)
     if found is None:
-        return replace(record, loss=None)
+        after = apply_finding(record, None, now)
+        return _with_new_sequence(after, now) if found_of(record) else after
     if in_sync is None:
         return record
     if in_sync.reason == found.error.kind and not _completes(found, record, now):

@@ -102,6 +102,8 @@ def is_suspect(summary: ClusterSummary, existing: Json | None, owner: Owner) -> 
     found = verdict(existing, owner, unfinished=summary.unfinished)
     if found or finding_of_sweep(summary.finding) or existing is None:
         return (found.error.kind if found else "") != finding_of_sweep(summary.finding)
+    if summary.found:  # in a suspension, which has no finding
+        return True
     return not busy(existing["properties"]) and live_digest(existing) != summary.digest
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
 from shared.notices.kinds import Kind
@@ -18,6 +20,16 @@ from tests.support.sweeps import LATER, delete_by_hand, drifted, in_sync, tag_by
 
 OWN = "  tags: {cost: a}\n"
 CORRECT = "  drift: {action: correct}\n"
+EXEMPTION = """\
+  drift:
+    rules:
+      - name: winter
+        fields: [stoppedCluster]
+        action: ignore
+        owner: team-a
+        reason: no season
+        expires: "2026-12-31"
+"""
 
 
 def in_suspension(extra: str = OWN, hours: int = 6) -> MemoryCloud:
@@ -153,6 +165,47 @@ def test_one_that_is_missing_or_stopped_is_announced_and_so_is_its_end() -> None
     cloud.run(seconds=3600)
     assert phases(cloud) == {"one": Phase.SUSPENDED}
     assert [fact for fact in facts if fact.kind is Kind.LOST] == lost
+
+
+def at_work(cloud: MemoryCloud) -> None:
+    """Let Azure begin a change of the cluster that takes longer than a sweep."""
+    timings = cloud.azure.engine.timings
+    cloud.azure.engine.timings = replace(timings, update_cluster=6000)
+    cloud.azure.patch_cluster(ONE, {"tags": {**cluster(cloud)["tags"], "cost": "b"}})
+    cloud.azure.engine.timings = timings
+
+
+def test_one_that_is_back_is_not_said_to_be_stopped_while_azure_works_on_it() -> None:
+    cloud = in_suspension(hours=24)
+    facts = list[Notice]()
+    around(cloud, "state", add_notice=facts.append)
+    cloud.azure.interventions.stop(ONE)
+    sweep(cloud)
+    cloud.azure.interventions.start(ONE)
+    cloud.azure.complete_due()
+    at_work(cloud)
+    sweep(cloud)
+    assert (in_sync(record(cloud)), found(cloud)) == ((None, "NotCompared"), ([], 0))
+    lost = [fact for fact in facts if fact.kind is Kind.LOST]
+    assert [(fact.reason, fact.over) for fact in lost] == [("ClusterStopped", False), ("", True)]
+    cloud.clock.advance(6000)
+    sweep(cloud)
+    assert (in_sync(record(cloud)), list(drifted(record(cloud)))) == ((False, "Drifted"), ["tags.cost"])
+    assert [fact for fact in facts if fact.kind is Kind.LOST] == lost
+
+
+def test_one_that_an_exemption_has_stopped_is_not_reported_when_it_is_back() -> None:
+    cloud = in_suspension(OWN + EXEMPTION, hours=24)
+    facts = list[Notice]()
+    around(cloud, "state", add_notice=facts.append)
+    cloud.azure.interventions.stop(ONE)
+    sweep(cloud)
+    cloud.azure.interventions.start(ONE)
+    cloud.azure.complete_due()
+    at_work(cloud)
+    refresh(["one"], "someone", cloud.ports)
+    cloud.run(seconds=300)
+    assert (found(cloud), [fact for fact in facts if not fact.over]) == (([], 0), [])
 
 
 def test_it_is_refreshed_by_name() -> None:
