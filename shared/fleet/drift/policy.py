@@ -57,16 +57,21 @@ def decide(
     policy: DriftPolicy | None,
     existing: Json,
     *,
+    pools: Mapping[str, Json],
     exhausted: Collection[str],
     now: datetime,
 ) -> list[Decided]:
     """Return what happens to each difference of a cluster.
 
-    ``exhausted`` are the fields that were corrected too often to no avail. A job writes the version of a
-    cluster before anything else: nothing is corrected while that is left to a person, and everything waits
-    for the approval that it needs.
+    ``pools`` are the node pools in Azure by the names that the manifest has for them. ``exhausted`` are the
+    fields that were corrected too often to no avail. A job writes the version of a cluster before anything
+    else: nothing is corrected while that is left to a person, and everything waits for the approval that it
+    needs.
     """
-    decided = [_decided(each, policy or DriftPolicy(), existing, exhausted, now) for each in differences]
+    decided = [
+        _decided(each, policy or DriftPolicy(), _surroundings(each.path, existing, pools), exhausted, now)
+        for each in differences
+    ]
     versions = [each for each in decided if is_version(each.path) and not each.difference.left_alone]
     left = next((each for each in versions if each.action not in _CONTINUED), None)
     if left:
@@ -134,7 +139,7 @@ def _without_half_pools(decided: Decided, others: Sequence[Decided]) -> Decided:
 def _decided(
     difference: Difference,
     policy: DriftPolicy,
-    existing: Json,
+    around: Surroundings,
     exhausted: Collection[str],
     now: datetime,
 ) -> Decided:
@@ -144,12 +149,12 @@ def _decided(
     wanted = _careful(rule.action for rule in rules if not rule.expired(now)) or DriftAction(policy.action)
     note = next((_expired(rule) for rule in rules if rule.expired(now)), "")
     if wanted is DriftAction.PROPOSE:
-        obstacle = _obstacle_to_proposal(difference, existing)
+        obstacle = _obstacle_to_proposal(difference, around)
         action = DriftAction.REPORT if obstacle else wanted
         return Decided(difference, action, "; ".join(filter(None, (note, obstacle))))
     if wanted is not DriftAction.CORRECT:
         return Decided(difference, wanted, note if wanted is DriftAction.REPORT else "")
-    effect = _effect(difference, existing)
+    effect = _effect(difference, around)
     obstacle = _obstacle(difference, effect, exhausted)
     if obstacle:
         return Decided(difference, DriftAction.REPORT, "; ".join(filter(None, (note, obstacle))))
@@ -179,7 +184,7 @@ def _obstacle(difference: Difference, effect: Effect, exhausted: Collection[str]
     return ""
 
 
-def _obstacle_to_proposal(difference: Difference, existing: Json) -> str:
+def _obstacle_to_proposal(difference: Difference, around: Surroundings) -> str:
     """Return why no pull request takes the value of Azure into the manifest, "" when one does."""
     if _is_pool(difference.path):
         return "no pull request: one changes fields, and adds or removes no node pool"
@@ -193,35 +198,29 @@ def _obstacle_to_proposal(difference: Difference, existing: Json) -> str:
         return "no pull request: what an identity may do is taken into the manifest by hand"
     if difference.path.endswith(_IMAGE):
         return "no pull request: a manifest names the oldest image that is allowed, and not the present one"
-    around = _surroundings(difference.path, existing["properties"])
     effect = effect_of(difference.path, difference.git, difference.live, around)
     if effect in _NOT_WRITTEN:
         return f"no pull request: a commit that changes this field is planned as: {effect}"
     return ""
 
 
-def _effect(difference: Difference, existing: Json) -> Effect:
+def _effect(difference: Difference, around: Surroundings) -> Effect:
     """Return what writing the value of git does."""
-    path, properties = difference.path, existing["properties"]
+    path = difference.path
     if path.endswith(_IMAGE):
         return Effect.REIMAGED
     if _is_pool(path):
         return Effect.POOL_CREATED if difference.live is None else Effect.POOL_DELETED
-    return effect_of(path, difference.live, difference.git, _surroundings(path, properties))
+    return effect_of(path, difference.live, difference.git, around)
 
 
 def _is_pool(path: str) -> bool:
     return path.startswith("nodePools[") and path.endswith("]")
 
 
-def _surroundings(path: str, properties: Json) -> Surroundings:
-    return Surroundings(properties, properties, _pool(path, properties))
-
-
-def _pool(path: str, properties: Json) -> Mapping[str, object]:
-    name = path.partition("[")[2].partition("]")[0]
-    pools = properties.get("agentPoolProfiles") or ()
-    return next((pool for pool in pools if pool["name"] == name), {})
+def _surroundings(path: str, existing: Json, pools: Mapping[str, Json]) -> Surroundings:
+    properties, name = existing["properties"], path.partition("[")[2].partition("]")[0]
+    return Surroundings(properties, properties, pools.get(name, {}))
 
 
 def is_version(path: str) -> bool:

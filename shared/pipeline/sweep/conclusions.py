@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from shared.fleet.aks.node_pool_replacement import serving
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.desired import digest_of
 from shared.fleet.drift.differences import Difference, drift_of, unmanaged_names
@@ -49,7 +50,7 @@ from shared.pipeline.sweep.activity import ActivityLog
 from shared.pipeline.sweep.held_corrections import still_held, unless_held
 from shared.pipeline.sweep.sources import Sources
 from shared.pipeline.sweep.verdicts import Found, verdict
-from shared.pipeline.worker.steps.azure_state import azure_names, busy, running_of
+from shared.pipeline.worker.steps.azure_state import azure_names, busy, profiles_of, running_of
 from shared.pipeline.worker.steps.contests import UNKNOWN_LIFE, older_than_azure, outdated
 from shared.pipeline.worker.steps.context import StepContext
 from shared.ports import Ports
@@ -298,7 +299,8 @@ def decided_of(
     differences = drift_of(desired, owner, existing, before.unmanaged if before else None)
     differences += record.windows
     often = exhausted(record.corrections, now)
-    decided = decide(differences, desired.spec.drift, existing, exhausted=often, now=now)
+    pools = {name: mine[0] for name, mine in serving(profiles_of(existing), owner).items()}
+    decided = decide(differences, desired.spec.drift, existing, pools=pools, exhausted=often, now=now)
     if is_unfinished(record):
         failure = own_failure(record)
         when = f"after its job failed: {failure.kind}" if failure else "in a suspension"

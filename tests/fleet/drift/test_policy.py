@@ -21,6 +21,7 @@ LIVE: dict[str, Any] = {
         "agentPoolProfiles": [{"name": "apps", "osType": "Linux", "orchestratorVersion": "1.36.3"}],
     }
 }
+POOLS = {each["name"]: each for each in LIVE["properties"]["agentPoolProfiles"]}
 EXEMPTION = {"action": "ignore", "owner": "team-a", "reason": "a test", "expires": "2027-03-01"}
 
 
@@ -38,7 +39,7 @@ def actions(given_policy: DriftPolicy | None, *differences: Difference, **more: 
 
 
 def decided(given_policy: DriftPolicy | None, *differences: Difference, **more: Any) -> list[Decided]:
-    return decide(differences, given_policy, LIVE, **{"exhausted": (), "now": NOW, **more})
+    return decide(differences, given_policy, LIVE, **{"pools": POOLS, "exhausted": (), "now": NOW, **more})
 
 
 def test_drift_is_reported_where_no_policy_says_otherwise() -> None:

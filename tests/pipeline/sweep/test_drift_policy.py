@@ -72,6 +72,22 @@ def test_a_pool_that_somebody_scales_is_scaled_back_by_a_job() -> None:
     assert {"Drifted", "Correcting", "Ready"} <= set(events(cloud, 20))
 
 
+def test_a_change_of_a_pool_that_replaced_another_one_has_the_effect_that_it_has_in_azure() -> None:
+    extra = "  drift: {action: correct}\n"
+    cloud = ready(pool(enableFIPS="false") + extra)
+    push(cloud, files(pool("Standard_D8s_v5", enableFIPS="false") + extra))
+    cloud.run()
+    (name,) = pools(cloud).keys() - {"system"}
+    assert name != "apps"
+    change_pool_by_hand(cloud, ONE, name, enableFIPS=True)
+    sweep(cloud)
+    drift = record(cloud).drift
+    assert drift is not None
+    assert drift.waits == (
+        "the correction of nodePools[apps].enableFIPS (in place, nodes are reimaged) waits for an approval"
+    )
+
+
 def test_a_pool_that_somebody_deletes_is_created_again() -> None:
     cloud = ready(pool() + CORRECT)
     cloud.azure.delete_pool(ONE, "apps")
