@@ -45,8 +45,19 @@ class Around:
     compliance: Compliance | None = None
 
 
-def read_around(record: ClusterRecord, reads: SharedReads, ports: Ports) -> Around:
-    """Read what Azure has around a cluster; nothing where its manifest has nothing there."""
+def read_around(record: ClusterRecord, reads: SharedReads, ports: Ports) -> Around | None:
+    """Read what Azure has around a cluster; nothing where its manifest has nothing there.
+
+    Return None for what is not understood: it keeps no other cluster from its check.
+    """
+    try:
+        return _read_around(record, reads, ports)
+    except Exception:
+        log.exception("what Azure has around %s cannot be compared", record.name)
+        return None
+
+
+def _read_around(record: ClusterRecord, reads: SharedReads, ports: Ports) -> Around:
     found = (
         read_windows(record, ports),
         _read_policies(record, reads, ports),

@@ -9,6 +9,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.jobs.failures.errors import Unavailable
+from shared.jobs.findings.health import HealthCondition
 from shared.jobs.record import Phase
 from shared.jobs.stored_record import from_json, to_json
 from shared.pipeline.api.acts.replay import replay
@@ -174,3 +175,20 @@ def test_a_commit_that_changes_the_window_ends_the_difference() -> None:
     cloud.run()
     sweep(cloud)
     assert drifted(record(cloud)) == {}
+
+
+def test_windows_that_are_not_understood_keep_no_cluster_from_its_check() -> None:
+    cloud = MemoryCloud(throttle=False)
+    fleet = files(WINDOW)
+    manifest = fleet["clusters/one/cluster.yaml"]
+    push(cloud, fleet | {"clusters/two/cluster.yaml": manifest.replace(b"name: one", b"name: two")})
+    cloud.run()
+
+    def strange(operation: ListMaintenance) -> Any:
+        raise ValueError(operation)
+
+    on_azure(cloud, ListMaintenance, strange)
+    check(cloud)
+    healthy = [each.condition(HealthCondition.FLUX) for each in cloud.state.clusters()]
+    assert [each is not None and each.status for each in healthy] == [True, True]
+    assert [each.windows for each in cloud.state.clusters()] == [(), ()]
