@@ -14,7 +14,7 @@ from shared.fleet.resolve.problems import Problem
 from shared.fleet.resolve.repository_layout import Files, cluster_path, shared_paths
 from shared.fleet.resolve.shared_files import read_layers
 from shared.fleet.resolve.work import Work
-from shared.jobs.failures.errors import Unavailable
+from shared.jobs.failures.errors import InvalidManifest, Unavailable
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.repository.blob_reader import read_blobs
 from shared.pipeline.repository.branch_source import require_own
@@ -47,8 +47,13 @@ class Head:
         return self.text(cluster_path(name))
 
     def text(self, path: str) -> str | None:
-        """Return a file, None where there is none."""
-        return self._contents([path])[path].decode() if path in self._files.blobs else None
+        """Return a file, None where there is none; raise InvalidManifest for one that is no text."""
+        if path not in self._files.blobs:
+            return None
+        try:
+            return self._contents([path])[path].decode()
+        except UnicodeDecodeError as error:
+            raise InvalidManifest(f"{path} is not UTF-8 text; save it as UTF-8") from error
 
     def desired(self, records: Mapping[str, ClusterRecord]) -> DesiredFleet:
         """Return what the commit asks for."""

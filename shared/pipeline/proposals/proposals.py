@@ -8,6 +8,7 @@ messages are of one session. What GitHub refuses is no failure: the next sweep a
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 
 from shared.jobs.failures.errors import (
@@ -28,11 +29,13 @@ from shared.pipeline.proposals.remembered import NEW_AT_ONCE, due, opened_since
 from shared.pipeline.worker.rate_limiter import RateLimited
 from shared.ports import Ports
 from shared.ports.state import Proposal
+from shared.some_of import some_of
 
 log = logging.getLogger(__name__)
 
 SECONDS = 120.0
 """After so long another message continues: less than half of ``functionTimeout``."""
+NAMED = 3
 ATTEMPTS = 4
 """How often a message is postponed that failed; then the next sweep sends one."""
 PERMISSIONS = "give its GitHub App, or its token, the permissions Contents: write and Pull requests: write"
@@ -73,7 +76,7 @@ def _all(pull: int, ports: Ports) -> str:
     summaries = {each.name: each for each in ports.state.summaries()}
     names = due(summaries, known, pull)
     since = ports.state.sweep().started if names else None
-    head, waiting, unread = Head(fleet, ports), 0, ""
+    head, waiting, unread, strange = Head(fleet, ports), 0, "", list[str]()
     for position, name in enumerate(names):
         if position and ports.elapsed() > end:
             request_proposals(ports)
@@ -97,15 +100,30 @@ def _all(pull: int, ports: Ports) -> str:
                 log.warning("%s: nothing is proposed: %s: %s", name, error.kind, error)
             saved = ports.state.proposal(name) or Proposal(name)
             ports.state.save_proposal(replace(saved, digest=digest, problem=f"{error.kind}: {error}"))
+        except (RateLimited, ReconcileError):
+            raise
+        except Exception:  # one cluster that is not understood keeps no other one from its pull request
+            with about(cluster=name):
+                log.exception("%s: nothing is proposed", name)
+            strange.append(name)
+            continue
         known = {key: each for key, each in known.items() if key != name}
         changed = ports.state.proposal(name)
         known |= {name: changed} if changed else {}
     if unread:
         raise Unavailable(unread)
-    if not waiting:
+    return "; ".join(filter(None, (_waits(waiting), _not_understood(strange))))
+
+
+def _waits(number: int) -> str:
+    if not number:
         return ""
-    are = "cluster waits" if waiting == 1 else "clusters wait"
-    return f"{waiting} {are} for a pull request: a sweep opens {NEW_AT_ONCE}, and the next one opens more"
+    are = "cluster waits" if number == 1 else "clusters wait"
+    return f"{number} {are} for a pull request: a sweep opens {NEW_AT_ONCE}, and the next one opens more"
+
+
+def _not_understood(names: Sequence[str]) -> str:
+    return f"nothing is proposed of {some_of(names, NAMED)}: the log has the details" if names else ""
 
 
 def _say(problem: str, ports: Ports) -> None:

@@ -10,6 +10,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.messages import CLOCKS_DIFFER
 from shared.jobs.record import Phase
+from shared.pipeline.api.views.promotions import promotions_view
 from tests.support.drift_proposals import github_calls
 from tests.support.pipeline_runs import phases
 from tests.support.promotions import (
@@ -20,6 +21,7 @@ from tests.support.promotions import (
     ask,
     change,
     decided,
+    environment,
     files,
     fleet_with,
     holds,
@@ -195,6 +197,21 @@ def test_nothing_is_read_from_github_while_nothing_changes() -> None:
     sweep(cloud)
     cloud.run(seconds=HOUR)
     assert [each for each in calls if each != "read_head"] == []
+
+
+def test_a_target_whose_file_is_no_text_keeps_no_other_one_from_its_promotion() -> None:
+    archive = "    - {from: development, to: archive, what: [version], soak: 1h}\n"
+    tree = files(extra=RULE.replace("promotions:\n", f"promotions:\n{archive}"))
+    tree["fleet.yaml"] = tree["fleet.yaml"].replace(b"production]", b"archive, production]", 1)
+    tree["environments/archive.yaml"] = environment("archive", "1.35")
+    cloud = fleet_with(tree)
+    tree["environments/archive.yaml"] += b"# caf\xe9\n"
+    change(cloud, tree | {"environments/development.yaml": environment("development", "1.36")})
+    cloud.run(seconds=HOUR + 60)
+    assert [each.head for each in pulls(cloud)] == [BRANCH]
+    problems = {each["target"]: each["problem"] for each in promotions_view(cloud.ports)["promotions"]}
+    assert problems["production"] == ""
+    assert "environments/archive.yaml is not UTF-8 text" in problems["archive"]
 
 
 def test_a_cluster_that_is_not_ready_stops_the_rule() -> None:

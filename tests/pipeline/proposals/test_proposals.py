@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from shared.fleet.resource_ids import ClusterId
 from shared.jobs.record import Phase
 from shared.pipeline.outbox import request_whole_sweep
+from shared.ports.azure import GetCluster
 from tests.support.drift_proposals import (
     BRANCH,
     PROPOSE,
@@ -18,7 +22,16 @@ from tests.support.drift_proposals import (
 )
 from tests.support.one_cluster import ONE, cluster, files, pool, pools, ready, record, suspended
 from tests.support.pipeline_runs import accepted, phases, push
-from tests.support.sweeps import LATER, change_pool_by_hand, drifted, sweep, tag_by_hand
+from tests.support.replaced_ports import on_azure
+from tests.support.sweeps import (
+    LATER,
+    SUBSCRIPTIONS,
+    change_pool_by_hand,
+    drifted,
+    several,
+    sweep,
+    tag_by_hand,
+)
 
 TAGS = "  tags: {cost: a}   # who pays\n"
 
@@ -168,3 +181,36 @@ def test_a_tag_that_could_be_a_number_is_proposed_as_a_string() -> None:
     tag_by_hand(cloud, ONE, cost="1234e56")
     sweep(cloud)
     assert changed_lines(cloud) == ["-tags: {cost: a}   # who pays", "+tags: {cost: '1234e56'}   # who pays"]
+
+
+def test_a_manifest_that_is_no_text_keeps_no_other_cluster_from_its_pull_request() -> None:
+    cloud = several(TAGS + PROPOSE)
+    tree = cloud.repository.files(cloud.repository.head("main"))
+    push(cloud, dict(tree) | {"clusters/a/cluster.yaml": tree["clusters/a/cluster.yaml"] + b"# caf\xe9\n"})
+    cloud.run()
+    for name, subscription in zip("abc", SUBSCRIPTIONS, strict=True):
+        tag_by_hand(cloud, ClusterId(subscription, f"rg-{name}", name), cost="b")
+    sweep(cloud)
+    assert {each.head for each in pull_requests(cloud)} == {
+        f"roadstead/drift/example/{name}" for name in "bc"
+    }
+    assert "is not UTF-8 text" in proposal(cloud, "a").problem
+
+
+def test_a_cluster_that_is_not_understood_keeps_no_other_one_from_its_pull_request() -> None:
+    cloud = several(TAGS + PROPOSE)
+    for name, subscription in zip("abc", SUBSCRIPTIONS, strict=True):
+        tag_by_hand(cloud, ClusterId(subscription, f"rg-{name}", name), cost="b")
+    azure = cloud.ports.azure
+
+    def strange(operation: GetCluster) -> Any:
+        if operation.target.name == "a":
+            raise ValueError("a token")
+        return azure.call(operation)
+
+    on_azure(cloud, GetCluster, strange)
+    sweep(cloud)
+    assert {each.head for each in pull_requests(cloud)} == {
+        f"roadstead/drift/example/{name}" for name in "bc"
+    }
+    assert cloud.state.sweep().proposals == "nothing is proposed of a: the log has the details"

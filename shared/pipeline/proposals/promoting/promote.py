@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from shared.fleet.desired import digest_of
-from shared.jobs.failures.errors import ReconcileError, Retryable, Unauthorized
+from shared.jobs.failures.errors import ReconcileError, Retryable, Terminal, Unauthorized
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import PlanRequest, PromotionAsked
 from shared.jobs.record import Phase
@@ -98,7 +98,11 @@ def _by_rules(number: int, ports: Ports) -> None:
         if promotion.target not in rules or promotion.number == number:
             _refresh(promotion, ports)
     for rule in fleet.promotions:
-        _carry_out(rule, summaries, fleet, ports)
+        try:
+            _carry_out(rule, summaries, fleet, ports)
+        except Terminal as error:  # of this target alone
+            log.warning("nothing is promoted to %s: %s: %s", rule.target, error.kind, error)
+            _note(_stored(rule.target, ports), f"{error.kind}: {error}", ports)
 
 
 def _refresh(promotion: Promotion, ports: Ports) -> None:
