@@ -24,6 +24,7 @@ WHOLE = Proposal(
     declined=("w",),
     left_out=(LeftOut("tags.own", "why"),),
     problem="ü",
+    commit="c" * 40,
 )
 
 

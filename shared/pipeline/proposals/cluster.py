@@ -198,4 +198,4 @@ def _end(turn: _Turn, *, left_out: tuple[LeftOut, ...] = (), forget: bool = Fals
 
 
 def _save(turn: _Turn, proposal: Proposal) -> Proposal:
-    return turn.ports.state.save_proposal(proposal)
+    return turn.ports.state.save_proposal(replace(proposal, commit=turn.head.fleet.commit))

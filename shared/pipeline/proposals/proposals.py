@@ -74,7 +74,7 @@ def _all(pull: int, ports: Ports) -> str:
     end, fleet = ports.elapsed() + SECONDS, ports.state.fleet()
     known = {each.cluster: each for each in ports.state.proposals()}
     summaries = {each.name: each for each in ports.state.summaries()}
-    names = due(summaries, known, pull)
+    names = due(summaries, known, fleet.commit, pull)
     since = ports.state.sweep().started if names else None
     head, waiting, unread, strange = Head(fleet, ports), 0, "", list[str]()
     for position, name in enumerate(names):
@@ -99,7 +99,8 @@ def _all(pull: int, ports: Ports) -> str:
             with about(cluster=name):
                 log.warning("%s: nothing is proposed: %s: %s", name, error.kind, error)
             saved = ports.state.proposal(name) or Proposal(name)
-            ports.state.save_proposal(replace(saved, digest=digest, problem=f"{error.kind}: {error}"))
+            problem = f"{error.kind}: {error}"
+            ports.state.save_proposal(replace(saved, digest=digest, problem=problem, commit=fleet.commit))
         except (RateLimited, ReconcileError):
             raise
         except Exception:  # one cluster that is not understood keeps no other one from its pull request

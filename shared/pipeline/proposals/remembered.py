@@ -28,9 +28,12 @@ def branch_of(fleet: str, cluster: str) -> str:
     return f"{BRANCHES}{fleet}/{cluster}"
 
 
-def due(summaries: Mapping[str, ClusterSummary], known: Mapping[str, Proposal], pull: int = 0) -> list[str]:
+def due(
+    summaries: Mapping[str, ClusterSummary], known: Mapping[str, Proposal], commit: str, pull: int = 0
+) -> list[str]:
     """Return the clusters about whose proposal something is to be done.
 
+    ``commit`` is the one that was planned last: a newer one may take what an older manifest could not.
     ``pull`` is the number of a pull request that somebody closed or reopened, 0 for none. A cluster on which
     a job works has to wait: what differs after the job is not known yet. Of one whose job failed or is
     suspended nothing is proposed, so that its pull request is closed.
@@ -41,9 +44,20 @@ def due(summaries: Mapping[str, ClusterSummary], known: Mapping[str, Proposal], 
         if summary is not None and not summary.at_rest:
             continue
         digest = summary.proposed if summary else None
-        if proposal is None or proposal.digest != digest or (pull and proposal.number == pull):
+        if (
+            proposal is None
+            or proposal.digest != digest
+            or (pull and proposal.number == pull)
+            or _may_be_over(proposal, commit)
+        ):
             found.append(name)
     return found
+
+
+def _may_be_over(proposal: Proposal, commit: str) -> bool:
+    """Return whether another commit may have ended why something is not proposed."""
+    by_git = any(each.reason not in (DECLINED, SENSITIVE) for each in proposal.left_out)
+    return proposal.commit != commit and (by_git or bool(proposal.problem))
 
 
 def opened_since(known: Iterable[Proposal], at: datetime | None) -> int:

@@ -27,7 +27,8 @@ class Proposal:
     the pull request.
 
     ``declined`` are the values of pull requests that somebody closed without merging. ``left_out`` says why
-    fields are not proposed, ``problem`` why the branch or the pull request is left as it is.
+    fields are not proposed, ``problem`` why the branch or the pull request is left as it is; ``commit`` is
+    the one that was planned last when that was so, "" in what the version before stored.
     ``etag`` is the version that was read, "" for one not saved yet.
     """
 
@@ -42,6 +43,7 @@ class Proposal:
     declined: tuple[str, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     problem: str = ""
+    commit: str = ""
     etag: str = field(default="", compare=False)
 
 

@@ -214,3 +214,19 @@ def test_a_cluster_that_is_not_understood_keeps_no_other_one_from_its_pull_reque
         f"roadstead/drift/example/{name}" for name in "bc"
     }
     assert cloud.state.sweep().proposals == "nothing is proposed of a: the log has the details"
+
+
+def test_what_a_manifest_could_not_take_is_proposed_once_a_commit_has_mended_it() -> None:
+    cloud = ready(TAGS + PROPOSE)
+    push(cloud, files(TAGS + PROPOSE + "  colour: red\n"))
+    cloud.run()
+    tag_by_hand(cloud, ONE, cost="b")
+    sweep(cloud)
+    assert pull_requests(cloud) == []
+    calls = github_calls(cloud)
+    sweep(cloud)
+    assert [each for each in calls if each != "read_head"] == []
+    push(cloud, files(TAGS + PROPOSE))
+    cloud.run()
+    sweep(cloud)
+    assert len(pull_requests(cloud)) == 1
