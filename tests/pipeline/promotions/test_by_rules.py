@@ -11,6 +11,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.messages import CLOCKS_DIFFER
 from shared.jobs.record import Phase
 from shared.pipeline.api.views.promotions import promotions_view
+from shared.pipeline.proposals.promoting.promotion_texts import OVER
 from tests.support.drift_proposals import github_calls
 from tests.support.pipeline_runs import phases
 from tests.support.promotions import (
@@ -181,6 +182,9 @@ def test_so_it_is_where_flux_follows_a_branch_and_no_revision_can_be_promoted() 
     change(cloud, files(test="1.36", prod="1.36", extra=rule))
     cloud.run(seconds=60)
     assert (pulls(cloud), stored(cloud).declined) == ([], ())
+    over = cloud.ports.pulls.comment(1, OVER)
+    assert over is not None
+    assert "version: production has 1.36 already; " in over.body
 
 
 def test_a_pull_request_that_would_change_no_cluster_any_more_is_closed() -> None:

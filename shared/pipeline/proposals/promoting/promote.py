@@ -136,7 +136,8 @@ def _carry_out(rule: Rule, summaries: Sequence[ClusterSummary], fleet: FleetReco
     problem = "; ".join(describe(what, each) for what, each in found.obstacles.items() if _matters(each))
     if found.blocked or not found.proofs:
         if not found.blocked or is_over(pull):
-            promotion = end(promotion, pull, problem, ports)
+            everything = "; ".join(describe(what, each) for what, each in found.obstacles.items())
+            promotion = end(promotion, pull, problem and everything, ports)
         _note(replace(promotion, digest=digest), problem, ports)
         return
     promotion = replace(promotion, source=rule.source, by="", asked=ports.clock())
