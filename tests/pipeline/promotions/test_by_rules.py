@@ -195,6 +195,23 @@ def test_a_pull_request_that_would_change_no_cluster_any_more_is_closed() -> Non
     assert (pulls(cloud), stored(cloud).declined) == ([], ())
 
 
+def test_what_its_source_took_back_is_closed_also_if_something_is_in_the_way_of_another_value() -> None:
+    cloud = proposed()
+    change(cloud, files(test="1.35", extra=RULE))
+    cloud.run(seconds=HOUR + 60)
+    assert problem(cloud).startswith("version: a1 of development runs another version than git asks for: ")
+    assert (pulls(cloud), stored(cloud).declined) == ([], ())
+
+
+def test_a_pull_request_stays_open_while_fleet_yaml_is_invalid() -> None:
+    cloud = proposed()
+    tree = files(test="1.36", extra=RULE)
+    tree["fleet.yaml"] += b"  colour: red\n"
+    change(cloud, tree)
+    sweep(cloud)
+    assert [each.state for each in pulls(cloud)] == ["open"]
+
+
 def test_nothing_is_read_from_github_while_nothing_changes() -> None:
     cloud = proposed()
     calls = github_calls(cloud)

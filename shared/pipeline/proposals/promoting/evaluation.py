@@ -6,8 +6,8 @@ cluster that sets such a value in its own file keeps it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from shared.fleet.desired import Desired
 from shared.fleet.kubernetes_versions import stays_newer
@@ -18,7 +18,7 @@ from shared.jobs.record import ClusterRecord
 from shared.pipeline.proposals.head import Head
 from shared.ports import Ports
 from shared.promotions.obstacles import HOLDS, NOTHING_TO_DO, Obstacle, Reason
-from shared.promotions.promoted_values import PLATFORM_PATHS, VERSION_PATH, Value, What, value_of
+from shared.promotions.promoted_values import PLATFORM_PATHS, VERSION_PATH, Value, What, value_of, values_in
 from shared.promotions.proven import Proof, concerns, proven
 
 Held = Callable[[Value], Reason | None]
@@ -30,6 +30,7 @@ class Evaluation:
     """What a target gets, and the text of its file with that; ``takers`` are the clusters that change.
 
     ``keepers`` set a value of their own and keep it. ``obstacles`` says why it does not get the rest.
+    ``asked`` are the values that git asks for in the source.
     """
 
     path: str
@@ -38,11 +39,17 @@ class Evaluation:
     takers: tuple[str, ...] = ()
     keepers: tuple[str, ...] = ()
     obstacles: Mapping[What, Obstacle] = field(default_factory=dict)
+    asked: frozenset[Value] = frozenset()
 
     @property
     def blocked(self) -> bool:
         """Whether something is in the way that is more than that there is nothing to do."""
         return any(each.reason not in NOTHING_TO_DO | HOLDS for each in self.obstacles.values())
+
+    def took_back(self, values: Iterable[Value]) -> bool:
+        """Return whether git asks for something else in the source in place of one of these values."""
+        asked = {each.path for each in self.asked}
+        return any(each.path in asked and each not in self.asked for each in values)
 
 
 @dataclass(frozen=True)
@@ -87,7 +94,9 @@ def evaluate(
             proofs.append(found)
         else:
             obstacles[each] = found
-    return _edited(place, proofs, obstacles)
+    own = (each for each in desired.clusters.values() if each.environment == source)
+    asked = frozenset(value for each in own for value in values_in(each.document()["spec"]))
+    return replace(_edited(place, proofs, obstacles), asked=asked)
 
 
 def _wanted(proof: Proof, target: _Target, held: Held) -> Obstacle | None:

@@ -135,7 +135,7 @@ def _carry_out(rule: Rule, summaries: Sequence[ClusterSummary], fleet: FleetReco
     found = evaluate(rule.source, rule.target, rule.what, head, ports, _held(rule, promotion, fleet))
     problem = "; ".join(describe(what, each) for what, each in found.obstacles.items() if _matters(each))
     if found.blocked or not found.proofs:
-        if not found.blocked or is_over(pull):
+        if not found.blocked or found.took_back(promotion.values) or is_over(pull):
             everything = "; ".join(describe(what, each) for what, each in found.obstacles.items())
             promotion = end(promotion, pull, problem and everything, ports)
         _note(replace(promotion, digest=digest), problem, ports)
