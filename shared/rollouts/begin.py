@@ -16,7 +16,7 @@ from shared.rollouts.strategy import OTHERS, GroupRule, StageRule, at_least, at_
 
 BACK = "back"
 """The first stage of a commit that takes a change back: the clusters that have it already."""
-_UNDER_WAY = (State.ACTIVE, State.SUPERSEDED)
+UNDER_WAY = (State.ACTIVE, State.SUPERSEDED)
 """What a rollout is whose place another one takes; it is superseded already if a planner ended in between."""
 AHEAD = "fix:"
 """What the names of stages begin with whose clusters the paused rollout before does not hold back."""
@@ -80,7 +80,7 @@ def begin(
             bounds = tuple(group for group, _ in groups)
             stages.append(_stage(rule, name, bounds, ahead=passing))
     stages += [_stage(rule, rule.name, (), ahead=False) for rule in strategy if not rule.groups]
-    paused = earlier.paused if earlier and earlier.state in _UNDER_WAY else None
+    paused = earlier.paused if earlier and earlier.state in UNDER_WAY else None
     as_before = {each.cluster for each in candidates if each.left}
     gated = (_with_reached(each, place, members, as_before, earlier) for place, each in enumerate(stages))
     return Rollout(commit, now, tuple(gated), tuple(members), paused=paused, inherited=paused is not None)

@@ -30,8 +30,10 @@ def candidates_of(
     members = {each.cluster: each for each in earlier.members} if earlier else {}
     changed = set[str]()
     for item in updates_of(plan):
-        changed.add(item.cluster)
         record, wanted = records.get(item.cluster), desired.get(item.cluster)
+        if _is_handed_over(item, record, members.get(item.cluster)):
+            continue
+        changed.add(item.cluster)
         if record is None or wanted is None:
             continue
         one = _candidate(record, wanted, item.generation, now)
@@ -47,7 +49,14 @@ def candidates_of(
         started = record.uid == member.uid and record.generation >= member.generation
         if wanted is not None and started and not record.deleting:
             one = _candidate(record, wanted, record.generation, now)
-            yield replace(one, before=member.before, touched=True, left=True)
+            yield replace(one, before=member.before, at_once=member.at_once, touched=True, left=True)
+
+
+def _is_handed_over(item: Item, record: ClusterRecord | None, member: Member | None) -> bool:
+    """Return whether the earlier rollout is that of the same commit, and has started a cluster."""
+    if record is None or member is None or not _has_started(record, member):
+        return False
+    return (item.uid, item.generation) == (member.uid, member.generation)
 
 
 def not_held(
