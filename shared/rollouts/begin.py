@@ -29,7 +29,8 @@ class Candidate:
     ``generation`` is the one that it is to have, and ``digest`` is that of its new spec, ``before`` of the
     one that it has. ``aside``: it cannot take part now. ``touched``: it has changed or failed already, and so
     comes first. ``at_once``: its change waits for nobody, and does not show what that of the others does.
-    ``left``: the commit leaves it as the earlier rollout changed it.
+    ``left``: the commit leaves it as the earlier rollout changed it, in the ``group`` of a stage. ``adds``:
+    the commit changes it in another way than the earlier rollout would have.
     """
 
     cluster: str
@@ -45,6 +46,8 @@ class Candidate:
     aside: bool = False
     touched: bool = False
     left: bool = False
+    group: int = 0
+    adds: bool = True
 
 
 def begin(
@@ -161,19 +164,29 @@ def _without(candidates: Sequence[Candidate], those: Sequence[Candidate]) -> Seq
 def _grouped(
     rules: Sequence[GroupRule], candidates: Sequence[Candidate]
 ) -> Iterator[tuple[Group, Sequence[Candidate]]]:
-    """Yield the groups of a stage that have clusters; the last one has all that are left."""
-    left = sorted(candidates, key=_turn)
+    """Yield the groups of a stage that have clusters; the last one has all that are left.
+
+    A cluster that the commit leaves as it is shows nothing of what that adds to others: it stays in its
+    group, and does not count as one of the clusters of that.
+    """
+    adds = any(each.adds and not each.at_once for each in candidates)
+    stay = [each for each in candidates if adds and each.left]
+    left, groups = sorted(_without(candidates, stay), key=_turn), list[tuple[GroupRule, list[Candidate]]]()
     for number, rule in enumerate(rules):
         last = number == len(rules) - 1
         size = len(left) if last or not rule.clusters else at_most(rule.clusters, len(candidates))
         own, left = left[:size], left[size:]
         if own:
-            yield _group(rule, own), own
+            groups.append((rule, [*own]))
+    for each in stay:
+        groups[min(each.group, len(groups) - 1)][1].append(each)
+    yield from ((_group(rule, own), own) for rule, own in groups)
 
 
-def _turn(candidate: Candidate) -> tuple[bool, bool, bool, str]:
+def _turn(candidate: Candidate) -> tuple[bool, bool, bool, bool, str]:
     """Return what clusters are sorted by: one that shows nothing of a change is never the first."""
-    return candidate.aside, candidate.at_once, not candidate.touched, candidate.cluster
+    one = candidate
+    return one.aside, one.at_once, not one.adds, not one.touched, one.cluster
 
 
 def _group(rule: GroupRule, own: Sequence[Candidate]) -> Group:

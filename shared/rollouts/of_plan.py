@@ -44,7 +44,7 @@ def rollout_of_plan(
     choice = Choice(goes_on.strategy, goes_on.selected) if goes_on else choice
     stages = stages_of(written, choice.strategy, tuple(desired.environments))
     kind = (goes_on.kind if goes_on else "") or slowest_kind(updates)
-    candidates = list(candidates_of(plan, desired.clusters, records, before, now))
+    candidates = list(candidates_of(plan, desired.clusters, records, before, before_plan, now))
 
     def with_stages(ahead: frozenset[str]) -> Rollout:
         rollout = begin(plan.commit, stages, candidates, before, now, ahead=ahead)

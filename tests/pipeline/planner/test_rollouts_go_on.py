@@ -19,6 +19,10 @@ FINAL = """\
     stages: [{name: all, groups: [{maxConcurrency: "100%"}]}]
     finalGate: {owner: qa, reason: the shop sells, githubChecks: [end-to-end]}
 """
+WATCHED = """\
+  rollout:
+    stages: [{name: all, groups: [{clusters: "1", soak: 10m}, {maxConcurrency: "100%"}]}]
+"""
 EXPIRING = """\
   rollout:
     stages:
@@ -70,7 +74,7 @@ def test_a_commit_that_changes_no_cluster_waits_for_the_final_gate_of_what_the_o
 
 
 def planned_again(rollout: str) -> tuple[MemoryCloud, str]:
-    """Return a fleet of which one cluster of production is too large for a change, which its turn shows."""
+    """Return a fleet of which one cluster of production is too large for a change, as its start finds."""
     cloud = ready_fleet(rollout)
     save = cloud.state.save
 
@@ -106,3 +110,31 @@ def test_a_revert_goes_first_to_the_clusters_that_have_the_change_although_its_p
     rollout = rollout_of(cloud, commit)
     back = {member.cluster for member in rollout.members if rollout.stages[member.stage].back}
     assert back == {*DEV, "b1", "b3"}
+
+
+def test_a_cluster_that_a_commit_leaves_as_it_is_is_not_the_one_that_tries_it() -> None:
+    cloud = ready_fleet(WATCHED)
+    first = staged(WATCHED, tags("one"), only=("a1",))
+    push(cloud, first)
+    cloud.run(seconds=300)
+    later = staged(WATCHED, tags("two"), only=PROD)
+    commit = push(cloud, later | {path: text for path, text in first.items() if "/a1/" in path})
+    cloud.run(seconds=600)
+    assert changed(cloud, "two") == {"b1"}
+    first_group = {each.cluster for each in rollout_of(cloud, commit).members if each.group == 0}
+    assert first_group == {"a1", "b1"}
+    cloud.run()
+    assert changed(cloud, "two") == {*PROD}
+    assert rollout_of(cloud, commit).state is State.COMPLETED
+
+
+def test_a_commit_that_adds_nothing_to_a_rollout_repeats_no_soak() -> None:
+    cloud = ready_fleet(WATCHED)
+    push(cloud, staged(WATCHED, tags("one")))
+    cloud.run(seconds=300)
+    assert changed(cloud, "one") == {"a1"}
+    commit = push(cloud, {**staged(WATCHED, tags("one")), "README.md": b"more"})
+    cloud.run(seconds=480)
+    assert changed(cloud, "one") == {*DEV, *PROD}
+    first_group = {each.cluster for each in rollout_of(cloud, commit).members if each.group == 0}
+    assert first_group == {"a1"}
