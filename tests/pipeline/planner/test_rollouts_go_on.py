@@ -67,7 +67,6 @@ def test_a_commit_that_changes_no_cluster_waits_for_the_final_gate_of_what_the_o
     )
     cloud.run()
     assert rollout_of(cloud, commit).state is State.COMPLETED
-    assert len(cloud.state.fleet().durations["any"]) == len(DEV + PROD)
     last = push(cloud, {**staged(FINAL, tags("one")), "README.md": b"most"})
     cloud.run()
     assert cloud.state.rollout(last) is None
