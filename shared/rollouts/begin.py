@@ -16,7 +16,7 @@ from shared.rollouts.strategy import OTHERS, GroupRule, StageRule, at_least, at_
 
 BACK = "back"
 """The first stage of a commit that takes a change back: the clusters that have it already."""
-_UNDER_WAY = (State.ACTIVE, State.SUPERSEDED)
+UNDER_WAY = (State.ACTIVE, State.SUPERSEDED)
 """What a rollout is whose place another one takes; it is superseded already if a planner ended in between."""
 AHEAD = "fix:"
 """What the names of stages begin with whose clusters the paused rollout before does not hold back."""
@@ -29,7 +29,8 @@ class Candidate:
     ``generation`` is the one that it is to have, and ``digest`` is that of its new spec, ``before`` of the
     one that it has. ``aside``: it cannot take part now. ``touched``: it has changed or failed already, and so
     comes first. ``at_once``: its change waits for nobody, and does not show what that of the others does.
-    ``left``: the commit leaves it as the earlier rollout changed it.
+    ``left``: the commit leaves it as the earlier rollout changed it, in the ``group`` of a stage. ``adds``:
+    the commit changes it in another way than the earlier rollout would have.
     """
 
     cluster: str
@@ -45,6 +46,8 @@ class Candidate:
     aside: bool = False
     touched: bool = False
     left: bool = False
+    group: int = 0
+    adds: bool = True
 
 
 def begin(
@@ -80,7 +83,7 @@ def begin(
             bounds = tuple(group for group, _ in groups)
             stages.append(_stage(rule, name, bounds, ahead=passing))
     stages += [_stage(rule, rule.name, (), ahead=False) for rule in strategy if not rule.groups]
-    paused = earlier.paused if earlier and earlier.state in _UNDER_WAY else None
+    paused = earlier.paused if earlier and earlier.state in UNDER_WAY else None
     as_before = {each.cluster for each in candidates if each.left}
     gated = (_with_reached(each, place, members, as_before, earlier) for place, each in enumerate(stages))
     return Rollout(commit, now, tuple(gated), tuple(members), paused=paused, inherited=paused is not None)
@@ -161,19 +164,29 @@ def _without(candidates: Sequence[Candidate], those: Sequence[Candidate]) -> Seq
 def _grouped(
     rules: Sequence[GroupRule], candidates: Sequence[Candidate]
 ) -> Iterator[tuple[Group, Sequence[Candidate]]]:
-    """Yield the groups of a stage that have clusters; the last one has all that are left."""
-    left = sorted(candidates, key=_turn)
+    """Yield the groups of a stage that have clusters; the last one has all that are left.
+
+    A cluster that the commit leaves as it is shows nothing of what that adds to others: it stays in its
+    group, and does not count as one of the clusters of that.
+    """
+    adds = any(each.adds and not each.at_once for each in candidates)
+    stay = [each for each in candidates if adds and each.left]
+    left, groups = sorted(_without(candidates, stay), key=_turn), list[tuple[GroupRule, list[Candidate]]]()
     for number, rule in enumerate(rules):
         last = number == len(rules) - 1
         size = len(left) if last or not rule.clusters else at_most(rule.clusters, len(candidates))
         own, left = left[:size], left[size:]
         if own:
-            yield _group(rule, own), own
+            groups.append((rule, [*own]))
+    for each in stay:
+        groups[min(each.group, len(groups) - 1)][1].append(each)
+    yield from ((_group(rule, own), own) for rule, own in groups)
 
 
-def _turn(candidate: Candidate) -> tuple[bool, bool, bool, str]:
+def _turn(candidate: Candidate) -> tuple[bool, bool, bool, bool, str]:
     """Return what clusters are sorted by: one that shows nothing of a change is never the first."""
-    return candidate.aside, candidate.at_once, not candidate.touched, candidate.cluster
+    one = candidate
+    return one.aside, one.at_once, not one.adds, not one.touched, one.cluster
 
 
 def _group(rule: GroupRule, own: Sequence[Candidate]) -> Group:

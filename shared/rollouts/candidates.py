@@ -24,21 +24,31 @@ def updates_of(plan: Plan) -> list[Item]:
 
 
 def candidates_of(
-    plan: Plan, desired: Mapping[str, Desired], records: Records, earlier: Rollout | None, now: datetime
+    plan: Plan,
+    desired: Mapping[str, Desired],
+    records: Records,
+    earlier: Rollout | None,
+    earlier_plan: Plan | None,
+    now: datetime,
 ) -> Iterator[Candidate]:
     """Yield the clusters that the plan changes, and those that the earlier rollout changed before it."""
     members = {each.cluster: each for each in earlier.members} if earlier else {}
+    planned = {item.cluster: item for item in earlier_plan.items} if earlier_plan else {}
     changed = set[str]()
     for item in updates_of(plan):
-        changed.add(item.cluster)
         record, wanted = records.get(item.cluster), desired.get(item.cluster)
+        if _is_handed_over(item, record, members.get(item.cluster)):
+            continue
+        changed.add(item.cluster)
         if record is None or wanted is None:
             continue
         one = _candidate(record, wanted, item.generation, now)
         suspends, creates = _is_suspended_by(record, wanted, now), _is_created_again(record, wanted)
         at_once = record.deleting or is_own(item) or suspends or creates or record.compares
-        touched = _has_started(record, members.get(item.cluster)) or record.failed
-        yield replace(one, at_once=at_once, touched=touched, aside=one.aside or suspends)
+        started = _has_started(record, members.get(item.cluster))
+        adds = started or item.cluster not in members or _adds(item, planned.get(item.cluster))
+        touched, aside = started or record.failed, one.aside or suspends
+        yield replace(one, at_once=at_once, touched=touched, aside=aside, adds=adds)
     for item in plan.items:
         member, record = members.get(item.cluster), records.get(item.cluster)
         if member is None or record is None or item.cluster in changed:
@@ -47,7 +57,21 @@ def candidates_of(
         started = record.uid == member.uid and record.generation >= member.generation
         if wanted is not None and started and not record.deleting:
             one = _candidate(record, wanted, record.generation, now)
-            yield replace(one, before=member.before, touched=True, left=True)
+            one = replace(one, at_once=member.at_once, touched=True, adds=False)
+            yield replace(one, before=member.before, left=True, group=member.group)
+
+
+def _adds(item: Item, earlier: Item | None) -> bool:
+    """Return whether an item has other changes than that of the earlier plan, None for an unknown one."""
+    shown = [[(each.path, each.old, each.new) for each in one.changes] for one in (item, earlier) if one]
+    return earlier is None or shown[0] != shown[1]
+
+
+def _is_handed_over(item: Item, record: ClusterRecord | None, member: Member | None) -> bool:
+    """Return whether the earlier rollout is that of the same commit, and has started a cluster."""
+    if record is None or member is None or not _has_started(record, member):
+        return False
+    return (item.uid, item.generation) == (member.uid, member.generation)
 
 
 def not_held(

@@ -8,7 +8,7 @@ that have failed are never more than its budget, also if all that change fail to
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -25,8 +25,8 @@ class Decision:
 
     ``start`` may start at once, in this order. ``next_at`` is when time alone may change the decision, None
     for never. ``block`` is what keeps the whole rollout from starting anything, None for nothing. ``gated``
-    is the stage whose gate waits for checks, None for none. ``final`` is what the rollout waits for although
-    every stage has passed, None for nothing.
+    is the stage whose gate waits for checks, None for none. ``final`` is what a rollout with a gate after its
+    last stage waits for before its end: that gate, or the soak before it; None for nothing.
     """
 
     rollout: Rollout
@@ -38,14 +38,20 @@ class Decision:
     gated: int | None = None
     final: Wait | None = None
 
+    @property
+    def held(self) -> Mapping[str, Wait]:
+        """The waits without those of clusters that somebody took out: they keep no rollout from its end."""
+        return {name: wait for name, wait in self.waits.items() if wait.reason is not Reason.SKIPPED}
+
 
 def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     """Return what may start now, why the others wait, and the record with the groups that have passed."""
     standings = {each.cluster: standing(each, rollout, seen, now) for each in rollout.members}
     if rollout.state is not State.ACTIVE:
-        return Decision(rollout, standings, waits=_inactive(rollout, standings))
+        return Decision(rollout, standings, waits=_inactive(rollout, standings, seen))
     rollout = rollout.in_the_past(now)
     shut = shut_members(rollout, standings, now)
+    busy = {name for name in shut if standings[name] is Standing.BUSY}
     standings |= {name: Standing.ASIDE for name, each in shut.items() if not each.staggered}
     groups = _groups(rollout, standings, seen)
     passed, watched, until = list(rollout.passed), list[Passed](), None
@@ -78,7 +84,7 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
         elif pending is not None and pending.until is not None:
             until = min(filter(None, (until, pending.until)))
     after = replace(rollout, passed=tuple(passed), watched=tuple(watched))
-    final = _final_wait(after, now) if opened is None else None
+    final = _final_wait(after, opened, now)
     gates += [final.until] if final else []
     gated = len(rollout.stages) - 1 if final and final.reason is Reason.CHECK else gated
     block = _block(rollout, groups)
@@ -87,12 +93,11 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     for part in groups:
         stops = _stop(rollout, part, groups, block)
         stops = stops or before[part.stage, part.number]
-        free, held = _starts(part, stops, shut)
+        free, held = _starts(part, stops, shut, busy)
         start += free
         waits |= held
         entered |= {part.stage} if free and stops is None and rollout.stages[part.stage].is_gated else set()
         opening += [shut[name].until for name in held if name in shut and stops is None]
-    waits |= _skipped(rollout, seen)
     times = [
         until,
         *gates,
@@ -101,7 +106,8 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     ]
     next_at = min((at for at in times if at is not None and at > now), default=None)
     after = replace(after, entered=tuple(sorted(entered)))
-    after = after if start or waits or final else _ended(after, groups, now)
+    after = after if start or waits or final else _ended(after, groups, opened, now)
+    waits |= _skipped(rollout, seen)
     return Decision(after, standings, tuple(start), waits, next_at, block, gated, final)
 
 
@@ -114,11 +120,16 @@ def standing_still(decision: Decision, since: datetime | None) -> Decision:
     return replace(decision, start=(), waits=waits, block=decision.block or wait)
 
 
-def _final_wait(rollout: Rollout, now: datetime) -> Wait | None:
-    """Return what a rollout waits for whose stages have all passed, None if nothing keeps it from its end."""
+def _final_wait(rollout: Rollout, opened: Wait | None, now: datetime) -> Wait | None:
+    """Return what a rollout waits for before its end, None if nothing keeps it from that.
+
+    ``opened`` is what the group after those that have passed waits for, None once every stage has passed.
+    """
     last = len(rollout.stages) - 1
     if last < 0 or not rollout.stages[last].is_final:
         return None
+    if opened is not None:
+        return opened if opened.reason is Reason.SOAK else None
     return gate_wait(rollout, last, rollout.reached(last) or now, now)
 
 
@@ -132,13 +143,14 @@ def _aside(member: Member, standings: Mapping[str, Standing], now: datetime) -> 
     return until is not None and until > now and standings[member.cluster] is Standing.ASIDE
 
 
-def _inactive(rollout: Rollout, standings: Mapping[str, Standing]) -> Mapping[str, Wait]:
-    """Return the waits of an aborted rollout, whose clusters stay as they are until a commit."""
-    if rollout.state is not State.ABORTED:
+def _inactive(rollout: Rollout, standings: Mapping[str, Standing], seen: Seen) -> Mapping[str, Wait]:
+    """Return the waits of a rollout that is over, for clusters that stay as they are until a commit."""
+    if rollout.state is State.SUPERSEDED:
         return {}
-    left = (name for name, each in standings.items() if each in _NOT_STARTED)
-    since = rollout.aborted.at if rollout.aborted else None
-    return {name: Wait(Reason.ABORTED, by=rollout.aborted, since=since) for name in left}
+    aborted = rollout.aborted
+    left = (name for name, each in standings.items() if aborted and each in _NOT_STARTED)
+    since = aborted.at if aborted else None
+    return {name: Wait(Reason.ABORTED, by=aborted, since=since) for name in left} | _skipped(rollout, seen)
 
 
 _NOT_STARTED = (Standing.WAITING, Standing.BUSY, Standing.ASIDE)
@@ -260,17 +272,18 @@ def _stop(rollout: Rollout, part: _Part, groups: Iterable[_Part], block: Wait | 
 
 
 def _starts(
-    part: _Part, stop: Wait | None, shut: Mapping[str, Closed]
+    part: _Part, stop: Wait | None, shut: Mapping[str, Closed], busy: Collection[str]
 ) -> tuple[Sequence[str], Mapping[str, Wait]]:
     """Return the clusters of a group that may start, and why its others wait; ``stop`` keeps all from it.
 
-    A busy cluster takes no room that it does not have already.
+    A busy cluster takes no room that it does not have already, and has that while it is ``shut`` out, too.
     """
-    counts, rule = part.counts(), part.rule
-    flying = counts[Standing.IN_FLIGHT] + counts[Standing.BUSY]
-    room = max(0, min(rule.concurrency - flying, rule.budget - flying - counts[Standing.FAILED]))
+    rule, failed = part.rule, part.named(Standing.FAILED)
+    flying = [*part.named(Standing.IN_FLIGHT, Standing.BUSY)]
+    flying += [name for name in part.named(Standing.ASIDE) if name in busy]
+    room = max(0, min(rule.concurrency - len(flying), rule.budget - len(flying) - len(failed)))
     start, waits = list[str](), dict[str, Wait]()
-    changing = part.named(Standing.IN_FLIGHT, Standing.BUSY, Standing.FAILED)
+    changing = tuple(each.cluster for each in part.members if each.cluster in {*flying, *failed})
     full = Wait(Reason.CONCURRENCY, part.name, part.number, changing, since=part.reached)
     for member in part.members:
         stands = part.standings[member.cluster]
@@ -297,8 +310,8 @@ def _starts(
     return start, waits
 
 
-def _skipped(rollout: Rollout, seen: Seen) -> Mapping[str, Wait]:
-    """Return the waits of clusters that somebody took out before they started."""
+def _skipped(rollout: Rollout, seen: Seen) -> dict[str, Wait]:
+    """Return the waits of clusters that somebody took out before they started: for a newer commit."""
     by = {each.subject: each for each in rollout.skipped}
     left = (each for each in rollout.members if each.cluster in by and each.cluster in seen)
     return {
@@ -308,9 +321,11 @@ def _skipped(rollout: Rollout, seen: Seen) -> Mapping[str, Wait]:
     }
 
 
-def _ended(rollout: Rollout, groups: Sequence[_Part], now: datetime) -> Rollout:
-    """Return the rollout as completed once none of its clusters waits or changes."""
+def _ended(rollout: Rollout, groups: Sequence[_Part], opened: Wait | None, now: datetime) -> Rollout:
+    """Return the rollout as completed once none of its clusters waits or changes, or is watched."""
     if any(part.named(Standing.IN_FLIGHT, Standing.BUSY) for part in groups):
+        return rollout
+    if opened is not None and opened.reason is Reason.SOAK:
         return rollout
     failures = tuple(name for part in groups for name in part.named(Standing.FAILED))
     if not failures and len(rollout.passed) < len(groups):

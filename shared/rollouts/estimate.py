@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from shared.jobs.reporting.summary import ClusterSummary
 from shared.rollouts.rollout import Rollout, State
 from shared.rollouts.standing import Seen
 
@@ -67,7 +68,10 @@ def estimate(kind: str, groups: Iterable[Work], durations: Durations) -> Estimat
 
 
 def with_completed(durations: Durations, rollout: Rollout, seen: Seen) -> Durations:
-    """Return the durations with those of a rollout that has completed, the newest of its kind."""
+    """Return the durations with those of a rollout that has completed, the newest of its kind.
+
+    What an older rollout had started may be of another kind, and adds nothing.
+    """
     if rollout.state is not State.COMPLETED or not rollout.kind:
         return durations
     members = ((each, seen.get(each.cluster)) for each in rollout.members if not each.at_once)
@@ -78,8 +82,14 @@ def with_completed(durations: Durations, rollout: Rollout, seen: Seen) -> Durati
         and found.took
         and found.uid == each.uid
         and found.generation == found.observed_generation == each.generation
+        and _is_started_by(rollout, found)
     ]
     return {**durations, rollout.kind: (*durations.get(rollout.kind, ()), *took)[-KEPT:]}
+
+
+def _is_started_by(rollout: Rollout, found: ClusterSummary) -> bool:
+    ready, took = found.ready_since, timedelta(seconds=found.took)
+    return ready is not None and ready - took >= rollout.began
 
 
 def describe_estimate(found: Estimate) -> str:

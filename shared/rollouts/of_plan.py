@@ -33,15 +33,18 @@ def rollout_of_plan(
 ) -> Rollout:
     """Return the rollout of a plan; ``known`` is the one that it continues with more clusters, or None.
 
-    ``asked`` is what the commit says about its strategy; a rollout that continues keeps the one that it has.
+    ``asked`` is what the commit says about its strategy; a rollout that continues keeps the one that it has,
+    and one of a commit that changes no cluster has that of the rollout ``before``.
     Where a pause or a failure of the rollout ``before`` would stop it, the clusters that this one does not
     hold back have stages of their own.
     """
-    choice = choose(written.strategies, asked, updates_of(plan))
-    choice = Choice(known.strategy, known.selected) if known else choice
+    updates = updates_of(plan)
+    goes_on = known or (before if not updates else None)
+    choice = choose(written.strategies, asked, updates)
+    choice = Choice(goes_on.strategy, goes_on.selected) if goes_on else choice
     stages = stages_of(written, choice.strategy, tuple(desired.environments))
-    kind = (known.kind if known else "") or slowest_kind(updates_of(plan))
-    candidates = list(candidates_of(plan, desired.clusters, records, before, now))
+    kind = (goes_on.kind if goes_on else "") or slowest_kind(updates)
+    candidates = list(candidates_of(plan, desired.clusters, records, before, before_plan, now))
 
     def with_stages(ahead: frozenset[str]) -> Rollout:
         rollout = begin(plan.commit, stages, candidates, before, now, ahead=ahead)
@@ -92,6 +95,7 @@ def _continued(rollout: Rollout, known: Rollout | None) -> Rollout:
     """Return a rollout that begins again for its commit, with what people have decided."""
     if known is None:
         return rollout
+    entered = {known.stages[place].name for place in known.entered}
     return replace(
         rollout,
         state=known.state if known.state is State.ABORTED else rollout.state,
@@ -104,4 +108,5 @@ def _continued(rollout: Rollout, known: Rollout | None) -> Rollout:
         overridden=known.overridden,
         refused=known.refused,
         checked=known.checked,
+        entered=tuple(place for place, stage in enumerate(rollout.stages) if stage.name in entered),
     )

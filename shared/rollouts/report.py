@@ -144,24 +144,26 @@ def describe(rollout: Rollout, decision: Decision) -> str:
     total = len(decision.standings) - sum(each is Standing.OUT for each in decision.standings.values())
     ready = sum(each is Standing.VERIFIED for each in decision.standings.values())
     text = f"rollout {state_of(rollout, decision).lower()}, {ready} of {total} clusters ready"
-    first, number = _main_wait(decision)
-    if first is None and decision.final is not None:
-        return f"{text}; it {describe_wait(decision.final, rollout.commit, answers=False)}"
-    if first is None:
+    alone = None if decision.held else decision.final or decision.block
+    if alone is not None:
+        return f"{text}; it {describe_wait(alone, rollout.commit, answers=False)}"
+    if not decision.waits:
         return text
+    first, number = _main_wait(decision)
     return f"{text}; {_with_number(number, describe_wait(first, rollout.commit, answers=False))}"
 
 
-def _main_wait(decision: Decision) -> tuple[Wait | None, int]:
-    """Return the wait to name, and how many clusters have it.
+def _main_wait(decision: Decision) -> tuple[Wait, int]:
+    """Return the wait to name of those of clusters, and how many have it.
 
     It is what blocks the rollout; otherwise the one of most clusters, of which one for other clusters comes
     last when none of these changes.
     """
-    if decision.block or not decision.waits:
-        return decision.block, len(decision.waits)
-    keys = {(each.reason, each.stage, each.group): each for each in decision.waits.values()}
-    counts = Counter((each.reason, each.stage, each.group) for each in decision.waits.values())
+    waits = [*(decision.held or decision.waits).values()]
+    if decision.block:
+        return decision.block, len(waits)
+    keys = {(each.reason, each.stage, each.group): each for each in waits}
+    counts = Counter((each.reason, each.stage, each.group) for each in waits)
     moves = decision.start or Standing.IN_FLIGHT in decision.standings.values()
     ranked = sorted(counts.items(), key=lambda each: (not moves and each[0][0] is Reason.STAGE, -each[1]))
     key, number = ranked[0]

@@ -230,10 +230,10 @@ class Rollouts:
                 override = partial(act_on_rollout, commit, ActKind.OVERRIDE, "", PEOPLE[0], reason="an end")
                 self._loop.log("%s: override of what %s has on hold", operators.fleet, commit[:8])
                 self._loop.run_function(operators.cloud, override)
-            if rollout is None:
-                continue
-            if rollout.state is State.ABORTED or rollout.skipped:
+            if _left(operators) or (rollout is not None and rollout.state is State.ABORTED):
                 operators.push(replace(operators.now, note=operators.now.note + 1))
+                continue
+            if rollout is None:
                 continue
             places = range(len(rollout.stages))
             spent = any(spent_checks(rollout, place) for place in places)

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from shared.jobs.record import Phase
-from shared.rollouts.report import describe_wait
+from shared.rollouts.calendar import Freeze
+from shared.rollouts.report import describe, describe_wait
 from shared.rollouts.rollout import ActKind, Decided, State, act_on
 from shared.rollouts.strategy import DEFAULT_GROUPS, NO_GATE, GroupRule, StageRule
 from shared.rollouts.waits import Reason, Wait
@@ -256,3 +257,41 @@ def test_a_gate_that_was_reached_by_a_clock_that_was_ahead_opens_after_its_time_
     assert fleet.start() == ()
     fleet.wait(timedelta(hours=1))
     assert fleet.start() == ("a",)
+
+
+def test_a_rollout_without_a_final_gate_ends_after_the_last_soak_although_a_cluster_has_failed() -> None:
+    rule = GroupRule(max_concurrency="2", min_success="1", soak=timedelta(minutes=30))
+    fleet = Fleet((stage("dev", rule),), dict.fromkeys("ab", "dev"))
+    fleet.start()
+    fleet.end("a", Phase.FAILED)
+    fleet.end("b")
+    assert fleet.decide().next_at == NOW + timedelta(minutes=30)
+    assert fleet.rollout.state is State.ACTIVE
+    fleet.wait(timedelta(minutes=30))
+    fleet.decide()
+    assert (fleet.rollout.state, fleet.rollout.failures) == (State.COMPLETED, ("a",))
+
+
+def test_a_cluster_that_still_changes_keeps_its_room_in_the_group_while_a_freeze_holds_its_next_change() -> (
+    None
+):
+    rule = GroupRule(max_concurrency="1", min_success="0")
+    fleet = Fleet((stage("dev", rule),), dict.fromkeys("ab", "dev"))
+    fleet.seen["a"] = replace(fleet.seen["a"], phase=Phase.UPDATING)
+    freeze = Freeze("holidays", NOW, NOW + timedelta(days=1), "ops", "nobody is here")
+    first, second = fleet.rollout.members
+    fleet.rollout = replace(
+        fleet.rollout, freezes=(freeze,), members=(replace(first, freezes=(freeze.name,)), second)
+    )
+    assert fleet.start() == ()
+    assert fleet.decide().waits["b"] == Wait(Reason.CONCURRENCY, "dev", 0, ("a",), since=NOW)
+    fleet.end("a")
+    assert fleet.start() == ("b",)
+
+
+def test_a_pause_while_no_cluster_waits_is_named_without_a_number() -> None:
+    fleet = Fleet((stage("dev", GroupRule(max_concurrency="2")),), dict.fromkeys("ab", "dev"))
+    fleet.start()
+    fleet.rollout = act_on(fleet.rollout, ActKind.PAUSE, BY)
+    text = "it waits, because ops@example.com (looks wrong) paused the rollout"
+    assert describe(fleet.rollout, fleet.decide()) == f"rollout paused, 0 of 2 clusters ready; {text}"

@@ -28,6 +28,7 @@ def completed(kind: str = "versions") -> tuple[Fleet, Rollout]:
     fleet = Fleet((stage("test", GroupRule()),), {"a": "test", "b": "test"})
     fleet.rollout = replace(fleet.rollout, kind=kind)
     while names := fleet.start():
+        fleet.wait(timedelta(minutes=10))
         for name in names:
             fleet.end(name)
             fleet.seen[name] = replace(fleet.seen[name], took=300 if name == "a" else 420)

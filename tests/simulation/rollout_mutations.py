@@ -112,7 +112,7 @@ def a_final_gate_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
 
 def a_rollout_ends_while_its_clusters_change(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
-        decide, "_ended", lambda rollout, _, now: replace(rollout, state=State.COMPLETED, ended=now)
+        decide, "_ended", lambda rollout, _, __, now: replace(rollout, state=State.COMPLETED, ended=now)
     )
 
 

@@ -18,6 +18,7 @@ from shared.fleet.planning.plan import Action, Item, Plan
 from shared.fleet.planning.replacements import awaited, remembered, replaced_in
 from shared.frozen import replace
 from shared.jobs.failures.errors import OtherRepository, ReconcileError, Retryable, Stale, Unexpected
+from shared.jobs.failures.fleet_problem import Failed
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import HeadConfirmation, PlanRequest
 from shared.jobs.reporting.measurements import PLANNED, SUPERSEDED, of_plan
@@ -187,7 +188,8 @@ def _plan_shown(
         planned = replace(known, problem=None, waiting="", head_read_at=read_at)
         if fleet != planned:
             ports.state.save_fleet(planned)
-        if request.attempt:
+        lost = known.problem is not None and known.problem.what is Failed.REQUEST
+        if request.attempt or lost:  # a request that was postponed may have reported an outage on the commit
             report_again(head, ports)
         return False
     began, result = ports.clock(), Unexpected.__name__

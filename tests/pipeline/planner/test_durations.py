@@ -5,7 +5,7 @@ from __future__ import annotations
 from shared.pipeline.api.views.rollouts import rollout_view
 from tests.support.pipeline_runs import push, step_until
 from tests.support.proposals import Repo
-from tests.support.staged_fleets import DEV, PROD, changed, ready_fleet, staged, tags
+from tests.support.staged_fleets import DEV, PROD, changed, ready_fleet, rollout_of, staged, tags
 
 
 def test_a_completed_rollout_stores_what_its_clusters_took() -> None:
@@ -16,6 +16,20 @@ def test_a_completed_rollout_stores_what_its_clusters_took() -> None:
     (found,) = cloud.state.fleet().durations.values()
     assert len(found) == len(DEV + PROD)
     assert all(0 < seconds < 120 for seconds in found)
+
+
+def test_what_an_older_rollout_started_is_of_the_kind_of_that_and_adds_nothing_to_the_newer_one() -> None:
+    watched = '  rollout: {stages: [{name: all, groups: [{clusters: "1", soak: 30m}, {}]}]}\n'
+    cloud = ready_fleet(watched)
+    path = "clusters/a1/cluster.yaml"
+    larger = {path: staged()[path].replace(b"count: 1", b"count: 2")}
+    first = push(cloud, staged(watched) | larger)
+    cloud.run(seconds=300)
+    assert rollout_of(cloud, first).kind == "nodePools"
+    commit = push(cloud, staged(watched, tags("one"), only=PROD) | larger)
+    cloud.run()
+    assert "a1" in {member.cluster for member in rollout_of(cloud, commit).members}
+    assert {kind: len(took) for kind, took in cloud.state.fleet().durations.items()} == {"any": len(PROD)}
 
 
 def test_the_next_rollout_shows_how_long_what_is_left_takes_by_them() -> None:

@@ -20,6 +20,7 @@ STAGES = """\
 HTTP = STAGES.format(waits=f"httpChecks: [{{name: shop, url: {SHOP}, failureLimit: 1}}]")
 LATER = STAGES.format(waits="after: 1h")
 RUN = STAGES.format(waits="githubChecks: [end-to-end]")
+SOAKED = RUN.replace('"100%"', '"100%", minSuccess: "50%", soak: 1h')
 
 
 def changing(rollout: str) -> tuple[MemoryCloud, str]:
@@ -96,3 +97,28 @@ def test_the_time_after_the_last_stage_counts_from_its_end() -> None:
     assert ended is not None
     assert timedelta(minutes=50) < ended - begun < timedelta(minutes=61)
     assert status(cloud, commit)[0] == "success"
+
+
+def test_the_commit_status_is_no_success_while_the_last_group_is_watched_before_the_final_gate() -> None:
+    cloud, commit = changing(SOAKED)
+    text = "7 of 7 clusters ready; it waits until 2026-01-01 01:"
+    assert shown(cloud, commit)[1].startswith(f"rollout waiting, {text}")
+    assert status(cloud, commit)[0] == "pending"
+    cloud.run(seconds=4000)
+    assert status(cloud, commit)[0] == "pending"
+    assert "checks after the last stage" in status(cloud, commit)[1]
+
+
+def test_a_failure_that_a_group_allows_ends_neither_its_soak_nor_the_wait_for_the_final_gate() -> None:
+    cloud = ready_fleet(SOAKED)
+    cloud.azure.interventions.fail_next("a1", "QuotaExceeded", "no vCPUs are left")
+    commit = push(cloud, staged(SOAKED, tags("one")))
+    cloud.run(seconds=300)
+    assert shown(cloud, commit)[0] == "Waiting"
+    cloud.run(seconds=4000)
+    assert shown(cloud, commit)[0] == "Waiting for a check"
+    cloud.repository.pulls.write_check(
+        commit, {"name": "end-to-end", "status": "completed", "conclusion": "success"}
+    )
+    cloud.run(seconds=1800)
+    assert shown(cloud, commit)[0] == "Completed with 1 failure"

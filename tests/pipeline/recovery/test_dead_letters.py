@@ -28,7 +28,8 @@ from shared.pipeline.recovery.dead_letters import MAX_BYTES, ReceivedDeadLetter,
 from shared.ports import Message, Ports, Queue
 from tests.support import fleet_files
 from tests.support.hand_overs import CONFIG
-from tests.support.pipeline_runs import accepted, phases, push
+from tests.support.pipeline_runs import accepted, phases, push, status
+from tests.support.replaced_ports import around
 
 
 def received(cloud: MemoryCloud, queue: str, body: str, **changes: Any) -> ReceivedDeadLetter:
@@ -109,6 +110,29 @@ def test_a_plan_request_becomes_the_fleets_problem_and_the_timer_plans_again() -
     assert missed_work.plan_missed_head(cloud.ports)
     cloud.run(until=lambda: not cloud.state.fleet().problem)
     assert cloud.state.fleet().problem is None
+
+
+def test_a_planned_commit_does_not_keep_the_outage_that_a_lost_request_reported() -> None:
+    cloud = MemoryCloud()
+    commit = push(cloud, fleet_files.fleet("one"))
+    cloud.run()
+    request = PlanRequest(commit=commit, reason="push", attempt=planner.OUTAGE)
+
+    def away(*_: object) -> Any:
+        raise Unavailable("it does not answer")
+
+    state, plans = cloud.ports.state, cloud.ports.plans
+    around(cloud, "state", fleet=away)
+    around(cloud, "plans", send=away)
+    with pytest.raises(Unavailable):
+        planner.handle(request, cloud.ports)
+    assert status(cloud, commit)[0] == "error"
+    cloud.ports = replace(cloud.ports, state=state, plans=plans)
+    handle_dead_letter(received(cloud, "plans", request.model_dump_json()), cloud.ports)
+    assert missed_work.plan_missed_head(cloud.ports)
+    cloud.run(seconds=600)
+    assert cloud.state.fleet().problem is None
+    assert status(cloud, commit) == ("success", "1 of 1 clusters in sync (1 create)")
 
 
 def test_approvals_and_pull_requests_are_saved_because_nothing_sends_them_again() -> None:

@@ -108,9 +108,10 @@ def fleet_view(
 
 
 def _rollout(fleet: FleetRecord, ports: Ports) -> str:
-    """Return how far the rollout is that is under way, "" for none."""
+    """Return how far the rollout is that is under way, or has left clusters as they were; "" for none."""
     now = waits_now(fleet, ports)
-    return f"{now[0][:8]}: {describe(now[1].rollout, now[1])}" if now else ""
+    shown = now is not None and (fleet.rollout or now[1].waits)
+    return f"{now[0][:8]}: {describe(now[1].rollout, now[1])}" if now and shown else ""
 
 
 class UnknownCommit(LookupError):

@@ -40,7 +40,8 @@ def plan_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.Plan
         return None
     clusters = {summary.name: summary for summary in ports.state.summaries()}
     fleet = ports.state.fleet()
-    newest, now = commit == fleet.commit, waits_now(fleet, ports) if fleet.rollout == commit else None
+    newest = commit == fleet.commit
+    now = waits_now(fleet, ports) if commit == (fleet.rollout or fleet.commit) else None
     waits = {name: describe_wait(wait, commit) for name, wait in now[1].waits.items()} if now else {}
     latest = newest or commit == fleet.planning
     progress = progress_of(plan_record.plan, clusters, newest=latest, differed=lasting_since(ports))

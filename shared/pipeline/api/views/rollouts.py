@@ -65,9 +65,12 @@ def rollout_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.R
 
 
 def waits_now(fleet: FleetRecord, ports: Ports) -> tuple[str, Decision] | None:
-    """Return the commit of the rollout that is under way and what it decides now; None for none."""
-    rollout = ports.state.rollout(fleet.rollout) if fleet.rollout else None
-    if rollout is None:
+    """Return the commit of the rollout that is under way and what it decides now; None for none.
+
+    Where none is, it is that of the newest commit, if somebody took clusters out of it.
+    """
+    rollout = ports.state.rollout(fleet.rollout or fleet.commit)
+    if rollout is None or not (fleet.rollout or rollout.skipped):
         return None
     return rollout.commit, _decided(rollout, fleet, ports.state.summaries(), ports.clock())
 

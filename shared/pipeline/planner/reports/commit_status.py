@@ -19,9 +19,10 @@ CONTEXT = "roadstead"
 
 @dataclass(frozen=True)
 class RolloutProgress:
-    """How far a rollout is that has not ended; ``text`` is a sentence for an operator.
+    """How far a rollout is that has not ended, or left clusters as they were; ``text`` is for an operator.
 
-    ``final``: it waits for its gate after the last stage; ``stopped``: a check of that failed too often.
+    ``final``: it waits for its gate after the last stage, or for the soak before that; ``stopped``: a check
+    of the gate failed too often. ``left`` are the clusters that somebody took out of one that has ended.
     """
 
     text: str
@@ -29,6 +30,7 @@ class RolloutProgress:
     aborted: bool = False
     final: bool = False
     stopped: bool = False
+    left: int = 0
 
 
 @dataclass(frozen=True)
@@ -205,7 +207,8 @@ def status_of(
     """Return the commit status for a plan at some progress.
 
     ``superseded_by`` is the newest commit, where only that one can still change the clusters; "" otherwise.
-    ``rollout`` is how far the plan's rollout is, None for one that has ended, or for none.
+    ``rollout`` is how far the plan's rollout is, None for one that has ended without leaving clusters as they
+    were, or for none.
     """
     if rollout is not None and rollout.aborted:
         return CommitStatus("failure", status_line(rollout.text), CONTEXT, link)
@@ -237,6 +240,9 @@ def status_of(
         in_sync = f"{progress.ready} of {progress.total} clusters in sync{exempt}"
         ended = f"suspended: {in_sync}; {progress.first_suspension}"
         return CommitStatus("error", status_line(ended), CONTEXT, link)
+    left = rollout.left if rollout is not None else 0
+    if left and progress.ready + progress.suspended + progress.exempt + left >= progress.total:
+        return CommitStatus("error", status_line(description), CONTEXT, link)  # none before a commit, either
     return CommitStatus("pending", status_line(description), CONTEXT, link)
 
 

@@ -225,9 +225,9 @@ def _is_overwritten(plan_record: PlanRecord, fleet: FleetRecord) -> bool:
 def _rollout_progress(
     fleet: FleetRecord, clusters: Mapping[str, ClusterSummary], ports: Ports
 ) -> RolloutProgress | None:
-    """Return how far the rollout of the newest commit is, None where none is under way or nothing waits."""
-    rollout = ports.state.rollout(fleet.rollout) if fleet.rollout else None
-    if rollout is None or rollout.commit != fleet.commit:
+    """Return how far the rollout of the newest commit is, None where it has none, or nothing waits."""
+    rollout = ports.state.rollout(fleet.commit) if fleet.rollout in ("", fleet.commit) else None
+    if rollout is None or not (fleet.rollout or rollout.skipped):
         return None
     decision = decide(rollout, clusters, ports.clock())
     aborted = rollout.state is State.ABORTED
@@ -237,8 +237,9 @@ def _rollout_progress(
         describe(rollout, decision),
         decision.block is not None,
         aborted,
-        final=decision.final is not None and not decision.waits,
+        final=decision.final is not None and not decision.held,
         stopped=decision.final is not None and bool(decision.final.spent),
+        left=len(decision.waits) if rollout.state is State.COMPLETED else 0,
     )
 
 

@@ -29,7 +29,7 @@ from shared.pipeline.planner.without_effect import answer_act
 from shared.pipeline.repository.commit_reader import PlanInputs
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import Override
-from shared.rollouts.begin import superseded
+from shared.rollouts.begin import UNDER_WAY, superseded
 from shared.rollouts.candidates import updates_of
 from shared.rollouts.decide import Decision, decide
 from shared.rollouts.estimate import with_completed
@@ -101,14 +101,15 @@ def stage(plan: Plan, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> S
     updates = updates_of(plan)
     known = ports.state.rollout(plan.commit) if written else None
     current = known is not None and known.state is not State.SUPERSEDED
-    if written is None or not (updates or current):
+    goes_on = earlier is not None and earlier.state in UNDER_WAY
+    if written is None or not (updates or current or goes_on):
         _supersede(earlier, plan.commit, ports)
         return Staged()
     stuck = known is not None and _waits_for(known, oversized(plan), inputs.records)
     if known is not None and _covers(known, updates) and not stuck:
         rollout = known
     else:
-        asked = NOTHING if current else read_selection(plan.commit, written, fleet, ports)
+        asked = read_selection(plan.commit, written, fleet, ports) if updates and not current else NOTHING
         before = earlier or (known if current else None)
         _supersede(before, plan.commit, ports)
         rollout = rollout_of_plan(
@@ -122,6 +123,8 @@ def stage(plan: Plan, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> S
             known if current else None,
             asked,
         )
+        if not (rollout.members or current):  # nothing that the one before has started is left
+            return Staged()
         rollout = replace(rollout, etag=known.etag if known else "")
     decision = _decided(rollout, inputs.records, ports)
     after = decision.rollout
