@@ -1,7 +1,9 @@
 # Every target works from nothing but Python 3.11 to 3.13, git and make, and is quick when nothing changed.
 PYTHONS := python3.13 python3.12 python3.11
-# The first one that runs: a name may stand for a version manager without that version.
-PYTHON ?= $(firstword $(foreach python,$(PYTHONS),$(shell $(python) -c 'print("$(python)")' 2>/dev/null)))
+# The first one that runs and creates environments: a name may stand for a version manager without that version.
+# A distribution's comes first, because it is built with optimizations, as Azure's is, and runs a fifth faster.
+PYTHON ?= $(firstword $(foreach python,$(PYTHONS:%=/usr/bin/%) $(PYTHONS),\
+	$(shell $(python) -c 'import ensurepip; print("$(python)")' 2>/dev/null)))
 STATE ?= .localcloud
 SEEDS ?= 1000
 FROM ?= 0
