@@ -97,32 +97,41 @@ def test_each_python_has_the_line_of_the_functions_library_that_is_made_for_it()
     }
 
 
-def test_make_takes_the_newest_supported_python_that_runs(tmp_path: Path) -> None:
+def test_make_takes_the_newest_supported_python_that_runs_first_of_the_system_and_then_of_the_path(
+    tmp_path: Path,
+) -> None:
+    path, system = tmp_path / "path", tmp_path / "system"
+
     def make(*arguments: str) -> str:
         done = subprocess.run(
             [which("make") or "make", "--eval", "show:;@echo '$(PYTHON)'", "show", *arguments],
             cwd=ROOT,
-            env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+            env={"PATH": f"{path}:/usr/bin:/bin"},
             capture_output=True,
             text=True,
             check=True,
         )
         return done.stdout.strip()
 
-    def program(name: str, text: str) -> None:
-        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
-        (tmp_path / name).chmod(0o755)
+    def program(folder: Path, name: str, text: str) -> None:
+        folder.mkdir(exist_ok=True)
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
 
     makefile = (ROOT / "Makefile").read_text()
     offered = re.search(r"^PYTHONS := (.*)$", makefile, re.MULTILINE)
     assert offered
     assert offered[1].split() == [f"python{version}" for version in sorted(PYTHONS, reverse=True)]
     for version in PYTHONS:
-        program(f"python{version}", "echo 'this version is not installed' >&2; exit 127")
-    assert make() == ""
-    program("python3.12", f'exec {sys.executable} "$@"')
-    assert make() == "python3.12"
-    assert make("PYTHON=/opt/python") == "/opt/python"
+        program(path, f"python{version}", "echo 'this version is not installed' >&2; exit 127")
+        program(system, f"python{version}", "echo \"No module named 'ensurepip'\" >&2; exit 1")
+    only = f"SYSTEM={system}"
+    assert make(only) == ""
+    program(path, "python3.12", f'exec {sys.executable} "$@"')
+    assert make(only) == "python3.12"
+    program(system, "python3.11", f'exec {sys.executable} "$@"')
+    assert make(only) == f"{system}/python3.11"
+    assert make(only, "PYTHON=/opt/python") == "/opt/python"
 
 
 def test_the_lock_has_whatever_the_locked_libraries_need() -> None:
