@@ -76,9 +76,9 @@ class Adapters:
         self._bus = on_first_use(self._new_bus)
 
     def _new_credential(self) -> TokenCredential:
-        from azure.identity import DefaultAzureCredential
+        from shared.adapters.transport import app_credential
 
-        return DefaultAzureCredential()
+        return app_credential()
 
     def _new_bus(self) -> ServiceBusClient:
         from shared.adapters.servicebus import service_bus_client

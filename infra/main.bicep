@@ -377,6 +377,7 @@ module control 'function.bicep' = {
       SWEEP_SCHEDULE: sweepSchedule
       CHECK_SCHEDULE: checkSchedule
       KEY_VAULTS: vaultAddresses
+      FLUX_GIT_HOST: fluxGitHost
       ROLLOUT_CHECK_HOSTS: join(rolloutCheckHosts, ',')
     }, addressSettings, approvalSettings)
   }

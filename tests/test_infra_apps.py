@@ -48,6 +48,12 @@ def test_an_app_reads_the_secrets_of_its_own_settings_and_no_others() -> None:
         assert used == {secret for secret, apps in readers.items() if app in apps}, app
 
 
+def test_the_apps_that_name_the_server_of_the_repository_have_the_same_one() -> None:
+    """The control app links notifications to commits there, and the worker gives it the token of Flux."""
+    hosts = [settings_of(app).get("FLUX_GIT_HOST") for app in (App.CONTROL, App.WORKER)]
+    assert hosts == ["fluxGitHost", "fluxGitHost"]
+
+
 @pytest.mark.parametrize(
     ("secrets", "readers", "item", "param", "variable", "setting"),
     [

@@ -28,11 +28,21 @@ class Locked(Protocol):
 
 
 class Lock:
-    """The lock of what was received just now; it is renewed when half of its time is over."""
+    """The lock of what was received just now; it is renewed when half of its time is over.
 
-    def __init__(self, locked: Locked, renew: Callable[[], object]) -> None:
+    That ends ``seconds`` after it was received. For a session, that is since the session was accepted,
+    however many messages it has: ``RenewSessionLock`` in azure-sdk-for-net's SessionReceiverManager.cs, and a
+    maintainer's answer in its issue 35267.
+    """
+
+    def __init__(self, locked: Locked, renew: Callable[[], object], *, seconds: float) -> None:
         self._locked, self.renew = locked, renew
         self._half = self._left() / 2
+        self._renewed_until = time.monotonic() + seconds
+
+    def renewable(self) -> float:
+        """Return for how many seconds it is still renewed."""
+        return self._renewed_until - time.monotonic()
 
     def rest(self) -> float:
         """Return the seconds until it should be renewed, below 0 when it is late."""
@@ -44,10 +54,10 @@ class Lock:
 
 
 class Delivery:
-    """Gives messages to a function; ``renew_seconds`` is how long host.json lets a lock be renewed."""
+    """Gives messages to a function."""
 
-    def __init__(self, function: Function, invoker: Invoker, *, renew_seconds: float) -> None:
-        self._function, self._invoker, self._renew_seconds = function, invoker, renew_seconds
+    def __init__(self, function: Function, invoker: Invoker) -> None:
+        self._function, self._invoker = function, invoker
         trigger = function.trigger
         self._binary = isinstance(trigger, SessionTrigger | QueueTrigger) and trigger.binary
 
@@ -68,8 +78,7 @@ class Delivery:
             receiver.abandon_message(message)
 
     def _wait(self, future: Future[Outcome], lock: Lock) -> Outcome:
-        renew_until = time.monotonic() + self._renew_seconds
-        while (time_left := renew_until - time.monotonic()) > 0:
+        while (time_left := lock.renewable()) > 0:
             try:
                 return future.result(min(max(0.05, lock.rest()), time_left))
             except TimeoutError:

@@ -52,7 +52,8 @@ def apply_settings(values: Mapping[str, str], environ: MutableMapping[str, str])
 class ServiceBusConfig:
     """``extensions.serviceBus`` of host.json, seconds; the defaults are the extension's own.
 
-    ``accept_seconds`` is not in host.json: how long one wait for a session may take.
+    ``renew_seconds`` is how long the lock of a session, or of a message without one, is renewed since it was
+    received. ``accept_seconds`` is not in host.json: how long one wait for a session may take.
     """
 
     max_concurrent_sessions: int = 8

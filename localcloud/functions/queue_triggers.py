@@ -31,7 +31,8 @@ class QueueListener(Slots):
         trigger, count = function.trigger, config.max_concurrent_calls
         super().__init__(function.name, trigger.connection, name="queue", count=count)
         self._queue = trigger.queue
-        self._delivery = Delivery(function, invoker, renew_seconds=config.renew_seconds)
+        self._delivery = Delivery(function, invoker)
+        self._renew_seconds = config.renew_seconds
 
     def _turn(self, client: ServiceBusClient) -> None:
         with client.get_queue_receiver(self._queue) as receiver:
@@ -42,7 +43,7 @@ class QueueListener(Slots):
 
     def _deliver(self, receiver: ServiceBusReceiver, message: ServiceBusReceivedMessage) -> None:
         try:
-            lock = Lock(message, partial(receiver.renew_message_lock, message))
+            lock = Lock(message, partial(receiver.renew_message_lock, message), seconds=self._renew_seconds)
             self._delivery.deliver(receiver, message, lock)
         except MessageLockLostError:
             log.warning(

@@ -45,9 +45,9 @@ class SessionRun:
         self, function: Function, invoker: Invoker, config: ServiceBusConfig, receiver: ServiceBusReceiver
     ) -> None:
         self._name, self._idle_seconds = function.name, config.session_idle_seconds
-        self._delivery = Delivery(function, invoker, renew_seconds=config.renew_seconds)
+        self._delivery = Delivery(function, invoker)
         self._receiver = receiver
-        self._lock = Lock(receiver.session, receiver.session.renew_lock)
+        self._lock = Lock(receiver.session, receiver.session.renew_lock, seconds=config.renew_seconds)
 
     def serve(self, stop: threading.Event) -> None:
         """Take messages until the session is idle or lost, or ``stop`` is set.
@@ -58,7 +58,7 @@ class SessionRun:
         idle_at = time.monotonic() + self._idle_seconds
         try:
             while not stop.is_set() and (left := idle_at - time.monotonic()) > 0:
-                if self._lock.rest() < 0:
+                if self._lock.rest() < 0 < self._lock.renewable():
                     self._lock.renew()
                 messages = self._receiver.receive_messages(1, max_wait_time=min(left, RECEIVE_SECONDS))
                 for message in messages:

@@ -14,8 +14,10 @@ Standard tier.
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from azure.core.credentials import TokenCredential
@@ -35,6 +37,7 @@ from azure.servicebus.exceptions import (
     ServiceBusQuotaExceededError,
     ServiceBusServerBusyError,
 )
+from requests.utils import DEFAULT_CA_BUNDLE_PATH
 
 from shared.jobs.failures.errors import (
     Dependency,
@@ -49,7 +52,12 @@ from shared.jobs.failures.errors import (
 from shared.ports import Message
 
 SEND_SECONDS = 20
-"""Time limit of a send, the opening of the link included; for several messages, of each of both."""
+"""Time limit of a send, the opening of the link included; for several messages, of each of both.
+
+So long a send also waits for those of other threads.
+"""
+OPENING_SECONDS = 5
+"""Time limit on each wait for the service while a connection is opened: for TLS, for a frame of SASL."""
 
 _CLASSES: Mapping[type[ServiceBusError], type[ReconcileError]] = {
     ServiceBusServerBusyError: Throttled,
@@ -72,12 +80,34 @@ def service_bus_client(
 
     ``namespace`` is the fully qualified name, as "fleet.servicebus.windows.net".
     """
-    options: dict[str, Any] = {"retry_total": 0, "try_timeout": SEND_SECONDS}
+    options = client_options()
     if connection_string:
         return ServiceBusClient.from_connection_string(connection_string, **options)
     if not namespace or credential is None:
         raise ValueError("Service Bus needs a connection string, or a namespace and a credential")
     return ServiceBusClient(namespace, credential, **options)
+
+
+def client_options() -> dict[str, Any]:
+    """Return how every client behaves: no retries, and no wait without a limit."""
+    # It trusts the same authorities as the library's own, which it replaces.
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(DEFAULT_CA_BUNDLE_PATH)
+    context.sslsocket_class = _Bounded
+    return {"retry_total": 0, "try_timeout": SEND_SECONDS, "ssl_context": context}
+
+
+class _Bounded(ssl.SSLSocket):
+    """A TLS socket on which nobody waits without end.
+
+    The library opens a connection on a blocking socket, and no limit of its own ends that: a service that
+    takes a connection and never answers, as in a restart, would hold a send, and all that wait for the link.
+    Its origin was mended so (celery/py-amqp, pull request 398).
+    """
+
+    def settimeout(self, value: float | None) -> None:
+        """Set the limit on a wait; None, which means none, is that of opening a connection."""
+        super().settimeout(OPENING_SECONDS if value is None else value)
 
 
 class ServiceBusQueue:
@@ -91,11 +121,21 @@ class ServiceBusQueue:
     def send(self, *messages: Message) -> None:
         """Send in this order, or schedule; raise Throttled, Unavailable or a Terminal error."""
         outgoing = [_outgoing(message) for message in messages]
-        with self._lock:
+        with self._turn():
             try:
                 self._send_or_reopen(outgoing)
             except ServiceBusError as error:
                 raise _translated(error, self._name) from error
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Have the link for oneself; raise Unavailable when others have it for too long."""
+        if not self._lock.acquire(timeout=SEND_SECONDS):
+            raise Unavailable(f"Service Bus queue {self._name}: earlier messages are not sent yet")
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     def probe(self) -> None:
         """Open a link of its own, which needs the right to send, and send nothing; raise as ``send``."""

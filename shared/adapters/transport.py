@@ -1,13 +1,32 @@
-"""The HTTP transport of Azure's client libraries."""
+"""The HTTP transport of Azure's client libraries, and the credential that they ask for tokens."""
 
 from __future__ import annotations
 
 import requests
+from azure.core.credentials import TokenCredential
 from azure.core.pipeline.transport import RequestsTransport
 from requests.adapters import HTTPAdapter
 
 CONNECTIONS = 64
 """How many connections to a service stay open: more than the sessions and reads of an instance at a time."""
+
+TOKEN_SECONDS = 5
+"""Time limit on connecting to what issues tokens, and on its answer, at each of three attempts."""
+
+
+def app_credential() -> TokenCredential:
+    """Return the identity of the app, which issues a token or an error within a call's time.
+
+    By itself, the library waits five minutes for an answer: longer than a lease, and than a function may run.
+    """
+    from azure.identity import DefaultAzureCredential
+
+    return DefaultAzureCredential(
+        connection_timeout=TOKEN_SECONDS,
+        read_timeout=TOKEN_SECONDS,
+        retry_total=2,
+        retry_backoff_factor=0.4,
+    )
 
 
 def pooled_transport(url: str, *, connect_seconds: float, read_seconds: float) -> RequestsTransport:

@@ -16,9 +16,11 @@ from localcloud.common.clock import ManualClock
 from localcloud.common.control_plane import NullPlane
 from localcloud.common.front_door import Fault
 from shared.adapters.arm import ArmAzure
-from shared.jobs.failures.errors import ReconcileError, Unauthenticated
-from shared.ports.azure import PutPool
+from shared.fleet.resource_ids import SubscriptionId
+from shared.jobs.failures.errors import ReconcileError, Unauthenticated, Unavailable
+from shared.ports.azure import AzureCall, GetCluster, ListRoleAssignments, PutPool
 from tests.support.azure_ports import CLUSTER, StaticCredential, pool
+from tests.support.receivers import answering
 
 BUDGET = "Eviction failed. Cannot evict pod as it would violate the pod's disruption budget."
 FULL = "retry failed: Code='SubnetIsFull' Message='nodes doesn't have enough capacity for IP addresses.'"
@@ -62,6 +64,23 @@ def test_a_refusal_has_the_class_of_its_cause(
         azure.close()
     assert (refused.value.kind, refused.value.code) == (kind, error["code"])
     assert str(refused.value) == error["message"]
+
+
+@pytest.mark.parametrize(
+    "operation", [GetCluster(CLUSTER), ListRoleAssignments(SubscriptionId(CLUSTER.subscription))]
+)
+@pytest.mark.parametrize("kind", ["application/json", "text/html"])
+def test_an_answer_that_is_no_json_is_unavailable(
+    kind: str, operation: AzureCall[Any], authority: tuple[Authority, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As that of a proxy, which the libraries read only where it is said to be JSON."""
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(authority[1]))
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nConnection: close\r\n\r\n"
+    with answering(f"{head}<html>".encode(), authority[0]) as url:
+        azure = ArmAzure(StaticCredential(), base_url=url)
+        with pytest.raises(Unavailable, match="cannot be read"):
+            azure.call(operation)
+        azure.close()
 
 
 class NoCredential:

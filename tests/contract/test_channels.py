@@ -28,7 +28,7 @@ from shared.notices.digest import messages
 from shared.notices.routes import LIMITS, RouteType
 from tests.support.channels import KEY, LINKS, login, message, send
 from tests.support.notices import fact
-from tests.support.receivers import Inbox, https_inbox, mail_server, silent_server
+from tests.support.receivers import Inbox, answering, https_inbox, mail_server, silent_server
 
 TOKEN = "T0KENc4n4ry/B0hook7f3e/secretsecret29ab"
 SIGNATURE = "sig-canary-83bd01f7aa"
@@ -125,6 +125,22 @@ def test_a_redirect_is_not_followed(inbox: Inbox, trusted: Authority) -> None:
         with pytest.raises(Unexpected, match="redirect is not followed"):
             send(RouteType.SLACK, inbox.url)
         assert other.got == []
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\nnone",
+        "Transfer-Encoding: chunked\r\n\r\n5\r\nno_se",
+    ],
+    ids=["no gzip", "cut off"],
+)
+def test_a_refusal_whose_text_cannot_be_read_has_the_class_of_its_status(
+    more: str, trusted: Authority
+) -> None:
+    answer = f"HTTP/1.1 500 Internal Server Error\r\n{more}".encode()
+    with answering(answer, trusted) as address, pytest.raises(Unavailable, match=r"status 500$"):
+        send(RouteType.SLACK, address)
 
 
 @pytest.mark.parametrize("closes", [True, False])

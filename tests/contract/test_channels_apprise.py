@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import json
 
 import pytest
 
 from localcloud.common.certificates import Authority
 from localcloud.common.http_server import HttpServer
-from shared.jobs.failures.errors import Dependency, Unavailable
+from shared.jobs.failures.errors import Dependency, Unavailable, Unexpected
 from shared.notices.routes import RouteType
 from tests.support.channels import login, send
 from tests.support.receivers import Inbox, https_inbox, mail_server
@@ -32,6 +33,16 @@ def test_mail_over_tls_needs_the_password(trusted: Authority) -> None:
         with pytest.raises(Unavailable):
             send(RouteType.EMAIL, login(box, "wrong-pass-000000"))
     assert len(box.got) == 1
+
+
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+def test_a_password_that_smtp_cannot_send_is_an_error_of_ours_without_it(trusted: Authority) -> None:
+    """AUTH has ASCII, and the library lets the error of Python's SMTP client through."""
+    with mail_server(trusted) as box:
+        with pytest.raises(Unexpected, match=r"^Apprise cannot deliver to the address: UnicodeEncodeError$"):
+            send(RouteType.EMAIL, login(box, "p%C3%A4ss-9d41c7"))
+        gc.collect()  # the library leaves its connection to the collector
+        assert box.got == []
 
 
 def test_a_mail_server_that_refuses_or_is_not_there_is_unavailable() -> None:

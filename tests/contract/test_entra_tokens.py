@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 
 import jwt
@@ -13,9 +14,13 @@ from localcloud.azure.world.clusters.credentials import SERVER_APPLICATION, give
 from localcloud.common.certificates import Authority
 from localcloud.common.clock import system_clock
 from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
+from shared.adapters import transport
+from shared.adapters.arm import ArmAzure
 from shared.adapters.kubernetes import KubernetesConnections
-from shared.jobs.failures.errors import Unauthenticated
+from shared.adapters.transport import app_credential
+from shared.jobs.failures.errors import ReconcileError, Unauthenticated
 from tests.support.kubernetes_ports import CLUSTER
+from tests.support.receivers import silent_server
 
 HEADER = "open-sesame"
 
@@ -99,3 +104,22 @@ def test_no_other_token_is_accepted(
 ) -> None:
     with pytest.raises(Unauthenticated):
         enter(lambda _: token(identity))
+
+
+def test_an_endpoint_that_never_answers_is_an_error_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "TOKEN_SECONDS", 0.3)
+    found: list[BaseException] = []
+
+    def probe() -> None:
+        try:
+            ArmAzure(app_credential()).probe()
+        except ReconcileError as error:
+            found.append(error)
+
+    with silent_server(closes=False) as address:
+        monkeypatch.setenv("IDENTITY_ENDPOINT", address.replace("https", "http"))
+        monkeypatch.setenv("IDENTITY_HEADER", HEADER)
+        asking = threading.Thread(target=probe, daemon=True)
+        asking.start()
+        asking.join(20)
+    assert [type(error) for error in found] == [Unauthenticated]

@@ -110,3 +110,21 @@ def silent_server(*, closes: bool) -> Iterator[str]:
         yield f"https://127.0.0.1:{listener.getsockname()[1]}"
         for connection in kept:
             connection.close()
+
+
+@contextmanager
+def answering(answer: bytes, authority: Authority | None = None) -> Iterator[str]:
+    """Give each request these bytes, and close its connection; yield the address, with TLS or without."""
+    context = authority.server_context() if authority else None
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    plain = listener.accept()[0]
+                    with context.wrap_socket(plain, server_side=True) if context else plain as connection:
+                        connection.recv(65536)
+                        connection.sendall(answer)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"{'https' if context else 'http'}://127.0.0.1:{listener.getsockname()[1]}"

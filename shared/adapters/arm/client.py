@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from json import JSONDecodeError
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -39,6 +40,7 @@ from shared.ports.azure import AzureCall, Conditional, Page, PageCall, Written
 from shared.ports.azure.errors import cause_of
 
 _CONNECT_SECONDS, _READ_SECONDS = 5, 20
+_UNREADABLE = "Azure Resource Manager gave an answer that cannot be read"
 T = TypeVar("T")
 
 
@@ -72,6 +74,8 @@ class ArmAzure:
         except HttpResponseError as error:
             if not (operation.absent_is_fine and _is_absent(error)):
                 raise _from_response(error) from error
+        except JSONDecodeError as error:  # an answer that no header calls JSON is not decoded before
+            raise Unavailable(_UNREADABLE) from error
         except AzureError as error:
             raise Unavailable(f"Azure Resource Manager did not answer: {type(error).__name__}") from error
         return operation.result(answer)
@@ -218,7 +222,7 @@ def _from_response(error: HttpResponseError) -> ReconcileError:
     if response is None or isinstance(error, DecodeError):
         if isinstance(error, ClientAuthenticationError):
             return Unauthenticated("There is no credential for Azure: " + error.message.partition("\n")[0])
-        return Unavailable("Azure Resource Manager gave an answer that cannot be read")
+        return Unavailable(_UNREADABLE)
     document = _as_document(error.error) if error.error is not None else {}
     return from_http(
         response.status_code,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import apprise
 
-from shared.jobs.failures.errors import Dependency, Unavailable
+from shared.jobs.failures.errors import Dependency, Unavailable, Unexpected
 from shared.notices.digest import Outgoing
 
 MAIL = ("mailto", "mailtos")
@@ -20,9 +20,10 @@ logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)
 
 
 def notify(address: str, message: Outgoing, *, only_mail: bool) -> None:
-    """Send a message as plain text; raise Dependency for an address that is none, or Unavailable.
+    """Send a message as plain text; raise Dependency for an address that is none, Unavailable or Unexpected.
 
-    A redirect is not followed, whatever the address says about it.
+    A redirect is not followed, whatever the address says about it. What a service of the library does not
+    expect, such as a password of SMTP beyond ASCII, leaves it as any exception.
     """
     scheme = address.partition("://")[0].lower()
     if only_mail and scheme not in MAIL:
@@ -37,7 +38,11 @@ def notify(address: str, message: Outgoing, *, only_mail: bool) -> None:
     service.redirects = False  # its "redirect=yes" would prevail over the asset
     service.notify_format = apprise.NotifyFormat.TEXT
     service.overflow_mode = apprise.OverflowMode.SPLIT
-    sent = service.notify(title=message.title, body=message.text, body_format=apprise.NotifyFormat.TEXT)
+    try:
+        sent = service.notify(title=message.title, body=message.text, body_format=apprise.NotifyFormat.TEXT)
+    except Exception as error:  # noqa: BLE001 - a hundred services, each with a client of its own
+        # Not chained: the library's text may have parts of the address.
+        raise Unexpected(f"Apprise cannot deliver to the address: {type(error).__name__}") from None
     if not sent:
         raise Unavailable("the service did not take the message, or did not answer")
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 import requests
+from urllib3.exceptions import HTTPError
 
 from shared.jobs.failures.errors import (
     Dependency,
@@ -74,7 +75,7 @@ def _reason(response: requests.Response) -> str:
     """Return a short code that the service gives as plain text, such as Slack's "no_service", or ""."""
     try:
         text = response.raw.read(_REASON_BYTES, decode_content=True).decode(errors="replace")
-    except (OSError, ValueError, requests.RequestException):
+    except (OSError, ValueError, HTTPError):
         return ""
     word = text.strip()
     return word if word.replace("_", "").isalnum() and word.isascii() else ""

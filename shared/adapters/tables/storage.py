@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from operator import itemgetter
 from typing import Any
 
+import requests
 from azure.core import MatchConditions
 from azure.core.credentials import TokenCredential
 from azure.core.exceptions import (
@@ -39,6 +40,11 @@ READERS = 8
 """How many entities are read in parallel."""
 TOGETHER = 100
 """How many entities of one partition a transaction can have."""
+_PAGE = 1000
+"""The most entities that a query may ask for at a time; the service answers 400 to more.
+
+Source: learn.microsoft.com/rest/api/storageservices/query-operators-supported-for-the-table-service.
+"""
 
 
 def table_service(
@@ -95,7 +101,7 @@ class Storage:
         with _translated():
             try:
                 yield from self._tables[table].query_entities(
-                    query, parameters=parameters, results_per_page=page, select=select
+                    query, parameters=parameters, results_per_page=page and min(page, _PAGE), select=select
                 )
             except ResourceNotFoundError:  # the table was never written to
                 return
@@ -255,12 +261,17 @@ def _translated() -> Iterator[None]:
     except ClientAuthenticationError as error:
         raise Unauthenticated("Table Storage refused our identity", request_id=_request_id(error)) from error
     except HttpResponseError as error:
+        if 200 <= (error.status_code or 500) < 400:  # the library keeps the status of what it cannot parse
+            raise Unavailable(
+                "Table Storage gave an answer that cannot be read", request_id=_request_id(error)
+            ) from error
         found = getattr(error, "error_code", "") or ""
         code = str(getattr(found, "value", found))
         raise from_http(
             error.status_code or 500, code, f"Table Storage: {code}", request_id=_request_id(error)
         ) from error
-    except AzureError as error:
+    except (AzureError, requests.RequestException) as error:
+        # The answer to a transaction is read as a stream, whose errors the library passes on as they are.
         raise Unavailable(f"Table Storage did not answer ({type(error).__name__})") from error
 
 

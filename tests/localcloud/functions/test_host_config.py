@@ -56,7 +56,7 @@ def test_the_projects_own_host_json_is_understood() -> None:
     assert config.timeout_seconds == 300
     assert config.route_prefix == "api"
     assert config.service_bus == ServiceBusConfig(
-        max_concurrent_sessions=16, max_concurrent_calls=2, session_idle_seconds=0.5, renew_seconds=300
+        max_concurrent_sessions=16, max_concurrent_calls=2, session_idle_seconds=0.5, renew_seconds=43_200
     )
     bundle = json.loads((ROOT / "host.json").read_text())["extensionBundle"]
     assert bundle == {"id": "Microsoft.Azure.Functions.ExtensionBundle", "version": "[4.*, 5.0.0)"}

@@ -35,7 +35,7 @@ def broker() -> Broker:
 
 
 @contextmanager
-def listening(connection: str, work: Work, *, sessions: int = 2) -> Iterator[Host]:
+def listening(connection: str, work: Work, *, sessions: int = 2, renew_seconds: float = 10) -> Iterator[Host]:
     app = func.FunctionApp()
 
     @app.service_bus_queue_trigger(
@@ -45,7 +45,10 @@ def listening(connection: str, work: Work, *, sessions: int = 2) -> Iterator[Hos
         work(message)
 
     bus = ServiceBusConfig(
-        max_concurrent_sessions=sessions, session_idle_seconds=0.1, renew_seconds=10, accept_seconds=0.5
+        max_concurrent_sessions=sessions,
+        session_idle_seconds=0.1,
+        renew_seconds=renew_seconds,
+        accept_seconds=0.5,
     )
     host = Host(functions_of(app, {"ServiceBus": connection}), HostConfig(service_bus=bus))
     host.start()
@@ -138,6 +141,27 @@ def test_a_session_stays_locked_while_its_function_outlasts_the_lock(broker: Bro
         broker.send("jobs", Draft(b"x", id="slow", session="a"))
         until(lambda: broker.counts("jobs").active == 0)
     assert runs == ["slow"]
+
+
+@pytest.mark.parametrize(("renew_seconds", "twice"), [(1.0, True), (30.0, False)])
+def test_the_lock_of_a_session_is_renewed_since_it_was_accepted_and_not_since_a_message(
+    renew_seconds: float, twice: bool, broker: Broker
+) -> None:
+    runs: list[str | None] = []
+
+    def work(message: func.ServiceBusMessage) -> None:
+        runs.append(message.message_id)
+        time.sleep(0.4)  # the lock is 1 s
+
+    with (
+        ServiceBusServer(broker) as server,
+        listening(server.connection_string, work, renew_seconds=renew_seconds),
+    ):
+        for number in range(6):
+            broker.send("jobs", Draft(b"x", id=str(number), session="a"))
+        until(lambda: broker.counts("jobs").active == 0)
+    assert sorted({*runs}, key=str) == [str(number) for number in range(6)]
+    assert (len(runs) > 6) is twice
 
 
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # azure-servicebus leaves its broken sockets

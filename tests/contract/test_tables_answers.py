@@ -1,0 +1,71 @@
+"""Table Storage beyond entities: the limit of a page, and answers that are cut off or are none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+from werkzeug.wrappers import Request, Response
+
+from localcloud.common.http_server import HttpServer
+from shared.adapters.tables import TablesState, table_service
+from shared.jobs.failures.errors import Unavailable
+from tests.support.azurite import KEY
+from tests.support.receivers import answering
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+CALLS: dict[str, Callable[[TablesState], object]] = {
+    "a read": lambda state: state.cluster("one"),
+    "a query": lambda state: state.clusters(),
+    "a write": lambda state: state.save_timer_run("sweep", NOW),
+    "a transaction": lambda state: state.remember_delivery("digest", NOW, head="head"),
+}
+
+
+def state_at(url: str) -> TablesState:
+    text = f"DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={KEY}"
+    return TablesState(
+        table_service(
+            connection_string=f"{text};TableEndpoint={url}/devstoreaccount1", endpoint=None, credential=None
+        ),
+        "example",
+    )
+
+
+def pages(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+    """Answer a query as the service does: with 400 to more than a thousand entities at a time.
+
+    Source: learn.microsoft.com/rest/api/storageservices/query-operators-supported-for-the-table-service.
+    """
+    if int(Request(environ).args.get("$top", 1000)) > 1000:
+        error = {"odata.error": {"code": "InvalidInput", "message": {"value": "one input is not valid"}}}
+        return Response(json.dumps(error), 400, content_type="application/json")(environ, start_response)
+    return Response('{"value": []}', content_type="application/json")(environ, start_response)
+
+
+def test_more_than_a_page_is_asked_for_in_pages() -> None:
+    with HttpServer(pages) as server:
+        state = state_at(server.url)
+        assert not [*state.notices(10_000), *state.acts(10_000), *state.dead_letters(1001)]
+
+
+def test_a_transaction_whose_answer_is_cut_off_is_unavailable() -> None:
+    """Its answer has several parts, which the library reads as a stream."""
+    head = b"HTTP/1.1 202 Accepted\r\nContent-Type: multipart/mixed; boundary=batch_1\r\n"
+    cut_off = head + b"Content-Length: 500\r\n\r\n--batch_1\r\nContent-Ty"
+    with answering(cut_off) as url, pytest.raises(Unavailable):
+        CALLS["a transaction"](state_at(url))
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_an_answer_that_is_no_json_is_unavailable(call: str) -> None:
+    """As that of a proxy: a refusal that no attempt mends would be one of the service."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
+    with answering(head + b"<html>") as url, pytest.raises(Unavailable, match="cannot be read"):
+        CALLS[call](state_at(url))
