@@ -277,10 +277,13 @@ def _starts(
     """Return the clusters of a group that may start, and why its others wait; ``stop`` keeps all from it.
 
     A busy cluster takes no room that it does not have already, and has that while it is ``shut`` out, too.
+    One that waits for nobody takes room from the others, unless its suspension has it wait afterwards.
     """
     rule, failed = part.rule, part.named(Standing.FAILED)
     flying = [*part.named(Standing.IN_FLIGHT, Standing.BUSY)]
     flying += [name for name in part.named(Standing.ASIDE) if name in busy]
+    at_once = {each.cluster for each in part.members if each.at_once and each.suspended_until is None}
+    flying += [name for name in part.named(Standing.WAITING) if name in at_once]
     room = max(0, min(rule.concurrency - len(flying), rule.budget - len(flying) - len(failed)))
     start, waits = list[str](), dict[str, Wait]()
     changing = tuple(each.cluster for each in part.members if each.cluster in {*flying, *failed})

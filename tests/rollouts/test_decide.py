@@ -66,6 +66,19 @@ def test_what_changes_and_what_failed_never_exceeds_the_budget_together() -> Non
     assert fleet.start() == ("d",)
 
 
+def test_a_cluster_that_waits_for_nobody_takes_room_from_the_others() -> None:
+    fleet = Fleet((stage("dev", GroupRule(max_concurrency="2")),), dict.fromkeys("abc", "dev"))
+    members = (replace(each, at_once=each.cluster == "c") for each in fleet.rollout.members)
+    fleet.rollout = replace(fleet.rollout, members=tuple(members))
+    assert fleet.decide().start == ("a", "c")
+    until = NOW + timedelta(hours=1)
+    members = (
+        replace(each, suspended_until=until if each.at_once else None) for each in fleet.rollout.members
+    )
+    fleet.rollout = replace(fleet.rollout, members=tuple(members))
+    assert fleet.decide().start == ("a", "b", "c")
+
+
 def test_a_rollout_with_failures_within_the_budget_ends_with_their_number() -> None:
     rule = GroupRule(max_concurrency="2", failure_budget="2", min_success="50%")
     fleet = Fleet((stage("dev", rule),), dict.fromkeys("ab", "dev"))
