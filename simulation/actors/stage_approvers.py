@@ -152,7 +152,8 @@ class StageApprovers:
         signature = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
         headers["webhook-signature"] = f"v1,{signature}"
         given = Approval(rollout.commit, stage, SYSTEM, at, system=True, proven=proven)
-        self._noted(operators, given, partial(receive_approval, SYSTEM, headers, body, KEYS))
+        act = partial(receive_approval, SYSTEM, headers, body, KEYS, address="192.0.2.1")
+        self._noted(operators, given, act)
 
     def _noted(self, operators: Operators, given: Approval, act: Callable[[Ports], HttpResult]) -> None:
         """Carry it out, and note what was not refused, and whether the clock was wrong of who took it."""
