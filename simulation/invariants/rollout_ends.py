@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
@@ -9,9 +10,9 @@ from shared.jobs.record import Phase
 from shared.rollouts.rollout import Member, Rollout, State
 from simulation.history import LONG_AGO
 from simulation.invariants.context import CLOCKS, Context
-from simulation.invariants.staged_starts import RolloutRules
+from simulation.invariants.staged_starts import RolloutRules, group_of, rule_of
 from simulation.rule import RuleViolated
-from simulation.staging import CHECK, FINAL, StagedStage
+from simulation.staging import CHECK, FINAL, StagedStage, Staging
 
 
 class RolloutEnds:
@@ -30,14 +31,28 @@ class RolloutEnds:
         ended = after.state is State.COMPLETED and (before is None or before.state is not State.COMPLETED)
         if not ended or self._context.replaced[fleet] or desired.in_force is None:
             return
-        failed, reached = False, after.began
+        failed, reached = list[Member](), after.began
         for member in after.members:
             verified = self._ended(cloud, after, member)
-            failed |= verified is None
+            failed += [member] if verified is None else []
             if verified is not None and not self._starts.is_excused(cloud, after, member, desired.in_force):
                 reached = max(reached, verified)
-        if desired.final_in_force is not None and not failed and not after.overridden:
+        if desired.final_in_force is None or after.overridden:
+            return
+        if all(self._is_allowed(cloud, after, each, failed, desired.in_force) for each in failed):
             self._past_the_final_gate(cloud, after, desired.final_in_force, reached)
+
+    def _is_allowed(
+        self, cloud: MemoryCloud, rollout: Rollout, member: Member, failed: Sequence[Member], staging: Staging
+    ) -> bool:
+        """Return whether the group of a failed cluster passes without it: enough of the others are Ready."""
+        rule, group = rule_of(rollout, member, staging), group_of(rollout, member)
+        if rule is None or not rule.success:
+            return False
+        fleet = cloud.ports.config.fleet
+        lives = [(each, self._starts.seen.get((fleet, each.cluster, each.uid))) for each in group]
+        ready = [each for each, seen in lives if each not in failed and seen and seen.is_verified(each)]
+        return len(ready) >= rule.needs(len(group))
 
     def _ended(self, cloud: MemoryCloud, rollout: Rollout, member: Member) -> datetime | None:
         """Check that a cluster has ended, and return when it was verified; None for one that has failed."""
