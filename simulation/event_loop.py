@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -29,6 +29,8 @@ SHORT_FREEZE = 10.0
 """The longest freeze, in seconds, between the lease guard and the write that it guards."""
 FAR = timedelta(hours=12)
 """No message is scheduled for later, except by a wrong clock."""
+UNSERVED = timedelta(minutes=5)
+"""After so long a queue of jobs is served first."""
 MAX_SKEW = 3.0
 """By how many seconds the clock of a worker may differ from the real time."""
 
@@ -92,6 +94,8 @@ class EventLoop:
         self._thaws: list[datetime] = []
         self._scheduled: list[tuple[datetime, int, Callable[[], None]]] = []
         self._timer_due = {id(cloud): self.began + timedelta(seconds=TIMER_SECONDS) for cloud in clouds}
+        self._unserved: dict[tuple[int, str], datetime] = {}
+        """Since when a queue of jobs has had something for its listener, which the loop has not served."""
 
     def start(self, cloud: MemoryCloud, workers: Sequence[Ports]) -> None:
         """Let one more app run."""
@@ -229,13 +233,27 @@ class EventLoop:
                 self._timer_due[id(cloud)] = self.clock() + timedelta(seconds=TIMER_SECONDS)
                 self.run_function(cloud, cloud.run_timers)
                 return True
-            for queue in self._in_some_order(QUEUES):
+            for queue in self._in_turn(cloud):
                 if not cloud.broker.quiet(queue) and self._deliver(cloud, queue):
                     return True
                 dead_letters = queue + DEAD_LETTER_SUFFIX
                 if not cloud.broker.quiet(dead_letters) and self._deliver_dead_letter(cloud, queue):
                     return True
         return False
+
+    def _in_turn(self, cloud: MemoryCloud) -> Iterable[str]:
+        """Return the queues in some order, but first one that was not served for long.
+
+        Each has a listener of its own, so no step in one keeps those of the others waiting.
+        """
+        now, order = self.clock(), self._in_some_order(QUEUES)
+        for queue in JOB_QUEUES:
+            if cloud.broker.quiet(queue):
+                self._unserved.pop((id(cloud), queue), None)
+            else:
+                self._unserved.setdefault((id(cloud), queue), now)
+        late = [queue for queue in order if now - self._unserved.get((id(cloud), queue), now) > UNSERVED]
+        return dict.fromkeys((*late, *order)) if late else order
 
     def _in_some_order(self, items: Any) -> Any:
         return items if len(items) < 2 or self.chance.random() < 0.5 else items[::-1]
@@ -252,6 +270,7 @@ class EventLoop:
             lock = cloud.broker.accept_session(queue)
             if lock is None:
                 return False
+        self._unserved.pop((id(cloud), queue), None)
         if queue in JOB_QUEUES:
             self.on_delivery(cloud, queue, lock.session)
         self.log("%s: message for %s on %s", cloud.ports.config.fleet, lock.session, queue)

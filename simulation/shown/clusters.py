@@ -9,6 +9,7 @@ from typing import Any
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from shared.fleet.json_tree import Json
+from shared.jobs.job import Delay
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.clusters import cluster_detail
@@ -154,12 +155,16 @@ class ShownClusters:
             raise untrue(cloud, f"{record.name} is to be checked again, and no message waits for it")
 
     def saved(self, cloud: MemoryCloud, before: ClusterRecord | None, after: ClusterRecord) -> None:
-        """Compare what a step reports of Azure with Azure, if it has read Azure just now."""
+        """Compare what a step reports of Azure with Azure, if it has read Azure just now.
+
+        One that waits for a token of a limit has not: it still says what it waited for before.
+        """
         actor = self._loop.actor
         ran = before is not None and after.job.sequence == before.job.sequence + 1 and after.job.active
         if not ran or actor.lock is None or actor.lock.session != after.name:
             return
-        if self._loop.clock() - actor.since > timedelta(seconds=1):
+        limited = after.job.next_run.delay is Delay.RATE_LIMIT
+        if limited or self._loop.clock() - actor.since > timedelta(seconds=1):
             return
         live, reason = self._oracle.live(key_of(after.desired.id)), after.job.reason
         for statement, holds in _STATEMENTS.items():
