@@ -102,7 +102,7 @@ Every merged commit on the main branch is the desired state of this fleet of AKS
     roadstead plan
 """
 _STEPS = (
-    "flux install --export > flux/gotk-components.yaml",
+    "mkdir -p flux && flux install --export > flux/gotk-components.yaml",
     "roadstead new cluster NAME --class standard --environment development \\\n       --location westeurope",
     "roadstead validate, commit and push.",
 )
@@ -129,12 +129,13 @@ def repository(name: str, subscription: str, git: str) -> dict[str, str]:
     return files | {"platform/namespaces.yaml": _NAMESPACES, "README.md": _README.format(name=name)}
 
 
-def next_steps(subscription: str, git: str) -> str:
-    """Return what to do after the repository was created; each argument is "" if it is still to be set."""
+def next_steps(folder: str, subscription: str, git: str) -> str:
+    """Return what to do in the new repository; the last two arguments are "" if they are still to be set."""
     unset = [("subscriptionId", subscription), ("the repository that Flux reads", git)]
     names = " and ".join(name for name, value in unset if not value)
     steps = ([f"fleet.yaml: set {names}."] if names else []) + [*_STEPS]
-    return "Next:\n" + "".join(f"{number}. {step}\n" for number, step in enumerate(steps, 1))
+    where = "" if folder == "." else f", in {folder}"
+    return f"Next{where}:\n" + "".join(f"{number}. {step}\n" for number, step in enumerate(steps, 1))
 
 
 def cluster(name: str, chosen: dict[str, str]) -> tuple[str, str]:

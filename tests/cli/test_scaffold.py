@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,7 +18,9 @@ COMPONENTS = {"flux/gotk-components.yaml": b"kind: List\n"}
 def test_from_nothing_to_a_cluster_in_the_plan(tmp_path: Path) -> None:
     done = roadstead("init", "my-fleet", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("Created the fleet repository my-fleet.\nNext:\n1. fleet.yaml: set sub")
+    assert done.stdout.startswith(
+        "Created the fleet repository my-fleet.\nNext, in my-fleet:\n1. fleet.yaml: set sub"
+    )
     assert max(map(len, done.stdout.splitlines())) <= 80
     fleet = tmp_path / "my-fleet"
     assert roadstead("validate", cwd=fleet).stdout == "no problems: 0 clusters, 0 systems\n"
@@ -27,6 +32,18 @@ def test_from_nothing_to_a_cluster_in_the_plan(tmp_path: Path) -> None:
     done = roadstead("new", "cluster", "007", *options, cwd=fleet)
     assert (done.returncode, done.stdout) == (0, "Wrote clusters/007/cluster.yaml.\n")
     assert roadstead("plan", "--empty", cwd=fleet).stdout.startswith("Compared with an empty fleet: 2 create")
+
+
+def test_the_step_that_writes_flux_works_in_a_new_repository_as_it_is_printed(tmp_path: Path) -> None:
+    write(tmp_path, {"bin/flux": b"#!/bin/sh\necho kind: List\n"})
+    (tmp_path / "bin" / "flux").chmod(0o755)
+    printed = roadstead("init", "my-fleet", cwd=tmp_path).stdout
+    (step,) = re.findall(r"^\d\. (.*flux install.*)$", printed, re.MULTILINE)
+    path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    fleet = tmp_path / "my-fleet"
+    done = subprocess.run(["sh", "-c", step], cwd=fleet, env={"PATH": path}, check=False, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (fleet / "flux" / "gotk-components.yaml").read_bytes() == b"kind: List\n"
 
 
 def test_the_fields_that_a_new_cluster_lacks_are_listed_at_once(tmp_path: Path) -> None:
@@ -77,7 +94,9 @@ def test_the_options_of_init_are_written_into_the_fleet(tmp_path: Path) -> None:
     options = ["--name", "prod", "--subscription", subscription, "--repository", git]
     created = roadstead("init", "x", *options, cwd=tmp_path)
     assert (created.returncode, created.stderr) == (0, "")
-    assert created.stdout.startswith("Created the fleet repository prod in x.\nNext:\n1. flux install")
+    assert created.stdout.startswith(
+        "Created the fleet repository prod in x.\nNext, in x:\n1. mkdir -p flux && flux"
+    )
     text = (tmp_path / "x" / "fleet.yaml").read_text()
     assert all(value in text for value in ("name: prod", subscription, git))
     bad = roadstead("init", "y", "--repository", "git@github.com:example/fleet", cwd=tmp_path)

@@ -54,7 +54,7 @@ def init(
     files = templates.repository(fleet, subscription, repository)
     write_new(path, files | {f"{schemas.FOLDER}/{file}": text for file, text in schemas.texts().items()})
     where = "" if _shown(path) == fleet else f" in {_shown(path)}"
-    steps = templates.next_steps(subscription, repository)
+    steps = templates.next_steps(str(path), subscription, repository)
     echo(Text(f"Created the fleet repository {fleet}{where}.\n{steps}"), soft_wrap=True)
 
 
