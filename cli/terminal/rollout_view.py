@@ -75,7 +75,7 @@ def _checks(stage: schema.RolloutStage, now: datetime) -> Iterator[Text]:
         if (each["consecutiveSuccessLimit"] or 1) > 1:
             text += f" ({each['consecutiveSuccesses']} of {each['consecutiveSuccessLimit']} successes)"
         if each["failureLimit"] is not None and each["failures"]:
-            text += f" ({each['failures']} failures, {each['failureLimit']} allowed)"
+            text += f" ({many(each['failures'], 'failure')}, {each['failureLimit']} allowed)"
         yield Text(text, style="green" if each["state"] == "passed" else "yellow")
 
 

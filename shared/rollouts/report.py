@@ -212,7 +212,8 @@ def _answer(asked: EndpointCheck, said: Checked) -> str:
     text += f", a success is {asked.expected}"
     if asked.successes > 1:
         text += f"; {said.successes} of {asked.successes} consecutive successes"
-    return f"{text}; {said.failures} failures, {asked.failures} allowed" if said.failures else text
+    failures = f"{said.failures} failure{'s' * (said.failures > 1)}"
+    return f"{text}; {failures}, {asked.failures} allowed" if said.failures else text
 
 
 def _answers(by: Decided | None) -> str:

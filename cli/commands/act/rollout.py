@@ -119,7 +119,8 @@ retry = _on_all(
 )
 override = _on_all(
     lambda api, whole, reason: _act(api, whole, "override", reason),
-    "Start clusters outside their windows and in freezes, in an emergency; also what is on hold.",
+    "Start clusters outside their windows and in freezes, in an emergency; also what is on hold.\n\n"
+    "Also before the time or the checks of a gate. It needs a --reason.",
     commit_with_items,
     needs_reason=True,
 )

@@ -37,7 +37,7 @@ def audit(
     key_file: KeyFile = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
-    """List who did what: approvals, replays, takeovers, imports, dismissals, and changed settings.
+    """List who did what: every act that changes something or reads Azure, and changed settings.
 
     Newest first.
     """

@@ -112,8 +112,8 @@ def test_the_cluster_waits_for_the_kustomization_that_failed_and_not_for_what_de
     assert record(cloud).phase is Phase.UPDATING
     assert record(cloud).job.reason.startswith("Flux: Kustomization base: BuildFailed: ")
     broke = f"{cloud.repository.head('main')[:8]} by operator@example.invalid"
-    assert f"; ./base was changed last by {broke}) (1 more objects" in record(cloud).job.reason
-    assert "(1 more objects of Flux wait)" in record(cloud).job.reason
+    assert f"; ./base was changed last by {broke}) (1 more object" in record(cloud).job.reason
+    assert "(1 more object of Flux waits)" in record(cloud).job.reason
     assert "below spec.flux.kustomizations[base].path, and push." in advice(cloud)
     push(cloud, layered())
     cloud.run()

@@ -6,7 +6,9 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from rich.console import Console
 
+from cli.terminal.rollout_view import rollout_view as rendered
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import Unavailable
 from shared.masking import Masker
@@ -16,7 +18,7 @@ from shared.pipeline.api.views.why import why_view
 from shared.pipeline.outbox import request_rollout
 from shared.ports.masked import masked
 from shared.rollouts.rollout import State
-from tests.support.pipeline_runs import push, status
+from tests.support.pipeline_runs import push, status, step_until
 from tests.support.staged_fleets import DEV, PROD, SELDOM, act, changed, ready_fleet, rollout_of, staged, tags
 
 SHOP, PROMETHEUS = "https://shop.example.com/healthz", "https://prometheus.example.com"
@@ -96,6 +98,18 @@ def test_a_stage_begins_after_so_many_answers_with_the_status_in_a_row_one_in_ea
     assert len(cloud.endpoints.asked) == 3
     asked = check_of(cloud, commit, "shop")
     assert (asked["state"], asked["nextAt"]) == ("passed", None)
+
+
+def test_one_failure_is_one_and_not_several(capsys: pytest.CaptureFixture[str]) -> None:
+    cloud = begun(QUERY)
+    cloud.endpoints.values[ERRORS] = [0.75]
+    commit = push(cloud, staged(QUERY, tags("one")))
+    step_until(cloud, lambda: len(cloud.endpoints.asked) == 1)
+    assert "a success is at most 0.5; 1 failure, 1 allowed)" in waits(cloud)[0]
+    shown = rollout_view(commit, cloud.ports)
+    assert shown is not None
+    Console(width=200).print(rendered(shown, cloud.clock()))
+    assert "expected at most 0.5 (1 failure, 1 allowed)" in capsys.readouterr().out
 
 
 def test_a_failure_ends_what_was_in_a_row_and_one_more_than_the_limit_holds_the_stage_for_good() -> None:

@@ -6,6 +6,8 @@ import base64
 import json
 from dataclasses import replace
 
+import pytest
+
 from localcloud.kubernetes.world.object_store import Write
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.kubernetes.bootstrap_secrets import SECRETS_INVENTORY, VERSIONS
@@ -49,6 +51,19 @@ def test_a_secret_is_there_before_anything_of_flux() -> None:
     assert phases(cloud) == {"one": Phase.READY}
     assert calls.applied[:3] == ["flux-system", "roadstead-secrets", "sops-age"]
     assert value_of(cloud) == VALUE
+
+
+@pytest.mark.parametrize(
+    ("secrets", "said"), [(AGE, "applied 1 Secret"), (AGE + REGISTRY, "applied 2 Secrets")]
+)
+def test_the_step_says_how_many_secrets_it_applied(secrets: str, said: str) -> None:
+    cloud = with_value()
+    cloud.vault.set("registry-one", "{}")
+    push(cloud, files(secrets))
+    cloud.run()
+    applied = record(cloud).condition("SecretsApplied")
+    assert applied is not None
+    assert applied.message.split("; ")[-1] == said
 
 
 def test_a_secret_has_the_name_namespace_type_labels_and_keys_of_the_manifest() -> None:

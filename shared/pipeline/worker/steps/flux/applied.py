@@ -26,12 +26,12 @@ class Applied:
     def __add__(self, other: Applied) -> Applied:
         return Applied(self.count + other.count, self.taken + other.taken)
 
-    def note(self, what: str) -> str:
-        """Describe what was written, "" for nothing."""
+    def note(self, what: str, of: str = "") -> str:
+        """Describe what was written, such as each ``what`` of something, "" for nothing."""
         if not self.count:
             return ""
         took = f"; took over {some_of(self.taken, SHOWN, between='; ')}" if self.taken else ""
-        return f"applied {self.count} {what}{took}"
+        return f"applied {self.count} {what}{'s' * (self.count > 1)}{of}{took}"
 
 
 def apply_differing(

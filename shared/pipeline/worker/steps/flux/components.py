@@ -111,7 +111,7 @@ def install(manifests: Sequence[Json], live: LiveObjects, api: KubernetesApi) ->
     if wait:
         return wait
     applied += apply_differing([one for one in rest if one["kind"] not in INERT], live, api)
-    return applied.note("objects of Flux")
+    return applied.note("object", " of Flux")
 
 
 def _deployments(manifests: Sequence[Json], live: LiveObjects) -> list[Json] | None:

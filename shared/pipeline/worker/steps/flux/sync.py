@@ -59,7 +59,7 @@ def ensure_sync(context: StepContext) -> Outcome:
     if context.record.rebuilding:
         wanted = tuple(as_requested_before(manifest, live.get(ref_of(manifest))) for manifest in wanted)
     resumes = corrects_flux(context.record)
-    applied = apply_differing(wanted, live, api, entirely=True, resumes=resumes).note("sync objects")
+    applied = apply_differing(wanted, live, api, entirely=True, resumes=resumes).note("sync object")
     removed = _remove_former({ref_of(manifest) for manifest in wanted}, api)
     without = ""
     if credentials is not None and has_app_credentials(flux) and not credentials.serve(flux.repository):

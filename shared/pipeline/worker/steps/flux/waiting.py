@@ -45,7 +45,9 @@ def first_wait(context: StepContext, seen: Iterable[Seen], seconds: float) -> Ou
     waiting = [one for one in seen if not isinstance(one.state, Ready)]
     if not waiting:
         return None
-    others = f" ({len(waiting) - 1} more objects of Flux wait)" if len(waiting) > 1 else ""
+    more = len(waiting) - 1
+    wait = "object of Flux waits" if more == 1 else "objects of Flux wait"
+    others = f" ({more} more {wait})" if more else ""
     return _wait(context, min(waiting, key=_rank), seconds, others)
 
 

@@ -57,7 +57,7 @@ def ensure_secrets(context: StepContext) -> Outcome:
     created = _create_namespaces(wanted, api)
     record_secrets({secret_ref(secret) for secret in wanted}, api)
     applied = sum((apply_over(before, one, api, entirely=True) for one, before in ready), Applied())
-    return Done("; ".join(filter(None, (created, applied.note("Secrets"), *kept[:SHOWN]))))
+    return Done("; ".join(filter(None, (created, applied.note("Secret"), *kept[:SHOWN]))))
 
 
 def _refused(secret: BootstrapSecret, manifest: Json, live: Json | None) -> Terminal | None:

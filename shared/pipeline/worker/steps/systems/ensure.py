@@ -62,7 +62,7 @@ def ensure_systems(context: StepContext) -> Outcome:
         return wait
     removed = [str(ref_of(one)) for one in left.removed]
     deleted = f"removed {some_of(removed, SHOWN)}" if removed else ""
-    notes = (applied.note("objects of systems"), deleted, *left.stays[:SHOWN], managed.note())
+    notes = (applied.note("object", " of systems"), deleted, *left.stays[:SHOWN], managed.note())
     return Done("; ".join(filter(None, notes)))
 
 
