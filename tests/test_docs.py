@@ -13,6 +13,7 @@ import pytest
 
 from cli.pages import error_page
 from shared.fleet.planning.plan import Action
+from shared.jobs.recipes import STEPS, Step
 from shared.pipeline.api import schema
 from shared.settings import Settings
 from tests.support.roadstead_command import roadstead
@@ -120,6 +121,16 @@ def test_every_command_and_every_option_that_is_named_exists(name: str) -> None:
         assert command in command_names(), line
         options = {part.partition("=")[0] for part in arguments if part.startswith("--")} - {"--help"}
         assert not options or options <= set(re.findall(r"--[a-z-]+", help_of(command))), line
+
+
+def test_the_place_of_a_step_that_a_page_shows_is_its_place_in_a_recipe() -> None:
+    text = "\n".join(PAGES.values())
+    steps = "|".join(Step)
+    shown = re.findall(rf"\b({steps}) (\d+)/(\d+)\b", text)
+    shown += re.findall(rf"\bstep ({steps}) \((\d+) of (\d+) of \w+\)", text)
+    places = {(step, str(n), str(len(all_))) for all_ in STEPS.values() for n, step in enumerate(all_, 1)}
+    assert len(shown) > 4
+    assert set(shown) - places == set()
 
 
 def test_every_field_of_the_api_is_explained() -> None:
