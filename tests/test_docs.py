@@ -97,6 +97,16 @@ def test_every_file_of_the_repository_that_is_named_exists(name: str) -> None:
         assert path in GENERATED_LOCALLY or (ROOT / path).exists(), path
 
 
+@pytest.mark.parametrize(
+    "name", [name for name in PAGES if re.match(r"(localcloud|simulation|infra)/", name)]
+)
+def test_every_file_that_the_page_of_a_folder_names_is_in_that_folder(name: str) -> None:
+    folder = (ROOT / name).parent
+    for file in re.findall(r"`([\w/]+\.(?:py|bicep))`", PAGES[name]):
+        found = (folder / file).exists() or (ROOT / file).exists()
+        assert found or ("/" not in file and any(folder.rglob(file))), file
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_every_module_that_is_run_exists(name: str) -> None:
     for module in re.findall(r"python -m ([a-z][\w.]+)", code_of(PAGES[name])):
