@@ -92,7 +92,7 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         " or `spec.existing` (docs/how-to/bootstrap-secrets.md).",
     ),
     errors.InvalidKubeconfig: Remedy(
-        "The kubeconfig of an existing cluster is none that Roadstead uses: it needs a token or a client"
+        "The kubeconfig of an existing cluster is not one that Roadstead accepts: it needs a token or a client"
         " certificate in it, and an https:// address that the app may connect to.",
         "Write another version of the secret in the message (docs/how-to/attach-an-existing-cluster.md). If"
         " the message names the address, see `KUBECONFIG_NETWORKS` in docs/settings.md.",
