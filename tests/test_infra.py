@@ -140,8 +140,11 @@ def test_the_page_on_deployment_counts_the_functions_that_the_apps_have() -> Non
 
 def test_the_page_on_infrastructure_counts_the_runs_of_the_timers() -> None:
     day, runs = datetime(2026, 1, 1, tzinfo=UTC), 0
-    for name in ("planSchedule", "resendSchedule", "retentionSchedule"):
-        schedule = CronSim(str(TEMPLATES["main.bicep"].of("param")[name].value).strip("'"), day)
+    parameters = TEMPLATES["main.bicep"].of("param")
+    schedules = [str(each.value).strip("'") for name, each in parameters.items() if name.endswith("Schedule")]
+    assert len(schedules) == 5
+    for each in schedules:
+        schedule = CronSim(each, day)
         runs += sum(1 for _ in takewhile(lambda at: at <= day + timedelta(days=1), schedule))
     assert f"run {runs:,} times a day" in (INFRA / "README.md").read_text()
 

@@ -92,8 +92,8 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         " or `spec.existing` (docs/how-to/bootstrap-secrets.md).",
     ),
     errors.InvalidKubeconfig: Remedy(
-        "The kubeconfig of an existing cluster is not one that Roadstead accepts: it needs a token or a client"
-        " certificate in it, and an https:// address that the app may connect to.",
+        "The kubeconfig of an existing cluster is not one that Roadstead accepts: it needs a token or a"
+        " client certificate in it, and an https:// address that the app may connect to.",
         "Write another version of the secret in the message (docs/how-to/attach-an-existing-cluster.md). If"
         " the message names the address, see `KUBECONFIG_NETWORKS` in docs/settings.md.",
         "Runs nothing that a kubeconfig asks for.",
@@ -296,7 +296,7 @@ def reaction(kind: type[ReconcileError], policies: Policies = DEFAULTS) -> str:
 
 def _describe(policy: RetryPolicy) -> str:
     longest = policy.wait((policy.attempts or 100) - 1, jitter=1)
-    interval = f"at intervals of at most {_span(policy.first)} at first and {_span(longest)} at last"
+    interval = f"at intervals of at most {_span(policy.first)} at first and {_span(longest)} in the end"
     if policy.attempts is None:
         return f"Retries indefinitely, {interval}."
     return f"Tries {policy.attempts} times, {interval}, then fails; the next commit retries it."
