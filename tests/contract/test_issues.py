@@ -27,6 +27,7 @@ def test_an_open_issue_of_ours_is_found_by_its_marker_and_no_other_one(case: Cas
     case.git.pulls.issues.create("mine now", f"{MARKER}\n", "mallory")
     first = case.issues.open_issue("One", f"{MARKER}\ntext")
     case.issues.open_issue("Two", "no marker")
+    case.git.pulls.issues.create("of nobody any more", f"{MARKER}\n", "")
     assert case.issues.find_issue(MARKER) == first
     newest = case.issues.open_issue("Three", f"{MARKER}\ntext")
     assert case.issues.find_issue(MARKER) == newest

@@ -86,6 +86,16 @@ def test_the_newest_check_run_of_a_name_says_how_far_it_is(case: Case) -> None:
     assert case.port.check_runs(commit, "e2e tests") == [CheckRun("e2e tests", "in_progress", "")]
 
 
+def test_the_newest_check_run_counts_of_each_app_that_has_one_of_the_name(case: Case) -> None:
+    commit, name = case.git.commit({"a.yaml": b"2\n"}), "e2e tests"
+    failed, passed = (CheckRun(name, "completed", conclusion) for conclusion in ("failure", "success"))
+    case.git.pulls.write_check(commit, {"name": name, "conclusion": "failure"}, suite=1)
+    case.git.pulls.write_check(commit, {"name": name, "conclusion": "success"}, suite=2)
+    assert case.port.check_runs(commit, name) == [passed], "the workflow ran again for the same commit"
+    case.git.pulls.write_check(commit, {"name": name, "conclusion": "failure"}, app=2, suite=3)
+    assert {*case.port.check_runs(commit, name)} == {passed, failed}
+
+
 def test_a_check_run_is_written_by_an_app_alone_with_all_its_annotations(case: Case) -> None:
     commit = case.branch("next", {"a.yaml": b"2\n"})
     notes = tuple(Annotation("a.yaml", line, f"line {line}") for line in range(1, 121))

@@ -39,12 +39,16 @@ def change(place: Place, request: Request, number: int) -> JsonObject:
 
 
 def listed(place: Place, request: Request, ref: str) -> dict[str, Any]:
-    """List the newest check run of each name of a commit, or of one with ``?check_name=``."""
-    newest: dict[str, CheckRecord] = {}
+    """List the newest check run of each name and suite of a commit, or of one name with ``?check_name=``.
+
+    A second run of a workflow has a suite of its own, so that the first one's check runs stay listed
+    (lewagon/wait-on-check-action#156, netresearch/git-workflow-skill#223).
+    """
+    newest: dict[tuple[int, int, str], CheckRecord] = {}
     for record in place.repository.pulls.checks(resolve_commit(place, ref).sha):
-        newest.setdefault(record.name, record)
+        newest.setdefault((record.app, record.suite, record.name), record)
     wanted = request.args.get("check_name", "")
-    found = [check_json(place, record) for name, record in newest.items() if wanted in ("", name)]
+    found = [check_json(place, each) for each in newest.values() if wanted in ("", each.name)]
     return {"total_count": len(found), "check_runs": found}
 
 
@@ -73,7 +77,8 @@ def check_json(place: Place, record: CheckRecord) -> JsonObject:
         "started_at": in_seconds(record.created_at),
         "completed_at": in_seconds(record.created_at) if record.conclusion else None,
         "output": {"title": None, "summary": None, "text": None, **record.output, **count},
-        "app": {"id": 1, "slug": place.caller["login"].removesuffix("[bot]"), "name": "Roadstead"},
+        "check_suite": {"id": record.suite},
+        "app": {"id": record.app, "slug": place.caller["login"].removesuffix("[bot]"), "name": "Roadstead"},
     }
 
 

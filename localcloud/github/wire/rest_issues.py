@@ -73,7 +73,10 @@ def comment(place: Place, request: Request, number: int) -> Response:
 
 
 def issue_json(place: Place, record: IssueRecord) -> JsonObject:
-    """Write an issue."""
+    """Write an issue; one without an author has none, as the schema allows.
+
+    Source: "issue" of github.com/github/rest-api-description, whose ``user`` is a nullable-simple-user.
+    """
     kind = "Bot" if record.author.endswith("[bot]") else "User"
     return {
         "id": record.number,
@@ -85,7 +88,7 @@ def issue_json(place: Place, record: IssueRecord) -> JsonObject:
         "state_reason": record.state_reason,
         "title": record.title,
         "body": record.body or None,
-        "user": {**OPERATOR, "login": record.author, "type": kind},
+        "user": {**OPERATOR, "login": record.author, "type": kind} if record.author else None,
         "comments": len(record.comments),
         "created_at": in_seconds(record.created_at),
         "updated_at": in_seconds(record.created_at),

@@ -65,7 +65,11 @@ class CommentRecord:
 
 @dataclass(frozen=True)
 class CheckRecord:
-    """A check run; ``output`` has title and summary, the annotations of all calls are separate."""
+    """A check run; ``output`` has title and summary, the annotations of all calls are separate.
+
+    ``suite`` is its check suite: that of its app for the commit, or with GitHub Actions that of a run of a
+    workflow (docs.github.com/rest/guides/using-the-rest-api-to-interact-with-checks, "About check suites").
+    """
 
     id: int
     sha: str
@@ -74,6 +78,8 @@ class CheckRecord:
     conclusion: str | None
     details_url: str | None
     created_at: datetime
+    app: int = 1
+    suite: int = 1
     output: dict[str, str] = field(default_factory=dict)
     annotations: tuple[dict[str, Any], ...] = ()
 
@@ -247,12 +253,11 @@ class Pulls:
         with self._lock:
             return self._checks.get(number)
 
-    def write_check(self, sha: str, body: dict[str, Any]) -> CheckRecord:
-        """Make a check run from the JSON of its call."""
+    def write_check(self, sha: str, body: dict[str, Any], *, app: int = 1, suite: int = 1) -> CheckRecord:
+        """Make a check run of an app, in one of its suites, from the JSON of its call."""
         with self._lock:
-            blank = CheckRecord(
-                next(self._ids), sha, str(body.get("name") or ""), "queued", None, None, self._clock()
-            )
+            name, now = str(body.get("name") or ""), self._clock()
+            blank = CheckRecord(next(self._ids), sha, name, "queued", None, None, now, app, suite)
             if not blank.name:
                 raise InvalidManifest("name is missing")
             return self._keep(blank, body)

@@ -53,9 +53,9 @@ class WorldPullRequests:
             self._pulls.edit_comment(over.id, body)
 
     def check_runs(self, commit: str, name: str) -> Sequence[CheckRun]:
-        """Return the newest check run of a name of a commit."""
-        found = [each for each in self._pulls.checks(commit) if each.name == name]
-        return [CheckRun(each.name, each.status, each.conclusion or "") for each in found[:1]]
+        """Return the newest check run of each app that has one of a name of a commit."""
+        found = {each.app: each for each in reversed(self._pulls.checks(commit)) if each.name == name}
+        return [CheckRun(each.name, each.status, each.conclusion or "") for each in found.values()]
 
     def check(self, commit: str, check: Check) -> None:
         """Write a check run, its annotations in as many calls as GitHub wants."""

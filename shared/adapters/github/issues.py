@@ -18,7 +18,8 @@ class GitHubIssues:
         with self._client.calling("no issues") as api:
             items = json_call(api, "GET", f"{api.url}/issues", query=query)
         for item in items:
-            if item["user"]["login"] == login and (item.get("body") or "").startswith(marker):
+            author = (item["user"] or {}).get("login")  # None for an account that GitHub no longer has
+            if author == login and (item.get("body") or "").startswith(marker):
                 return int(item["number"])
         return None
 

@@ -7,6 +7,7 @@ is ignored.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from shared.adapters.github.client import PAGE, GitHubClient, json_call
@@ -73,14 +74,21 @@ class GitHubPullRequests(GitHubReviews):
                 json_call(api, "PATCH", f"{api.url}/issues/comments/{over.id}", body={"body": body})
 
     def check_runs(self, commit: str, name: str) -> Sequence[CheckRun]:
-        """Return the newest check runs of a name of a commit: one call."""
+        """Return the newest check run of each app that has one of a name of a commit: one call.
+
+        GitHub lists the newest of each check suite, and with Actions each run of a workflow has a suite: an
+        earlier run for the same commit, which has failed, stays listed next to the one that succeeded.
+        """
         query = {"check_name": name, "filter": "latest", "per_page": PAGE}
         with self._client.calling(f"no commit {commit}", absent=(404, 422)) as api:
             found = json_call(api, "GET", f"{api.url}/commits/{commit}/check-runs", query=query)
+            runs = sorted(
+                (each for each in found["check_runs"] if each["name"] == name), key=itemgetter("id")
+            )
+            newest = {(each["app"] or {}).get("id"): each for each in runs}
             return [
                 CheckRun(str(each["name"]), str(each["status"]), str(each["conclusion"] or ""))
-                for each in found["check_runs"]
-                if each["name"] == name
+                for each in newest.values()
             ]
 
     def check(self, commit: str, check: Check) -> None:
