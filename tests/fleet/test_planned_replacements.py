@@ -17,6 +17,7 @@ from shared.fleet.planning.replacements import Replacing, awaited, remembered, r
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.rules.replacement_rules import said_to_replace
 from tests.support.desired_clusters import NOW, Row, desired, fleet, record
+from tests.support.resolved_fleets import HEAD, with_files
 
 COMMIT = "a" * 40
 AWAITS, GONE, UNKNOWN = HoldKind.AWAITS_REPLACEMENT, HoldKind.REPLACEMENT_GONE, HoldKind.REPLACEMENT_UNKNOWN
@@ -117,7 +118,19 @@ def test_an_invalid_manifest_holds_the_delete_of_what_its_text_says_that_it_repl
     "text", [b"{roadstead.dev/replaces: old, x", b'"roadstead.dev/replaces" : "old"\n\t']
 )
 def test_the_text_of_a_manifest_says_it_also_where_it_is_no_yaml(text: bytes) -> None:
-    assert said_to_replace(text) == frozenset({"old"})
+    assert said_to_replace("new", text) == frozenset({"old"})
+
+
+@pytest.mark.parametrize(
+    "written", ["old-{environment}-{class}-{name}", ">-\n      old-dev-web-new", "&a old-dev-web-new"]
+)
+def test_an_invalid_manifest_says_it_also_with_placeholders_and_in_any_form_of_yaml(written: str) -> None:
+    chosen = "spec: {class: web, environment: dev, location: westeurope, no such field: 1}\n"
+    annotations = f"  annotations:\n    roadstead.dev/replaces: {written}\n"
+    wanted = with_files(clusters__new__cluster=f"{HEAD.format('Cluster', 'new')}{annotations}{chosen}")
+    records = record(desired("old-dev-web-new"))
+    assert list(wanted.invalid) == ["new"]
+    assert held(planned(wanted, records)["old-dev-web-new"]) == (AWAITS, False)
 
 
 @pytest.mark.parametrize("going", [False, True], ids=["without a record", "being deleted"])

@@ -201,7 +201,7 @@ def finish(stage: ClusterStage, contents: Contents) -> DesiredFleet:
         layers.subscriptions,
         _rollout(layers.manifest),
         layers.manifest.spec.promotions if layers.manifest else (),
-        {name: said_to_replace(resolver.content(name)) for name in invalid},
+        {name: said_to_replace(name, resolver.content(name)) for name in invalid},
     )
 
 
