@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from shared.fleet.retirements import table
 from shared.fleet.retirements.retiring import AHEAD, FRESH, retiring, stale
 from shared.fleet.retirements.table import AS_OF, KUBERNETES, Announcement
+from shared.fleet.retirements.warnings import retirement_warnings
+from tests.support.resolved_fleets import ONE, with_change
 
 LATE = date(2100, 1, 1)
 ANNOUNCED = [announced for announced in vars(table).values() if isinstance(announced, Announcement)]
@@ -179,3 +181,14 @@ def test_every_announcement_has_a_day_a_remedy_and_an_announcement_of_microsoft(
 def test_a_table_older_than_half_a_year_says_so_with_its_date() -> None:
     assert stale(AS_OF + FRESH) == ""
     assert f"is of {AS_OF}, older than half a year" in stale(AS_OF + FRESH + timedelta(days=1))
+
+
+def test_a_pool_that_the_cluster_removes_shifts_the_place_of_no_other() -> None:
+    pools = (
+        "  nodePools:\n    - {name: apps, $patch: delete}\n"
+        "    - {name: late, vmSize: Standard_D4s_v5, count: 1, osSKU: Ubuntu2204}\n"
+    )
+    fleet = with_change(ONE, "spec:\n", f"spec:\n{pools}")
+    found = retirement_warnings(fleet, ["one"], table.UBUNTU_2204.on)
+    (warned,) = [each for each in found if "Ubuntu 22.04" in each.message]
+    assert (warned.file, warned.line, warned.field) == (ONE, 8, "spec.nodePools[late].osSKU")
