@@ -43,6 +43,7 @@ class _Edit:
         self._starts = [0]
         for line in text.splitlines(keepends=True):
             self._starts.append(self._starts[-1] + len(line))
+        self._starts[0] = len(text) - len(text.removeprefix("\ufeff"))  # no column counts a byte order mark
         root = yaml.compose(text, Loader=yaml.CSafeLoader)
         if not isinstance(root, yaml.MappingNode):
             raise NotEditable("the file has no object")

@@ -153,3 +153,10 @@ def test_a_string_that_could_be_something_else_stays_a_string(text: str, value: 
     for name in ("a", "new", value):
         root = parse(with_value(text, ["spec", name], value).encode(), "x")
         assert root.plain()["spec"][name] == value
+
+
+def test_a_byte_order_mark_moves_no_place() -> None:
+    marked = "\ufeffcount: 1  # c\nother: 2\n"
+    assert with_value(marked, ["count"], 30) == "\ufeffcount: 30  # c\nother: 2\n"
+    assert with_value(marked, ["other"], 30) == "\ufeffcount: 1  # c\nother: 30\n"
+    assert without(marked, ["count"]) == "\ufeffother: 2\n"
