@@ -92,18 +92,18 @@ def _ranges(value: str) -> str:
     return value
 
 
+_RFC3339 = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})"
+)
+
+
 def _moment(value: str) -> str:
     try:
-        if datetime.fromisoformat(value).tzinfo is not None:
+        if _RFC3339.fullmatch(value) and datetime.fromisoformat(value):
             return value
     except ValueError:
         pass
     raise ValueError(f"must be a time with its zone, such as 2026-05-01T13:00:00Z, got {value[:60]}")
-
-
-_RFC3339 = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})"
-)
 
 
 def _utc(value: str) -> str:
@@ -140,8 +140,9 @@ ProxyUrl = Annotated[
     StrictStr,
     rule(r"https?://[^\s@/]+/?", "an address such as http://proxy.example:3128, without a password"),
 ]
-_SIGN = r"[A-Za-z0-9+/][\r\n]*"
-BASE64 = rf"(?=.)(?:(?:{_SIGN}){{4}})*(?:(?:{_SIGN}){{2}}==|(?:{_SIGN}){{3}}=)?[\r\n]*"
+_SIGN = r"[\r\n]*[A-Za-z0-9+/]"
+_END = rf"(?:{_SIGN}){{2}}[\r\n]*==|(?:{_SIGN}){{3}}[\r\n]*="
+BASE64 = rf"(?=[A-Za-z0-9+/])(?:(?:{_SIGN}){{4}})*(?:{_END})?[\r\n]*"
 """Whole groups of four, as Azure decodes them: line breaks do not count, other spaces are refused."""
 Base64 = Annotated[StrictStr, rule(BASE64, "a certificate in PEM, encoded once more in base64")]
 Minutes = Annotated[StrictStr, rule(r"[0-9]+m", 'minutes such as "10m"')]

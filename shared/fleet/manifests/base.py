@@ -146,13 +146,21 @@ ResourceGroupName = Annotated[
         "1 to 90 letters, digits, hyphens, underscores, dots and parentheses, not ending in a dot",
     ),
 ]
+NodeResourceGroupName = Annotated[
+    StrictStr,
+    rule(
+        r"[\w\-.()]{0,79}[\w\-()]",
+        "1 to 80 letters, digits, hyphens, underscores, dots and parentheses, not ending in a dot",
+    ),
+]
+"""aka.ms/aks-naming-rules: the group of the nodes has ten characters less than any other."""
 Location = Annotated[
     StrictStr,
-    rule(r"[a-z]+[a-z0-9]*", "an Azure region in its short form, such as westeurope"),
+    rule(r"[a-z][a-z0-9]*", "an Azure region in its short form, such as westeurope"),
 ]
 Version = Annotated[
     StrictStr,
-    rule(r"1\.[0-9]{1,3}(\.[0-9]{1,3})?", 'a Kubernetes version such as "1.36" or "1.36.2"'),
+    rule(r"1\.(0|[1-9][0-9]{0,2})(\.(0|[1-9][0-9]{0,2}))?", 'a Kubernetes version such as "1.36" or "1.36.2"'),
 ]
 PoolName = Annotated[
     StrictStr,

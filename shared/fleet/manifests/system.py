@@ -7,6 +7,7 @@ Pod Security levels those of kubernetes.io/docs/concepts/security/pod-security-s
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Annotated, Literal, Self
 
@@ -33,7 +34,7 @@ Namespace = Annotated[
 ]
 Quantity = Annotated[
     StrictStr,
-    rule(r"[0-9]+(\.[0-9]+)?(m|[kMGTPE]i?)?", 'a Kubernetes quantity such as "4", "500m" or "16Gi"'),
+    rule(r"[0-9]{1,18}(\.[0-9]{1,9})?(m|[kMGTPE]i?)?", 'a Kubernetes quantity such as "4", "500m" or "16Gi"'),
 ]
 GroupId = Annotated[
     StrictStr,
@@ -46,7 +47,7 @@ Role = Literal["view", "edit", "admin"]
 
 
 def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
-    twice = next((name for name in names if names.count(name) > 1), "")
+    twice = next((name for name, times in Counter(names).items() if times > 1), "")
     if twice:
         raise ValueError(f"has {twice} twice; keep one")
     return names

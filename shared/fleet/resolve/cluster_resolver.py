@@ -84,7 +84,8 @@ class ClusterResolver:
         placeholders = self._placeholders(name, merged)
         plain = plain_value(merged.node, placeholders.fill, merged.base.finished)
         if placeholders.failed:
-            return (*placeholders.problems(without_nulls(merged.node)), *merged.problems)
+            never = ("location",) if merged.model is ClusterElsewhere else ()
+            return (*placeholders.problems(without_nulls(merged.node), never), *merged.problems)
         try:
             manifest = merged.model.model_validate(plain)
         except ValidationError as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 
 from shared.fleet.resolve.problems import Path, Problem, described, field_of, problem_at, problem_in
@@ -36,15 +36,18 @@ class Placeholders:
             self.failed = True
         return value or braces[0]
 
-    def problems(self, node: Node) -> list[Problem]:
-        """Return a problem for every placeholder that is misspelt or has no value in the cluster."""
+    def problems(self, node: Node, never: Collection[str] = ()) -> list[Problem]:
+        """Return a problem for every placeholder that is misspelt or has no value in the cluster.
+
+        ``never`` are those that no cluster of its provider has.
+        """
         wrong = (
             (node.find(path).mark, (path, name))
             for path, text in texts(node)
             for name in dict.fromkeys(_BRACES.findall(text))
             if not self._values.get(name) and _meant(name)
         )
-        return described(wrong, lambda _, one: problem_in(node, one[0], _message(one[1])))
+        return described(wrong, lambda _, one: problem_in(node, one[0], _message(one[1], never)))
 
 
 def misspelt(layer: Node, at: Path, root: Node) -> list[Problem]:
@@ -69,7 +72,9 @@ def _meant(name: str) -> str:
     return next(iter(difflib.get_close_matches(name.lower(), NAMES, n=1, cutoff=0.75)), "")
 
 
-def _message(name: str) -> str:
+def _message(name: str, never: Collection[str] = ()) -> str:
+    if name in never:
+        return f"uses {{{name}}}, which a cluster with provider: existing does not have; write the text itself"
     if name in NAMES:
         return f"uses {{{name}}}, but the cluster has no {name}; add spec.{name} to it"
     return f"there is no placeholder {{{name}}}; did you mean {{{_meant(name)}}}?"

@@ -40,7 +40,7 @@ def problems_of(
     found: dict[tuple[Mark, str], _Error] = {}
     invalid_below: set[str] = set()
     for detail in error.errors(include_url=False):
-        path = _path(detail)
+        path = _path(detail, model)
         invalid_below |= {path_text(path[:depth]) for depth in range(len(path))}
         place = root.find((*at, *path))
         if partial and _may_be_completed(detail, place):
@@ -96,10 +96,15 @@ def _may_be_completed(detail: Any, place: Node) -> bool:
     return detail["type"] == "value_error" and isinstance(place.value, dict | tuple)
 
 
-def _path(detail: Any) -> Path:
-    """Return the path of an error without pydantic's steps for validators and invalid keys."""
+def _path(detail: Any, model: type[BaseModel]) -> Path:
+    """Return the path of an error without pydantic's steps for validators and invalid keys.
+
+    A default that is invalid has the name of the field in Python, and not the one in the manifest.
+    """
     steps = (step for step in detail["loc"] if step != "[key]")
-    return tuple(step for step in steps if isinstance(step, int) or not step.startswith("function-"))
+    path = tuple(step for step in steps if isinstance(step, int) or not step.startswith("function-"))
+    info = _model_at(path[:-1], model).model_fields.get(str(path[-1])) if path else None
+    return (*path[:-1], info.alias) if info is not None and info.alias else path
 
 
 def _quoted(value: Any) -> str:

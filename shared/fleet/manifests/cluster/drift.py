@@ -106,8 +106,17 @@ def covers(patterns: Iterable[str], path: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _compiled(pattern: str) -> re.Pattern[str]:
-    names = r"[^.\[\]]*".join(map(re.escape, pattern.split("*")))
-    return re.compile(rf"{names}(?![^.\[])")
+    """Return the expression of a pattern: what follows a * is where it first occurs, and nowhere else.
+
+    So the time grows with the lengths of both, however many * there are.
+    """
+    first, *others = map(re.escape, pattern.split("*"))
+    ends = r"(?![^.\[])"
+    if not others:
+        return re.compile(first + ends)
+    *between, last = others
+    names = "".join(rf"(?>[^.\[\]]*?{name})" for name in between)
+    return re.compile(rf"{first}{names}(?>[^.\[\]]*?{last}{ends})")
 
 
 class DriftPolicy(Manifest):

@@ -6,6 +6,7 @@ learn.microsoft.com/azure/aks/planned-maintenance.
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from typing import Annotated, Literal, Self
 
@@ -17,12 +18,17 @@ from shared.fleet.manifests.base import rule, stated_rule
 Day = Literal["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
 
 
+_YEAR_MONTH_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+"""The only one of the forms of ISO 8601 that ARM takes: "date" of its OpenAPI is full-date of RFC 3339."""
+
+
 def _date(value: str) -> str:
     try:
-        date.fromisoformat(value)
-    except ValueError as error:
-        raise ValueError(f"must be a date such as 2026-05-01, got {value[:60]}") from error
-    return value
+        if _YEAR_MONTH_DAY.fullmatch(value) and date.fromisoformat(value):
+            return value
+    except ValueError:
+        pass
+    raise ValueError(f"must be a date such as 2026-05-01, got {value[:60]}")
 
 
 Date = Annotated[StrictStr, AfterValidator(_date), stated_rule("a date such as 2026-05-01")]

@@ -38,7 +38,7 @@ class SshPublicKey(Section):
     """A public key; the private one never belongs in git."""
 
     key_data: Annotated[
-        StrictStr, rule(r"(ssh-|ecdsa-)\S+ \S+.*", "a public key, beginning with ssh-rsa or such")
+        StrictStr, rule(r"(ssh-|ecdsa-)\S+ \S.*", "a public key, beginning with ssh-rsa or such")
     ]
     """The public key."""
 

@@ -20,6 +20,7 @@ from shared.fleet.manifests.arm_types import DiskEncryptionId, Flag, Section, Te
 from shared.fleet.manifests.base import (
     Location,
     Manifest,
+    NodeResourceGroupName,
     ResourceGroupName,
     Tags,
     Uuid,
@@ -153,7 +154,7 @@ class ClusterProperties(Section):
     linux_profile: LinuxProfile | None = None
     windows_profile: WindowsProfile | None = None
     http_proxy_config: HttpProxyConfig | None = None
-    node_resource_group: ResourceGroupName | None = None
+    node_resource_group: NodeResourceGroupName | None = None
     """The group that AKS creates for nodes, disks and addresses; MC_... by default."""
     node_resource_group_profile: NodeResourceGroupProfile | None = None
     node_provisioning_profile: NodeProvisioningProfile | None = None

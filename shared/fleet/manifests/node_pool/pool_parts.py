@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import StrictBool, StrictInt, StrictStr
+from pydantic import StrictBool, StrictInt, StrictStr, model_validator
 
 from shared.fleet.manifests.arm_types import Flag, Section, UtcMoment, between, resource
 from shared.fleet.manifests.base import rule
 
 Surge = Annotated[
-    StrictStr, rule(r"[0-9]+|([0-9]|[1-9][0-9]|100)%", 'a number or percentage in quotes, such as "33%"')
+    StrictStr, rule(r"[0-9]{1,4}|([0-9]|[1-9][0-9]|100)%", 'a number or percentage in quotes, such as "33%"')
 ]
 
 
@@ -27,6 +27,16 @@ class PoolUpgradeSettings(Section):
     """How many minutes to wait between two nodes."""
     undrainable_node_behavior: Literal["Cordon", "Schedule"] | None = None
     """What happens to a node that cannot be drained."""
+
+    @model_validator(mode="after")
+    def _some_node_can_be_replaced(self) -> Self:
+        if _is_zero(self.max_surge) and (self.max_unavailable is None or _is_zero(self.max_unavailable)):
+            raise ValueError('maxSurge: "0" needs maxUnavailable above 0, so that an upgrade replaces nodes')
+        return self
+
+
+def _is_zero(surge: str | None) -> bool:
+    return surge is not None and int(surge.rstrip("%")) == 0
 
 
 class PoolRollback(Section):

@@ -26,7 +26,7 @@ FluxName = Annotated[
     ),
 ]
 Duration = Annotated[
-    StrictStr, rule(r"([0-9]+(\.[0-9]+)?(ms|s|m|h))+", 'a duration such as "30s", "10m" or "1h30m"')
+    StrictStr, rule(r"([0-9]{1,9}(\.[0-9]{1,9})?(ms|s|m|h))+", 'a duration such as "30s", "10m" or "1h30m"')
 ]
 Text = Annotated[StrictStr, Field(min_length=1, max_length=1000)]
 Ref = Annotated[StrictStr, rule(r"[^\s~^:?*\[\\]{1,250}", "the name of a branch or a tag")]
