@@ -21,6 +21,10 @@ _SYSTEM = re.compile(r"systems\[([^\]]*)\](.*)", re.DOTALL)
 """A field of a system on a cluster, in the paths of a plan."""
 
 
+_DIGITS = 9
+"""A longer number is the name of an item that is not there any more: no list has so many items."""
+
+
 @dataclass(frozen=True)
 class Resolved:
     """A cluster with the place of every value: ``node`` has spec and metadata, nulls included."""
@@ -102,7 +106,8 @@ def source_of(root: Node, path: str) -> str:
 
 def _item(node: Node, rest: str) -> tuple[Node, str] | None:
     name, _, after = rest[1:].partition("]")
-    item = node.child(name) or (node.child(int(name)) if name.isdecimal() else None)
+    number = int(name) if name.isdecimal() and len(name) <= _DIGITS else None
+    item = node.child(name) or (node.child(number) if number is not None else None)
     return (item, after.removeprefix(".")) if item is not None else None
 
 

@@ -79,6 +79,12 @@ def test_a_number_of_thousands_of_digits_is_a_problem_of_its_field(
     assert "two" in found.clusters
 
 
+def test_a_name_of_thousands_of_digits_that_is_removed_has_the_line_of_its_list() -> None:
+    found = with_change(CLUSTER, "spec:\n", "spec:\n  azure: {properties: {x: [{name: b}]}}\n")
+    assert found.source("one", f"spec.azure.properties.x[{DIGITS}]") == f"{CLUSTER}:6"
+    assert found.source("one", "spec.azure.properties.x[0]") == f"{CLUSTER}:6"
+
+
 def test_many_namespaces_are_compared_at_once() -> None:
     began, found = time.process_time(), _with_namespaces([f"n{number}" for number in range(18_000)])
     assert (time.process_time() - began, found.problems) < (2 * SECONDS, ())
