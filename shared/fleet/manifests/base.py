@@ -160,7 +160,9 @@ Location = Annotated[
 ]
 Version = Annotated[
     StrictStr,
-    rule(r"1\.(0|[1-9][0-9]{0,2})(\.(0|[1-9][0-9]{0,2}))?", 'a Kubernetes version such as "1.36" or "1.36.2"'),
+    rule(
+        r"1\.(0|[1-9][0-9]{0,2})(\.(0|[1-9][0-9]{0,2}))?", 'a Kubernetes version such as "1.36" or "1.36.2"'
+    ),
 ]
 PoolName = Annotated[
     StrictStr,

@@ -74,7 +74,9 @@ def _meant(name: str) -> str:
 
 def _message(name: str, never: Collection[str] = ()) -> str:
     if name in never:
-        return f"uses {{{name}}}, which a cluster with provider: existing does not have; write the text itself"
+        return (
+            f"uses {{{name}}}, which a cluster with provider: existing does not have; write the text itself"
+        )
     if name in NAMES:
         return f"uses {{{name}}}, but the cluster has no {name}; add spec.{name} to it"
     return f"there is no placeholder {{{name}}}; did you mean {{{_meant(name)}}}?"

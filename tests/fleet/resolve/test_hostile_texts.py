@@ -1,4 +1,4 @@
-"""A text of a manifest may be as long as a file: it takes time that grows with its length, and stops nothing."""
+"""A text of a manifest may be as long as a file: its checks take time that grows with its length."""
 
 from __future__ import annotations
 
@@ -114,5 +114,3 @@ def test_base64_has_whole_groups_of_four_whatever_its_line_breaks(text: str) -> 
     sign = r"[A-Za-z0-9+/][\r\n]*"
     same = rf"(?=[^\r\n])(?:(?:{sign}){{4}})*(?:(?:{sign}){{2}}==|(?:{sign}){{3}}=)?[\r\n]*"
     assert bool(re.fullmatch(BASE64, text)) is bool(re.fullmatch(same, text))
-
-
