@@ -85,6 +85,20 @@ def overlay(
     return body, changes
 
 
+def without_left(wanted: Json, left: Callable[[Path], bool], path: Path = ()) -> dict[str, Any]:
+    """Return what is wanted without the leaves that stay as they exist, and without objects of these alone."""
+    kept: dict[str, Any] = {}
+    for key, value in wanted.items():
+        at = (*path, key)
+        if isinstance(value, Mapping) and value and not matches(_below_properties(at), WHOLE):
+            below = without_left(value, left, at)
+            if below:
+                kept[key] = below
+        elif not left(_below_properties(at)):
+            kept[key] = value
+    return kept
+
+
 def manifest_path(path: Path, untyped: Mapping[str, Any]) -> str:
     """Return the path of a leaf in the manifest, which has untyped ones below ``azure.properties``."""
     below: Any = untyped

@@ -10,6 +10,7 @@ import pytest
 from shared.fleet.aks.cluster_body import cluster_leaves, cluster_write, newer_than_requested
 from shared.fleet.aks.node_pool_body import pool_difference
 from shared.fleet.aks.writes import ImmutableChange, is_final
+from shared.fleet.drift.differences import differences_of
 from shared.fleet.kubernetes_versions import needs_upgrade, runs_newer
 from tests.support.arm_bodies import OWNER, bodies, cluster_body, created, desired, pool, pool_body
 
@@ -58,6 +59,44 @@ def test_the_live_count_of_an_autoscaled_pool_belongs_to_the_autoscaler() -> Non
     body = pool_body(wider.spec.node_pools[0], wider, OWNER, profile)
     assert body is not None
     assert (body["properties"]["count"], body["properties"]["minCount"]) == (4, 2)
+
+
+@pytest.mark.parametrize(
+    ("git", "by_hand", "sizes"),
+    [
+        (
+            {"count": None, "minCount": 1, "maxCount": 5},
+            {"enableAutoScaling": False, "count": 10},
+            {"enableAutoScaling": False, "count": 10},
+        ),
+        (
+            {"count": 3},
+            {"enableAutoScaling": True, "minCount": 2, "maxCount": 9, "count": 7},
+            {"enableAutoScaling": True, "minCount": 2, "maxCount": 9, "count": 7},
+        ),
+    ],
+)
+def test_a_job_that_leaves_the_autoscaler_as_it_is_leaves_the_sizes_that_go_with_it(
+    git: dict[str, Any], by_hand: dict[str, Any], sizes: dict[str, Any]
+) -> None:
+    cluster = desired(nodePools=[pool(**git, nodeLabels={"a": "b"})])
+    live = created(cluster)
+    shown = {key: value for key, value in _only_profile(live).items() if key not in ("minCount", "maxCount")}
+    profile = shown | by_hand | {"nodeLabels": {}}
+    live["properties"]["agentPoolProfiles"] = [profile]
+    paths = {each.path for each in differences_of(cluster, OWNER, live)}
+    assert {"nodePools[system].nodeLabels.a", "nodePools[system].enableAutoScaling"} <= paths
+    leaving = replace(cluster, left=paths - {"nodePools[system].nodeLabels.a"})
+    body = pool_body(cluster.spec.node_pools[0], leaving, OWNER, profile)
+    assert body is not None
+    names = ("enableAutoScaling", "minCount", "maxCount", "count")
+    assert {key: body["properties"][key] for key in names if key in body["properties"]} == sizes
+    after = profile | body["properties"]
+    assert pool_body(cluster.spec.node_pools[0], leaving, OWNER, after) is None
+
+
+def _only_profile(live: dict[str, Any]) -> dict[str, Any]:
+    return dict(live["properties"]["agentPoolProfiles"][0])
 
 
 APPS = {"name": "apps", "mode": "User", "count": None, "minCount": 1, "maxCount": 5}
