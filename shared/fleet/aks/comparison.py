@@ -40,7 +40,11 @@ _LIKE_A_NETWORK = re.compile(r"[0-9A-Fa-f.:]+(/[0-9.]+)?")
 EXACT = (
     *("tags.*", "nodeTaints", "nodeInitializationTaints", "messageOfTheDay"),
     *("httpProxyConfig.trustedCa", "securityProfile.customCATrustCertificates"),
-    "linuxProfile.ssh.publicKeys",
+    "linuxProfile.ssh.publicKeys.keyData",
+    *(
+        f"azureMonitorProfile.metrics.kubeStateMetrics.{name}"
+        for name in ("metricLabelsAllowlist", "metricAnnotationsAllowList")
+    ),
 )
 """Strings whose letter case counts; elsewhere (enums, resource ids, regions) ARM ignores it."""
 

@@ -274,8 +274,9 @@ def _counted(pool: NodePool, properties: dict[str, Any]) -> dict[str, Any]:
     if pool.of_machines:
         return _without_sizes(properties)
     if properties.get("enableAutoScaling"):
-        live, least, most = (int(properties.get(name) or 0) for name in ("count", "minCount", "maxCount"))
-        return {**properties, "count": min(max(live, least), most)}
+        ranged = {"minCount": pool.min_count, "maxCount": pool.max_count, **properties}
+        live, least, most = (int(ranged.get(name) or 0) for name in ("count", "minCount", "maxCount"))
+        return {**ranged, "count": min(max(live, least), most)}
     return {key: value for key, value in properties.items() if key not in ("minCount", "maxCount")}
 
 

@@ -95,6 +95,17 @@ def test_a_job_that_leaves_the_autoscaler_as_it_is_leaves_the_sizes_that_go_with
     assert pool_body(cluster.spec.node_pools[0], leaving, OWNER, after) is None
 
 
+def test_an_autoscaler_that_is_turned_on_again_has_a_range_also_where_the_job_leaves_that() -> None:
+    cluster = desired(nodePools=[pool(count=None, minCount=1, maxCount=5)])
+    profile = _only_profile(created(cluster)) | {"enableAutoScaling": False, "count": 4}
+    profile |= {"minCount": None, "maxCount": None}
+    left = frozenset({"nodePools[system].minCount", "nodePools[system].maxCount"})
+    body = pool_body(cluster.spec.node_pools[0], replace(cluster, left=left), OWNER, profile)
+    assert body is not None
+    sizes = [body["properties"][key] for key in ("enableAutoScaling", "minCount", "maxCount", "count")]
+    assert sizes == [True, 1, 5, 4]
+
+
 def _only_profile(live: dict[str, Any]) -> dict[str, Any]:
     return dict(live["properties"]["agentPoolProfiles"][0])
 
@@ -245,6 +256,32 @@ def test_the_spelling_that_azure_returns_is_no_difference() -> None:
     profile["availabilityZones"].reverse()
     profile["mode"] = "system"
     assert pool_body(cluster.spec.node_pools[0], cluster, OWNER, profile) is None
+
+
+def _metrics_of(keys: str) -> dict[str, Any]:
+    metrics = {"enabled": True, "kubeStateMetrics": {"metricLabelsAllowlist": keys}}
+    return {"azureMonitorProfile": {"metrics": metrics}}
+
+
+def _opened_with(key: str) -> dict[str, Any]:
+    return {"linuxProfile": {"adminUsername": "azureuser", "ssh": {"publicKeys": [{"keyData": key}]}}}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (_metrics_of("pods=[App]"), _metrics_of("pods=[app]")),
+        (_opened_with("ssh-rsa AAAAB3"), _opened_with("ssh-rsa AAAAb3")),
+    ],
+)
+def test_labels_of_kubernetes_and_public_keys_are_case_sensitive(
+    one: dict[str, Any], other: dict[str, Any]
+) -> None:
+    live = created(desired(**one))
+    assert bodies(desired(**one), live) == []
+    (body,) = bodies(desired(**other), live)
+    (profile,) = other
+    assert body["properties"][profile] == live["properties"][profile] | other[profile]
 
 
 def test_labels_and_tag_values_are_case_sensitive() -> None:
