@@ -177,6 +177,15 @@ def test_what_git_takes_back_of_a_source_is_a_change(
     assert changed_fields(body, as_shown(body)) == []
 
 
+def test_a_source_that_somebody_has_pulled_without_tls_is_a_change() -> None:
+    body = bodies(sources=SOURCES)["s3"]
+    live = as_shown(body)
+    live["properties"]["bucket"]["insecure"] = False
+    assert changed_fields(body, live) == []
+    live["properties"]["bucket"]["insecure"] = True
+    assert changed_fields(body, live) == ["bucket.insecure"]
+
+
 def test_a_retry_interval_that_git_takes_back_is_a_change() -> None:
     live = as_shown(bodies(kustomizations=KUSTOMIZATIONS[:2])["flux-system"])
     after = [KUSTOMIZATIONS[0], {k: v for k, v in KUSTOMIZATIONS[1].items() if k != "retryInterval"}]

@@ -27,9 +27,10 @@ EXTENSION_NAME, EXTENSION_TYPE = "flux", "microsoft.flux"
 _AZURE_NAMES = {"azure": "Azure", "github": "GitHub", "generic": "Generic"}
 _OPTIONAL = (
     *("repositoryRef", "localAuthRef", "provider", "useWorkloadIdentity", "serviceAccountName"),
-    *("layerSelector", "retryIntervalInSeconds"),
+    *("layerSelector", "retryIntervalInSeconds", "insecure"),
 )
-"""What a body has only where git names it, and Azure shows as nothing where a body leaves it out."""
+"""What a body has only where git names it, and Azure shows as nothing where a body leaves it out. Of these,
+git never has ``insecure``, with which a source is pulled without TLS."""
 _ENUMS = ("extensionType", "provider", "releaseTrain", "scope", "sourceKind")
 
 
