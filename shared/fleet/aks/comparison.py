@@ -90,7 +90,7 @@ def overlay(
 
 
 def without_left(wanted: Json, left: Callable[[Path], bool], path: Path = ()) -> dict[str, Any]:
-    """Return what is wanted without the leaves that stay as they exist, and without objects of these alone."""
+    """Return what is wanted without the leaves that stay as they exist, and objects of these alone."""
     kept: dict[str, Any] = {}
     for key, value in wanted.items():
         at = (*path, key)

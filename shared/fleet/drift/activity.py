@@ -104,8 +104,9 @@ def changed_by(
 
     ``cluster`` is the ARM id of the cluster. A node pool is written by itself, or with its cluster; ``pools``
     are the names in Azure of the pools of the manifest: one that was replaced has another name there. A
-    maintenance window and a managed namespace are written by themselves alone. Who wrote a policy assignment, a role assignment or a
-    federated credential is not known: a write of one names its own id, and not the entry of the manifest.
+    maintenance window and a managed namespace are written by themselves alone. Who wrote a policy assignment,
+    a role assignment or a federated credential is not known: a write of one names its own id, and not the
+    entry of the manifest.
     """
     resource, pool = cluster.lower(), _POOL.match(path)
     names = pools.get(pool[1], [pool[1]]) if pool else []

@@ -110,8 +110,8 @@ def with_key(body: Json, credentials: GitCredentials) -> dict[str, Any]:
 def changed_fields(body: Json, live: Json, *, facts: bool = True) -> list[str]:
     """Return the fields in which Azure shows another configuration, or extension, than ``body``.
 
-    Azure fills in what a body leaves out, but what git can take back (``_OPTIONAL``). Without ``facts``, variables with the facts of the cluster do not
-    count: they follow with the next job.
+    Azure fills in what a body leaves out, but what git can take back (``_OPTIONAL``). Without ``facts``,
+    variables with the facts of the cluster do not count: they follow with the next job.
     """
     wanted, found = dict(body["properties"]), dict(live.get("properties") or {})
     applied, existing = wanted.pop("kustomizations", {}), found.pop("kustomizations", None) or {}
