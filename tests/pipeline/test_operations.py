@@ -310,6 +310,16 @@ def test_a_crash_around_either_write_continues_with_the_stage_that_azure_shows(
     assert accepted(cloud)["update", "one"] == 2
 
 
+def test_a_commit_gives_a_maintenance_window_another_kind_of_schedule() -> None:
+    cloud = ready(WINDOW)
+    daily = WINDOW.replace("weekly: {intervalWeeks: 1, dayOfWeek: Sunday}", "daily: {intervalDays: 2}")
+    push(cloud, files(daily))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    found = cloud.ports.azure.call(ListMaintenance(ONE))["aksManagedAutoUpgradeSchedule"]
+    assert found["properties"]["maintenanceWindow"]["schedule"] == {"daily": {"intervalDays": 2}}
+
+
 def test_maintenance_windows_are_not_written_to_a_cluster_that_has_become_another_fleets() -> None:
     cloud = ready()
     azure = cloud.ports.azure

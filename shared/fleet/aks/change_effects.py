@@ -35,7 +35,7 @@ def _applies(way: Way, old: Any, new: Any, around: Surroundings) -> bool:
 
 def planned_effect(path: str, old: Any, new: Any, around: Surroundings = _UNKNOWN) -> Effect:
     """Return the effect of a change between two manifests: the older one may lack what Azure has."""
-    if text_of(new) == "" and _leaf(path) not in _REMOVED:
+    if text_of(new) == "" and (_leaf(path) not in _REMOVED or _normal(path).startswith(_KEPT)):
         return Effect.UNMANAGED
     if text_of(old) == text_of(new):
         return Effect.IN_PLACE  # ARM ignores the letter case of sizes, ids and enums
@@ -45,9 +45,12 @@ def planned_effect(path: str, old: Any, new: Any, around: Surroundings = _UNKNOW
 
 _REMOVED = (
     *("nodePools[]", "nodePools[].nodeLabels", "nodePools[].nodeTaints"),
-    *("federatedCredentials[]", "roleAssignments[]", "policies[]"),
+    *("federatedCredentials[]", "roleAssignments[]", "policies[]", "bootstrapSecrets[]", "flux"),
+    *("suspend", "drift"),
 )
-"""What Roadstead removes from Azure when git no longer has it."""
+"""What is removed when git no longer has it: from Azure, from the cluster, or from what Roadstead does."""
+_KEPT = ("flux.extension.configurationSettings", "flux.extension.releaseTrain")
+"""What of that stays in Azure."""
 
 
 def missing_conditions(path: str, old: Any, new: Any) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from shared.fleet.aks.change_conditions import Surroundings
-from shared.fleet.aks.comparison import Leaf, manifest_path, overlay
+from shared.fleet.aks.comparison import Leaf, manifest_path, overlay, without_left
 from shared.fleet.aks.exclusive_groups import without_rivals
 from shared.fleet.aks.node_pool_body import first_pools, version_of
 from shared.fleet.aks.node_pool_replacement import serving
@@ -50,11 +50,11 @@ def cluster_write(desired: Desired, owner: Owner, existing: Json | None) -> Writ
     properties = at_running_version(existing["properties"], "kubernetesVersion")
     existing = {**existing, "properties": properties}
     wanted = _cluster(desired, owner, existing)
-    in_the_end, changes = _overlay(desired, existing, wanted)
+    in_the_end, changes = overlay(existing, wanted)
     around = Surroundings(properties, in_the_end["properties"])
     refuse_fixed(changes, f"cluster {desired.name}", "", around)
     wanted = first_stage(existing, wanted)
-    body, changes = _overlay(desired, existing, wanted)
+    body, changes = overlay(existing, wanted)
     body["tags"], unmarked = _without_mark(body["tags"])
     if not (changes or unmarked) and not last_write_failed(properties):
         return None
@@ -72,12 +72,7 @@ def _without_mark(tags: Json) -> tuple[dict[str, Any], list[Leaf]]:
 
 def cluster_leaves(desired: Desired, owner: Owner, existing: Json) -> list[Leaf]:
     """Return every field in which a cluster differs from the manifest, by ARM's names, without its pools."""
-    return _overlay(desired, existing, _cluster(desired, owner, existing))[1]
-
-
-def _overlay(desired: Desired, existing: Json, wanted: Json) -> tuple[dict[str, Any], list[Leaf]]:
-    untyped = desired.spec.azure.properties if desired.spec.azure else {}
-    return overlay(existing, wanted, lambda path: manifest_path(path, untyped) in desired.left)
+    return overlay(existing, _cluster(desired, owner, existing))[1]
 
 
 def control_plane(existing: Json) -> str:
@@ -170,7 +165,10 @@ def _new_cluster(desired: Desired, owner: Owner) -> dict[str, Any]:
 
 
 def _cluster(desired: Desired, owner: Owner, existing: Json) -> dict[str, Any]:
-    """Return what an existing cluster should have; a creation's own choices are not repeated."""
+    """Return what an existing cluster should have; a creation's own choices are not repeated.
+
+    What the job leaves as it is has no part in it: it also replaces nothing that goes with it in Azure.
+    """
     spec, properties = desired.spec, _properties(desired)
     properties.pop("kubernetesVersion")
     hop = next_version(spec.kubernetes_version, control_plane(existing))
@@ -183,7 +181,8 @@ def _cluster(desired: Desired, owner: Owner, existing: Json) -> dict[str, Any]:
         wanted["sku"] = sku
     if spec.identity:
         wanted["identity"] = _identity(desired)
-    return wanted
+    untyped = spec.azure.properties if spec.azure else {}
+    return without_left(wanted, lambda path: manifest_path(path, untyped) in desired.left)
 
 
 def _properties(desired: Desired) -> dict[str, Any]:

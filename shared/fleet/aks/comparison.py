@@ -40,7 +40,11 @@ _LIKE_A_NETWORK = re.compile(r"[0-9A-Fa-f.:]+(/[0-9.]+)?")
 EXACT = (
     *("tags.*", "nodeTaints", "nodeInitializationTaints", "messageOfTheDay"),
     *("httpProxyConfig.trustedCa", "securityProfile.customCATrustCertificates"),
-    "linuxProfile.ssh.publicKeys",
+    "linuxProfile.ssh.publicKeys.keyData",
+    *(
+        f"azureMonitorProfile.metrics.kubeStateMetrics.{name}"
+        for name in ("metricLabelsAllowlist", "metricAnnotationsAllowList")
+    ),
 )
 """Strings whose letter case counts; elsewhere (enums, resource ids, regions) ARM ignores it."""
 
@@ -83,6 +87,20 @@ def overlay(
             _put(body, path, new)
             changes.append(leaf)
     return body, changes
+
+
+def without_left(wanted: Json, left: Callable[[Path], bool], path: Path = ()) -> dict[str, Any]:
+    """Return what is wanted without the leaves that stay as they exist, and objects of these alone."""
+    kept: dict[str, Any] = {}
+    for key, value in wanted.items():
+        at = (*path, key)
+        if isinstance(value, Mapping) and value and not matches(_below_properties(at), WHOLE):
+            below = without_left(value, left, at)
+            if below:
+                kept[key] = below
+        elif not left(_below_properties(at)):
+            kept[key] = value
+    return kept
 
 
 def manifest_path(path: Path, untyped: Mapping[str, Any]) -> str:

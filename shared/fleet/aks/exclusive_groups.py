@@ -13,6 +13,7 @@ alternative, the body would have both. Paths are those of ARM's body. Sources, b
 - rest/api/aks/managed-clusters/create-or-update: "leave the field empty" (key management, Defender),
   ``userAssignedIdentities``, and ``podCidrs`` as the general form of ``podCidr``
 - azure/aks/api-server-authorized-ip-ranges: not on a private cluster
+- the models of azure-mgmt-containerservice, Schedule: "one and only one of the schedule types"
 """
 
 from __future__ import annotations
@@ -69,6 +70,12 @@ ALTERNATIVES = (
     ),
 )
 
+SCHEDULE = Alternatives(
+    "properties.maintenanceWindow.schedule",
+    (("daily",), ("weekly",), ("absoluteMonthly",), ("relativeMonthly",)),
+)
+"""Of a maintenance configuration, which is a resource of its own."""
+
 ONLY_WITH = (
     OnlyWith(
         f"{_NETWORK}.outboundType",
@@ -102,10 +109,7 @@ def without_rivals(body: Json, wanted: Json) -> dict[str, Any]:
     """Return the body without what AKS refuses with the choices of ``wanted``, the desired state alone."""
     result = dict(body)
     for group in ALTERNATIVES:
-        chosen = _at(wanted, group.parent) or {}
-        rivals = [keys for keys in group.alternatives if not _has(chosen, keys)]
-        if len(rivals) < len(group.alternatives):
-            result = _without(result, group.parent, [key for keys in rivals for key in keys])
+        result = _with_one(result, wanted, group)
     for rule in ONLY_WITH:
         value = _at(wanted, rule.switch)
         if value is not None and not _same(value, rule.value):
@@ -116,6 +120,19 @@ def without_rivals(body: Json, wanted: Json) -> dict[str, Any]:
         if _has(named, (derived.key,)):
             result = _without(result, derived.parent, [k for k in derived.keys if not _has(named, (k,))])
     return _with_first_items(result, wanted)
+
+
+def one_schedule(body: Json, wanted: Json) -> dict[str, Any]:
+    """Return a maintenance configuration without the kinds of schedule that the chosen one replaces."""
+    return _with_one(dict(body), wanted, SCHEDULE)
+
+
+def _with_one(body: dict[str, Any], wanted: Json, group: Alternatives) -> dict[str, Any]:
+    chosen = _at(wanted, group.parent) or {}
+    rivals = [keys for keys in group.alternatives if not _has(chosen, keys)]
+    if len(rivals) == len(group.alternatives):
+        return body
+    return _without(body, group.parent, [key for keys in rivals for key in keys])
 
 
 def _with_first_items(body: dict[str, Any], wanted: Json) -> dict[str, Any]:

@@ -237,6 +237,10 @@ def _wanted(
         properties["type"] = _SCALE_SET  # the manifest has one size and one number
     if pool_is_stopped(existing):
         properties.pop("count", None)  # Azure shows 0, and starts as many nodes as there were
+    if _path(pool, "enableAutoScaling") in desired.left:
+        # The sizes of the manifest are for the other way, and AKS takes no range without an autoscaler.
+        for name in ("count",) if existing.get("enableAutoScaling") else ("minCount", "maxCount"):
+            properties.pop(name, None)
     properties.pop("orchestratorVersion", None)
     wanted = no_newer_than(control_plane, version_of(pool, desired))
     hop = next_version(wanted, running_version(existing, "orchestratorVersion"))
@@ -260,18 +264,19 @@ def _sized(pool: NodePool, existing: Json, profile: Json) -> dict[str, Any]:
     count outside of the range then.
     """
     counted = _counted(pool, _writable(profile))
-    turned_on = pool.autoscaling and not existing.get("enableAutoScaling")
+    turned_on = profile.get("enableAutoScaling") and not existing.get("enableAutoScaling")
     stopped = pool_is_stopped(existing) and "count" in counted and not turned_on
     return {**counted, "count": existing.get("count")} if stopped else counted
 
 
 def _counted(pool: NodePool, properties: dict[str, Any]) -> dict[str, Any]:
     """Keep the live count of an autoscaled pool within its range; a fixed count has no range."""
-    if pool.min_count is not None and pool.max_count is not None:
-        live = int(properties.get("count") or 0)
-        return {**properties, "count": min(max(live, pool.min_count), pool.max_count)}
     if pool.of_machines:
         return _without_sizes(properties)
+    if properties.get("enableAutoScaling"):
+        ranged = {"minCount": pool.min_count, "maxCount": pool.max_count, **properties}
+        live, least, most = (int(ranged.get(name) or 0) for name in ("count", "minCount", "maxCount"))
+        return {**ranged, "count": min(max(live, least), most)}
     return {key: value for key, value in properties.items() if key not in ("minCount", "maxCount")}
 
 

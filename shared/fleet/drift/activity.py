@@ -17,6 +17,7 @@ NAMED = 3
 CALLER_LIMIT = 100
 _POOL = re.compile(r"nodePools\[([^\]]+)\]")
 _WINDOW = re.compile(r"maintenanceWindows\[([^\]]+)\]")
+_NAMESPACE = re.compile(r"managedNamespaces\[([^\]]+)\]")
 _NOT_OF_THE_CLUSTER = ("policies[", "federatedCredentials[", "roleAssignments[")
 _READS = re.compile(r"/(read|list\w*credential/action|runcommand/action|accessprofiles/.*)$", re.IGNORECASE)
 _BY_POLICY = re.compile(r"microsoft\.authorization/polic\w+/(\w+)/action$")
@@ -103,17 +104,20 @@ def changed_by(
 
     ``cluster`` is the ARM id of the cluster. A node pool is written by itself, or with its cluster; ``pools``
     are the names in Azure of the pools of the manifest: one that was replaced has another name there. A
-    maintenance window is written by itself alone. Who wrote a policy assignment, a role assignment or a
-    federated credential is not known: a write of one names its own id, and not the entry of the manifest.
+    maintenance window and a managed namespace are written by themselves alone. Who wrote a policy assignment,
+    a role assignment or a federated credential is not known: a write of one names its own id, and not the
+    entry of the manifest.
     """
     resource, pool = cluster.lower(), _POOL.match(path)
     names = pools.get(pool[1], [pool[1]]) if pool else []
     places = {resource, *(f"{resource}/agentpools/{name.lower()}" for name in names)}
-    window = _WINDOW.match(path)
+    window, namespace = _WINDOW.match(path), _NAMESPACE.match(path)
     if path.startswith(_NOT_OF_THE_CLUSTER):
         return None
     if window:
         places = {f"{resource}/maintenanceconfigurations/{window[1].lower()}"}
+    if namespace:
+        places = {f"{resource}/managednamespaces/{namespace[1].lower()}"}
     own = sorted(
         (each for each in writes if each.resource in places and after < each.at <= until),
         key=lambda each: each.at,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from shared.fleet.aks.comparison import overlay
+from shared.fleet.aks.comparison import overlay, without_left
+from shared.fleet.aks.exclusive_groups import one_schedule
 from shared.fleet.desired import Desired
 from shared.fleet.drift.differences import Difference
 from shared.fleet.json_tree import Json, Path
@@ -21,9 +22,10 @@ def window_bodies(desired: Desired, existing: Mapping[str, Json]) -> dict[str, J
         found = existing.get(name)
         if found is None and _path(name) in desired.left:
             continue
-        merged, changes = overlay(found or {}, body, _left(desired, name))
+        wanted = without_left(body, _left(desired, name))
+        merged, changes = overlay(found or {}, wanted)
         if changes:
-            bodies[name] = {"properties": merged["properties"]}
+            bodies[name] = {"properties": one_schedule(merged, wanted)["properties"]}
     return bodies
 
 

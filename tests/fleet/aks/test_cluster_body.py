@@ -10,6 +10,7 @@ import pytest
 from shared.fleet.aks.cluster_body import cluster_leaves, cluster_write, newer_than_requested
 from shared.fleet.aks.node_pool_body import pool_difference
 from shared.fleet.aks.writes import ImmutableChange, is_final
+from shared.fleet.drift.differences import differences_of
 from shared.fleet.kubernetes_versions import needs_upgrade, runs_newer
 from tests.support.arm_bodies import OWNER, bodies, cluster_body, created, desired, pool, pool_body
 
@@ -58,6 +59,55 @@ def test_the_live_count_of_an_autoscaled_pool_belongs_to_the_autoscaler() -> Non
     body = pool_body(wider.spec.node_pools[0], wider, OWNER, profile)
     assert body is not None
     assert (body["properties"]["count"], body["properties"]["minCount"]) == (4, 2)
+
+
+@pytest.mark.parametrize(
+    ("git", "by_hand", "sizes"),
+    [
+        (
+            {"count": None, "minCount": 1, "maxCount": 5},
+            {"enableAutoScaling": False, "count": 10},
+            {"enableAutoScaling": False, "count": 10},
+        ),
+        (
+            {"count": 3},
+            {"enableAutoScaling": True, "minCount": 2, "maxCount": 9, "count": 7},
+            {"enableAutoScaling": True, "minCount": 2, "maxCount": 9, "count": 7},
+        ),
+    ],
+)
+def test_a_job_that_leaves_the_autoscaler_as_it_is_leaves_the_sizes_that_go_with_it(
+    git: dict[str, Any], by_hand: dict[str, Any], sizes: dict[str, Any]
+) -> None:
+    cluster = desired(nodePools=[pool(**git, nodeLabels={"a": "b"})])
+    live = created(cluster)
+    shown = {key: value for key, value in _only_profile(live).items() if key not in ("minCount", "maxCount")}
+    profile = shown | by_hand | {"nodeLabels": {}}
+    live["properties"]["agentPoolProfiles"] = [profile]
+    paths = {each.path for each in differences_of(cluster, OWNER, live)}
+    assert {"nodePools[system].nodeLabels.a", "nodePools[system].enableAutoScaling"} <= paths
+    leaving = replace(cluster, left=paths - {"nodePools[system].nodeLabels.a"})
+    body = pool_body(cluster.spec.node_pools[0], leaving, OWNER, profile)
+    assert body is not None
+    names = ("enableAutoScaling", "minCount", "maxCount", "count")
+    assert {key: body["properties"][key] for key in names if key in body["properties"]} == sizes
+    after = profile | body["properties"]
+    assert pool_body(cluster.spec.node_pools[0], leaving, OWNER, after) is None
+
+
+def test_an_autoscaler_that_is_turned_on_again_has_a_range_also_where_the_job_leaves_that() -> None:
+    cluster = desired(nodePools=[pool(count=None, minCount=1, maxCount=5)])
+    profile = _only_profile(created(cluster)) | {"enableAutoScaling": False, "count": 4}
+    profile |= {"minCount": None, "maxCount": None}
+    left = frozenset({"nodePools[system].minCount", "nodePools[system].maxCount"})
+    body = pool_body(cluster.spec.node_pools[0], replace(cluster, left=left), OWNER, profile)
+    assert body is not None
+    sizes = [body["properties"][key] for key in ("enableAutoScaling", "minCount", "maxCount", "count")]
+    assert sizes == [True, 1, 5, 4]
+
+
+def _only_profile(live: dict[str, Any]) -> dict[str, Any]:
+    return dict(live["properties"]["agentPoolProfiles"][0])
 
 
 APPS = {"name": "apps", "mode": "User", "count": None, "minCount": 1, "maxCount": 5}
@@ -206,6 +256,32 @@ def test_the_spelling_that_azure_returns_is_no_difference() -> None:
     profile["availabilityZones"].reverse()
     profile["mode"] = "system"
     assert pool_body(cluster.spec.node_pools[0], cluster, OWNER, profile) is None
+
+
+def _metrics_of(keys: str) -> dict[str, Any]:
+    metrics = {"enabled": True, "kubeStateMetrics": {"metricLabelsAllowlist": keys}}
+    return {"azureMonitorProfile": {"metrics": metrics}}
+
+
+def _opened_with(key: str) -> dict[str, Any]:
+    return {"linuxProfile": {"adminUsername": "azureuser", "ssh": {"publicKeys": [{"keyData": key}]}}}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (_metrics_of("pods=[App]"), _metrics_of("pods=[app]")),
+        (_opened_with("ssh-rsa AAAAB3"), _opened_with("ssh-rsa AAAAb3")),
+    ],
+)
+def test_labels_of_kubernetes_and_public_keys_are_case_sensitive(
+    one: dict[str, Any], other: dict[str, Any]
+) -> None:
+    live = created(desired(**one))
+    assert bodies(desired(**one), live) == []
+    (body,) = bodies(desired(**other), live)
+    (profile,) = other
+    assert body["properties"][profile] == live["properties"][profile] | other[profile]
 
 
 def test_labels_and_tag_values_are_case_sensitive() -> None:

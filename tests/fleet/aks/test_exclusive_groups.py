@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -197,3 +198,41 @@ def test_user_defined_routing_goes_with_what_the_load_balancer_does_for_inbound_
     outbound = {"loadBalancerProfile": {"allocatedOutboundPorts": 1024}}
     with pytest.raises(ValueError, match=r"loadBalancerProfile\.allocatedOutboundPorts does not go with"):
         desired(networkProfile=profile | outbound)
+
+
+@pytest.mark.parametrize(
+    ("profile", "shown", "wanted", "left"),
+    [
+        (
+            "networkProfile",
+            {"loadBalancerProfile": {"outboundIPs": {"publicIPs": [{"id": ADDRESS}]}}},
+            {"loadBalancerProfile": {"managedOutboundIPs": {"count": 2}}},
+            ["loadBalancerProfile.managedOutboundIPs.count"],
+        ),
+        (
+            "apiServerAccessProfile",
+            {"enablePrivateCluster": False, "authorizedIPRanges": ["10.0.0.0/8"]},
+            {"enablePrivateCluster": True},
+            ["enablePrivateCluster"],
+        ),
+        (
+            "securityProfile",
+            {"azureKeyVaultKms": {"enabled": True, "keyId": VAULT, "keyVaultNetworkAccess": "Public"}},
+            {"azureKeyVaultKms": {"enabled": False}},
+            ["azureKeyVaultKms.enabled"],
+        ),
+    ],
+)
+def test_a_choice_that_the_job_leaves_replaces_nothing(
+    profile: str, shown: dict[str, Any], wanted: dict[str, Any], left: list[str]
+) -> None:
+    live = created(desired())
+    live["properties"].setdefault(profile, {}).update(shown)
+    asked = replace(
+        desired(tags={"a": "b"}, **{profile: wanted}),
+        left=frozenset(f"{profile}.{field}" for field in left),
+    )
+    body = cluster_body(asked, OWNER, live)
+    assert body is not None
+    assert body["tags"]["a"] == "b"
+    assert shown.items() <= body["properties"][profile].items()

@@ -117,3 +117,10 @@ def test_a_maintenance_window_is_written_by_itself_alone() -> None:
     path = f"maintenanceWindows[{name}].maintenanceWindow.durationHours"
     assert by(path, wrote("ann", 5, own), wrote("bob", 6)) == "ann"
     assert by("tags.cost", wrote("ann", 5, own)) == ""
+
+
+def test_a_managed_namespace_is_written_by_itself_alone() -> None:
+    own = f"{CLUSTER}/managedNamespaces/team-a".lower()
+    path = "managedNamespaces[team-a].labels"
+    assert by(path, wrote("ann", 5, own), wrote("bob", 6)) == "ann"
+    assert by(path, wrote("bob", 6)) == ""

@@ -150,6 +150,56 @@ def test_what_somebody_changes_is_named(path: tuple[str, ...], value: Any, chang
     assert changed_fields(body, live) == changed
 
 
+@pytest.mark.parametrize(
+    ("source", "fields", "changed"),
+    [
+        ("blob", ["secretRef"], ["azureBlob.localAuthRef"]),
+        ("apps", ["provider"], ["gitRepository.provider"]),
+        ("oci", ["digest"], ["ociRepository.repositoryRef"]),
+        (
+            "oci",
+            ["provider", "serviceAccountName"],
+            ["ociRepository.serviceAccountName", "ociRepository.useWorkloadIdentity"],
+        ),
+        ("s3", ["secretRef"], ["bucket.localAuthRef"]),
+    ],
+)
+def test_what_git_takes_back_of_a_source_is_a_change(
+    source: str, fields: list[str], changed: list[str]
+) -> None:
+    live = as_shown(bodies(sources=SOURCES)[source])
+    after = [
+        {key: value for key, value in one.items() if one["name"] != source or key not in fields}
+        for one in SOURCES
+    ]
+    body = bodies(sources=after)[source]
+    assert changed_fields(body, live) == changed
+    assert changed_fields(body, as_shown(body)) == []
+
+
+def test_a_source_that_somebody_has_pulled_without_tls_is_a_change() -> None:
+    body = bodies(sources=SOURCES)["s3"]
+    live = as_shown(body)
+    live["properties"]["bucket"]["insecure"] = False
+    assert changed_fields(body, live) == []
+    live["properties"]["bucket"]["insecure"] = True
+    assert changed_fields(body, live) == ["bucket.insecure"]
+
+
+def test_a_retry_interval_that_git_takes_back_is_a_change() -> None:
+    live = as_shown(bodies(kustomizations=KUSTOMIZATIONS[:2])["flux-system"])
+    after = [KUSTOMIZATIONS[0], {k: v for k, v in KUSTOMIZATIONS[1].items() if k != "retryInterval"}]
+    body = bodies(kustomizations=after)["flux-system"]
+    assert changed_fields(body, live) == ["kustomizations[apps].retryIntervalInSeconds"]
+
+
+def test_the_provider_that_signs_nobody_in_is_no_change() -> None:
+    body = bodies()["flux-system"]
+    live = as_shown(body)
+    live["properties"]["gitRepository"]["provider"] = "Generic"
+    assert changed_fields(body, live) == []
+
+
 def test_newer_facts_count_for_a_job_and_not_for_a_check() -> None:
     newer = bodies({**FACTS, "cluster_name": "new"}, kustomizations=KUSTOMIZATIONS[:2])["flux-system"]
     live = as_shown(bodies(kustomizations=KUSTOMIZATIONS[:2])["flux-system"])

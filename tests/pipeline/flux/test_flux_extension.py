@@ -103,6 +103,15 @@ def test_a_commit_changes_only_the_configuration_that_differs() -> None:
     assert where(cloud)["tier"] == "silver"
 
 
+def test_what_git_takes_back_of_a_kustomization_goes_from_azure() -> None:
+    cloud = hydrated(APPS.replace("path: ./apps\n", "path: ./apps\n        retryInterval: 90s\n"))
+    assert configuration(cloud)["kustomizations"]["apps"]["retryIntervalInSeconds"] == 90
+    push(cloud, files(PRIVATE + APPS) | FOLDERS)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert not configuration(cloud)["kustomizations"]["apps"].get("retryIntervalInSeconds")
+
+
 def test_what_git_changes_is_ready_only_when_flux_has_applied_that_commit() -> None:
     cloud = hydrated()
     push(cloud, files(PRIVATE + APPS + "  tags: {a: b}\n") | BASE | {"apps/apps.yaml": b"{kind: Nothing}"})

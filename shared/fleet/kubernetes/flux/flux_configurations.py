@@ -25,6 +25,12 @@ from shared.fleet.manifests.cluster.flux.spec_flux import Flux
 EXTENSION_NAME, EXTENSION_TYPE = "flux", "microsoft.flux"
 """The name that Azure gives the extension where it installs it by itself, and the type of it."""
 _AZURE_NAMES = {"azure": "Azure", "github": "GitHub", "generic": "Generic"}
+_OPTIONAL = (
+    *("repositoryRef", "localAuthRef", "provider", "useWorkloadIdentity", "serviceAccountName"),
+    *("layerSelector", "retryIntervalInSeconds", "insecure"),
+)
+"""What a body has only where git names it, and Azure shows as nothing where a body leaves it out. Of these,
+git never has ``insecure``, with which a source is pulled without TLS."""
 _ENUMS = ("extensionType", "provider", "releaseTrain", "scope", "sourceKind")
 
 
@@ -104,8 +110,8 @@ def with_key(body: Json, credentials: GitCredentials) -> dict[str, Any]:
 def changed_fields(body: Json, live: Json, *, facts: bool = True) -> list[str]:
     """Return the fields in which Azure shows another configuration, or extension, than ``body``.
 
-    Azure fills in what a body leaves out. Without ``facts``, variables with the facts of the cluster do not
-    count: they follow with the next job.
+    Azure fills in what a body leaves out, but what git can take back (``_OPTIONAL``). Without ``facts``,
+    variables with the facts of the cluster do not count: they follow with the next job.
     """
     wanted, found = dict(body["properties"]), dict(live.get("properties") or {})
     applied, existing = wanted.pop("kustomizations", {}), found.pop("kustomizations", None) or {}
@@ -121,6 +127,7 @@ def changed_fields(body: Json, live: Json, *, facts: bool = True) -> list[str]:
 
 
 def _differing(wanted: Json, found: Json, at: str) -> Iterator[str]:
+    yield from (".".join(filter(None, (at, key))) for key in _OPTIONAL if _is_left_over(key, wanted, found))
     for key, value in wanted.items():
         path, other = ".".join(filter(None, (at, key))), found.get(key)
         if key == "repositoryRef":  # what somebody adds to it counts for more than a branch
@@ -130,6 +137,10 @@ def _differing(wanted: Json, found: Json, at: str) -> Iterator[str]:
             yield from _differing(value, other or {}, path)
         elif _plain(key, value) != _plain(key, other):
             yield path
+
+
+def _is_left_over(key: str, wanted: Json, found: Json) -> bool:
+    return key not in wanted and _plain(key, found.get(key)) not in (None, "generic")
 
 
 def _plain(key: str, value: Any) -> Any:
