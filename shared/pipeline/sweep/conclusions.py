@@ -348,6 +348,8 @@ def _compared(
     facts = (
         None if after.facts is None else facts_of(record.desired, existing)
     )  # a job applies the first ones
+    if facts != after.facts and after.job.sequence == record.job.sequence:
+        after = _with_new_sequence(after, now)
     return replace(after, running=running, facts=facts)
 
 
