@@ -116,17 +116,27 @@ class TablesState(
         return self._storage.remove(EVENTS, itertools.islice(keys, keep, None))
 
     def prune_events_before(self, at: datetime, *, living: Collection[str]) -> int:
-        """Remove older events of clusters that are not in ``living``."""
+        """Remove the events of clusters that are not in ``living`` and have none since a time."""
+        after = f"{newest_first(at)}~"
         keys = self._storage.keys(
             EVENTS,
             "PartitionKey ge @key and PartitionKey lt @end and RowKey gt @after",
             key=f"{self._fleet}|",
             end=f"{self._fleet}~",
-            after=f"{newest_first(at)}~",
+            after=after,
         )
-        return self._storage.remove(
-            EVENTS, (key for key in keys if key["PartitionKey"].partition("|")[2] not in living)
+        by_cluster = itertools.groupby(keys, key=itemgetter("PartitionKey"))
+        expired = (
+            own
+            for partition, own in by_cluster
+            if partition.partition("|")[2] not in living and not self._has_events_since(partition, after)
         )
+        return self._storage.remove(EVENTS, itertools.chain.from_iterable(expired))
+
+    def _has_events_since(self, partition: str, after: str) -> bool:
+        query = "PartitionKey eq @key and RowKey le @after"
+        newer = self._storage.keys(EVENTS, query, key=partition, page=1, after=after)
+        return next(newer, None) is not None
 
     def fleet(self) -> FleetRecord:
         """Return the fleet's record; a new one when none was saved."""
