@@ -100,9 +100,10 @@ class MemoryState(MemoryClusters, MemoryNotices, MemoryProposals, MemoryPromotio
             return _remove(self._events, lambda _, e: e.cluster == cluster and e not in newest)
 
     def prune_events_before(self, at: datetime, *, living: Collection[str]) -> int:
-        """Remove older events of clusters that are not among the living."""
+        """Remove the events of clusters that are not among the living and have none since a time."""
         with self._lock:
-            return _remove(self._events, lambda _, e: e.cluster not in living and e.at < at)
+            since = {event.cluster for event in self._events.values() if event.at >= at}
+            return _remove(self._events, lambda _, e: e.cluster not in living and e.cluster not in since)
 
     def fleet(self) -> FleetRecord:
         """Return what was planned last."""

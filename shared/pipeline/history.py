@@ -18,6 +18,8 @@ from shared.ports import Ports
 
 MOST = 16
 """How many events a record has; each has 1,000 characters at most."""
+PRUNE_EVERY = 50
+"""After about this many numbers of a record its old events are removed: a query and some deletes."""
 
 
 def with_events(record: ClusterRecord, events: Iterable[Event], ports: Ports) -> ClusterRecord:
@@ -32,6 +34,12 @@ def with_events(record: ClusterRecord, events: Iterable[Event], ports: Ports) ->
         ports.state.append(moved)
     kept = (earlier + new)[len(moved) :]
     return record if kept == earlier else replace(record, recent_events=kept)
+
+
+def prune_events(record: ClusterRecord, before: int, ports: Ports) -> None:
+    """Remove the oldest events of a cluster if its sequence has passed another ``PRUNE_EVERY``."""
+    if record.job.sequence // PRUNE_EVERY != before // PRUNE_EVERY:
+        ports.state.prune_events(record.name, ports.config.events_kept)
 
 
 def with_rebuild_time(record: ClusterRecord, outcome: Done, ports: Ports) -> Done:

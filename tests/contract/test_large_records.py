@@ -52,6 +52,16 @@ def test_the_parts_of_a_plan_go_with_it(azurite: int) -> None:
         assert list(storage.keys(PLANS, "PartitionKey eq @key", key=parts)) == []
 
 
+def test_the_parts_of_a_plan_that_became_small_go_with_it(azurite: int) -> None:
+    with connect(azurite) as service:
+        fleet = f"fleet-{uuid.uuid4().hex[:8]}"
+        state, storage = TablesState(service, fleet), Storage(service, TABLES, "unused")
+        for each in (large_plan(2500), PlanRecord(Plan("c" * 40), NOW)):
+            state.save_plan(replace(each, open=False))
+        assert state.prune_plans(0) == 1
+        assert list(storage.keys(PLANS, "PartitionKey eq @key", key=f"parts|{fleet}|{'c' * 40}")) == []
+
+
 def test_the_parts_of_a_plan_that_lost_a_race_are_removed(azurite: int) -> None:
     with connect(azurite) as service:
         fleet = f"fleet-{uuid.uuid4().hex[:8]}"

@@ -27,6 +27,16 @@ def test_an_event_that_is_appended_twice_is_stored_once(state: State) -> None:
     assert len(state.events("one", 10)) == 2
 
 
+def test_an_event_that_a_crash_had_somebody_append_again_is_there_once(state: State) -> None:
+    first = [event(1), event(2, reason="Ready"), event(2, reason="Drifted")]
+    again = [event(2, at=later(9), reason="Ready"), event(3, at=later(10))]
+    state.append(first)
+    state.append(again)
+    found = [(each.sequence, each.reason) for each in state.events("one", 10)]
+    assert found == [(3, "Waiting"), (2, "Ready"), (2, "Drifted"), (1, "Waiting")]
+    assert [each.sequence for each in state.events("one", 4)] == [3, 2, 2, 1]
+
+
 def test_events_of_one_moment_come_by_sequence_and_belong_to_their_cluster(state: State) -> None:
     state.append([event(1, at=NOW), event(2, at=NOW), event(3, at=NOW, cluster="one-two")])
     assert [found.sequence for found in state.events("one", 10)] == [2, 1]

@@ -25,9 +25,13 @@ def test_events_are_pruned_by_number_and_of_deleted_clusters_by_age(state: State
     assert state.prune_events("one", 5) == 2
     assert state.prune_events("one", 5) == 0
     assert [found.sequence for found in state.events("one", 10)] == [7, 6, 5, 4, 3]
+    state.append([event(1, cluster="deleted-before")])
     assert state.prune_events_before(later(2), living={"one"}) == 1
     assert len(state.events("one", 10)) == 5
-    assert [found.sequence for found in state.events("deleted", 10)] == [2]
+    assert [found.sequence for found in state.events("deleted", 10)] == [2, 1]
+    assert list(state.events("deleted-before", 10)) == []
+    assert state.prune_events_before(later(3), living={"one"}) == 2
+    assert list(state.events("deleted", 10)) == []
 
 
 def test_old_plans_are_pruned_but_for_the_open_ones(state: State) -> None:

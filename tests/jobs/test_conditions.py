@@ -7,6 +7,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.fleet.drift.differences import Difference
+from shared.fleet.drift.policy import Decided
+from shared.fleet.manifests.cluster.drift import DriftAction
 from shared.jobs.failures.errors import ClusterStopped, QuotaExceeded, Throttled, Unavailable
 from shared.jobs.findings.conditions import STALLED, with_condition
 from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry, Wait
@@ -15,6 +18,7 @@ from shared.jobs.record import READY, ClusterRecord, Condition, Phase
 from shared.jobs.reporting.summary import summary_of
 from shared.jobs.stored_record import from_json, to_json
 from shared.jobs.transitions.acceptance import accept_change, accept_delete, accept_retry
+from shared.jobs.transitions.apply_comparison import start_correction
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from tests.support.cluster_records import NOW, later, record
 from tests.support.desired_clusters import desired
@@ -78,6 +82,18 @@ def test_only_a_cluster_that_was_verified_and_has_no_job_is_idle_also_by_its_sum
     failed = after(change(verified()), Fail(QuotaExceeded("no vCPUs")))
     for current in (record(), change(verified()), accept_retry(lost, now=NOW), failed):
         assert (current.idle, summary_of(current).idle) == (False, False)
+
+
+def test_what_a_change_took_is_not_what_a_later_correction_of_it_took() -> None:
+    ready = after(record(step=Step.VERIFY), Done(), 2400)
+    assert summary_of(ready).took == 2400
+    wanted = [Decided(Difference("tags.cost", "a", "b"), DriftAction.CORRECT)]
+    started, _ = start_correction(ready, wanted, now=later(9000))
+    corrected = after(
+        replace(started, job=replace(started.job, step=record(step=Step.VERIFY).job.step)), Done(), 9060
+    )
+    assert corrected.phase is Phase.READY
+    assert summary_of(corrected).took == 0
 
 
 def test_a_first_creation_that_failed_is_neither_ready_nor_going_on() -> None:

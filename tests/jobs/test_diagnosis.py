@@ -7,6 +7,8 @@ from datetime import timedelta
 
 import pytest
 
+from shared.fleet.planning.holds import Hold, HoldKind
+from shared.fleet.planning.plan import Action, Item
 from shared.jobs.failures.errors import (
     NotYetVisible,
     QuotaExceeded,
@@ -18,10 +20,10 @@ from shared.jobs.failures.errors import (
 from shared.jobs.failures.remedies import REMEDIES, suggested_action
 from shared.jobs.failures.retry import RetryPolicy
 from shared.jobs.job import Lease
-from shared.jobs.outcomes import Fail, Retry, Wait
+from shared.jobs.outcomes import Done, Fail, Retry, Wait
 from shared.jobs.recipes import STEPS, Recipe, Step, deadline
 from shared.jobs.record import ClusterRecord, Phase
-from shared.jobs.reporting.diagnosis import Diagnosis, diagnose
+from shared.jobs.reporting.diagnosis import Diagnosis, NewestPlan, diagnose
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from tests.support.cluster_records import NOW, later, record
 
@@ -169,3 +171,13 @@ def test_a_stalled_step_that_reads_once_more_still_names_where_to_look() -> None
     stalled = apply_outcome(late, again, now=NOW, jitter=0)
     assert stalled.phase is Phase.STALLED
     assert "activity log" in explained(stalled).suggested_action
+
+
+def test_a_delete_says_since_when_the_cluster_for_which_it_waits_has_failed() -> None:
+    old = apply_outcome(record(step=Step.VERIFY), Done(), now=NOW, jitter=0)
+    new = apply_outcome(
+        replace(record(step=Step.CLUSTER), name="two"), Fail(QuotaExceeded("none")), now=later(7200), jitter=0
+    )
+    item = Item("one", Action.DELETE, hold=Hold(HoldKind.AWAITS_REPLACEMENT, {"new": "two", "first": "two"}))
+    said = diagnose(old, NewestPlan("c" * 40, item, successors={"two": new}), now=later(7300)).activity
+    assert "; two is Failed since 2026-01-01 14:00 UTC: QuotaExceeded: none" in said

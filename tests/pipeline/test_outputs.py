@@ -24,11 +24,12 @@ from tests.support.sweeps import delete_by_hand, sweep
 ADDON = "cluster_addon_azurepolicy_client_id"
 
 
-def enable_addon(cloud: MemoryCloud) -> None:
+def enable_addon(cloud: MemoryCloud, name: str = "azurepolicy") -> None:
     """Enable an add-on as the portal does, which creates an identity of its own."""
     found = cloud.azure.peek(ONE)
     assert found is not None
-    properties = {**found["properties"], "addonProfiles": {"azurepolicy": {"enabled": True}}}
+    addons = {**(found["properties"].get("addonProfiles") or {}), name: {"enabled": True}}
+    properties = {**found["properties"], "addonProfiles": addons}
     cloud.azure.put_cluster(ONE, {**found, "properties": properties})
     cloud.clock.advance(600)
     cloud.azure.complete_due()
@@ -129,6 +130,23 @@ def test_a_route_gets_the_outputs_once_when_they_are_known_and_again_when_they_c
         request_whole_check(cloud.ports)
         cloud.run(3600)
     assert len(told(cloud)) == 2
+
+
+def test_a_change_of_the_outputs_has_the_time_of_its_sweep_also_where_no_check_can_apply_them() -> None:
+    cloud = MemoryCloud(throttle=False)
+    push(cloud, notified_fleet("one", routes=(ALL,)))
+    cloud.run()
+    patched(cloud, {"data": {"cluster_fqdn": "elsewhere.example"}}, FACTS)
+    for number, addon in enumerate(("azurepolicy", "azureKeyvaultSecretsProvider"), start=1):
+        cloud.clock.advance(86400)
+        enable_addon(cloud, addon)
+        began = cloud.clock()
+        sweep(cloud)
+        cloud.run(3600)
+        _, *changed = told(cloud)
+        assert len(changed) == number
+        assert changed[-1].detail == f"changed: cluster_addon_{addon}_client_id"
+        assert changed[-1].at >= began
 
 
 def test_a_program_reads_the_outputs_in_the_body_of_a_webhook() -> None:

@@ -79,7 +79,7 @@ class PlansTable:
 
     def prune_plans(self, keep: int) -> int:
         """Remove all but the newest plans and the open ones."""
-        keys = self._storage.keys(PLANS, "PartitionKey eq @key", "at", "open", "parts", "version")
+        keys = self._storage.keys(PLANS, "PartitionKey eq @key", "at", "open")
         by_age = sorted(keys, key=lambda entity: entity["at"], reverse=True)
         return self._storage.remove_documents(PLANS, (old for old in by_age[keep:] if not old["open"]))
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 
 from azure.data.tables import TableServiceClient
 from pydantic import TypeAdapter
@@ -86,12 +87,12 @@ class TablesState(
     def events(self, cluster: str, limit: int, before: datetime | None = None) -> Sequence[Event]:
         """Return a cluster's newest events (before a millisecond), newest first.
 
-        The record is read first: an event that is moved meanwhile is found twice, and shown once.
+        The record is read first: an event that is moved meanwhile is found twice, and shown once. So is one
+        that a crash had somebody save again, at another time.
         """
         after = f"{newest_first(before)}~" if before else ""  # sorts behind the keys of that millisecond
         record = self.cluster(cluster)
         recent = {_event_key(event): event for event in record.recent_events} if record else {}
-        found = {key: event for key, event in recent.items() if key > after}
         pages = self._storage.query(
             EVENTS,
             "PartitionKey eq @key and RowKey gt @after",
@@ -99,9 +100,15 @@ class TablesState(
             page=limit,
             after=after,
         )
-        for entity in itertools.islice(pages, limit):
-            found[entity["RowKey"]] = _EVENT.validate_json(unpacked(entity))
-        return [event for _, event in sorted(found.items())][:limit]
+        stored = ((str(entity["RowKey"]), _EVENT.validate_json(unpacked(entity))) for entity in pages)
+        found: dict[tuple[str, int, str], Event] = {}
+        for _, event in heapq.merge(
+            sorted(each for each in recent.items() if each[0] > after), stored, key=itemgetter(0)
+        ):
+            found.setdefault((event.uid, event.sequence, event.reason), event)
+            if len(found) >= limit:
+                break
+        return list(found.values())
 
     def prune_events(self, cluster: str, keep: int) -> int:
         """Remove all but a cluster's newest events."""
@@ -109,17 +116,27 @@ class TablesState(
         return self._storage.remove(EVENTS, itertools.islice(keys, keep, None))
 
     def prune_events_before(self, at: datetime, *, living: Collection[str]) -> int:
-        """Remove older events of clusters that are not in ``living``."""
+        """Remove the events of clusters that are not in ``living`` and have none since a time."""
+        after = f"{newest_first(at)}~"
         keys = self._storage.keys(
             EVENTS,
             "PartitionKey ge @key and PartitionKey lt @end and RowKey gt @after",
             key=f"{self._fleet}|",
             end=f"{self._fleet}~",
-            after=f"{newest_first(at)}~",
+            after=after,
         )
-        return self._storage.remove(
-            EVENTS, (key for key in keys if key["PartitionKey"].partition("|")[2] not in living)
+        by_cluster = itertools.groupby(keys, key=itemgetter("PartitionKey"))
+        expired = (
+            own
+            for partition, own in by_cluster
+            if partition.partition("|")[2] not in living and not self._has_events_since(partition, after)
         )
+        return self._storage.remove(EVENTS, itertools.chain.from_iterable(expired))
+
+    def _has_events_since(self, partition: str, after: str) -> bool:
+        query = "PartitionKey eq @key and RowKey le @after"
+        newer = self._storage.keys(EVENTS, query, key=partition, page=1, after=after)
+        return next(newer, None) is not None
 
     def fleet(self) -> FleetRecord:
         """Return the fleet's record; a new one when none was saved."""

@@ -176,11 +176,11 @@ class Storage:
         return joined(found) if len(found) == len(keys) else None
 
     def remove_documents(self, table: str, entities: Iterable[Entity]) -> int:
-        """Remove entities with their parts; each must have ``parts`` and ``version`` where it has parts."""
+        """Remove entities with all their parts, also of versions whose writers did not come to their end."""
         some = list(entities)
         removed = self.remove(table, some)
         for entity in some[:removed]:
-            self._remove_parts(table, entity)
+            self.remove(table, list(self.keys(table, "PartitionKey eq @key", key=_parts_of(entity))))
         return removed
 
     def _remove_parts(self, table: str, entity: Entity) -> None:
@@ -244,9 +244,13 @@ class Storage:
             return write()
 
 
+def _parts_of(entity: Entity) -> str:
+    """Return the partition that has the parts of an entity's text."""
+    return f"parts|{entity['PartitionKey']}|{entity['RowKey']}"
+
+
 def _part_key(entity: Entity, version: str, number: int) -> dict[str, str]:
-    space = f"parts|{entity['PartitionKey']}|{entity['RowKey']}"
-    return {"PartitionKey": space, "RowKey": f"{version}-{number:03d}"}
+    return {"PartitionKey": _parts_of(entity), "RowKey": f"{version}-{number:03d}"}
 
 
 @contextmanager

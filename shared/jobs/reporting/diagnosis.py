@@ -15,6 +15,7 @@ from shared.jobs.failures.errors import ClusterMissing, Throttled
 from shared.jobs.failures.fleet_problem import FleetProblem
 from shared.jobs.failures.remedies import NO_ACTION, suggested_action
 from shared.jobs.failures.retry import DEFAULTS, Policies
+from shared.jobs.findings.conditions import STALLED
 from shared.jobs.findings.health import error_of, faults_of, unread_of
 from shared.jobs.findings.losses import exempt_text
 from shared.jobs.job import Delay, Failure
@@ -177,8 +178,8 @@ def _stands(name: str, record: ClusterRecord | None) -> str:
     """Return how far a cluster is for which a delete waits."""
     if record is None:
         return f"{name} does not exist yet"
-    ready = record.condition(READY)
-    since = ready.since if ready is not None and ready.status else record.job.started
+    shown = (record.condition(READY), record.condition(STALLED))  # Stalled is that of a failed one, too
+    since = next((each.since for each in shown if each is not None and each.status), record.job.started)
     reason = f": {record.job.reason}" if record.job.reason else ""
     return f"{name} is {record.phase.value} since {moment(since)}{reason}"
 

@@ -44,7 +44,7 @@ JOB_DURATION = Metric(
     "roadstead.job.duration",
     MetricKind.HISTOGRAM,
     "s",
-    "time from an accepted change to its end: of a change that ends Ready, the time to Ready",
+    "time from the start of a job to its end; of one that ends Ready, the time to Ready",
     ("recipe", "result"),
 )
 STEP_DURATION = Metric(

@@ -50,8 +50,8 @@ class ClusterSummary:
     where it is not, and in what the version before stored. ``failed_since`` is since when its job has failed,
     or a sweep has found something, for the same reason; None likewise. ``life`` is that of the cluster in
     Azure, "" where it is the ``uid``. ``existing``: it is not in Azure. ``took`` are the seconds from the
-    start of its last job until it was Ready, 0 where it is not. ``details`` are None where they were not
-    asked for, and in what the version before stored.
+    start of its last change until it was Ready, 0 where that is not known. ``details`` are None where they
+    were not asked for, and in what the version before stored.
     """
 
     name: str
@@ -159,9 +159,13 @@ def _ready_since(record: ClusterRecord) -> datetime | None:
 
 
 def _took(record: ClusterRecord) -> int:
-    """Return how long the last job took that ended with a Ready cluster, 0 where that is not known."""
+    """Return how long the change took that ended with a Ready cluster, 0 where that is not known.
+
+    After a correction of this generation, the last job is that correction.
+    """
     since = _ready_since(record)
-    if since is None or record.job.active or record.observed_generation != record.generation:
+    changed = record.observed_generation == record.generation and not record.corrections
+    if since is None or record.job.active or not changed:
         return 0
     return max(0, int((since - record.job.started).total_seconds()))
 

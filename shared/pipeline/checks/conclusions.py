@@ -22,6 +22,7 @@ from shared.pipeline.checks.readings import Reading
 from shared.pipeline.checks.secrets import has_secrets
 from shared.pipeline.checks.silence import with_reports
 from shared.pipeline.facts import store_fact
+from shared.pipeline.history import prune_events
 from shared.pipeline.outbox import request_next_check, request_status_again, request_sweep
 from shared.pipeline.sweep.conclusions import written_beside
 from shared.pipeline.worker.steps.flux.commits_behind import commits_behind
@@ -110,6 +111,7 @@ def conclude(
     store_fact(record, after, ports)
     try:
         ports.state.save(after)
+        prune_events(after, record.job.sequence, ports)
         if applies_again(after, now):
             part = SweepPart(sweep=f"flux:{int(now.timestamp())}", clusters=(after.name,))
             request_sweep(part, ports)

@@ -20,7 +20,7 @@ from shared.jobs.messages import CheckMessage, JobMessage, PlanRequest, message_
 from shared.jobs.outcomes import Fail
 from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.events import events_between
-from shared.jobs.reporting.measurements import DEAD_LETTERS, Measurement
+from shared.jobs.reporting.measurements import DEAD_LETTERS, Measurement, of_outcome
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.jobs.transitions.lease import names_moment
 from shared.logs import about, about_record
@@ -143,6 +143,7 @@ def _fail_job(
         except Stale:
             record = ports.state.cluster(message.cluster)
             continue
+        ports.telemetry.record(of_outcome(record, after, outcome))
         outbox.request_report(ports)
         return
 
@@ -169,9 +170,10 @@ def _record_problem(request: PlanRequest, received: ReceivedDeadLetter, ports: P
     commit = request.approval.commit if request.approval else ""
     while request.kind == "plan":
         fleet = ports.state.fleet()
-        problem = FleetProblem(received.cause, approve_again=commit, failed=Failed.REQUEST)
+        again = commit or (fleet.problem.approve_again if fleet.problem else "")
+        problem = FleetProblem(received.cause, approve_again=again, failed=Failed.REQUEST)
         if fleet.problem is not None and fleet.problem.what is Failed.PLAN:
-            problem = replace(fleet.problem, approve_again=commit)  # it says more than the queue
+            problem = replace(fleet.problem, approve_again=again)  # it says more than the queue
         if fleet.problem == problem:
             return
         try:

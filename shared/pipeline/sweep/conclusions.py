@@ -38,6 +38,7 @@ from shared.jobs.transitions.apply_comparison import apply_comparison, apply_fin
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.logs import about_record
 from shared.pipeline.facts import store_fact
+from shared.pipeline.history import prune_events
 from shared.pipeline.outbox import (
     MAX_SKEW,
     request_checks,
@@ -172,6 +173,7 @@ def _conclude(
     except Stale:
         current = written_beside(record, ports)
         return current is not None and conclude(current, existing, sources, activity, ports)
+    prune_events(saved, record.job.sequence, ports)
     if saved.job.active:
         send_continuation(saved, ports)
     if digest_of_proposal(saved.drift) != digest_of_proposal(record.drift):
@@ -346,6 +348,8 @@ def _compared(
     facts = (
         None if after.facts is None else facts_of(record.desired, existing)
     )  # a job applies the first ones
+    if facts != after.facts and after.job.sequence == record.job.sequence:
+        after = _with_new_sequence(after, now)
     return replace(after, running=running, facts=facts)
 
 

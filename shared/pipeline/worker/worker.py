@@ -45,7 +45,7 @@ from shared.jobs.transitions.lease import (
 from shared.logs import about, about_record
 from shared.pipeline import outbox
 from shared.pipeline.facts import store_deletion, store_fact
-from shared.pipeline.history import with_rebuild_time
+from shared.pipeline.history import prune_events, with_rebuild_time
 from shared.pipeline.outbox import postpone_message, send_continuation, send_copy, send_later
 from shared.pipeline.worker.cluster_access import ClusterAccess
 from shared.pipeline.worker.lease_guard import with_lease_guard
@@ -57,8 +57,6 @@ from shared.ports import Ports
 
 log = logging.getLogger(__name__)
 
-PRUNE_EVERY = 50
-"""After about this many outcomes of a cluster its old events are removed: a query and some deletes."""
 INVOCATION_SECONDS = 150.0
 """How long the steps of one message may take together: half of ``functionTimeout`` in host.json."""
 CHECK_AFTER_SECONDS = 10.0
@@ -192,8 +190,8 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
     except Stale:
         _give_lease_back(leased, ports)
         return False
-    if _is_time_to_prune(leased):
-        ports.state.prune_events(after.name, ports.config.events_kept)
+    # The planner, or a reservation, may have taken the number before that of the message.
+    prune_events(leased.record, leased.found.job.sequence - 1, ports)
     if after.job.active and following is None:
         send_continuation(leased.record, ports)
     if changed or not after.job.active:
@@ -201,15 +199,6 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
     if not after.job.active:
         outbox.request_replacing_plan(after, ports)
     return following is not None
-
-
-def _is_time_to_prune(leased: LeasedRecord) -> bool:
-    """Return whether the message brought the record past another ``PRUNE_EVERY`` outcomes.
-
-    The planner, or a reservation, may have taken the first number after them.
-    """
-    last, before = leased.record.job.sequence, leased.found.job.sequence - 1
-    return last // PRUNE_EVERY != before // PRUNE_EVERY
 
 
 def _reported(record: ClusterRecord) -> tuple[Phase, bool, bool]:

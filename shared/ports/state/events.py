@@ -28,5 +28,8 @@ class Events(Protocol):
         ...
 
     def prune_events_before(self, at: datetime, *, living: Collection[str]) -> int:
-        """Remove older events of clusters that are not in ``living``; return how many were removed."""
+        """Remove the events of clusters that are not in ``living`` and have none since a time.
+
+        Return how many were removed.
+        """
         ...

@@ -27,6 +27,7 @@ from shared.pipeline.recovery import missed_work
 from shared.pipeline.recovery.dead_letters import MAX_BYTES, ReceivedDeadLetter, handle_dead_letter
 from shared.ports import Message, Ports, Queue
 from tests.support import fleet_files
+from tests.support.collected_telemetry import watched
 from tests.support.hand_overs import CONFIG
 from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.replaced_ports import around
@@ -99,6 +100,30 @@ def test_a_running_step_is_not_interrupted() -> None:
     record = cloud.state.save(replace(record, job=replace(record.job, lease=lease)))
     handle_dead_letter(received(cloud, "jobs", job_message(record).model_dump_json()), cloud.ports)
     assert cloud.state.cluster("one") == record
+
+
+def test_a_job_failed_by_a_dead_letter_is_measured_once_as_one_that_failed() -> None:
+    cloud, record = working()
+    collected = watched(cloud)
+    letter = received(cloud, "jobs", job_message(record).model_dump_json())
+    for _ in range(2):
+        handle_dead_letter(letter, cloud.ports)
+    (failed,) = collected.metrics["roadstead.failures"]
+    assert (dict(failed.attributes), failed.value) == ({"error": "DeadLettered", "step": "cluster"}, 1)
+    (ended,) = collected.metrics["roadstead.job.duration"]
+    assert (dict(ended.attributes), ended.count) == ({"recipe": "provision", "result": "Failed"}, 1)
+
+
+def test_an_approval_that_was_lost_is_still_asked_for_when_another_request_is_lost() -> None:
+    cloud = MemoryCloud()
+    commit = push(cloud, fleet_files.fleet("one"))
+    cloud.run()
+    approval = Approval(commit=commit, clusters=("one",), by="ada", at=cloud.clock())
+    for request in (PlanRequest(reason="approve", approval=approval), PlanRequest(reason="push")):
+        handle_dead_letter(received(cloud, "plans", request.model_dump_json()), cloud.ports)
+    problem = cloud.state.fleet().problem
+    assert problem is not None
+    assert problem.approve_again == commit
 
 
 def test_a_plan_request_becomes_the_fleets_problem_and_the_timer_plans_again() -> None:

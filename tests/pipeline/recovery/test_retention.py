@@ -17,8 +17,10 @@ def test_events_of_a_deleted_cluster_stay_for_a_month() -> None:
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
+    cloud.clock.advance(90 * 86400)
     push(cloud, fleet_files.fleet("two"))
     cloud.run()
+    assert purge_expired(cloud.ports)["events"] == 0, "the older ones stay as long as the last one"
     cloud.clock.advance(29 * 86400)
     assert purge_expired(cloud.ports)["events"] == 0
     cloud.clock.advance(2 * 86400)

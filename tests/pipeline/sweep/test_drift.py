@@ -47,6 +47,18 @@ def test_a_pool_that_somebody_scales_differs_in_its_count_until_it_is_scaled_bac
     assert reasons == ["InSync", "Drifted"]
 
 
+def test_a_cluster_that_differs_again_and_again_keeps_about_the_configured_number_of_events() -> None:
+    cloud = ready(pool(count=2))
+    cloud.ports = replace(cloud.ports, config=replace(cloud.ports.config, events_kept=5))
+    for _ in range(60):
+        for count in (5, 2):
+            cloud.azure.interventions.scale(ONE, "apps", count)
+            sweep(cloud)
+    events = cloud.state.events("one", 1000)
+    assert 5 <= len(events) < 60
+    assert {event.reason for event in events} == {"Drifted", "InSync"}
+
+
 def test_a_refresh_right_after_a_job_or_another_refresh_finds_what_was_changed_meanwhile() -> None:
     cloud = ready(pool())
     for count in (3, 4):
