@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from localcloud.azure.world.azure_world import AzureWorld
-from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import Stale, Throttled, Unavailable
 from shared.jobs.messages import PlanRequest, SweepPart
@@ -22,9 +21,9 @@ from shared.pipeline.worker.rate_limiter import TRIES
 from shared.ports import Ports
 from shared.ports.azure import GetCluster, ListClusters
 from shared.ports.azure.calls import Page
-from tests.support import fleet_files
+from tests.support import pipeline_runs
 from tests.support.one_cluster import ONE, ready, record
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import phases
 from tests.support.replaced_ports import around, calls_of, on_azure
 from tests.support.sweeps import SUBSCRIPTIONS, delete_by_hand, reads_of, several, sweep, use_up_reads
 
@@ -150,9 +149,7 @@ def test_the_reads_of_missing_clusters_wait_for_their_tokens_too() -> None:
 def test_a_list_that_lacks_very_many_clusters_costs_a_bounded_number_of_reads(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, fleet_files.fleet("a", "b", "c"))
-    cloud.run()
+    cloud = pipeline_runs.ready("a", "b", "c")
     monkeypatch.setattr(sweeps, "MOST_LACKING", 2)
     reads = reads_of(cloud)
     on_azure(cloud, ListClusters, lambda _: Page((), ""))
@@ -164,9 +161,7 @@ def test_a_list_that_lacks_very_many_clusters_costs_a_bounded_number_of_reads(
 def test_clusters_that_a_list_lacks_are_read_in_turn_and_the_whole_problem_is_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, fleet_files.fleet("a", "b", "c", "d", "e"))
-    cloud.run()
+    cloud = pipeline_runs.ready("a", "b", "c", "d", "e")
     monkeypatch.setattr(sweeps, "MOST_LACKING", 2)
     on_azure(cloud, ListClusters, lambda _: Page((), ""))
     turns = list[list[str]]()
@@ -185,9 +180,7 @@ def test_clusters_that_a_list_lacks_are_read_in_turn_and_the_whole_problem_is_sa
 def test_what_a_list_lacks_is_said_as_a_whole_also_if_several_messages_read_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, fleet_files.fleet("a", "b", "c"))
-    cloud.run()
+    cloud = pipeline_runs.ready("a", "b", "c")
     monkeypatch.setattr(sweeps, "SWEEP_SECONDS", -1)
     on_azure(cloud, ListClusters, lambda _: Page((), ""))
     sweep(cloud)
@@ -197,9 +190,7 @@ def test_what_a_list_lacks_is_said_as_a_whole_also_if_several_messages_read_it(
 def test_a_list_says_that_clusters_for_which_there_was_no_read_are_left_to_later_sweeps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, fleet_files.fleet("a", "b", "c"))
-    cloud.run()
+    cloud = pipeline_runs.ready("a", "b", "c")
     monkeypatch.setattr(sweeps, "MOST_LACKING", 2)
     for name in "abc":
         delete_by_hand(cloud, ClusterId(ONE.subscription, f"rg-{name}", name))
@@ -297,9 +288,7 @@ def test_a_cluster_that_is_not_understood_is_named_and_keeps_no_other_one_from_i
 
 
 def test_a_list_with_a_cluster_that_is_not_understood_also_says_which_ones_it_lacks() -> None:
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, fleet_files.fleet("a", "b", "c"))
-    cloud.run()
+    cloud = pipeline_runs.ready("a", "b", "c")
     azure = cloud.ports.azure
 
     def strange(operation: ListClusters) -> Any:

@@ -175,15 +175,20 @@ def at_work(cloud: MemoryCloud) -> None:
     cloud.azure.engine.timings = timings
 
 
-def test_one_that_is_back_is_not_said_to_be_stopped_while_azure_works_on_it() -> None:
-    cloud = in_suspension(hours=24)
-    facts = list[Notice]()
-    around(cloud, "state", add_notice=facts.append)
+def stopped_and_at_work_again(cloud: MemoryCloud) -> None:
+    """Let a sweep find that somebody stopped the cluster, and Azure work on it once it is started again."""
     cloud.azure.interventions.stop(ONE)
     sweep(cloud)
     cloud.azure.interventions.start(ONE)
     cloud.azure.complete_due()
     at_work(cloud)
+
+
+def test_one_that_is_back_is_not_said_to_be_stopped_while_azure_works_on_it() -> None:
+    cloud = in_suspension(hours=24)
+    facts = list[Notice]()
+    around(cloud, "state", add_notice=facts.append)
+    stopped_and_at_work_again(cloud)
     sweep(cloud)
     assert (in_sync(record(cloud)), found(cloud)) == ((None, "NotCompared"), ([], 0))
     lost = [fact for fact in facts if fact.kind is Kind.LOST]
@@ -198,11 +203,7 @@ def test_one_that_an_exemption_has_stopped_is_not_reported_when_it_is_back() -> 
     cloud = in_suspension(OWN + EXEMPTION, hours=24)
     facts = list[Notice]()
     around(cloud, "state", add_notice=facts.append)
-    cloud.azure.interventions.stop(ONE)
-    sweep(cloud)
-    cloud.azure.interventions.start(ONE)
-    cloud.azure.complete_due()
-    at_work(cloud)
+    stopped_and_at_work_again(cloud)
     refresh(["one"], "someone", cloud.ports)
     cloud.run(seconds=300)
     assert (found(cloud), [fact for fact in facts if not fact.over]) == (([], 0), [])

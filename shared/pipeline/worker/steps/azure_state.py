@@ -10,7 +10,7 @@ from shared.fleet.aks.ownership import Owner
 from shared.fleet.aks.writes import Write, is_final
 from shared.fleet.json_tree import Json
 from shared.jobs.failures.errors import Interrupted, InvalidManifest, NotYetVisible, from_operation
-from shared.jobs.outcomes import Fail, Outcome, Retry, Wait
+from shared.jobs.outcomes import Fail, Outcome, Restart, Retry, Wait
 from shared.jobs.record import Running
 from shared.pipeline.worker.steps.context import StepContext
 from shared.ports.azure.errors import cause_of
@@ -26,6 +26,11 @@ _DOING = {
     "Stopping": "stopping",
     "Starting": "starting",
 }
+
+
+def vanished(context: StepContext) -> Restart:
+    """Return the restart of a job whose cluster existed a step before."""
+    return Restart(f"the cluster {context.record.name} no longer exists in Azure")
 
 
 def recheck(context: StepContext, what: str) -> Retry:

@@ -25,9 +25,10 @@ from shared.pipeline.worker.steps.azure_state import (
     foreign_delete,
     resource_uid,
     state_of,
+    vanished,
 )
 from shared.pipeline.worker.steps.context import StepContext
-from shared.ports.azure import PatchCluster
+from shared.ports.azure import GetCluster, PatchCluster
 
 SKEW = timedelta(seconds=60)
 """How far the clocks of two workers or planners may differ."""
@@ -36,6 +37,14 @@ REPLAN_SECONDS = 30.0
 UNKNOWN_LIFE = "the cluster has a life of which the tables know nothing"
 _STOP = "Stop the other app, or take the cluster over with `roadstead takeover NAME`."
 _VERIFY = "Verify that the cluster may be deleted, then run `roadstead takeover NAME`; or restore its folder."
+
+
+def read_ours(context: StepContext) -> Json | Outcome:
+    """Return the cluster, read before a write without a condition; or why the step does not write to it."""
+    existing = context.azure(GetCluster(context.cluster))
+    if existing is None:
+        return vanished(context)
+    return not_ours(context, existing) or existing
 
 
 def not_ours(context: StepContext, existing: Json) -> Outcome | None:

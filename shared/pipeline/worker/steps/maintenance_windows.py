@@ -5,12 +5,14 @@ The step does not change windows that the manifest does not name, even if it nam
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from shared.fleet.drift.windows import window_bodies
 from shared.fleet.json_tree import Json
-from shared.jobs.outcomes import Done, Outcome, Restart
-from shared.pipeline.worker.steps.contests import not_ours
+from shared.jobs.outcomes import Done, Outcome
+from shared.pipeline.worker.steps.contests import read_ours
 from shared.pipeline.worker.steps.context import StepContext
-from shared.ports.azure import GetCluster, ListMaintenance, PutMaintenance
+from shared.ports.azure import ListMaintenance, PutMaintenance
 
 
 def ensure_maintenance_windows(context: StepContext) -> Outcome:
@@ -21,12 +23,9 @@ def ensure_maintenance_windows(context: StepContext) -> Outcome:
     windows = differing_windows(context)
     if not windows:
         return Done()
-    existing = context.azure(GetCluster(context.cluster))
-    if existing is None:
-        return Restart(f"the cluster {context.record.name} no longer exists in Azure")
-    hindrance = not_ours(context, existing)
-    if hindrance:
-        return hindrance
+    existing = read_ours(context)
+    if not isinstance(existing, Mapping):
+        return existing
     for name, body in windows.items():
         context.azure(PutMaintenance(context.cluster, name, body))
     return Done(f"wrote the maintenance windows {', '.join(windows)}")

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from shared.fleet.drift.policy_differences import policy_bodies
 from shared.fleet.json_tree import Json
 from shared.fleet.policies.policy_names import assigned, by_name, is_our_policy, is_policy
-from shared.jobs.outcomes import Done, Outcome, Restart
+from shared.jobs.outcomes import Done, Outcome
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.jobs.record import ConditionReason
-from shared.pipeline.worker.steps.contests import not_ours
+from shared.pipeline.worker.steps.contests import read_ours
 from shared.pipeline.worker.steps.context import StepContext
-from shared.ports.azure import DeletePolicyAssignment, GetCluster, ListPolicyAssignments, PutPolicyAssignment
+from shared.ports.azure import DeletePolicyAssignment, ListPolicyAssignments, PutPolicyAssignment
 
 
 def ensure_policies(context: StepContext) -> Outcome:
@@ -31,12 +31,9 @@ def ensure_policies(context: StepContext) -> Outcome:
     obsolete = (set(live) | former) - set(by_name(context.cluster, entries))
     if not (bodies or obsolete):
         return Done()
-    existing = context.azure(GetCluster(context.cluster))
-    if existing is None:
-        return Restart(f"the cluster {context.record.name} no longer exists in Azure")
-    hindrance = not_ours(context, existing)
-    if hindrance:
-        return hindrance
+    existing = read_ours(context)
+    if not isinstance(existing, Mapping):
+        return existing
     for name, body in bodies.items():
         context.azure(PutPolicyAssignment(context.cluster, name, body))
     for name in sorted(obsolete):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from shared.fleet.aks.writes import is_stopped
 from shared.frozen import replace
 from shared.jobs.failures.errors import AnotherCluster, InvalidManifest, Unavailable, VaultUnavailable
-from shared.jobs.outcomes import Done, Fail, Outcome, Restart
+from shared.jobs.outcomes import Done, Fail, Outcome
 from shared.jobs.recipes import IN_THE_CLUSTER, Step
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.steps import (
@@ -21,6 +21,7 @@ from shared.pipeline.worker.steps import (
     secrets,
     systems,
 )
+from shared.pipeline.worker.steps.azure_state import vanished
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.deletes import delete
 from shared.pipeline.worker.steps.deletes.orphaned_record import orphaned
@@ -86,7 +87,7 @@ def _held(context: StepContext, would: str) -> Outcome:
         return existing.held_elsewhere(context, f"its job would {would}", context.record.life)
     found = context.azure(GetCluster(context.cluster))
     if found is None:
-        return Restart(f"the cluster {context.record.name} no longer exists in Azure")
+        return vanished(context)
     return held(context, found, f"its job would {would}")
 
 

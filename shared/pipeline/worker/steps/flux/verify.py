@@ -14,7 +14,7 @@ from shared.fleet.kubernetes.health.rollout import unfinished
 from shared.frozen import replace
 from shared.jobs.drift import Verified
 from shared.jobs.outcomes import Done, Outcome, Restart
-from shared.pipeline.worker.steps.azure_state import busy, running_of, state_of
+from shared.pipeline.worker.steps.azure_state import busy, running_of, state_of, vanished
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.existing.verify import verified_elsewhere
 from shared.pipeline.worker.steps.flux.components import rollout_wait
@@ -63,7 +63,7 @@ def verified_in_azure(context: StepContext, applied: str) -> Outcome:
     """
     existing = context.azure(GetCluster(context.cluster))
     if existing is None:
-        return Restart(f"the cluster {context.record.name} no longer exists in Azure")
+        return vanished(context)
     if state_of(existing) == "Deleting":
         return Restart(f"somebody deletes the cluster {context.record.name} in Azure")
     running = running_of(existing, context.owner, applied)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from shared.jobs.outcomes import Done, Outcome, Restart
-from shared.pipeline.worker.steps.contests import not_ours
+from collections.abc import Mapping
+
+from shared.jobs.outcomes import Done, Outcome
+from shared.pipeline.worker.steps.contests import read_ours
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.identity_access.credentials import (
     ensure_credentials,
@@ -12,7 +14,6 @@ from shared.pipeline.worker.steps.identity_access.credentials import (
 )
 from shared.pipeline.worker.steps.identity_access.removal import former_grants, remove_former
 from shared.pipeline.worker.steps.identity_access.roles import ensure_roles
-from shared.ports.azure import GetCluster
 
 
 def ensure_identity_access(context: StepContext) -> Outcome:
@@ -24,12 +25,9 @@ def ensure_identity_access(context: StepContext) -> Outcome:
     spec, former = context.desired.spec, former_grants(context)
     if not (spec.federated_credentials or spec.role_assignments or former):
         return Done()
-    existing = context.azure(GetCluster(context.cluster))
-    if existing is None:
-        return Restart(f"the cluster {context.record.name} no longer exists in Azure")
-    hindrance = not_ours(context, existing)
-    if hindrance:
-        return hindrance
+    existing = read_ours(context)
+    if not isinstance(existing, Mapping):
+        return existing
     notes = [remove_former(context, credentials=True)]
     read = read_credentials(context)
     full = without_room(context, read)

@@ -5,7 +5,7 @@ New pools are created before old ones are removed, so that there is always a Sys
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from shared.fleet.aks.cluster_body import control_plane, newer_than_requested, upgrade_pending
 from shared.fleet.aks.node_pool_body import (
@@ -33,7 +33,7 @@ from shared.fleet.kubernetes_versions import image_older
 from shared.fleet.manifests.node_pool.pool import NodePool
 from shared.jobs.failures.errors import Immutable, InvalidManifest, NotOwned
 from shared.jobs.job import AcceptedWrite, WriteKind
-from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Wait
+from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Wait
 from shared.jobs.recipes import Step
 from shared.pipeline.worker.steps.azure_state import (
     FAILED_STATES,
@@ -46,7 +46,7 @@ from shared.pipeline.worker.steps.azure_state import (
     reverted,
     without_version,
 )
-from shared.pipeline.worker.steps.contests import not_ours
+from shared.pipeline.worker.steps.contests import read_ours
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.nodes import drain
 from shared.pipeline.worker.steps.nodes.rollback import rollback_of
@@ -58,7 +58,7 @@ from shared.pipeline.worker.steps.repeated_write import (
     wait_for,
     was_accepted,
 )
-from shared.ports.azure import DeletePool, GetCluster, PutPool, UpgradeNodeImage
+from shared.ports.azure import DeletePool, PutPool, UpgradeNodeImage
 
 _AUTOSCALER = WriteKind.DISABLE_AUTOSCALER
 _POOL_WRITES = (WriteKind.PUT, WriteKind.DELETE, WriteKind.UPGRADE_NODE_IMAGE)
@@ -67,10 +67,10 @@ _POOL_WRITES = (WriteKind.PUT, WriteKind.DELETE, WriteKind.UPGRADE_NODE_IMAGE)
 def ensure_node_pools(context: StepContext) -> Outcome:
     """Bring one node pool after the other to the spec; remove those of ours that git no longer has."""
     owner, wanted = context.owner, context.desired.spec.node_pools
-    existing = context.azure(GetCluster(context.cluster))
-    if existing is None:
-        return Restart(f"the cluster {context.record.name} no longer exists in Azure")
-    hindrance = not_ours(context, existing) or not_ready(context, existing)
+    existing = read_ours(context)
+    if not isinstance(existing, Mapping):
+        return existing
+    hindrance = not_ready(context, existing)
     if hindrance:
         return hindrance
     pools = serving(profiles_of(existing), owner)
