@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
 from shared.rollouts.rollout import Member, Rollout, State
+from simulation.desired_state import DesiredFleet
 from simulation.history import LONG_AGO
 from simulation.invariants.context import CLOCKS, Context
-from simulation.invariants.staged_starts import RolloutRules, group_of, rule_of
+from simulation.invariants.staged_starts import RolloutRules
 from simulation.rule import RuleViolated
-from simulation.staging import CHECK, FINAL, StagedStage, Staging
+from simulation.staging import CHECK, FINAL, StagedStage
 
 
 class RolloutEnds:
@@ -25,34 +25,31 @@ class RolloutEnds:
 
     def decided(self, cloud: MemoryCloud, before: Rollout | None, after: Rollout) -> None:
         """Check a version of a rollout against the one before."""
-        fleet, desired = cloud.ports.config.fleet, self._context.history(cloud).desired(after.commit)
+        fleet, desired = cloud.ports.config.fleet, self._selected(cloud, after)
         if self._context.loop.actor.jumped:
             self._misdated.add(after.commit)
         ended = after.state is State.COMPLETED and (before is None or before.state is not State.COMPLETED)
         if not ended or self._context.replaced[fleet] or desired.in_force is None:
             return
-        failed, reached = list[Member](), after.began
+        failed, reached = False, after.began
         for member in after.members:
             verified = self._ended(cloud, after, member)
-            failed += [member] if verified is None else []
+            failed |= verified is None
             if verified is not None and not self._starts.is_excused(cloud, after, member, desired.in_force):
                 reached = max(reached, verified)
-        if desired.final_in_force is None or after.overridden:
-            return
-        if all(self._is_allowed(cloud, after, each, failed, desired.in_force) for each in failed):
+        if desired.final_in_force is not None and not failed and not after.overridden:
             self._past_the_final_gate(cloud, after, desired.final_in_force, reached)
 
-    def _is_allowed(
-        self, cloud: MemoryCloud, rollout: Rollout, member: Member, failed: Sequence[Member], staging: Staging
-    ) -> bool:
-        """Return whether the group of a failed cluster passes without it: enough of the others are Ready."""
-        rule, group = rule_of(rollout, member, staging), group_of(rollout, member)
-        if rule is None or not rule.success:
-            return False
-        fleet = cloud.ports.config.fleet
-        lives = [(each, self._starts.seen.get((fleet, each.cluster, each.uid))) for each in group]
-        ready = [each for each, seen in lives if each not in failed and seen and seen.is_verified(each)]
-        return len(ready) >= rule.needs(len(group))
+    def _selected(self, cloud: MemoryCloud, rollout: Rollout) -> DesiredFleet:
+        """Return the fleet of the commit that selects the strategy: the newest one that changed a member.
+
+        A commit that changes no cluster goes on with the rollout before it, in its strategy (docs/fleet.md).
+        """
+        history = self._context.history(cloud)
+        records = (cloud.state.cluster(member.cluster) for member in rollout.members)
+        changed = {record.rollout for record in records if record is not None}
+        newest = (commit for commit in reversed(history.head_line) if commit in changed)
+        return history.desired(rollout.commit if rollout.commit in changed else next(newest, rollout.commit))
 
     def _ended(self, cloud: MemoryCloud, rollout: Rollout, member: Member) -> datetime | None:
         """Check that a cluster has ended, and return when it was verified; None for one that has failed."""

@@ -189,7 +189,7 @@ class RolloutRules:
             return True
         if stage_of(staging, other.cluster).shut_for("changes") is None:
             return False
-        group, rule = group_of(rollout, other), rule_of(rollout, other, staging)
+        group, rule = _group_of(rollout, other), _rule(rollout, other, staging)
         if rule is not None and rule.success and not rule.needs(len(group)):
             return True
         for each in group:
@@ -217,7 +217,7 @@ class RolloutRules:
             times = [at for generation, at in seen.verified.items() if generation >= other.generation]
             if self.is_excused(cloud, rollout, other, staging):
                 continue  # its group may have passed without it, before it caught up
-            rule = rule_of(rollout, other, staging)
+            rule = _rule(rollout, other, staging)
             if rule is not None and rule.success and any(g >= other.generation for g in seen.failures):
                 continue  # the others are enough
             if not times:
@@ -245,7 +245,7 @@ class RolloutRules:
         """
         for place in rollout.places():
             own = [each for each in rollout.members if (each.stage, each.group) == place]
-            rule = rule_of(rollout, own[0], staging) if place < (member.stage, member.group) and own else None
+            rule = _rule(rollout, own[0], staging) if place < (member.stage, member.group) and own else None
             if rule is None or not rule.success:
                 continue
             seen = (self.seen.get((cloud.ports.config.fleet, each.cluster, each.uid)) for each in own)
@@ -297,7 +297,7 @@ class RolloutRules:
     def _soaked(
         self, rollout: Rollout, member: Member, other: Member, ready: datetime, staging: Staging
     ) -> None:
-        rule = rule_of(rollout, other, staging)
+        rule = _rule(rollout, other, staging)
         if rule is None or self._context.loop.actor.jumped:
             return
         if self._context.loop.clock() + CLOCKS < ready + timedelta(seconds=rule.soak):
@@ -306,10 +306,10 @@ class RolloutRules:
 
     def _within(self, cloud: MemoryCloud, rollout: Rollout, member: Member, staging: Staging) -> None:
         """Check the bounds of a group that has one more cluster, which no job changed before."""
-        rule = rule_of(rollout, member, staging)
+        rule = _rule(rollout, member, staging)
         if rule is None:
             return
-        group = group_of(rollout, member)
+        group = _group_of(rollout, member)
         flying = [each.cluster for each in group if self._is_flying(cloud, rollout, each)]
         failed = [each.cluster for each in group if self._has_failed(cloud, rollout, each)]
         if len(flying) > rule.most or len(flying) + len(failed) > rule.budget:
@@ -358,12 +358,11 @@ def _is_left_out(cloud: MemoryCloud, rollout: Rollout, member: Member) -> bool:
     return gone or rollout.skips(member.cluster)
 
 
-def group_of(rollout: Rollout, member: Member) -> list[Member]:
-    """Return the members of a member's group."""
+def _group_of(rollout: Rollout, member: Member) -> list[Member]:
     return [each for each in rollout.members if (each.stage, each.group) == (member.stage, member.group)]
 
 
-def rule_of(rollout: Rollout, member: Member, staging: Staging) -> StagedGroup | None:
+def _rule(rollout: Rollout, member: Member, staging: Staging) -> StagedGroup | None:
     """Return the rule of a member's group as the operators wrote it; None for clusters that go back."""
     stage = rollout.stages[member.stage]
     return None if stage.back else stage_of(staging, member.cluster).groups[member.group]

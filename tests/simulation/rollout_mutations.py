@@ -110,14 +110,6 @@ def a_final_gate_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(decide, "_final_wait", lambda *_: None)
 
 
-def a_failure_that_its_group_allows_ends_a_rollout(patch: pytest.MonkeyPatch) -> None:
-    final, ended = decide._final_wait, decide._ended
-    patch.setattr(
-        decide, "_final_wait", lambda rollout, opened, now: None if opened else final(rollout, None, now)
-    )
-    patch.setattr(decide, "_ended", lambda rollout, groups, _, now: ended(rollout, groups, None, now))
-
-
 def a_rollout_ends_while_its_clusters_change(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         decide, "_ended", lambda rollout, _, __, now: replace(rollout, state=State.COMPLETED, ended=now)
@@ -344,7 +336,6 @@ ROLLOUT_MUTATIONS = (
     mutation(an_approval_never_expires, ROLLOUTS, "rollout approval"),
     mutation(whoever_states_it_approves_for_a_system, ROLLOUTS, "rollout approval"),
     mutation(a_final_gate_counts_for_nothing, ROLLOUTS, "rollout final"),
-    mutation(a_failure_that_its_group_allows_ends_a_rollout, ROLLOUTS, "rollout final"),
     mutation(a_rollout_ends_while_its_clusters_change, ROLLOUTS, "rollout end"),
     mutation(a_pause_counts_for_nothing, ROLLOUTS, "rollout stopped"),
     mutation(an_abort_counts_for_nothing, ROLLOUTS, "rollout stopped"),
