@@ -101,6 +101,7 @@ def _is_readable(status: int, body: Any) -> bool:
 @example("clusters", ["", ""], {"limit": LONG}, {}, b"")
 @example("plan", [COMMIT, ""], {"limit": LONG}, {}, b"")
 @example("events", ["one", ""], {"limit": LONG}, {}, b"")
+@example("takeover", ["\ud800", ""], {}, {}, b"")
 @example("approve", [COMMIT, ""], {}, {"user-agent": "\ud800"}, b'{"clusters": ["\\ud800"]}')
 @example("approve", [COMMIT, ""], {}, {}, json.dumps({"clusters": UNLIKE}).encode())
 @example("promote", ["", ""], {}, {}, json.dumps({"from": "x" * 9000, "to": "development"}).encode())

@@ -110,7 +110,7 @@ def functions(app: func.FunctionApp) -> dict[str, Any]:
     return {str(each.get_function_name()): each for each in app.get_functions()}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # the library lists the functions of an app once
 def deployed() -> dict[str, Any]:
     """Return the functions as Azure loads them, without what the app does to every line of the log."""
     record = logging.getLogRecordFactory()

@@ -265,14 +265,15 @@ def _translated() -> Iterator[None]:
     except ClientAuthenticationError as error:
         raise Unauthenticated("Table Storage refused our identity", request_id=_request_id(error)) from error
     except HttpResponseError as error:
-        if 200 <= (error.status_code or 500) < 400:  # the library keeps the status of what it cannot parse
+        # The library keeps the status of what it cannot parse, and has none where the stream ended.
+        if error.status_code is None or 200 <= error.status_code < 400:
             raise Unavailable(
                 "Table Storage gave an answer that cannot be read", request_id=_request_id(error)
             ) from error
         found = getattr(error, "error_code", "") or ""
         code = str(getattr(found, "value", found))
         raise from_http(
-            error.status_code or 500, code, f"Table Storage: {code}", request_id=_request_id(error)
+            error.status_code, code, f"Table Storage: {code}", request_id=_request_id(error)
         ) from error
     except (AzureError, requests.RequestException) as error:
         # The answer to a transaction is read as a stream, whose errors the library passes on as they are.

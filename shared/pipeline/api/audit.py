@@ -39,13 +39,13 @@ def audited(request: Request, caller: Caller, ports: Ports, effect: Callable[[],
         id=ports.unique(),
         at=ports.clock(),
         action=request.action,
-        target=request.target[:MAX_TEXT],
+        target=_storable(request.target, MAX_TEXT),
         by=caller.name,
         by_id=caller.principal.id,
         address=caller.address,
         client=caller.client,
-        clusters=tuple(name[:MAX_NAME] for name in request.clusters[:MAX_CLUSTERS]),
-        reason=request.reason[:MAX_TEXT],
+        clusters=tuple(_storable(name, MAX_NAME) for name in request.clusters[:MAX_CLUSTERS]),
+        reason=_storable(request.reason, MAX_TEXT),
     )
     ports.state.save_act(act)
     try:
@@ -55,8 +55,13 @@ def audited(request: Request, caller: Caller, ports: Ports, effect: Callable[[],
             ports.state.save_act(replace(act, result=f"failed: {error.kind}: {error}"[:MAX_TEXT]))
         raise
     outcome = "accepted" if result.ok else f"refused: {result.body.get('error', result.status)}"
-    ports.state.save_act(replace(act, result=outcome[:MAX_TEXT]))
+    ports.state.save_act(replace(act, result=_storable(outcome, MAX_TEXT)))
     return result
+
+
+def _storable(text: str, limit: int) -> str:
+    """Return a text of a caller as it can be stored: JSON may have half of a surrogate pair."""
+    return text[:limit].encode(errors="replace").decode()
 
 
 def audit_view(limit: int, before: datetime | None, ports: Ports) -> schema.Audit:
