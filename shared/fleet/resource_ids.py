@@ -41,6 +41,14 @@ class ClusterId:
     resource_group: str
     name: str
 
+    @classmethod
+    def of(cls, resource: str) -> ClusterId | None:
+        """Return the cluster of a resource id, None for a resource that is no cluster."""
+        parts = resource.split("/")
+        kind = "/".join(parts[6:8]).lower()
+        found = len(parts) == 9 and kind == "microsoft.containerservice/managedclusters"
+        return cls(parts[2], parts[4], parts[8]) if found else None
+
     @property
     def group(self) -> GroupId:
         """The resource group of the cluster."""

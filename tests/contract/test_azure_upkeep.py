@@ -257,6 +257,16 @@ def test_a_create_that_fails_leaves_the_cluster_and_its_pools_behind(azure: Azur
     assert azure.call(GetCluster(CLUSTER)) is None
 
 
+def test_the_list_of_a_group_has_a_deleted_cluster_for_a_while(azure: Azure) -> None:
+    azure.with_cluster()
+    azure.call(DeleteCluster(CLUSTER, etag=azure.seen()["eTag"]))
+    azure.clock.advance(3)
+    assert azure.call(GetCluster(CLUSTER)) is None
+    assert azure.call(ListResources(CLUSTER.group)) == [CLUSTER.resource]
+    azure.clock.advance(30)
+    assert azure.call(ListResources(CLUSTER.group)) == []
+
+
 def test_an_operation_that_sticks_ends_only_when_it_is_aborted_or_all_is_deleted(azure: Azure) -> None:
     azure.with_cluster()
     azure.world.interventions.stick_next(CLUSTER.name)

@@ -36,6 +36,9 @@ class Timings:
     delete_configuration: float = 1.0
     put_namespace: float = 1.0
     delete_namespace: float = 1.0
+    listed_after_delete: float = 30.0
+    """How long the list of a group still has a deleted cluster, which a GET no longer shows: Azure Resource
+    Manager answers it from a cache (Azure/azure-rest-api-specs#21221 and #38962). How long is assumed."""
 
     def of(self, kind: str) -> float:
         """Return the seconds of an operation by its kind, as "create-pool"."""

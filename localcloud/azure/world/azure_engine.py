@@ -78,6 +78,7 @@ class AzureEngine:
         self.lock = threading.RLock()
         self.groups: dict[tuple[str, str], Group] = {}
         self.clusters: dict[ClusterId, Cluster] = {}
+        self._deleted: dict[ClusterId, tuple[datetime, Cluster]] = {}
         self.schedule = Schedule()
         self.next_faults: dict[str, OperationFault] = {}
         self.quotas: dict[tuple[str, str], int] = {}
@@ -147,6 +148,16 @@ class AzureEngine:
         """Return the clusters in a resource group."""
         wanted = group_key(subscription, name)
         return [c for key, c in self.clusters.items() if (key.subscription, key.resource_group) == wanted]
+
+    def listed(self, subscription: str, name: str) -> list[Cluster]:
+        """Return the clusters that the list of a group has: those in it, and those deleted a moment ago."""
+        wanted, now = group_key(subscription, name), self._clock()
+        deleted = [
+            cluster
+            for key, (until, cluster) in self._deleted.items()
+            if (key.subscription, key.resource_group) == wanted and key not in self.clusters and now < until
+        ]
+        return [*self.inside(subscription, name), *deleted]
 
     def cluster(self, cluster: ClusterId) -> Cluster:
         """Return a cluster; raise ArmError (404) when there is none."""
@@ -260,7 +271,7 @@ class AzureEngine:
         cluster.operation = None
         removed = operation.kind == "delete" or operation.fault.vanishes
         if removed and not operation.pool:
-            del self.clusters[operation.cluster]
+            self._note_deleted(operation.due, self.clusters.pop(operation.cluster))
             self.plane.stop(cluster.id)
         elif operation.pool:
             self._complete_pool(cluster, operation)
@@ -300,6 +311,11 @@ class AzureEngine:
         else:
             cluster.kubeconfig = self.plane.start(cluster.id, nodes_of(cluster))
         self.plane.set_entra(cluster.id, on=has_entra(properties))
+
+    def _note_deleted(self, now: datetime, cluster: Cluster) -> None:
+        until = now + timedelta(seconds=self.timings.listed_after_delete)
+        self._deleted = {key: noted for key, noted in self._deleted.items() if noted[0] > now}
+        self._deleted[key_of(cluster.id)] = (until, cluster)
 
     def _complete_pool(self, cluster: Cluster, operation: Operation) -> None:
         pool = cluster.pools[operation.pool]

@@ -83,11 +83,11 @@ class ResourceGroups:
             )
 
     def list_resources(self, subscription: str, name: str) -> list[Json]:
-        """Return what is in a group: id, name, type, location, tags."""
+        """Return what is in a group, from a cache: id, name, type, location, tags."""
         with self.engine.request(subscription, limits.ARM_READ):
             self.engine.group(subscription, name)
             keys = ("id", "name", "type", "location", "tags")
-            clusters = [cluster.document for cluster in self.engine.inside(subscription, name)]
+            clusters = [cluster.document for cluster in self.engine.listed(subscription, name)]
             inside = [*clusters, *self.identities.inside(subscription, name)]
             return [copied({key: document[key] for key in keys}) for document in inside]
 

@@ -219,5 +219,5 @@ def test_a_cluster_is_gone_when_azure_still_does_not_show_it_after_the_time_in_t
     on_azure(cloud, GetCluster, read)
     push(cloud, fleet_files.fleet())
     cloud.run()
-    first, second = missed
+    first, second, *_ = missed  # the others are of the step that deletes the group
     assert seconds <= (second - first).total_seconds() < seconds + 2

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 
 import pytest
 
+from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import GroupId
@@ -18,8 +20,17 @@ from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.transitions.lease import MAX_ABANDONED_LEASES
 from shared.pipeline.worker.steps.deletes.shared_groups import member_of
 from shared.ports import FleetConfig, GroupMember
-from shared.ports.azure import DeleteGroup, GetGroup, PutCluster, PutGroup, Written
+from shared.ports.azure import (
+    DeleteGroup,
+    GetCluster,
+    GetGroup,
+    ListResources,
+    PutCluster,
+    PutGroup,
+    Written,
+)
 from tests.support import fleet_files
+from tests.support.azure_ports import body as azure_body
 from tests.support.one_cluster import ONE, SUBSCRIPTION
 from tests.support.pipeline_runs import accepted, phases, push, without_group_index
 from tests.support.replaced_ports import around, frozen_before, on_azure
@@ -233,6 +244,61 @@ def test_of_two_clusters_deleted_at_the_same_moment_one_deletes_their_group() ->
     cloud.run()
     assert phases(cloud) == {}
     assert cloud.ports.azure.call(GetGroup(GroupId(SUBSCRIPTION, "rg-shared"))) is None
+
+
+@pytest.mark.parametrize(
+    ("fleet", "lists"),
+    [
+        pytest.param(fleet_files.fleet("one"), [1, 1], id="its own, which the step before has read twice"),
+        pytest.param(fleet_files.in_one_group("one", "two"), [2, 2, 2], id="others, which are read twice"),
+    ],
+)
+def test_a_group_is_deleted_although_azure_still_lists_its_deleted_clusters(
+    fleet: dict[str, bytes], lists: list[int]
+) -> None:
+    cloud, listed = MemoryCloud(), list[Sequence[str]]()
+    cloud.azure.engine.timings = Timings(listed_after_delete=3600)
+    azure = cloud.ports.azure
+
+    def read(call: ListResources) -> Sequence[str]:
+        listed.append(azure.call(call))
+        return listed[-1]
+
+    on_azure(cloud, ListResources, read)
+    push(cloud, fleet)
+    cloud.run()
+    groups = {record.desired.id.group for record in cloud.state.clusters()}
+    push(cloud, fleet_files.fleet(budget=2))
+    cloud.run()
+    assert phases(cloud) == {}
+    assert [len(each) for each in listed] == lists, "the last list is just before the write"
+    assert [azure.call(GetGroup(group)) for group in groups] == [None]
+
+
+def test_a_group_with_a_new_cluster_that_azure_lists_and_does_not_show_yet_is_left() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleet_files.fleet("one"))
+    cloud.run()
+    azure, theirs, hidden = cloud.ports.azure, replace(ONE, name="theirs"), list[str]()
+
+    def listed(read: ListResources) -> Sequence[str]:
+        if not hidden:
+            cloud.azure.put_cluster(theirs, azure_body())
+        return azure.call(read)
+
+    def shown(read: GetCluster) -> Json | None:
+        if read.target == theirs and not hidden:
+            hidden.append(read.target.name)
+            return None
+        return azure.call(read)
+
+    on_azure(cloud, ListResources, listed)
+    on_azure(cloud, GetCluster, shown)
+    push(cloud, fleet_files.fleet())
+    cloud.run()
+    assert (phases(cloud), hidden) == ({}, ["theirs"])
+    assert azure.call(GetCluster(theirs)) is not None
+    assert not any(kind == "delete-group" for kind, _ in accepted(cloud))
 
 
 def test_a_new_cluster_waits_while_another_one_deletes_the_group() -> None:

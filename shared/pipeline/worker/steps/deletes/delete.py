@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from shared.fleet.json_tree import Json
+from shared.fleet.resource_ids import ClusterId
 from shared.frozen import replace
 from shared.jobs.failures.errors import (
     Dependency,
@@ -140,15 +143,42 @@ def delete_resource_group(context: StepContext) -> Outcome:
     others = others_in_group(context)
     if others:
         return _retained(what, f"{', '.join(others[:5])} belong in it")
-    inside = context.azure(ListResources(group))  # last: the lease guard checks its age
+    inside = context.azure(ListResources(group))
+    deleted = _deleted_clusters(context, inside)
+    if _others(context, deleted) and not context.job.step.rechecking:
+        unsure = f"Azure lists in {what} what it does not show: {_names(deleted)}; reading once more"
+        return read_once_more(context, unsure)
+    if deleted:  # last: the lease guard checks its age
+        inside = [each for each in context.azure(ListResources(group)) if each not in deleted]
     if inside:
-        names = ", ".join(resource.rsplit("/", 1)[-1] for resource in inside[:5])
-        return _retained(what, f"it still holds {names}")
+        return _retained(what, f"it still holds {_names(inside)}")
     delete = next_attempt(context, DELETE)
     if delete is None:
         return still_exists(what)
     written = context.azure(DeleteGroup(group))
     return wait_for(context, f"Azure is deleting {what}", delete, written)
+
+
+def _deleted_clusters(context: StepContext, inside: Sequence[str]) -> Sequence[str]:
+    """Return what is listed in a group, if all of it are clusters that no longer exist, otherwise nothing.
+
+    Azure Resource Manager answers the list from a cache, which has a deleted resource for minutes
+    (Azure/azure-rest-api-specs, issues 21221 and 38962). AKS itself says whether a cluster exists.
+    """
+    clusters = [each for each in map(ClusterId.of, inside) if each is not None]
+    if len(clusters) < len(inside) or any(context.azure(GetCluster(each)) for each in clusters):
+        return ()
+    return inside
+
+
+def _others(context: StepContext, deleted: Sequence[str]) -> bool:
+    """Return whether there are others than the cluster of the record: the step before has read that one twice."""
+    own = context.cluster.resource.lower()
+    return any(each.lower() != own for each in deleted)
+
+
+def _names(resources: Sequence[str]) -> str:
+    return ", ".join(resource.rsplit("/", 1)[-1] for resource in resources[:5])
 
 
 def finalize(context: StepContext) -> Outcome:
