@@ -1,9 +1,10 @@
-"""What a fleet costs in a month: ``python -m bench.cost [CLUSTERS]``, in US dollars of East US.
+"""What a fleet costs in a month: ``python -m bench.cost [CLUSTERS] [LARGER]``, in US dollars of East US.
 
 Counts what the functions do, in memory and under Azure's limits: for the timers, with and without routes of
 notifications, a sweep, a check, a creation, a commit that changes five clusters, one that changes many, and a
-delete. A month adds them up. Its seconds are an upper bound: no two executions share an instance, and the
-calls of each come one after the other.
+delete. A month adds them up, and another one for a larger fleet from the figures for each cluster. Its
+seconds are an upper bound: no two executions share an instance, and the calls of each come one after the
+other.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from localcloud.servicebus.world.broker_values import SessionLock
 from shared.jobs.record import Phase
 from shared.jobs.reporting.measurements import Measurement, Span
+from shared.pipeline.checks.changed_paths import check_changed_paths
 from shared.pipeline.outbox import request_whole_check, request_whole_sweep
 from shared.pipeline.recovery import fleet_metrics, missed_work, settings_seen
 from shared.pipeline.runs import record_run
@@ -47,6 +49,7 @@ def plan_missed_head(ports: Ports) -> None:
     missed_work.plan_missed_head(ports)
     fleet_metrics.measure_fleet(ports)
     missed_work.wake_notifier(ports)
+    check_changed_paths(ports)
 
 
 TIMERS = ((plan_missed_head, 12 * 24 * DAYS), (missed_work.resend_overdue, 60 * 24 * DAYS))
@@ -54,7 +57,7 @@ TIMERS = ((plan_missed_head, 12 * 24 * DAYS), (missed_work.resend_overdue, 60 * 
 ROUNDS = ((request_whole_sweep, 6 * DAYS), (request_whole_check, 6 * DAYS))
 """The timers whose work grows with the fleet."""
 SETTLED = 600.0
-"""Seconds after which a sweep takes a record for settled."""
+"""Seconds after which a sweep takes a record for settled, and more than a timer waits after a plan."""
 FEW, MANY = 5, 50
 COMMITS, ALL_CHANGED, TURNOVER = 400, 2, 0.02
 """A busy month: commits that change five clusters, commits that change all, and what part comes and goes."""
@@ -157,9 +160,15 @@ class CountedCloud(MemoryCloud):
         return self._since(before)
 
     def commit(self, files: dict[str, bytes]) -> Usage:
-        """Push, run until nothing is left to do, and return what that used."""
+        """Push, run until nothing is left to do, and return what that used.
+
+        A timer compares the commit with the one before; the month has the execution of that timer.
+        """
         before = self.usage.plus(Usage())
         push(self, files)
+        self.run(7 * 86400)
+        self.clock.advance(SETTLED)
+        check_changed_paths(self.ports)
         self.run(7 * 86400)
         return self._since(before)
 
@@ -189,6 +198,11 @@ class Measured:
     few: Usage
     changed: Usage
     deleted: Usage
+
+    def of(self, clusters: int) -> Measured:
+        """Return what a larger fleet would use: sweeps and checks grow with it, and a commit of five does not."""
+        times = clusters / self.clusters
+        return replace(self, clusters=clusters, rounds=tuple(Usage().plus(each, times) for each in self.rounds))
 
     def idle(self) -> Usage:
         """Return a month in which nothing happens to a fleet without routes, sweeps and checks."""
@@ -222,7 +236,6 @@ def measure(clusters: int) -> Measured:
     quiet = tuple(cloud.timer(function) for function, _ in TIMERS)
     cloud.commit(files)
     timers = tuple(cloud.timer(function) for function, _ in TIMERS)
-    cloud.clock.advance(SETTLED)
     rounds = tuple(cloud.timer(function) for function, _ in ROUNDS)
     few = cloud.commit(files := files | {_path(name): _manifest(name, "few") for name in names[:FEW]})
     many = names[:MANY]
@@ -279,10 +292,11 @@ def main() -> None:
     _show("a commit that changes five", measured.few)
     _show("a cluster that many change with", measured.changed)
     _show("a cluster that is deleted", measured.deleted)
-    months = {"idle": measured.idle(), "watched": measured.watched(), "busy": measured.busy()}
-    for what, month in months.items():
-        _show(f"{what} month", month)
-        print(f"{what} month of {measured.clusters:,} clusters: ${month.dollars():,.2f}")
+    for fleet in (measured, *(measured.of(int(larger)) for larger in sys.argv[2:3])):
+        months = {"idle": fleet.idle(), "watched": fleet.watched(), "busy": fleet.busy()}
+        for what, month in months.items():
+            _show(f"{what} month", month)
+            print(f"{what} month of {fleet.clusters:,} clusters: ${month.dollars():,.2f}")
 
 
 if __name__ == "__main__":

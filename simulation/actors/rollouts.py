@@ -213,6 +213,8 @@ class Rollouts:
             ]
             subject = waiting[0] if waiting else ""
         elif kind is ActKind.SKIP:
+            if not rollout.members:  # only a final gate is left
+                return
             subject = self._chance.choice(rollout.members).cluster
         by = self._chance.choice(PEOPLE)
         if kind is ActKind.APPROVE and subject:

@@ -11,14 +11,18 @@ from shared.fleet.kubernetes.flux import sync_objects
 from shared.fleet.resolve import systems
 from shared.fleet.systems.cluster_systems import without_invalid
 from shared.pipeline.worker.steps.flux import pinned
-from shared.pipeline.worker.steps.systems import adopted, managed
+from shared.pipeline.worker.steps.systems import adopted, ensure, managed
 from simulation.actors.kinds import SYSTEMS
 from tests.simulation.mutations import mutation
 
 
 def flux_is_not_locked_down(patch: pytest.MonkeyPatch) -> None:
-    for module in (pinned, sync_objects):
+    for module in (pinned, sync_objects, ensure):
         patch.setattr(module, "is_locked_down", lambda _: False)
+
+
+def a_team_comes_to_a_flux_without_its_lock_down(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ensure, "_without_lockdown", lambda *_: ())
 
 
 def a_system_with_an_invalid_manifest_counts_as_removed(patch: pytest.MonkeyPatch) -> None:
@@ -38,6 +42,7 @@ def a_namespace_that_git_keeps_is_deleted_by_azure(patch: pytest.MonkeyPatch) ->
 
 SYSTEM_MUTATIONS = (
     mutation(flux_is_not_locked_down, SYSTEMS, "confined"),
+    mutation(a_team_comes_to_a_flux_without_its_lock_down, f"{SYSTEMS} tables-restored", "confined"),
     mutation(a_system_with_an_invalid_manifest_counts_as_removed, SYSTEMS, "unasked removal"),
     mutation(a_namespace_that_git_keeps_is_deleted_by_azure, SYSTEMS, "retained namespace"),
 )

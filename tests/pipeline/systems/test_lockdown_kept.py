@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
 
+from localcloud.common.flux_manifests import NAMESPACE
+from localcloud.kubernetes.world.object_store import At, Write
+from localcloud.kubernetes.world.writes.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION
 from shared.fleet.kubernetes.flux.lockdown import FLAGS
+from shared.fleet.kubernetes.system_objects import SYSTEM
+from shared.fleet.resource_ids import ClusterId
 from shared.jobs.record import Phase
+from shared.ports import KubernetesApi
 from tests.support.calls_inside import counted
 from tests.support.flux_components import FILE
-from tests.support.one_cluster import files, live, record
-from tests.support.operator_clusters import SHOP, brought, controller, instance, operated, running
+from tests.support.one_cluster import files, live, record, world
+from tests.support.operator_clusters import SHOP, at_instance, brought, controller, instance, operated, running
+from tests.support.replaced_ports import Around, around
 
 Fleet = Callable[[str], dict[str, bytes]]
 TEAM = {
@@ -33,13 +42,16 @@ def of_operator(extra: str) -> dict[str, bytes]:
 def is_locked(cloud: MemoryCloud, fleet: Fleet) -> bool:
     """Return whether Flux is locked down, and whether the platform's own Kustomization is for that."""
     account = live(cloud, KUSTOMIZATION)["spec"].get("serviceAccountName")
-    if fleet is of_operator:
-        locked = bool((instance(cloud)["spec"].get("cluster") or {}).get("multitenant"))
-    else:
-        args = controller(cloud, "kustomize-controller")["spec"]["template"]["spec"]["containers"][0]["args"]
-        locked = set(FLAGS["kustomize-controller"]) <= set(args)
+    locked = is_multitenant(cloud, fleet)
     assert (account == "kustomize-controller") == locked
     return locked
+
+
+def is_multitenant(cloud: MemoryCloud, fleet: Fleet) -> bool:
+    if fleet is of_operator:
+        return bool((instance(cloud)["spec"].get("cluster") or {}).get("multitenant"))
+    args = controller(cloud, "kustomize-controller")["spec"]["template"]["spec"]["containers"][0]["args"]
+    return set(FLAGS["kustomize-controller"]) <= set(args)
 
 
 def changed(before: dict[str, bytes]) -> dict[str, bytes]:
@@ -69,6 +81,48 @@ def test_the_lock_down_is_kept_also_when_the_file_of_flux_has_changed() -> None:
     cloud.state.restore(older)
     assert brought(cloud, changed(files())) is Phase.READY
     assert is_locked(cloud, of_components)
+
+
+@pytest.mark.parametrize("fleet", [of_components, of_operator])
+def test_no_team_comes_to_a_cluster_that_lost_the_lock_down_after_it_was_set(fleet: Fleet) -> None:
+    cloud, seen = running(fleet("")), list[bool]()
+    kubernetes = cloud.ports.kubernetes
+
+    def connect(cluster: ClusterId, **how: Any) -> KubernetesApi:
+        api = kubernetes.connect(cluster, **how)
+
+        def listed(api_version: str, kind: str, **selectors: str) -> object:
+            if kind == "Kustomization" and selectors.get("labels") == SYSTEM:
+                if not seen:
+                    unlock(cloud, fleet)
+                seen.append(is_multitenant(cloud, fleet))
+            return api.list(api_version, kind, **selectors)
+
+        def apply(manifest: Json, *, dry_run: bool = False) -> Json:
+            assert manifest["metadata"].get("namespace") != "shop" or is_multitenant(cloud, fleet)
+            return api.apply(manifest, dry_run=dry_run)
+
+        entered: Any = Around(api, list=listed, apply=apply)
+        return cast(KubernetesApi, entered)
+
+    around(cloud, "kubernetes", connect=connect)
+    assert brought(cloud, fleet("") | TEAM) is Phase.READY
+    assert seen[:2] == [False, True]
+    assert is_locked(cloud, fleet)
+
+
+def unlock(cloud: MemoryCloud, fleet: Fleet) -> None:
+    """Take the lock-down away, as on a cluster that never had a team."""
+    if fleet is of_operator:
+        at, patch = at_instance(cloud), {"spec": {"cluster": None}}
+    else:
+        kind = world(cloud).kind("apps/v1", "Deployment")
+        assert kind is not None
+        spec = controller(cloud, "kustomize-controller")["spec"]["template"]["spec"]
+        containers = [{**spec["containers"][0], "args": ["--log-level=info"]}]
+        at = At(kind, "kustomize-controller", NAMESPACE)
+        patch = {"spec": {"template": {"spec": {"containers": containers}}}}
+    world(cloud).patch(at, patch, MERGE, Write(manager="kubectl-edit"))
 
 
 def test_a_manifest_that_forbids_the_lock_down_has_none_also_then() -> None:

@@ -42,10 +42,15 @@ def locked_down(components: Sequence[Json]) -> tuple[Json, ...]:
     return with_flags(components, FLAGS)
 
 
+def without_lockdown(deployments: Sequence[Json]) -> Sequence[str]:
+    """Return the controllers, of these Deployments of a cluster, that lack one of the flags."""
+    return [one["metadata"]["name"] for one in deployments if _lacking(one, FLAGS.get(_name(one), ()))]
+
+
 def with_flags(components: Sequence[Json], flags: Mapping[str, Sequence[str]]) -> tuple[Json, ...]:
     """Return components with more flags, by Deployment; a flag that the file sets itself stays."""
     return tuple(
-        _flagged(one, flags.get(one["metadata"]["name"], ())) if one["kind"] == "Deployment" else one
+        _flagged(one, flags.get(_name(one), ())) if one["kind"] == "Deployment" else one
         for one in components
     )
 
@@ -57,14 +62,25 @@ def _is_given(flag: str, args: Sequence[str]) -> bool:
     return any(arg.startswith(f"{name}=") and gate in arg for arg in args)
 
 
+def _name(deployment: Json) -> str:
+    return str(deployment["metadata"]["name"])
+
+
+def _args(deployment: Json) -> Sequence[str]:
+    return deployment["spec"]["template"]["spec"]["containers"][0].get("args") or ()
+
+
+def _lacking(deployment: Json, flags: Sequence[str]) -> Sequence[str]:
+    return [flag for flag in flags if not _is_given(flag, _args(deployment))]
+
+
 def _flagged(deployment: Json, flags: Sequence[str]) -> Json:
-    template = deployment["spec"]["template"]
-    first, *others = template["spec"]["containers"]
-    args = list(first.get("args") or ())
-    more = [flag for flag in flags if not _is_given(flag, args)]
+    more = _lacking(deployment, flags)
     if not more:
         return deployment
-    containers = [{**first, "args": [*args, *more]}, *others]
+    template = deployment["spec"]["template"]
+    first, *others = template["spec"]["containers"]
+    containers = [{**first, "args": [*_args(deployment), *more]}, *others]
     spec = {
         **deployment["spec"],
         "template": {**template, "spec": {**template["spec"], "containers": containers}},

@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION, ref_of
+from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION, NAMESPACE, ref_of
+from shared.fleet.kubernetes.flux.instance_objects import INSTANCE, is_multitenant
+from shared.fleet.kubernetes.flux.lockdown import is_locked_down, without_lockdown
 from shared.fleet.kubernetes.managed_namespaces import is_by_arm, stays_by_policy
 from shared.fleet.kubernetes.ownership.field_ownership import MANAGER, appliers, managers_besides
 from shared.fleet.kubernetes.system_objects import TENANT, system_objects
 from shared.fleet.systems.cluster_systems import ClusterSystem, read_system
 from shared.jobs.failures.errors import InvalidManifest
-from shared.jobs.outcomes import Done, Fail, Outcome, Wait
+from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Wait
 from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.applied import Applied, apply_over
@@ -48,6 +50,10 @@ def ensure_systems(context: StepContext) -> Outcome:
     api = context.kubernetes()
     found = Labelled(api)
     wanted = {system.name: system_objects(system) for system in systems}
+    if is_locked_down(context.desired) and _brings_flux(wanted, found):
+        lacking = _without_lockdown(context, api)
+        if lacking:
+            return Restart(f"a team would have all rights: the lock-down is not set on {', '.join(lacking)}")
     managed = Managed(context, systems, found)
     refused = _undefined(systems, wanted, found, context) or _foreign(systems, found) or managed.before()
     if refused:
@@ -64,6 +70,24 @@ def ensure_systems(context: StepContext) -> Outcome:
     deleted = f"removed {some_of(removed, SHOWN)}" if removed else ""
     notes = (applied.note("object", " of systems"), deleted, *left.stays[:SHOWN], managed.note())
     return Done("; ".join(filter(None, notes)))
+
+
+def _brings_flux(wanted: Mapping[str, Sequence[Json]], found: Labelled) -> bool:
+    """Return whether a system gets a Kustomization: only then the flags of Flux are read.
+
+    The step of the components has set them, but on another cluster, if the tables were restored or if somebody
+    created the cluster again.
+    """
+    mine = (ref_of(one) for objects in wanted.values() for one in objects if one["kind"] == KUSTOMIZATION.kind)
+    return any(found.get(ref) is None for ref in mine)
+
+
+def _without_lockdown(context: StepContext, api: KubernetesApi) -> Sequence[str]:
+    """Return what of Flux lacks the lock-down: controllers, or the FluxInstance that the operator follows."""
+    if context.desired.spec.flux.instance is None:
+        return without_lockdown(api.list("apps/v1", "Deployment", namespace=NAMESPACE))
+    live = api.get(INSTANCE)
+    return () if live is not None and is_multitenant(live) else (str(INSTANCE),)
 
 
 def _undefined(
