@@ -11,7 +11,7 @@ from tests.support.checks import check, condition
 from tests.support.one_cluster import record
 from tests.support.pipeline_runs import phases, push, status
 from tests.support.sweeps import sweep
-from tests.support.team_systems import GROUP, cluster_id, fleet, hydrated, system
+from tests.support.team_systems import GROUP, cluster_id, fleet, hydrated, objects, system
 
 SHOP = f"""\
   groups: [{{id: {GROUP}, role: edit}}]
@@ -94,3 +94,21 @@ def test_what_confines_a_team_and_is_gone_or_changed_is_found_and_applied_by_a_p
     assert live is not None
     check(cloud)
     assert condition(record(cloud)).status is True
+
+
+def test_a_check_finds_a_system_that_a_commit_took_and_that_older_tables_know() -> None:
+    cloud = hydrated(SHOP)
+    older = cloud.state.backup()
+    push(cloud, fleet("one", systems={}, budget=1))
+    cloud.run()
+    assert objects(cloud, "one", "shop") == []
+    cloud.state.restore(older)
+    files = fleet("one", systems={"shop": system("shop", "one", extra=SHOP)})
+    push(cloud, files | {"README.md": b"again"})
+    cloud.run()
+    assert (phases(cloud), objects(cloud, "one", "shop")) == ({"one": Phase.READY}, [])
+    check(cloud)
+    cloud.sleep(cloud.ports.config.unhealthy_seconds)
+    check(cloud)
+    assert phases(cloud) == {"one": Phase.FAILED}
+    assert condition(record(cloud)).message.startswith("the system shop of shop-team@example.com: ")
