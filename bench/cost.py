@@ -200,9 +200,11 @@ class Measured:
     deleted: Usage
 
     def of(self, clusters: int) -> Measured:
-        """Return what a larger fleet would use: sweeps and checks grow with it, and a commit of five does not."""
+        """Return what a larger fleet would use: sweeps and checks grow with it, a commit of five does not."""
         times = clusters / self.clusters
-        return replace(self, clusters=clusters, rounds=tuple(Usage().plus(each, times) for each in self.rounds))
+        return replace(
+            self, clusters=clusters, rounds=tuple(Usage().plus(each, times) for each in self.rounds)
+        )
 
     def idle(self) -> Usage:
         """Return a month in which nothing happens to a fleet without routes, sweeps and checks."""

@@ -114,7 +114,7 @@ def silent_server(*, closes: bool) -> Iterator[str]:
 
 
 def _read_request(connection: socket.socket) -> None:
-    # A close with a body left unread resets the connection, and the client may lose the answer (RFC 9112, 9.6).
+    # A close with a body left unread resets the connection: the client may lose the answer (RFC 9112, 9.6).
     with connection.makefile("rb") as stream:
         stream.readline()
         stream.read(int(parse_headers(stream).get("Content-Length", "0")))

@@ -21,7 +21,15 @@ from shared.ports import KubernetesApi
 from tests.support.calls_inside import counted
 from tests.support.flux_components import FILE
 from tests.support.one_cluster import files, live, record, world
-from tests.support.operator_clusters import SHOP, at_instance, brought, controller, instance, operated, running
+from tests.support.operator_clusters import (
+    SHOP,
+    at_instance,
+    brought,
+    controller,
+    instance,
+    operated,
+    running,
+)
 from tests.support.replaced_ports import Around, around
 
 Fleet = Callable[[str], dict[str, bytes]]

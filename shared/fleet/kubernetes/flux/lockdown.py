@@ -50,8 +50,7 @@ def without_lockdown(deployments: Sequence[Json]) -> Sequence[str]:
 def with_flags(components: Sequence[Json], flags: Mapping[str, Sequence[str]]) -> tuple[Json, ...]:
     """Return components with more flags, by Deployment; a flag that the file sets itself stays."""
     return tuple(
-        _flagged(one, flags.get(_name(one), ())) if one["kind"] == "Deployment" else one
-        for one in components
+        _flagged(one, flags.get(_name(one), ())) if one["kind"] == "Deployment" else one for one in components
     )
 
 

@@ -172,7 +172,7 @@ def _deleted_clusters(context: StepContext, inside: Sequence[str]) -> Sequence[s
 
 
 def _others(context: StepContext, deleted: Sequence[str]) -> bool:
-    """Return whether there are others than the cluster of the record: the step before has read that one twice."""
+    """Return whether there are others than the cluster of the job, which the step before has read twice."""
     own = context.cluster.resource.lower()
     return any(each.lower() != own for each in deleted)
 

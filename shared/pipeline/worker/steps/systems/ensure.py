@@ -75,10 +75,12 @@ def ensure_systems(context: StepContext) -> Outcome:
 def _brings_flux(wanted: Mapping[str, Sequence[Json]], found: Labelled) -> bool:
     """Return whether a system gets a Kustomization: only then the flags of Flux are read.
 
-    The step of the components has set them, but on another cluster, if the tables were restored or if somebody
-    created the cluster again.
+    The step of the components has set them, but on another cluster, if the tables were restored or if
+    somebody created the cluster again.
     """
-    mine = (ref_of(one) for objects in wanted.values() for one in objects if one["kind"] == KUSTOMIZATION.kind)
+    mine = (
+        ref_of(one) for objects in wanted.values() for one in objects if one["kind"] == KUSTOMIZATION.kind
+    )
     return any(found.get(ref) is None for ref in mine)
 
 
