@@ -122,7 +122,8 @@ def test_no_team_comes_to_a_cluster_that_lost_the_lock_down_after_it_was_set(fle
 def unlock(cloud: MemoryCloud, fleet: Fleet) -> None:
     """Take the lock-down away, as on a cluster that never had a team."""
     if fleet is of_operator:
-        at, patch = at_instance(cloud), {"spec": {"cluster": None}}
+        at = at_instance(cloud)
+        patch: Json = {"spec": {"cluster": None}}
     else:
         kind = world(cloud).kind("apps/v1", "Deployment")
         assert kind is not None
