@@ -168,7 +168,8 @@ class Sweeps(Upkeep):
         """Return whether git asks for what is in Azure, and every job has ended well.
 
         A cluster that a commit has rebuilt, and that a guard keeps as it is, is not what git asks for. A
-        rollout that waits behind its last stage has not ended.
+        rollout that waits behind its last stage has not ended. Nor has one in which a change waits that Azure
+        does not show, as an older version of Kubernetes than the one that runs.
         """
         fleet, history = cloud.state.fleet(), self._histories.get(cloud)
         records = {record.name: record for record in cloud.state.clusters()}
@@ -178,6 +179,12 @@ class Sweeps(Upkeep):
         if asked != asked.corrected or asked.clusters.keys() != records.keys():
             return False
         if asked.final_in_force is not None and fleet.rollout:
+            return False
+        planned = cloud.state.plan(commit) if fleet.rollout else None
+        items = planned.plan.items if planned is not None else ()
+        if any(
+            item.cluster in records and item.generation > records[item.cluster].generation for item in items
+        ):
             return False
         return all(
             record.phase is Phase.READY
