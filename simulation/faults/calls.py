@@ -25,6 +25,7 @@ from localcloud.memory.memory_cloud import JOB_QUEUES, QUEUES, Crash, MemoryClou
 from localcloud.tables.memory_state import MemoryState
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import ReconcileError, Throttled, Unavailable
+from shared.jobs.recipes import Step
 from shared.ports import BranchHead, Message, Queue
 from shared.ports.azure import AzureCall, GetCluster, GetGroup, ListResources, PutCluster, PutPool
 from simulation.event_loop import SHORT_FREEZE, EventLoop
@@ -285,6 +286,20 @@ def _of(kind: type[AzureCall[Any]]) -> Callable[[Call], bool]:
     return lambda call: isinstance(call.operation, kind)
 
 
+def _has_condition(call: Call) -> bool:
+    """Return whether a cluster is read before a write that Azure refuses if somebody creates it meanwhile.
+
+    The delete of a group has no such condition (docs/limits.md).
+    """
+    if not isinstance(call.operation, GetCluster):
+        return False
+    group = call.operation.target.group
+    return not any(
+        record.desired.id.group == group and record.job.step.name is Step.DELETE_RESOURCE_GROUP
+        for record in call.cloud.state.clusters()
+    )
+
+
 def _shows_late(call: Call) -> bool:
     """Return whether a read is of something so new that Azure may not show it yet."""
     operation, history = call.operation, call.scene.history
@@ -323,7 +338,7 @@ FAULTS: Mapping[str, Fault] = {
     "nothing-inside": Fault(_too_early(ListResources), _nothing_inside),
     "group-lags": Fault(_too_early(GetGroup), _not_there_yet),
     "cluster-lags": Fault(_too_early(GetCluster), _not_there_yet),
-    "created-by-hand": Fault(_of(GetCluster), _created_by_hand),
+    "created-by-hand": Fault(_has_condition, _created_by_hand),
     "operation-fails": Fault(_starts, _operation_fails),
     "operation-sticks": Fault(_starts, _operation_sticks),
     "operation-vanishes": Fault(_starts, _operation_vanishes),

@@ -143,15 +143,13 @@ def delete_resource_group(context: StepContext) -> Outcome:
     others = others_in_group(context)
     if others:
         return _retained(what, f"{', '.join(others[:5])} belong in it")
-    inside = context.azure(ListResources(group))
+    inside = context.azure(ListResources(group))  # the lease guard checks its age, and so that of later reads
     deleted = _deleted_clusters(context, inside)
+    if inside and not deleted:
+        return _retained(what, f"it still holds {_names(inside)}")
     if _others(context, deleted) and not context.job.step.rechecking:
         unsure = f"Azure lists in {what} what it does not show: {_names(deleted)}; reading once more"
         return read_once_more(context, unsure)
-    if deleted:  # last: the lease guard checks its age
-        inside = [each for each in context.azure(ListResources(group)) if each not in deleted]
-    if inside:
-        return _retained(what, f"it still holds {_names(inside)}")
     delete = next_attempt(context, DELETE)
     if delete is None:
         return still_exists(what)
