@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -15,6 +16,7 @@ from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
 from shared.pipeline.api.acts.takeover import take_over
 from shared.pipeline.api.views.clusters import fleet_view
+from shared.pipeline.outbox import request_report
 from shared.pipeline.planner.reports.reporter import report_open_plans
 from shared.ports import FleetConfig
 from shared.ports.azure import GetCluster, GetGroup, PatchCluster, PutCluster, Written
@@ -103,6 +105,16 @@ def test_a_contest_is_reported_also_while_no_plan_is_open() -> None:
         other.state.save_report(replace(plan_record, open=False))
     other.state.save_fleet(replace(other.state.fleet(), contested=()))
     report_open_plans(other.ports)
+    assert fleet_view(other.ports)["problem"].endswith(": one")
+
+
+def test_a_contest_is_shown_also_while_github_takes_no_status_for_half_an_hour() -> None:
+    _, other = two()
+    (newest, *_) = other.state.open_plans()
+    other.state.save_report(replace(newest, not_before=other.clock() + timedelta(minutes=30)))
+    other.state.save_fleet(replace(other.state.fleet(), contested=()))
+    request_report(other.ports)
+    other.run(seconds=60, until=lambda: False)
     assert fleet_view(other.ports)["problem"].endswith(": one")
 
 

@@ -13,7 +13,7 @@ noted before it is sent, and while one has no end, the status of another one is 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from shared.frozen import replace
@@ -31,7 +31,7 @@ from shared.pipeline.outbox import (
     request_unfinished_plan,
 )
 from shared.pipeline.planner.reports.commit_status import CONTEXT, RolloutProgress, progress_of, status_of
-from shared.pipeline.planner.reports.report_pace import has_room, interval
+from shared.pipeline.planner.reports.report_pace import LONGEST, has_room, interval
 from shared.ports import CommitStatus, FleetRecord, PlanRecord, Ports
 from shared.ports.github import status_line
 from shared.rollouts.decide import decide
@@ -57,6 +57,8 @@ def report(request: PlanRequest, ports: Ports) -> None:
         request_notifications(ports)
     until, now = ports.state.next_report_at(), ports.clock()
     if until is not None and _waits(until, now):
+        if until - now > timedelta(seconds=LONGEST):  # as only GitHub asks for; the API shows it meanwhile
+            _save_contested(ports.state.fleet(), ports.state.summaries(), ports)
         request_report(ports, after=(until - now).total_seconds())
         return
     report_open_plans(ports)
@@ -76,7 +78,7 @@ def report_open_plans(ports: Ports) -> None:
         request_report(ports)
         return
     clusters = {summary.name: summary for summary in ports.state.summaries()}
-    _save_contested(fleet, clusters, ports)
+    _save_contested(fleet, clusters.values(), ports)
     rollout = _rollout_progress(fleet, clusters, ports)
     for position, plan_record in enumerate(plan_records):
         if _is_overwritten(plan_record, fleet):
@@ -205,10 +207,10 @@ def _planned_since(fleet: FleetRecord, ports: Ports) -> bool:
     return (now.commit, now.planning, now.at) != (fleet.commit, fleet.planning, fleet.at)
 
 
-def _save_contested(fleet: FleetRecord, clusters: Mapping[str, ClusterSummary], ports: Ports) -> None:
+def _save_contested(fleet: FleetRecord, clusters: Iterable[ClusterSummary], ports: Ports) -> None:
     """Save which clusters wait for a takeover; a planner that is at work has it reported at its end."""
-    contested = tuple(name for name, summary in clusters.items() if summary.contested)
-    if contested == fleet.contested or fleet.planning:
+    contested = tuple(summary.name for summary in clusters if summary.contested)
+    if contested == fleet.contested or fleet.planning or fleet.other_source:
         return
     try:
         ports.state.save_fleet(replace(fleet, contested=contested))
