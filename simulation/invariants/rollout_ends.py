@@ -37,16 +37,20 @@ class RolloutEnds:
             failed |= verified is None
             if verified is not None and not self._starts.is_excused(cloud, after, member, desired.in_force):
                 reached = max(reached, verified)
+        if self._selected(cloud, after, at_once=False).final_in_force is None:
+            return
         if desired.final_in_force is not None and not failed and not after.overridden:
             self._past_the_final_gate(cloud, after, desired.final_in_force, reached)
 
-    def _selected(self, cloud: MemoryCloud, rollout: Rollout) -> DesiredFleet:
+    def _selected(self, cloud: MemoryCloud, rollout: Rollout, *, at_once: bool = True) -> DesiredFleet:
         """Return the fleet of the commit that selects the strategy: the newest one that changed a member.
 
         A commit that changes no cluster goes on with the rollout before it, in its strategy (docs/fleet.md).
+        So does one that takes a delete back and no more: ``at_once``, that member counts all the same.
         """
         history = self._context.history(cloud)
-        records = (cloud.state.cluster(member.cluster) for member in rollout.members)
+        members = (member for member in rollout.members if at_once or not member.at_once)
+        records = (cloud.state.cluster(member.cluster) for member in members)
         changed = {record.rollout for record in records if record is not None}
         newest = (commit for commit in reversed(history.head_line) if commit in changed)
         return history.desired(rollout.commit if rollout.commit in changed else next(newest, rollout.commit))
