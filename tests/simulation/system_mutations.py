@@ -21,10 +21,6 @@ def flux_is_not_locked_down(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(module, "is_locked_down", lambda _: False)
 
 
-def a_team_comes_to_a_flux_without_its_lock_down(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ensure, "_without_lockdown", lambda *_: ())
-
-
 def a_system_with_an_invalid_manifest_counts_as_removed(patch: pytest.MonkeyPatch) -> None:
     def none_is_invalid(wanted: Any, recorded: Any, _: Any) -> Any:
         return without_invalid(wanted, recorded, frozenset())
@@ -42,7 +38,6 @@ def a_namespace_that_git_keeps_is_deleted_by_azure(patch: pytest.MonkeyPatch) ->
 
 SYSTEM_MUTATIONS = (
     mutation(flux_is_not_locked_down, SYSTEMS, "confined"),
-    mutation(a_team_comes_to_a_flux_without_its_lock_down, f"{SYSTEMS} tables-restored", "confined"),
     mutation(a_system_with_an_invalid_manifest_counts_as_removed, SYSTEMS, "unasked removal"),
     mutation(a_namespace_that_git_keeps_is_deleted_by_azure, SYSTEMS, "retained namespace"),
 )
