@@ -197,8 +197,9 @@ class _Part:
         failed = self.named(Standing.FAILED)
         most = len(self.members) - counts[Standing.OUT]
         if counts[Standing.VERIFIED] < min(self.rule.least, most) or (self.rule.all_able and failed):
-            left = failed or self.named(Standing.ASIDE)
-            return Wait(Reason.STAGE, self.name, self.number, left, since=self.reached)
+            left = failed or self.named(Standing.ASIDE, Standing.SUSPENDED)
+            stuck = Standing.FAILED if failed else Standing.ASIDE
+            return Wait(Reason.STAGE, self.name, self.number, left, since=self.reached, stuck=stuck)
         return None
 
     def soaking(self, watched: datetime, now: datetime) -> Wait | None:
