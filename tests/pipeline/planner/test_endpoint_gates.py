@@ -19,7 +19,18 @@ from shared.pipeline.outbox import request_rollout
 from shared.ports.masked import masked
 from shared.rollouts.rollout import State
 from tests.support.pipeline_runs import push, status, step_until
-from tests.support.staged_fleets import DEV, FREEZE, PROD, SELDOM, act, changed, ready_fleet, rollout_of, staged, tags
+from tests.support.staged_fleets import (
+    DEV,
+    FREEZE,
+    PROD,
+    SELDOM,
+    act,
+    changed,
+    ready_fleet,
+    rollout_of,
+    staged,
+    tags,
+)
 
 SHOP, PROMETHEUS = "https://shop.example.com/healthz", "https://prometheus.example.com"
 STAGES = """\
@@ -226,6 +237,7 @@ def test_nothing_is_asked_while_a_rollout_is_paused_and_its_answers_are_new_afte
     act(cloud, commit, "pause")
     cloud.run(seconds=3600)
     assert cloud.endpoints.asked == []
+    assert check_of(cloud, commit, "shop")["nextAt"] is None
     act(cloud, commit, "resume")
     cloud.run(seconds=600)
     assert len(cloud.endpoints.asked) == 3
