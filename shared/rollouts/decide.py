@@ -68,7 +68,8 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
         if opened is None and part.number == 0 and part.stage in begins:
             reached = replace(rollout, passed=tuple(passed)).reached(part.stage) or now
             gate = gate_wait(rollout, part.stage, reached, now)
-            if gate and gate.reason is Reason.CHECK and not _could_begin(rollout, part, groups, block):
+            stop = _stop(rollout, part, groups, block)
+            if gate and gate.reason is Reason.CHECK and _is_kept(part, groups, shut, stop):
                 own = (each.cluster for each in rollout.members if each.stage == part.stage)
                 opening += [shut[name].until for name in own if name in shut]
             elif gate:
@@ -276,17 +277,17 @@ def _stop(rollout: Rollout, part: _Part, groups: Iterable[_Part], block: Wait | 
     return None if stage.back else _spent(each for each in groups if rollout.stages[each.stage].ahead)
 
 
-def _could_begin(rollout: Rollout, part: _Part, groups: Iterable[_Part], block: Wait | None) -> bool:
-    """Return whether a stage, whose first group this is, waits for its checks alone.
+def _is_kept(part: _Part, groups: Iterable[_Part], shut: Mapping[str, Closed], stop: Wait | None) -> bool:
+    """Return whether a stop, a window or a freeze keeps a stage, whose first group this is, from beginning.
 
-    They are not read while its next group is stopped, or has nobody who could start: the answers would be old
-    once it begins.
+    Its checks are not read then: the answers would be old once it begins.
     """
-    if _stop(rollout, part, groups, block) is not None:
-        return False
     parts = (each for each in groups if each.stage == part.stage and each.unfinished() is not None)
     following = next(parts, None)
-    return following is None or bool(following.named(Standing.WAITING, Standing.BUSY))
+    if stop is not None or following is None:
+        return stop is not None
+    waits = following.named(Standing.WAITING, Standing.BUSY)
+    return not waits and any(each.cluster in shut for each in following.members)
 
 
 def _starts(
