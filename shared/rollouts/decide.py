@@ -54,11 +54,12 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     busy = {name for name in shut if standings[name] is Standing.BUSY}
     standings |= {name: Standing.ASIDE for name, each in shut.items() if not each.staggered}
     groups = _groups(rollout, standings, seen)
+    block = _block(rollout, groups)
     passed, watched, until = list(rollout.passed), list[Passed](), None
     since = {(each.stage, each.group): each.at for each in rollout.watched}
     opened: Wait | None = None
     begins = {each.stage for each in rollout.members if _is_left(each, standings)}
-    gates, gated = list[datetime | None](), None
+    gates, opening, gated = list[datetime | None](), list[datetime | None](), None
     before: dict[tuple[int, int], Wait | None] = {}
     gate: Wait | None = None
     for part in groups:
@@ -67,8 +68,13 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
         if opened is None and part.number == 0 and part.stage in begins:
             reached = replace(rollout, passed=tuple(passed)).reached(part.stage) or now
             gate = gate_wait(rollout, part.stage, reached, now)
-            gates += [gate.until] if gate else []
-            gated = part.stage if gate and gate.reason is Reason.CHECK else gated
+            stop = _stop(rollout, part, groups, block)
+            if gate and gate.reason is Reason.CHECK and _is_kept(part, groups, shut, stop):
+                own = (each.cluster for each in rollout.members if each.stage == part.stage)
+                opening += [shut[name].until for name in own if name in shut]
+            elif gate:
+                gates.append(gate.until)
+                gated = part.stage if gate.reason is Reason.CHECK else gated
         # The gate of a stage that has passed is for its own clusters: those that catch up.
         opened = opened or (None if rollout.stage_has_passed(part.stage) else gate)
         before[place] = opened or gate
@@ -87,8 +93,7 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     final = _final_wait(after, opened, now)
     gates += [final.until] if final else []
     gated = len(rollout.stages) - 1 if final and final.reason is Reason.CHECK else gated
-    block = _block(rollout, groups)
-    start, waits, opening = list[str](), dict[str, Wait](), list[datetime | None]()
+    start, waits = list[str](), dict[str, Wait]()
     entered = {*rollout.entered}
     for part in groups:
         stops = _stop(rollout, part, groups, block)
@@ -197,8 +202,9 @@ class _Part:
         failed = self.named(Standing.FAILED)
         most = len(self.members) - counts[Standing.OUT]
         if counts[Standing.VERIFIED] < min(self.rule.least, most) or (self.rule.all_able and failed):
-            left = failed or self.named(Standing.ASIDE)
-            return Wait(Reason.STAGE, self.name, self.number, left, since=self.reached)
+            left = failed or self.named(Standing.ASIDE, Standing.SUSPENDED)
+            stuck = Standing.FAILED if failed else Standing.ASIDE
+            return Wait(Reason.STAGE, self.name, self.number, left, since=self.reached, stuck=stuck)
         return None
 
     def soaking(self, watched: datetime, now: datetime) -> Wait | None:
@@ -269,6 +275,19 @@ def _stop(rollout: Rollout, part: _Part, groups: Iterable[_Part], block: Wait | 
     if block.reason is Reason.STRATEGY or (block.reason is Reason.PAUSED and not rollout.inherited):
         return block
     return None if stage.back else _spent(each for each in groups if rollout.stages[each.stage].ahead)
+
+
+def _is_kept(part: _Part, groups: Iterable[_Part], shut: Mapping[str, Closed], stop: Wait | None) -> bool:
+    """Return whether a stop, a window or a freeze keeps a stage, whose first group this is, from beginning.
+
+    Its checks are not read then: the answers would be old once it begins.
+    """
+    parts = (each for each in groups if each.stage == part.stage and each.unfinished() is not None)
+    following = next(parts, None)
+    if stop is not None or following is None:
+        return stop is not None
+    waits = following.named(Standing.WAITING, Standing.BUSY)
+    return not waits and any(each.cluster in shut for each in following.members)
 
 
 def _starts(

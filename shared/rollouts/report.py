@@ -20,6 +20,10 @@ _PAUSED = {
     Reason.STRATEGY: "Paused: the commit names another strategy",
     Reason.FLEET_FILE: "Waiting for a valid fleet.yaml",
 }
+_STUCK = {
+    Standing.FAILED: ", in which clusters have failed",
+    Standing.ASIDE: ", of which too few clusters can take part",
+}
 
 
 def describe_wait(wait: Wait, commit: str, *, answers: bool = True) -> str:
@@ -30,7 +34,8 @@ def describe_wait(wait: Wait, commit: str, *, answers: bool = True) -> str:
     group = f"group {wait.group + 1} of stage {wait.stage}"
     match wait.reason:
         case Reason.STAGE:
-            return f"waits for {group}: {_some(wait.clusters)}"
+            why = _STUCK[wait.stuck] if wait.stuck else ""
+            return f"waits for {group}{why}: {_some(wait.clusters)}"
         case Reason.SOAK:
             return f"waits until {_time(wait.until)}, while {group} is watched"
         case Reason.APPROVAL:
@@ -73,7 +78,12 @@ def remedy(wait: Wait) -> str:
     match wait.reason:
         case Reason.APPROVAL:
             return f"`roadstead rollout approve {wait.stage}` lets the stage begin."
-        case Reason.BUDGET:
+        case Reason.STAGE if wait.stuck is Standing.ASIDE and wait.clusters:
+            out = f"`roadstead rollout skip {wait.clusters[0]}`"
+            return f"It goes on once they can take part, or when {out} has taken one out."
+        case Reason.STAGE if wait.stuck is None:
+            return ""
+        case Reason.BUDGET | Reason.STAGE:
             failed = wait.clusters[0] if wait.clusters else "CLUSTER"
             again, out = f"`roadstead replay {failed}`", f"`roadstead rollout skip {failed}`"
             return f"Push a fix, or start a failed cluster again with {again}, or take it out with {out}."

@@ -57,6 +57,8 @@ class Wait:
     ``window`` is the name of one, ``missing`` how many people have not approved yet, and ``refused`` what the
     commit selects and may not. ``checks`` is what those said that have not passed, ``asked`` how the address
     of each is asked that asks one, and ``spent`` are the names of those that are not asked again.
+    ``stuck`` is where those stand that keep a group from its success in which nothing changes: they have
+    failed, or cannot take part; None while something changes.
     """
 
     reason: Reason
@@ -72,6 +74,7 @@ class Wait:
     checks: tuple[Checked, ...] = ()
     asked: tuple[EndpointCheck, ...] = ()
     spent: tuple[str, ...] = ()
+    stuck: Standing | None = None
 
 
 _SOONEST, _LATEST = timedelta(seconds=30), timedelta(minutes=15)

@@ -8,7 +8,7 @@ from typing import Any
 
 from shared.jobs.record import Phase
 from shared.rollouts.calendar import Freeze
-from shared.rollouts.report import describe, describe_wait
+from shared.rollouts.report import describe, describe_wait, remedy
 from shared.rollouts.rollout import ActKind, Decided, State, act_on
 from shared.rollouts.strategy import DEFAULT_GROUPS, NO_GATE, GroupRule, StageRule
 from shared.rollouts.waits import Reason, Wait
@@ -308,3 +308,27 @@ def test_a_pause_while_no_cluster_waits_is_named_without_a_number() -> None:
     fleet.rollout = act_on(fleet.rollout, ActKind.PAUSE, BY)
     text = "it waits, because ops@example.com (looks wrong) paused the rollout"
     assert describe(fleet.rollout, fleet.decide()) == f"rollout paused, 0 of 2 clusters ready; {text}"
+
+
+def test_a_stage_that_a_failure_within_the_budget_keeps_from_passing_says_who_must_act() -> None:
+    fleet = Fleet((stage("dev", GroupRule(max_concurrency="2")), stage("prod")), FIVE)
+    fleet.start()
+    assert remedy(fleet.decide().waits["c"]) == ""
+    fleet.end("a", Phase.FAILED)
+    fleet.end("b")
+    wait = fleet.decide().waits["c"]
+    text = describe_wait(wait, fleet.rollout.commit)
+    assert text == "waits for group 1 of stage dev, in which clusters have failed: a"
+    assert "`roadstead replay a`" in remedy(wait)
+    assert "`roadstead rollout skip a`" in remedy(wait)
+
+
+def test_a_stage_that_needs_a_suspended_cluster_names_it_and_says_what_can_be_done() -> None:
+    fleet = Fleet((stage("dev", GroupRule(max_concurrency="2", min_success="2")), stage("prod")), FIVE)
+    fleet.start()
+    fleet.end("a")
+    fleet.seen["b"] = replace(fleet.seen["b"], phase=Phase.SUSPENDED)
+    wait = fleet.decide().waits["c"]
+    text = describe_wait(wait, fleet.rollout.commit)
+    assert text == "waits for group 1 of stage dev, of which too few clusters can take part: b"
+    assert "`roadstead rollout skip b`" in remedy(wait)

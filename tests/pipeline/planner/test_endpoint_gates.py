@@ -19,7 +19,18 @@ from shared.pipeline.outbox import request_rollout
 from shared.ports.masked import masked
 from shared.rollouts.rollout import State
 from tests.support.pipeline_runs import push, status, step_until
-from tests.support.staged_fleets import DEV, PROD, SELDOM, act, changed, ready_fleet, rollout_of, staged, tags
+from tests.support.staged_fleets import (
+    DEV,
+    FREEZE,
+    PROD,
+    SELDOM,
+    act,
+    changed,
+    ready_fleet,
+    rollout_of,
+    staged,
+    tags,
+)
 
 SHOP, PROMETHEUS = "https://shop.example.com/healthz", "https://prometheus.example.com"
 STAGES = """\
@@ -198,6 +209,38 @@ def test_an_answer_is_not_old_when_a_stage_begins() -> None:
     assert changed(cloud, "one") == {*DEV}
     cloud.endpoints.statuses[SHOP] = 200
     cloud.run(seconds=1800)
+    assert changed(cloud, "one") == {*DEV, *PROD}
+
+
+def test_an_answer_is_not_old_when_a_freeze_ends() -> None:
+    cloud = begun(HTTP)
+    starts, ends = (f"{cloud.ports.clock() + timedelta(hours=n):%Y-%m-%dT%H:%M:%SZ}" for n in (-1, 6))
+    frozen = HTTP + FREEZE.format(starts=starts, ends=ends).removeprefix("  rollout:\n")
+    cloud.endpoints.statuses[SHOP] = 200
+    commit = change(cloud, frozen, seconds=3600)
+    assert changed(cloud, "one") == {*DEV}
+    assert cloud.endpoints.asked == []
+    cloud.endpoints.statuses[SHOP] = 503
+    cloud.run(seconds=5 * 3600 + 120)
+    assert changed(cloud, "one") == {*DEV}
+    assert check_of(cloud, commit, "shop")["state"] == "failed"
+    cloud.endpoints.statuses[SHOP] = 200
+    cloud.run(seconds=600)
+    assert changed(cloud, "one") == {*DEV, *PROD}
+
+
+def test_nothing_is_asked_while_a_rollout_is_paused_and_its_answers_are_new_afterwards() -> None:
+    cloud = begun(HTTP)
+    cloud.endpoints.statuses[SHOP] = 200
+    commit = push(cloud, staged(HTTP, tags("one")))
+    step_until(cloud, lambda: changed(cloud, "one") == {*DEV})
+    act(cloud, commit, "pause")
+    cloud.run(seconds=3600)
+    assert cloud.endpoints.asked == []
+    assert check_of(cloud, commit, "shop")["nextAt"] is None
+    act(cloud, commit, "resume")
+    cloud.run(seconds=600)
+    assert len(cloud.endpoints.asked) == 3
     assert changed(cloud, "one") == {*DEV, *PROD}
 
 

@@ -133,7 +133,7 @@ def _stage(rollout: Rollout, decision: Decision, number: int, now: datetime) -> 
         "name": stage.name,
         "approval": approval,
         "approvalsMissing": missing,
-        "gate": _gate(decision.rollout, number, now) if stage.is_gated else None,
+        "gate": _gate(decision, number, now) if stage.is_gated else None,
         "groups": groups,
     }
 
@@ -169,7 +169,8 @@ def _left(decision: Decision) -> Iterator[Work]:
         yield Work(left, rule.bound, rule.soak)
 
 
-def _gate(rollout: Rollout, number: int, now: datetime) -> schema.RolloutGate:
+def _gate(decision: Decision, number: int, now: datetime) -> schema.RolloutGate:
+    rollout = decision.rollout
     stage, reached = rollout.stages[number], rollout.reached(number)
     opens = stage.gate.opens(reached) if reached else stage.gate.not_before
     return {
@@ -179,16 +180,16 @@ def _gate(rollout: Rollout, number: int, now: datetime) -> schema.RolloutGate:
         "opensAt": iso(opens) if opens else None,
         "role": (stage.gate.role or Role.APPROVER.value) if stage.approval else "",
         "entered": number in rollout.entered,
-        "checks": list(_checks(rollout, number, now)),
+        "checks": list(_checks(decision, number, now)),
     }
 
 
-def _checks(rollout: Rollout, number: int, now: datetime) -> Iterator[schema.RolloutCheck]:
+def _checks(decision: Decision, number: int, now: datetime) -> Iterator[schema.RolloutCheck]:
     """Yield the checks of a gate with what each said last."""
+    rollout = decision.rollout
     stage, reached = rollout.stages[number], rollout.reached(number)
     said = rollout.said(stage.name)
-    waits = reached is not None and number not in rollout.entered and rollout.state is State.ACTIVE
-    times = checks_due(rollout, number, reached, now) if reached and waits else {}
+    times = checks_due(rollout, number, reached, now) if reached and decision.gated == number else {}
     for name in stage.gate.names:
         found, asked, at = said.get(name), stage.gate.endpoint(name), times.get(name)
         yield {
