@@ -55,7 +55,7 @@ def rename_holds(
 
 
 def unread_holds(removed: Collection[str], unread: Collection[str]) -> Mapping[str, Hold]:
-    """Return the hold of each removed cluster while some new ones are ``unread``: their manifests are invalid.
+    """Return the hold of each removed cluster while manifests of new ones are invalid: ``unread``.
 
     Whoever moves a folder and leaves the name in its manifest would otherwise delete the cluster.
     """
