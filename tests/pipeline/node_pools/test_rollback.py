@@ -79,7 +79,7 @@ def test_a_rollback_that_was_merged_and_reverted_before_it_started_is_proposed_a
     before, first = cloud.repository.files(cloud.repository.head("main")), ask(cloud)
     (pull,) = open_pulls(cloud)
     cloud.repository.pulls.merged_into_base(pull.number)
-    push(cloud, before)
+    push(cloud, {**before})
     cloud.run()
     again = ask(cloud)
     assert again.status == 201, again.body
