@@ -142,11 +142,11 @@ def as_now(rollout: Rollout, under_way: Collection[str], newest: str) -> Rollout
     """Return a rollout as superseded that no planner goes on with: only those of ``under_way`` commits go on.
 
     A planner that ended after it had stored a rollout, and before it had stored that it is under way, has
-    started nothing, and the next one knows the rollout before.
+    started nothing, and the next one knows the rollout before: so it ended when it began.
     """
-    if rollout.state is not State.ACTIVE or rollout.commit in under_way:
+    if rollout.commit in under_way:
         return rollout
-    return replace(rollout, state=State.SUPERSEDED, superseded_by=newest)
+    return superseded(rollout, newest, rollout.began)
 
 
 def _goes_back(candidate: Candidate, earlier: Member | None) -> bool:

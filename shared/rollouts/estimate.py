@@ -100,7 +100,7 @@ def describe_estimate(found: Estimate) -> str:
         basis = f"by the last {found.samples} {what} in this fleet"
     else:
         basis = f"assumed, because fewer than {ENOUGH} {what} have ended in this fleet"
-    return f"{spread} ({basis}); approvals, windows and freezes come on top"
+    return f"{spread} ({basis}); approvals, gates, windows and freezes come on top"
 
 
 def span(seconds: int) -> str:

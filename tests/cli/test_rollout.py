@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -188,6 +189,15 @@ def test_a_rollout_that_ended_with_failures_is_a_failure_of_the_command_that_fol
     cloud.run()
     ended = roadstead("rollout", "watch", ROADSTEAD_URL=url)
     assert (ended.returncode, "ended: Aborted" in ended.stderr) == (1, True)
+
+
+def test_a_rollout_that_no_planner_goes_on_with_has_ended_for_the_command_that_follows_it(
+    url: str, cloud: MemoryCloud
+) -> None:
+    left = replace(rollout_of(cloud, cloud.state.fleet().rollout), commit="f" * 40, etag="")
+    cloud.state.save_rollout(left)
+    ended = roadstead("rollout", "watch", "f" * 40, "--timeout", "1s", ROADSTEAD_URL=url)
+    assert f"ended: Superseded by {cloud.state.fleet().commit[:8]}" in ended.stderr
 
 
 def test_an_override_of_a_freeze_needs_a_reason_and_is_shown_and_recorded(

@@ -88,7 +88,7 @@ def test_a_duration_is_shown_in_its_units(seconds: int, text: str) -> None:
 def test_an_estimate_says_what_it_is_made_of() -> None:
     assert describe_estimate(Estimate("versions", 60, 120, 7200, 23)) == (
         "about 2m, 1m to 2h (by the last 23 changes of versions in this fleet); "
-        "approvals, windows and freezes come on top"
+        "approvals, gates, windows and freezes come on top"
     )
     assert "(assumed, because fewer than 5 other changes have ended in this fleet)" in describe_estimate(
         Estimate("any", 1, 2, 3)

@@ -116,7 +116,8 @@ class Pulls:
         with self._lock:
             if any((p.head, p.base) == (head, base) for p in self.listed(base=base)):
                 raise InvalidManifest(f"A pull request already exists for {head}.")
-            if self._branches.head(head) == self._branches.head(base):
+            # GitHub compares the commits: a branch that was merged has none, whatever a revert did since.
+            if self._branches.is_descendant(self._branches.head(base), self._branches.head(head)):
                 raise InvalidManifest(f"No commits between {base} and {head}")
             sha, now = self._branches.head(head), self._clock()
             record = PullRecord(next(self._numbers), title, head, base, sha, now, fork=fork, author=author)

@@ -29,6 +29,8 @@ class HoldKind(StrEnum):
     """The delete of a cluster that looks renamed."""
     RENAMED = "renamed"
     """The creation of what it looks renamed to, which waits for the approval of that delete."""
+    UNREAD = "unread"
+    """The delete of a cluster in a commit with a new one that is invalid: it may be renamed to that."""
     AWAITS_REPLACEMENT = "awaits-replacement"
     """The delete of a cluster, until those that replace it are Ready."""
     REPLACEMENT_GONE = "replacement-gone"
@@ -42,7 +44,7 @@ class HoldKind(StrEnum):
 
 _OF_CLUSTERS = (HoldKind.SUSPENSION, HoldKind.DELETION_PROTECTION, HoldKind.DELETE_BUDGET, HoldKind.RENAME)
 _OF_SYSTEMS = (HoldKind.NAMESPACE_BUDGET, HoldKind.SYSTEM_PROTECTION, HoldKind.SYSTEMS_FLEET_FILE)
-_IN_DOUBT = (HoldKind.REPLACEMENT_GONE, HoldKind.REPLACEMENT_UNKNOWN)
+_IN_DOUBT = (HoldKind.REPLACEMENT_GONE, HoldKind.REPLACEMENT_UNKNOWN, HoldKind.UNREAD)
 _OF_TIME = (HoldKind.FREEZE, HoldKind.WINDOW)
 _TO_AN_END = (*_OF_TIME, HoldKind.SUSPENSION)
 _BY_APPROVAL = (*_OF_CLUSTERS, *_IN_DOUBT, HoldKind.NAMESPACE_BUDGET, HoldKind.SYSTEM_PROTECTION)
@@ -98,6 +100,10 @@ _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
     HoldKind.RENAMED: (
         "it looks like a rename of {old} to {new}, which would delete {old} and create {new} empty",
         "{approve} releases both; or restore the folder {old}",
+    ),
+    HoldKind.UNREAD: (
+        "{new} is new and its manifest is invalid, so that nobody knows whether {old} was renamed to it",
+        "correct the manifest or restore the folder {old}; {approve} releases the delete",
     ),
     HoldKind.AWAITS_REPLACEMENT: (
         "its delete waits until {new}, which replaces it, is Ready",

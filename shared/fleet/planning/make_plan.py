@@ -18,7 +18,7 @@ from shared.fleet.planning.generations import above_any
 from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action, Item, Plan, Recorded
 from shared.fleet.planning.rebuilds import asks_for_rebuild, deletes_of, guard_of_delete, hold_of_rebuild
-from shared.fleet.planning.renames import rename_holds
+from shared.fleet.planning.renames import rename_holds, unread_holds
 from shared.fleet.planning.replacements import Replacing, holds_in_doubt, replaced_in, waiting_items
 from shared.fleet.planning.system_holds import Retained, retained_systems
 from shared.fleet.planning.system_removals import keeping
@@ -57,7 +57,8 @@ def make_plan(
         if found.kind is not HoldKind.REPLACEMENT_GONE:  # it says what a rename would be a guess of
             gone.pop(old, None)
             added = {name: one for name, one in added.items() if name not in found.by}
-    holds = rename_holds(gone, added, approved)
+    unread = desired.invalid.keys() - recorded.keys()
+    holds = {**unread_holds(gone, unread), **rename_holds(gone, added, approved)}
     retained = retained_systems(desired, recorded, approved)
     deletes = deletes_of(desired, recorded, approved)
     items = list[Item]()

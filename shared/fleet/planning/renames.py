@@ -2,22 +2,25 @@
 
 Two clusters look like one that was renamed if they have the same spec, except for their own name wherever it
 occurs and for what often differs as well; or if they have a name in Azure in common that the manifest gives.
+A new folder whose manifest is invalid has no spec, and may be what any removed cluster was renamed to.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from shared.fleet.json_tree import Json
 from shared.fleet.planning.holds import Hold, HoldKind
+from shared.some_of import some_of
 
 _MAY_DIFFER = (
     *("resourceGroup", "nodeResourceGroup", "tags", "kubernetesVersion", "maintenanceWindows"),
     *("deletionProtection", "suspend", "drift"),
 )
+_NAMED = 3
 _AZURE_NAMES = ("dnsPrefix", "fqdnSubdomain", "nodeResourceGroup")
 
 
@@ -49,6 +52,15 @@ def rename_holds(
             names = {"old": old, "new": new}
             holds |= {old: Hold(HoldKind.RENAME, names), new: Hold(HoldKind.RENAMED, names)}
     return holds
+
+
+def unread_holds(removed: Collection[str], unread: Collection[str]) -> Mapping[str, Hold]:
+    """Return the hold of each removed cluster while manifests of new ones are invalid: ``unread``.
+
+    Whoever moves a folder and leaves the name in its manifest would otherwise delete the cluster.
+    """
+    new = some_of(sorted(unread), _NAMED)
+    return {old: Hold(HoldKind.UNREAD, {"old": old, "new": new}) for old in removed} if unread else {}
 
 
 def _looks(name: str, spec: Json) -> list[tuple[str, str]]:

@@ -40,15 +40,22 @@ class RollbackAsked:
 
 
 def open_rollback(asked: RollbackAsked, head: Head, ports: Ports) -> Pull:
-    """Open the pull request, or return the one that is open; raise Conflict for a branch of somebody else."""
+    """Open the pull request, or return the one that is open; raise Conflict for a branch of somebody else.
+
+    A branch that was merged, and reverted since, has no commit for another pull request: it gets one.
+    """
     of_upgrade = f"{asked.cluster}/{asked.pool}-{rollback_tag(asked.target.last_used)}"
     branch, path = f"{ROLLBACKS}{ports.config.fleet}/{of_upgrade}", cluster_path(asked.cluster)
     tip, content = ports.proposing.tip(branch), asked.content.encode()
-    if tip is None:
+    merged = tip is not None and ports.repository.is_descendant(head.commit, tip)
+    if tip is None or merged:
         versions = f"- Kubernetes {asked.target.kubernetes}\n- {asked.target.image}\n"
         message = f"{asked.title}\n\nThe pool ran these until {asked.target.moment}:\n\n{versions}"
         commit = ports.proposing.add_commit(NewCommit(path, content, message, [head.commit]))
-        ports.proposing.create_branch(branch, commit)
+        if tip is None:
+            ports.proposing.create_branch(branch, commit)
+        else:
+            ports.proposing.advance_branch(branch, commit)
     elif read_files(tip, ports).blobs.get(path) != blob_id(content):
         raise Conflict(f"the branch {branch} has another manifest: delete it, then ask again")
     return ports.proposing.open_pull(branch, ports.config.branch, _text(asked))

@@ -74,6 +74,22 @@ def test_whoever_asks_twice_gets_the_same_pull_request() -> None:
     assert len(open_pulls(cloud)) == 1
 
 
+def test_a_rollback_that_was_merged_and_reverted_before_it_started_is_proposed_again() -> None:
+    cloud = upgraded()
+    before, first = cloud.repository.files(cloud.repository.head("main")), ask(cloud)
+    (pull,) = open_pulls(cloud)
+    cloud.repository.pulls.merged_into_base(pull.number)
+    push(cloud, {**before})
+    cloud.run()
+    again = ask(cloud)
+    assert again.status == 201, again.body
+    assert again.body["pullRequest"] != first.body["pullRequest"]
+    (pull,) = open_pulls(cloud)
+    assert not cloud.repository.is_descendant(cloud.repository.head("main"), cloud.repository.head(pull.head))
+    merge(cloud)
+    assert runs(cloud) == OLD
+
+
 def test_a_missing_role_in_azure_and_a_missing_permission_on_github_have_answers_of_their_own() -> None:
     cloud = upgraded()
     azure = cloud.ports.azure

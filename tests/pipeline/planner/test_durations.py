@@ -54,6 +54,24 @@ def test_the_next_rollout_shows_how_long_what_is_left_takes_by_them() -> None:
     assert ended["estimate"] is None
 
 
+def test_a_soak_that_is_under_way_counts_with_what_is_left_of_it() -> None:
+    watched = '  rollout: {stages: [{name: all, groups: [{clusters: "1", soak: 30m}, {}]}]}\n'
+    cloud = ready_fleet(watched)
+    commit = push(cloud, staged(watched, tags("one")))
+    cloud.run(seconds=300)
+    first, began = rollout_view(commit, cloud.ports), cloud.ports.clock()
+    cloud.run(seconds=900)
+    later, passed = rollout_view(commit, cloud.ports), cloud.ports.clock() - began
+    assert first is not None
+    assert later is not None
+    assert first["estimate"] is not None
+    assert later["estimate"] is not None
+    assert changed(cloud, "one") == {"a1"}
+    less = first["estimate"]["likelySeconds"] - later["estimate"]["likelySeconds"]
+    assert abs(less - passed.total_seconds()) <= 1
+    assert passed.total_seconds() >= 600
+
+
 def test_the_comment_on_a_pull_request_has_the_duration() -> None:
     repo = Repo(ready_fleet())
     (assumed,) = repo.comments(repo.propose(staged(extra=tags("one"))))

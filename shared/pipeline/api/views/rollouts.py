@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from shared.jobs.reporting.summary import ClusterSummary
 from shared.pipeline.api import schema
@@ -56,7 +56,7 @@ def rollout_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.R
     names = [name for name in sorted(decision.waits) if name > page.after][: page.limit]
     return {
         **_summary(decision, fleet.rollout),
-        "estimate": _estimate(decision, fleet),
+        "estimate": _estimate(decision, fleet, now),
         "stages": [_stage(rollout, decision, number, now) for number in range(len(rollout.stages))],
         "decisions": list(_decisions(rollout)),
         "waiting": [waiting_cluster(name, decision.waits[name], commit) for name in names],
@@ -138,12 +138,12 @@ def _stage(rollout: Rollout, decision: Decision, number: int, now: datetime) -> 
     }
 
 
-def _estimate(decision: Decision, fleet: FleetRecord) -> schema.RolloutEstimate | None:
+def _estimate(decision: Decision, fleet: FleetRecord, now: datetime) -> schema.RolloutEstimate | None:
     """Return how long what is left takes, as far as nothing but the clusters and soaks is waited for."""
     rollout = decision.rollout
     if rollout.state is not State.ACTIVE:
         return None
-    return as_object(estimate(rollout.kind, _left(decision), fleet.durations))
+    return as_object(estimate(rollout.kind, _left(decision, now), fleet.durations))
 
 
 def as_object(found: Estimate) -> schema.RolloutEstimate:
@@ -158,15 +158,17 @@ def as_object(found: Estimate) -> schema.RolloutEstimate:
     }
 
 
-def _left(decision: Decision) -> Iterator[Work]:
+def _left(decision: Decision, now: datetime) -> Iterator[Work]:
     rollout = decision.rollout
+    watched = {(each.stage, each.group): each.at for each in rollout.watched}
     for stage, number in rollout.places():
         if rollout.has_passed(stage, number):
             continue
         rule = rollout.stages[stage].groups[number]
         own = (each for each in rollout.members if (each.stage, each.group) == (stage, number))
         left = sum(decision.standings[each.cluster] in _UNFINISHED for each in own)
-        yield Work(left, rule.bound, rule.soak)
+        soaked = now - watched.get((stage, number), now)
+        yield Work(left, rule.bound, max(timedelta(0), rule.soak - soaked))
 
 
 def _gate(decision: Decision, number: int, now: datetime) -> schema.RolloutGate:
