@@ -69,8 +69,10 @@ class Rebuilds:
         old, key = loss.generations.get(record.name, 0), key_of(record.desired.id)
         same_life = loss.lives.get(key) == self._context.azure.lives[key]
         exists = self._context.oracle.live(key) is not None and same_life
-        ahead = old > (loss.at - _COUNTED_FROM).total_seconds() + MAX_SKEW
-        wrong = ahead or self._context.loop.actor.jumped
+        lost_at = (loss.at - _COUNTED_FROM).total_seconds()
+        first = cloud.state.fleet().first_generation
+        behind = 1 < first < lost_at - MAX_SKEW  # a planner with a wrong clock has decided it
+        wrong = old > lost_at + MAX_SKEW or behind or self._context.loop.actor.jumped
         not_above = record.generation == old or (record.generation < old and not wrong)
         if before is None and exists and not_above:
             what = f"{record.name} has the generation {record.generation}"

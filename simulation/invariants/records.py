@@ -139,7 +139,12 @@ class Records:
             raise RuleViolated("unrequested delete", message)
 
     def _is_kept(self, cloud: MemoryCloud, desired: DesiredFleet, record: ClusterRecord) -> bool:
-        """Return whether a commit keeps a cluster; a restored record may be older than its rebuild."""
+        """Return whether a commit keeps a cluster; a restored record may be older than its rebuild.
+
+        One that Azure has shown to be so is not rebuilt: its next job compares the cluster and holds it.
+        """
+        if record.outdated and record.name in desired.clusters:
+            return True
         in_azure = self._context.azure.created_for.get(key_of(record.desired.id), 0)
         return desired.keeps(record.name, max(self._created_for(cloud, record), in_azure))
 
