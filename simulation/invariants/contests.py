@@ -8,7 +8,7 @@ from the branch of the app that remained.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
@@ -20,6 +20,9 @@ from simulation.history import FleetHistory
 from simulation.invariants.context import FROZEN, Context
 from simulation.oracle import is_going
 from simulation.rule import RuleViolated
+
+LOOKS = timedelta(minutes=10)
+"""So long after one look at most a job that waits for an operator looks again, unless its clock is wrong."""
 
 INSTALLATION, MARK = "roadstead-installation", "roadstead-contested-by"
 """The tags, as docs/concepts.md names them."""
@@ -178,7 +181,8 @@ class Contests:
                 # A rebuilt record asks its own operators about what differs, which is nothing for the owner.
                 wants = contest.kind is not ContestKind.REBUILT and not record.deleting
                 idle = live["properties"]["powerState"]["code"] == "Running"
-                if wants and idle and not marked and not record.finding:  # a sweep leaves none
+                late = record.job.next_run.at > self._context.loop.clock() + LOOKS  # of a wrong clock
+                if wants and idle and not marked and not late and not record.finding:  # a sweep leaves none
                     raise RuleViolated(
                         "contested", f"{self._name(other)} waits for {key.name}, without its tag"
                     )
