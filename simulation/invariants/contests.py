@@ -21,8 +21,8 @@ from simulation.invariants.context import FROZEN, Context
 from simulation.oracle import is_going
 from simulation.rule import RuleViolated
 
-LOOKS = timedelta(minutes=10)
-"""So long after one look at most a job that waits for an operator looks again, unless its clock is wrong."""
+READS_AGAIN = timedelta(minutes=10)
+"""A job that waits for an operator reads the cluster again within that time, unless its clock is wrong."""
 
 INSTALLATION, MARK = "roadstead-installation", "roadstead-contested-by"
 """The tags, as docs/concepts.md names them."""
@@ -181,7 +181,7 @@ class Contests:
                 # A rebuilt record asks its own operators about what differs, which is nothing for the owner.
                 wants = contest.kind is not ContestKind.REBUILT and not record.deleting
                 idle = live["properties"]["powerState"]["code"] == "Running"
-                late = record.job.next_run.at > self._context.loop.clock() + LOOKS  # of a wrong clock
+                late = record.job.next_run.at > self._context.loop.clock() + READS_AGAIN  # of a wrong clock
                 if wants and idle and not marked and not late and not record.finding:  # a sweep leaves none
                     raise RuleViolated(
                         "contested", f"{self._name(other)} waits for {key.name}, without its tag"
