@@ -133,7 +133,7 @@ class Contributors:
                 return now.without(name), False, {}
             case "mistake":
                 mistaken = replace(cluster, invalid=True, tag=self._chance.choice("uvw"))
-                # The head may have that mistake already, and lack it when the pull request is planned.
+                # The head may be as invalid already, and valid when the pull request is planned.
                 return now.with_cluster(mistaken), mistaken != now.clusters.get(name), {}
             case "large":
                 return now, True, {f"docs/video-{len(self.proposals)}.mp4": _large()}
