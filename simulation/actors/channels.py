@@ -136,8 +136,8 @@ def _check(cloud: MemoryCloud, stored: Stored, sent: _Sent, heads: Mapping[str, 
             messages.setdefault(fact, set()).add(message.id)
     times_stored = Counter(notice.id for notice in stored.facts)  # again after a crash
     for fact, ids in messages.items():
-        kind, _, commit = fact.removesuffix(":over").partition(":")
-        problems = heads.get(commit, 1) if kind == Kind.INVALID else 1
+        kind, _, what = fact.removesuffix(":over").partition(":")
+        problems = heads.get(what.partition(":")[0], 1) if kind in (Kind.INVALID, Kind.REFUSED) else 1
         if len(ids) > max(problems, times_stored[fact.removesuffix(":over")]):
             raise RuleViolated("repeated fact", f"{fleet}: {fact} is in messages with different ids")
     for notice in stored.facts:
