@@ -182,7 +182,7 @@ class RolloutRules:
         """Return whether a group may have passed without a cluster: it could not take part.
 
         One outside its window, or in a freeze, is left behind only if another cluster of its group was not,
-        or if the group needs nobody.
+        or if the group needs nobody, as that of the clusters which go back.
         """
         fleet, since = cloud.ports.config.fleet, self._since(cloud, rollout)
         if self.seen[fleet, other.cluster, other.uid].was_aside(other, since):
@@ -191,6 +191,8 @@ class RolloutRules:
             return False
         group, rule = _group_of(rollout, other), _rule(rollout, other, staging)
         if rule is not None and rule.success and not rule.needs(len(group)):
+            return True
+        if rollout.stages[other.stage].back:
             return True
         for each in group:
             seen = self.seen.get((fleet, each.cluster, each.uid))
