@@ -43,13 +43,13 @@ def test_a_rename_holds_the_delete_and_the_creation_until_the_delete_is_approved
     assert [item.action for item in plan.items] == [Action.DELETE, Action.CREATE]
 
 
-def test_a_new_folder_that_is_invalid_holds_each_delete_because_a_cluster_may_be_renamed_to_it() -> None:
+def test_a_commit_that_is_half_invalid_deletes_nothing() -> None:
     rows, wanted = record(desired("a"), desired("c")), fleet(desired("c"), invalid=("b",))
     plan = make_plan(COMMIT, wanted, rows, now=NOW)
     assert [item.action for item in plan.items] == [Action.ON_HOLD, Action.INVALID, Action.UNCHANGED]
     assert plan.items[0].reason == (
-        "b is new and its manifest is invalid, so that nobody knows whether a was renamed to it; correct the "
-        "manifest or restore the folder a; roadstead approve releases the delete"
+        "a commit that is half invalid deletes nothing, because nobody knows what the manifest of b says of a; "
+        "correct the manifest or restore the folder a; roadstead approve releases the delete"
     )
     assert plan.deletes_needing_approval == {"a"}
     assert plan.items[0].hold is not None
@@ -58,10 +58,11 @@ def test_a_new_folder_that_is_invalid_holds_each_delete_because_a_cluster_may_be
     assert plan.items[0].action is Action.DELETE
 
 
-def test_a_cluster_that_is_recorded_and_has_become_invalid_holds_no_delete_of_another_one() -> None:
+def test_a_recorded_cluster_that_has_become_invalid_holds_the_deletes_of_others_too() -> None:
     wanted = fleet(invalid=("c",))
     plan = make_plan(COMMIT, wanted, record(desired("a"), desired("c")), now=NOW)
-    assert [item.action for item in plan.items] == [Action.DELETE, Action.INVALID]
+    assert [item.action for item in plan.items] == [Action.ON_HOLD, Action.INVALID]
+    assert plan.deletes_needing_approval == {"a"}
 
 
 def test_a_cluster_that_is_being_deleted_holds_no_new_one() -> None:

@@ -30,7 +30,7 @@ class HoldKind(StrEnum):
     RENAMED = "renamed"
     """The creation of what it looks renamed to, which waits for the approval of that delete."""
     UNREAD = "unread"
-    """The delete of a cluster in a commit with a new one that is invalid: it may be renamed to that."""
+    """The delete of a cluster in a commit with an invalid one: what is removed may be renamed to that."""
     AWAITS_REPLACEMENT = "awaits-replacement"
     """The delete of a cluster, until those that replace it are Ready."""
     REPLACEMENT_GONE = "replacement-gone"
@@ -102,7 +102,8 @@ _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
         "{approve} releases both; or restore the folder {old}",
     ),
     HoldKind.UNREAD: (
-        "{new} is new and its manifest is invalid, so that nobody knows whether {old} was renamed to it",
+        "a commit that is half invalid deletes nothing, because nobody knows what the manifest of {new}"
+        " says of {old}",
         "correct the manifest or restore the folder {old}; {approve} releases the delete",
     ),
     HoldKind.AWAITS_REPLACEMENT: (

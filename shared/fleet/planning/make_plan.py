@@ -57,8 +57,7 @@ def make_plan(
         if found.kind is not HoldKind.REPLACEMENT_GONE:  # it says what a rename would be a guess of
             gone.pop(old, None)
             added = {name: one for name, one in added.items() if name not in found.by}
-    unread = desired.invalid.keys() - recorded.keys()
-    holds = {**unread_holds(gone, unread), **rename_holds(gone, added, approved)}
+    holds = {**unread_holds(gone, desired.invalid), **rename_holds(gone, added, approved)}
     retained = retained_systems(desired, recorded, approved)
     deletes = deletes_of(desired, recorded, approved)
     items = list[Item]()

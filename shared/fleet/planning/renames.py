@@ -2,7 +2,7 @@
 
 Two clusters look like one that was renamed if they have the same spec, except for their own name wherever it
 occurs and for what often differs as well; or if they have a name in Azure in common that the manifest gives.
-A new folder whose manifest is invalid has no spec, and may be what any removed cluster was renamed to.
+A manifest that is invalid has no spec, and may be that of any removed cluster, under another name.
 """
 
 from __future__ import annotations
@@ -55,9 +55,10 @@ def rename_holds(
 
 
 def unread_holds(removed: Collection[str], unread: Collection[str]) -> Mapping[str, Hold]:
-    """Return the hold of each removed cluster while manifests of new ones are invalid: ``unread``.
+    """Return the hold of each removed cluster while manifests of others are invalid: ``unread``.
 
-    Whoever moves a folder and leaves the name in its manifest would otherwise delete the cluster.
+    Whoever moves a folder and leaves the name in its manifest would otherwise delete the cluster. Flux prunes
+    nothing either while a part of its source is invalid.
     """
     new = some_of(sorted(unread), _NAMED)
     return {old: Hold(HoldKind.UNREAD, {"old": old, "new": new}) for old in removed} if unread else {}
