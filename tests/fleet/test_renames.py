@@ -48,8 +48,8 @@ def test_a_commit_that_is_half_invalid_deletes_nothing() -> None:
     plan = make_plan(COMMIT, wanted, rows, now=NOW)
     assert [item.action for item in plan.items] == [Action.ON_HOLD, Action.INVALID, Action.UNCHANGED]
     assert plan.items[0].reason == (
-        "a commit that is half invalid deletes nothing, because nobody knows what the manifest of b says of a; "
-        "correct the manifest or restore the folder a; roadstead approve releases the delete"
+        "a commit that is half invalid deletes nothing, because nobody knows what the manifest of b says of "
+        "a; correct the manifest or restore the folder a; roadstead approve releases the delete"
     )
     assert plan.deletes_needing_approval == {"a"}
     assert plan.items[0].hold is not None
