@@ -32,11 +32,13 @@ def corrects_flux(record: ClusterRecord) -> bool:
 def applies_again(record: ClusterRecord, now: datetime) -> bool:
     """Return whether a check has found objects that the policy has applied again, or resumed.
 
-    What a check found before the last job came to its end is nothing: that job has applied them.
+    What a check found before the last job came to its end is nothing: that job has applied them. An end after
+    the present moment is that of a wrong clock: it decides nothing, or it would for as long as it is ahead.
     """
     inside = record.inside
     if inside is None or not record.idle or not corrects_flux(record):
         return False
     found = {each.reason for part in inside.parts for each in part.unhealthy}
-    since = inside.at > record.job.step.since
+    end = record.job.step.since
+    since = inside.at > end or end > now
     return since and not found.isdisjoint(_CORRECTED) and FLUX not in exhausted(record.corrections, now)
