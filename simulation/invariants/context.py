@@ -38,7 +38,8 @@ class Context:
     ``left`` are groups that belong to the owners of the clusters in them, ``creations`` those of each life of
     a cluster, ``planned`` the heads that were planned, and ``accepted_at`` when a spec was accepted last.
     ``tombstones`` have the life for which each was accepted, ``created_by`` the uid of a cluster's creator.
-    ``created_for`` is the number of the rebuild of each record, by fleet, name and uid.
+    ``created_for`` is the number of the rebuild of each record, by fleet, name and uid, and ``began_for`` that
+    with which it began.
     ``deletes`` are those that Azure accepted: fleet, name and uid of the record, and the life.
     Of fleets whose tables were ``replaced``, with how often: what these may have ``unknown``, and the commits
     whose status may stay ``unreported``.
@@ -54,6 +55,7 @@ class Context:
     accepted_at: dict[tuple[str, str], datetime] = field(default_factory=dict)
     tombstones: dict[tuple[str, str, str], int] = field(default_factory=dict)
     created_for: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    began_for: dict[tuple[str, str, str], int] = field(default_factory=dict)
     deletes: set[tuple[str, str, str, int]] = field(default_factory=set)
     created_by: dict[ClusterId, str] = field(default_factory=dict)
     replaced: Counter[str] = field(default_factory=Counter)
@@ -64,8 +66,7 @@ class Context:
         """Note that the tables of a fleet have an older moment: a record may be older than its rebuild."""
         fleet = cloud.ports.config.fleet
         self.history(cloud).restored = True
-        for record in [record for record in self.created_for if record[0] == fleet]:
-            del self.created_for[record]
+        self.created_for |= {record: began for record, began in self.began_for.items() if record[0] == fleet}
 
     def tables_replaced(self, cloud: MemoryCloud) -> None:
         """Note that the tables of a fleet were lost, or have an older moment."""

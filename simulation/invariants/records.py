@@ -175,6 +175,7 @@ class Records:
         asked = self._context.history(cloud).desired(record.commit).clusters[record.name].asked
         of = cloud.ports.config.fleet, record.name, record.uid
         self._context.created_for[of] = max(asked, self._context.created_for.get(of, 0))
+        self._context.began_for.setdefault(of, asked)
 
     def _not_superseded(
         self, cloud: MemoryCloud, record: ClusterRecord, commit: str, *, wanted: bool
