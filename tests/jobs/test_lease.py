@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shared.jobs.failures.errors import NotYetVisible, Unavailable, Unexpected
-from shared.jobs.job import FARTHEST, Contest, ContestKind, Delay, JobQueue, Lease
+from shared.jobs.job import FARTHEST, Contest, ContestKind, Delay, JobQueue, Lease, WaitingOn, WaitKind
 from shared.jobs.messages import JobMessage, continuation_id, job_message
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.jobs.recipes import Step
@@ -87,6 +87,17 @@ def test_a_time_that_only_a_wrong_clock_can_have_written_delays_nothing() -> Non
     assert isinstance(decide(record(at=later(far), delay=Delay.WAIT), job_message(record())), Run)
     leased = record(lease=Lease("other", later(far)))
     assert isinstance(decide(leased, job_message(leased)), Run)
+
+
+def test_what_a_step_waits_for_does_not_last_longer_by_the_time_that_a_clock_was_ahead() -> None:
+    ahead, waits = later(30 * 86_400), WaitingOn(WaitKind.DRAIN, "apps", NOW)
+    before = record()
+    step = replace(before.job.step, since=ahead, last_progress=ahead, waiting_on=replace(waits, since=ahead))
+    wrong = replace(before, job=replace(before.job, step=step))
+    decision = decide(wrong, job_message(wrong))
+    assert isinstance(decision, Run)
+    found = decision.record.job.step
+    assert (found.since, found.last_progress, found.waiting_on) == (NOW, NOW, waits)
 
 
 def test_a_continuation_that_a_wrong_clock_has_scheduled_is_overdue_each_time() -> None:

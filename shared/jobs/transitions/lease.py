@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from shared.frozen import replace
-from shared.jobs.job import FARTHEST, JobQueue, Lease
+from shared.jobs.job import FARTHEST, JobQueue, Lease, StepState
 from shared.jobs.messages import JobMessage
 from shared.jobs.recipes import Recipe, Step
 from shared.jobs.record import ClusterRecord
@@ -55,7 +55,10 @@ Decision = Run | Resend | Superseded | NotYet
 def acquire_lease(
     record: ClusterRecord | None, message: JobMessage, *, now: datetime, owner: str, seconds: float
 ) -> Decision:
-    """Decide what a message may do; ``seconds`` is how long a lease lasts."""
+    """Decide what a message may do; ``seconds`` is how long a lease lasts.
+
+    Times of the step that are after the present moment are those of a wrong clock: they become ``now``.
+    """
     if record is None:
         return Superseded("the cluster is no longer recorded")
     if record.uid != message.uid:
@@ -67,11 +70,19 @@ def acquire_lease(
     if record.job.due(now) > now + EARLY:
         return NotYet(record)
     lease = Lease(owner, now + timedelta(seconds=seconds), record.job.due(now))
-    job = replace(record.job, lease=lease)
+    job = replace(record.job, lease=lease, step=_not_after(record.job.step, now))
     if record.job.lease is not None:
         abandoned = job.step.abandoned_leases + 1
         job = replace(job, step=replace(job.step, abandoned_leases=abandoned, rechecking=False))
     return Run(replace(record, job=job))
+
+
+def _not_after(step: StepState, now: datetime) -> StepState:
+    waiting = step.waiting_on
+    if waiting is not None and waiting.since > now:
+        waiting = replace(waiting, since=now)
+    since, last_progress = min(step.since, now), min(step.last_progress, now)
+    return replace(step, since=since, last_progress=last_progress, waiting_on=waiting)
 
 
 def names_moment(message: JobMessage, record: ClusterRecord) -> bool:

@@ -56,7 +56,7 @@ def plan_missed_head(ports: Ports) -> bool:
 
 
 def _was_read(fleet: FleetRecord, now: datetime) -> bool:
-    return fleet.last_read is not None and now - fleet.last_read.started < LONG_UNREAD
+    return fleet.last_read is not None and abs(now - fleet.last_read.started) < LONG_UNREAD
 
 
 def request_missing_plan(read: BranchHead, found_by: FoundBy, ports: Ports) -> bool:

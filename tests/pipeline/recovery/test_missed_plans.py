@@ -67,3 +67,15 @@ def test_the_timer_is_not_kept_away_by_a_progress_that_a_wrong_clock_has_dated()
     cloud.ports = replace(ports, clock=lambda: cloud.clock() + timedelta(hours=5))
     plan_step(cloud)
     assert plan_missed_head(ports)
+
+
+def test_a_read_that_a_wrong_clock_has_dated_does_not_show_that_requests_come_to_their_end() -> None:
+    cloud = MemoryCloud(config=CUT)
+    push(cloud, fleet(*NAMES))
+    ports = cloud.ports
+    cloud.ports = replace(ports, clock=lambda: cloud.clock() + timedelta(days=30))
+    plan_step(cloud)
+    cloud.ports = ports
+    cloud.repository.push(fleet("one"))
+    assert plan_missed_head(ports)
+    assert not cloud.state.timer_runs()
