@@ -161,11 +161,14 @@ def _shown(sent: Iterable[Outgoing]) -> Iterable[Notice]:
 
     The end of a problem ends what was shown since it began. A problem begins again where a message
     names it again, as it does when a writer that was frozen stores it again; that may be the message with its
-    end.
+    end. A message that comes again, from a sender that was frozen, says nothing new: it has the same id.
     """
     shown: dict[tuple[str, tuple[str, str, str]], Notice] = {}
     began: dict[str, int] = {}
-    for number, message in enumerate(sent):
+    first: dict[str, Outgoing] = {}
+    for message in sent:
+        first.setdefault(message.id, message)
+    for number, message in enumerate(first.values()):
         began |= dict.fromkeys(message.facts, number)
         facts = (fact for group in message.groups for fact in group.facts)
         for fact in sorted(facts, key=lambda fact: fact.at):

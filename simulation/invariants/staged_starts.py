@@ -207,8 +207,9 @@ class RolloutRules:
         self, cloud: MemoryCloud, rollout: Rollout, member: Member, staging: Staging
     ) -> None:
         stage = rollout.stages[member.stage]
-        # A newer commit that changes nothing before the stage goes on with the wait of the older one.
-        reached = LONG_AGO if stage.reached else rollout.began
+        # A newer commit that changes nothing before the stage goes on with the wait of the older one, and one
+        # that is planned again with its own.
+        reached = LONG_AGO if stage.reached else min(rollout.began, self._since(cloud, rollout))
         written = stage_named(staging, stage.name)
         for other in rollout.members:
             if (other.stage, other.group) >= (member.stage, member.group) or other.at_once:
