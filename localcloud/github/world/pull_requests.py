@@ -116,7 +116,8 @@ class Pulls:
         with self._lock:
             if any((p.head, p.base) == (head, base) for p in self.listed(base=base)):
                 raise InvalidManifest(f"A pull request already exists for {head}.")
-            # GitHub compares the commits: a branch that was merged has none, whatever a revert did since.
+            # GitHub compares the commits: a branch that was merged has none, whatever a revert did since
+            # (github.com/piceaTech/node-gitlab-2-github/issues/91).
             if self._branches.is_descendant(self._branches.head(base), self._branches.head(head)):
                 raise InvalidManifest(f"No commits between {base} and {head}")
             sha, now = self._branches.head(head), self._clock()
