@@ -161,7 +161,7 @@ def _shown(sent: Iterable[Outgoing]) -> Iterable[Notice]:
 
     The end of a problem ends what was shown since it began. A problem begins again where a message
     names it again, as it does when a writer that was frozen stores it again; that may be the message with its
-    end. A message that comes again, from a sender that was frozen, says nothing new: it has the same id.
+    end. A message that comes again, from a sender that was frozen, is no news: it has the same id.
     """
     shown: dict[tuple[str, tuple[str, str, str]], Notice] = {}
     began: dict[str, int] = {}

@@ -38,8 +38,8 @@ class Context:
     ``left`` are groups that belong to the owners of the clusters in them, ``creations`` those of each life of
     a cluster, ``planned`` the heads that were planned, and ``accepted_at`` when a spec was accepted last.
     ``tombstones`` have the life for which each was accepted, ``created_by`` the uid of a cluster's creator.
-    ``created_for`` is the number of the rebuild of each record, by fleet, name and uid, and ``began_for`` that
-    with which it began.
+    ``created_for`` is the number of the rebuild of each record, by fleet, name and uid, and ``began_for`` the
+    one with which it began.
     ``deletes`` are those that Azure accepted: fleet, name and uid of the record, and the life.
     Of fleets whose tables were ``replaced``, with how often: what these may have ``unknown``, and the commits
     whose status may stay ``unreported``.

@@ -31,15 +31,15 @@ from shared.fleet.resolve.placeholders import Placeholders
 from shared.fleet.resolve.problems import Problem, described, problem_at, problem_in
 from shared.fleet.resolve.repository_layout import NOT_PLAIN, Files, cluster_path
 from shared.fleet.resolve.reuse.common_specs import Common, CommonSpecs, OwnManifest
-from shared.fleet.resolve.rules.cross_field_rules import Finding, findings
+from shared.fleet.resolve.rules.cross_field_rules import Finding, findings, group_too_long
 from shared.fleet.resolve.validation import problems_of
 from shared.fleet.yaml_tree.merging import plain_value, without_nulls, without_removed
 from shared.fleet.yaml_tree.nodes import Items, Node
 
 BATCH = 64
-"""How many clusters are parsed, and then validated, together. Parsing and validation evict each other from the
-processor's cache, so few at a time cost; the trees of 256 no longer fit a cache of 1 MiB, and take a tenth
-longer than those of 64 (measured)."""
+"""How many clusters are parsed, and then validated, together. Parsing and validation evict each other from
+the processor's cache, so few at a time cost; the trees of 256 no longer fit a cache of 1 MiB, and take a
+tenth longer than those of 64 (measured)."""
 
 
 class ClusterResolver:
@@ -78,7 +78,10 @@ class ClusterResolver:
         misnamed = own.metadata.name != name or own.metadata.annotations.replaces == name
         if placeholders.failed or misnamed or size > MAX_RESOLVED_BYTES:
             return None
-        return self._desired(name, common.with_own(own.spec), own.metadata, merged)
+        resolved = common.with_own(own.spec)
+        if group_too_long(name, resolved) and not own.metadata.annotations.adopt:
+            return None
+        return self._desired(name, resolved, own.metadata, merged)
 
     def _as_a_whole(self, name: str, read: ReadManifest) -> Desired | Problems:
         merged = self._reader.merged(read)
@@ -111,6 +114,8 @@ class ClusterResolver:
             place = merged.node.find(("metadata", "annotations", REPLACES)).mark
             return (problem_at(place, f"metadata.annotations.{REPLACES}", _ITSELF), *merged.problems)
         violations = list(findings(manifest.spec))
+        if merged.model is Cluster and not annotations.adopt:
+            violations += filter(None, [group_too_long(name, manifest.spec)])
         components = manifest.spec.flux.components.removeprefix("./")
         if not manifest.spec.flux.is_extension and components not in self._files.blobs:
             violations.append((("flux", "components"), self._no_components(components)))

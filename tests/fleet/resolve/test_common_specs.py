@@ -20,6 +20,7 @@ OWN_LINES = st.sampled_from(
         *("location: westeurope", "location: eastus", "location: East US", "location: null", "location: 7"),
         *("resourceGroup: rg-{name}-x", "resourceGroup: rg-{location}", "resourceGroup: rg-{nmae}"),
         *("nodeResourceGroup: nodes-{name}", "nodeResourceGroup: ends."),
+        f"resourceGroup: rg-{'long-' * 12}{{name}}",
         *(
             "tags: {team: one}",
             "tags: {team: two, environment: null}",

@@ -13,6 +13,7 @@ from localcloud.azure.world.refusals import (
     network_rules,
     pool_rules,
 )
+from shared.fleet.resource_ids import ClusterId
 from tests.support.azure_cloud import CLUSTER, Cloud, rule
 from tests.support.refused_writes import (
     CONFIGURATIONS,
@@ -22,6 +23,7 @@ from tests.support.refused_writes import (
     POOLS,
     POOLS_OF,
     POOLS_UPDATED,
+    SUBSCRIPTION,
     UPDATED,
     VALID,
 )
@@ -115,3 +117,18 @@ def rule_behind(error: ArmError) -> str:
     assert set(error.body()) == {"error"}
     assert isinstance(error.__cause__, AksError)
     return error.__cause__.rule
+
+
+def test_a_cluster_for_whose_nodes_aks_would_need_a_longer_group_name_is_refused() -> None:
+    world, cluster = Cloud().world, ClusterId(SUBSCRIPTION, "g" * 62, "name")
+    world.put_group(SUBSCRIPTION, cluster.resource_group, {"location": "westeurope"})
+    pool = {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5"}
+    properties: dict[str, object] = {"dnsPrefix": "one", "agentPoolProfiles": [pool]}
+    body = {"location": "westeurope", "identity": {"type": "SystemAssigned"}, "properties": properties}
+    with pytest.raises(AksError, match="maximum length is 80 and the length of the value provided is 81"):
+        world.put_cluster(cluster, body)
+    properties["nodeResourceGroup"] = "nodes"
+    world.put_cluster(cluster, body)
+    shown = world.get_cluster(cluster)
+    assert shown is not None
+    assert shown["properties"]["nodeResourceGroup"] == "nodes"

@@ -31,6 +31,8 @@ from shared.fleet.resource_ids import ClusterId
 
 _NAME = re.compile(r"[a-zA-Z0-9]|[a-zA-Z0-9][-_a-zA-Z0-9]{0,61}[a-zA-Z0-9]")
 _PREFIX = re.compile(r"[a-zA-Z0-9]|[a-zA-Z0-9][-a-zA-Z0-9]{0,52}[a-zA-Z0-9]")
+_LONGEST_GROUP = 80
+"""Characters in the name of a node resource group (github.com/rancher/rancher/issues/21264)."""
 
 
 def created_cluster(cluster: ClusterId, body: Json) -> dict[str, Any]:
@@ -53,6 +55,14 @@ def created_cluster(cluster: ClusterId, body: Json) -> dict[str, Any]:
     cluster_version(cluster.name, given["kubernetesVersion"])
     check_support(cluster.name, given["kubernetesVersion"], given.get("supportPlan") or OFFICIAL)
     sku = {"name": "Base", "tier": "Free", **(body.get("sku") or {})}
+    group = given.get("nodeResourceGroup") or _node_resource_group(cluster, location)
+    if len(group) > _LONGEST_GROUP:
+        raise invalid(
+            "The length of the node resource group name is too long. The maximum length is "
+            f"{_LONGEST_GROUP} and the length of the value provided is {len(group)}. Please see "
+            "https://aka.ms/aks-naming-rules for more details.",
+            "name",
+        )
     properties = shown_profiles(
         cluster.resource, merged_properties(_defaults(cluster, location, given), given)
     )
@@ -161,8 +171,12 @@ def _identity(resource: str, given: Json | None) -> dict[str, Any]:
     return {**given, "userAssignedIdentities": users} if users else dict(given)
 
 
+def _node_resource_group(cluster: ClusterId, location: str) -> str:
+    return f"MC_{cluster.resource_group}_{cluster.name}_{location}"
+
+
 def _kubelet_identity(cluster: ClusterId, location: str) -> str:
-    group = f"MC_{cluster.resource_group}_{cluster.name}_{location}"[:80]
+    group = _node_resource_group(cluster, location)
     return (
         f"/subscriptions/{cluster.subscription}/resourceGroups/{group}"
         f"/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{cluster.name}-agentpool"
@@ -194,7 +208,7 @@ def _defaults(cluster: ClusterId, location: str, given: Json) -> dict[str, Any]:
         "powerState": {"code": "Running"},
         "fqdn": f"{host}.hcp.{location}.azmk8s.io",
         "azurePortalFQDN": f"{host}.portal.hcp.{location}.azmk8s.io",
-        "nodeResourceGroup": f"MC_{cluster.resource_group}_{cluster.name}_{location}"[:80],
+        "nodeResourceGroup": _node_resource_group(cluster, location),
         "enableRBAC": True,
         "supportPlan": OFFICIAL,
         "maxAgentPools": 100,

@@ -155,7 +155,8 @@ class ClusterProperties(Section):
     windows_profile: WindowsProfile | None = None
     http_proxy_config: HttpProxyConfig | None = None
     node_resource_group: NodeResourceGroupName | None = None
-    """The group that AKS creates for nodes, disks and addresses; MC_... by default."""
+    """The group that AKS creates for nodes, disks and addresses; by default MC_GROUP_NAME_REGION, if that has
+    at most 80 characters."""
     node_resource_group_profile: NodeResourceGroupProfile | None = None
     node_provisioning_profile: NodeProvisioningProfile | None = None
     scheduler_profile: SchedulerProfile | None = None

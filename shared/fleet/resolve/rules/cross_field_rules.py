@@ -1,7 +1,8 @@
 """Rules over several fields: of networks, of lists, and between clusters. All are checked offline.
 
 Sources, below learn.microsoft.com/azure/aks: concepts-network-ip-address-planning (ranges that AKS reserves,
-the size of the service range, the DNS service's address), configure-dual-stack (families).
+the size of the service range, the DNS service's address), configure-dual-stack (families); and the naming
+rules of aka.ms/aks-naming-rules.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ _RESERVED = tuple(
     for text in ("169.254.0.0/16", "172.30.0.0/16", "172.31.0.0/16", "192.0.2.0/24")
 )
 _LARGEST_SERVICE_RANGE = {4: 12, 6: 108}
+_LONGEST_GROUP = 80
 
 
 def findings(spec: ClusterSpec) -> Iterator[Finding]:
@@ -51,6 +53,23 @@ def findings(spec: ClusterSpec) -> Iterator[Finding]:
             twice = _twice(values)
             if twice is not None:
                 yield ("nodePools", pool.name, field), f"has {twice} twice; keep one"
+
+
+def group_too_long(name: str, spec: ClusterSpec) -> Finding | None:
+    """Return what is wrong with the node resource group of a new cluster that does not name it, if anything.
+
+    AKS makes its name of the cluster's, and creates no cluster for which that is too long.
+    """
+    if spec.node_resource_group is not None:
+        return None
+    group = f"MC_{spec.resource_group}_{name}_{spec.location}"
+    if len(group) <= _LONGEST_GROUP:
+        return None
+    message = (
+        f"without nodeResourceGroup, AKS calls that group {group}: {len(group)} characters, and it may have "
+        f"{_LONGEST_GROUP}; add nodeResourceGroup with a shorter name"
+    )
+    return ("resourceGroup",), message
 
 
 def _of_network(profile: NetworkProfile) -> Iterator[Finding]:
