@@ -53,7 +53,7 @@ def test_a_copy_finds_its_cached_properties_again() -> None:
 
 
 def test_a_copy_of_a_job_is_frozen_too() -> None:
-    job = replace(new_job(Recipe.PROVISION, sequence=1, now=NOW), sequence=2)
+    job = replace(new_job(Recipe.PROVISION, now=NOW), sequence=2)
     with pytest.raises(dataclasses.FrozenInstanceError):
         job.sequence = 3  # type: ignore[misc]
 

@@ -179,6 +179,7 @@ class Job:
     ``sequence`` grows with every saved outcome. ``restarts`` counts how often the job went back to its first
     step because a resource had vanished. ``small_change``: it waits behind no large change. ``earlier`` is
     the failure with which it ended before a sweep found something else about its cluster, None for none.
+    ``ahead`` is when an earlier job of the record started, if its clock was ahead of this one's, else None.
     """
 
     recipe: Recipe
@@ -192,6 +193,12 @@ class Job:
     small_change: bool = False
     left: tuple[str, ...] = ()
     earlier: Failure | None = None
+    ahead: datetime | None = None
+
+    @property
+    def newest_start(self) -> datetime:
+        """When this job started, or an earlier one by a clock that was ahead."""
+        return max(self.started, self.ahead) if self.ahead else self.started
 
     @property
     def queue(self) -> JobQueue:
@@ -227,16 +234,15 @@ def start_step(step: Step, now: datetime) -> StepState:
     return StepState(step, since=now, last_progress=now)
 
 
-def new_job(
-    recipe: Recipe, *, sequence: int, now: datetime, lease: Lease | None = None, left: tuple[str, ...] = ()
+def new_job(recipe: Recipe, *, now: datetime, sequence: int = 1) -> Job:
+    """Return a job at the start of its recipe, due at once."""
+    return Job(recipe, sequence, now, start_step(STEPS[recipe][0], now), NextRun(now, Delay.NONE))
+
+
+def job_after(
+    before: Job, recipe: Recipe, *, now: datetime, lease: Lease | None = None, left: tuple[str, ...] = ()
 ) -> Job:
-    """Return a job at the start of its recipe, due at once; ``lease`` is that of a step that still runs."""
-    return Job(
-        recipe,
-        sequence,
-        now,
-        start_step(STEPS[recipe][0], now),
-        NextRun(now, Delay.NONE),
-        lease=lease,
-        left=left,
-    )
+    """Return the job that follows another one; ``lease`` is that of a step that still runs."""
+    job = new_job(recipe, now=now, sequence=before.sequence + 1)
+    ahead = before.newest_start if before.newest_start > now else None
+    return replace(job, lease=lease, left=left, ahead=ahead)

@@ -17,7 +17,7 @@ from shared.fleet.systems.managed_names import managed_in
 from shared.frozen import replace
 from shared.jobs.failures.errors import ClusterMissing
 from shared.jobs.findings.conditions import with_summary
-from shared.jobs.job import Contest, ContestKind, Job, new_job
+from shared.jobs.job import Contest, ContestKind, Job, job_after, new_job
 from shared.jobs.recipes import CONDITIONS, STEPS, Recipe
 from shared.jobs.record import ClusterRecord, Phase, working_phase
 
@@ -36,7 +36,7 @@ def accept_new(
         generation=generation,
         observed_generation=0,
         phase=Phase.PROVISIONING,
-        job=new_job(_bringing(desired), sequence=1, now=now),
+        job=new_job(_bringing(desired), now=now),
         commit=commit,
         created=now,
         updated=now,
@@ -100,7 +100,7 @@ def accept_retry(record: ClusterRecord, *, now: datetime, left: tuple[str, ...] 
 
     ``left`` are the differences from git that the job leaves as they are.
     """
-    job = new_job(record.job.recipe, sequence=record.job.sequence + 1, now=now, left=left)
+    job = job_after(record.job, record.job.recipe, now=now, left=left)
     return with_summary(replace(record, phase=working_phase(record), job=job, held=None, updated=now), now)
 
 
@@ -156,4 +156,4 @@ def _bringing(desired: Desired) -> Recipe:
 
 
 def _following_job(record: ClusterRecord, recipe: Recipe, now: datetime) -> Job:
-    return new_job(recipe, sequence=record.job.sequence + 1, now=now, lease=record.job.lease)
+    return job_after(record.job, recipe, now=now, lease=record.job.lease)

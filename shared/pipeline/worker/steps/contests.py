@@ -132,10 +132,11 @@ def older_than_azure(context: StepContext, why: str) -> Fail:
 def written_later(context: StepContext, existing: Json) -> datetime | None:
     """Return when a later job than this one wrote to the cluster, None for none.
 
-    A time in the future is that of a wrong clock, and does not count.
+    A time in the future is that of a wrong clock, and does not count, nor does that of an earlier job of the
+    record whose clock was ahead.
     """
     written = context.owner.last_written(existing)
-    if written is None or not context.job.started + SKEW < written <= context.ports.clock() + SKEW:
+    if written is None or not context.job.newest_start + SKEW < written <= context.ports.clock() + SKEW:
         return None
     return written
 
