@@ -10,6 +10,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action, Item, Plan
+from shared.jobs.failures.errors import Withheld
 from shared.jobs.record import Phase
 from shared.pipeline.api.views.plans import plan_view
 from shared.pipeline.planner.reports.commit_status import Progress, progress_of, status_of
@@ -17,6 +18,7 @@ from shared.pipeline.planner.reports.reporter import OPEN_PLANS, report_open_pla
 from shared.pipeline.recovery import missed_work
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, ready, status
+from tests.support.replaced_ports import around
 
 
 def _suspended(cloud: MemoryCloud) -> str:
@@ -185,3 +187,26 @@ def test_a_delete_that_is_tried_again_is_the_end_only_where_git_lacks_the_cluste
 ) -> None:
     retried = Item("one", Action.RETRY, 2, "a1b2c3d4", hold=Hold(kind))
     assert progress_of(Plan("c0ffee", (retried,)), {}, newest=True).ready == ready_clusters
+
+
+def test_a_commit_ends_although_its_repository_was_renamed_while_it_was_carried_out() -> None:
+    cloud = ready("one")
+    files = fleet_files.fleet("one")
+    files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=3)
+    commit = push(cloud, files)
+    cloud.run(until=lambda: phases(cloud)["one"] is Phase.UPDATING and status(cloud, commit)[0] == "pending")
+    port = cloud.ports.repository
+    set_status, read_head = port.set_status, port.read_head
+
+    def moved(*_: object) -> None:
+        raise Withheld("GitHub answered with a redirect")
+
+    around(cloud, "repository", set_status=moved, read_head=moved)
+    cloud.run(1800, until=lambda: False)
+    missed_work.plan_missed_head(cloud.ports)
+    assert phases(cloud) == {"one": Phase.READY}
+    assert status(cloud, commit)[0] == "pending"
+    around(cloud, "repository", set_status=set_status, read_head=read_head)
+    cloud.run(600, until=lambda: False)
+    assert status(cloud, commit)[0] == "success"
+    assert cloud.state.open_plans() == []

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from shared.frozen import replace
-from shared.jobs.failures.errors import ReconcileError, Retryable, Stale
+from shared.jobs.failures.errors import ReconcileError, Retryable, Stale, Withheld
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.job import FARTHEST
 from shared.jobs.messages import PlanRequest
@@ -67,8 +67,8 @@ def report(request: PlanRequest, ports: Ports) -> None:
 def report_open_plans(ports: Ports) -> None:
     """Write the commit status of every open plan whose text changed since the last report.
 
-    A status that GitHub refuses is abandoned, and the plan records that; when GitHub does not answer, the
-    report is requested again for the time that GitHub states. Neither prevents a plan.
+    A status that GitHub refuses is abandoned, and the plan records that; when GitHub does not answer, or not
+    for this repository, the report is requested again for a later time. Neither prevents a plan.
     """
     fleet = ports.state.fleet()
     plan_records = ports.state.open_plans()
@@ -132,9 +132,11 @@ def _report(
             _replace_status(commit, ports)
         else:
             request_report(ports)
-    except Retryable as error:
+    except (Retryable, Withheld) as error:
         log.warning("the commit status waits: %s: %s", error.kind, error)
         wait = wait_before_retry(error, 3, ports.random(), ports.config.retries) or REPORT_SECONDS
+        if isinstance(error, Withheld):  # until its repository has the name of the settings, or is unblocked
+            wait = LONGEST
         again_at = ports.clock() + timedelta(seconds=wait)
         _save(replace(plan_record, not_before=again_at, writing=unfinished), ports)
         request_report(ports, after=wait)
