@@ -40,8 +40,8 @@ def _mutation(remove: Callable[[pytest.MonkeyPatch], None], *rules: str) -> Muta
 
 def the_steps_of_a_contested_cluster_count_as_done(patch: pytest.MonkeyPatch) -> None:
 
-    def without_contests(record: ClusterRecord, ports: Ports) -> Outcome:
-        outcome = registry.run_step(record, ports)
+    def without_contests(record: ClusterRecord, ports: Ports, *, inside: bool = False) -> Outcome:
+        outcome = registry.run_step(record, ports, inside=inside)
         return Done() if isinstance(outcome, Wait) and outcome.contest is not None else outcome
 
     patch.setattr(worker, "run_step", without_contests)

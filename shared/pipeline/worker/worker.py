@@ -26,7 +26,7 @@ from shared.jobs.findings.health import needs_check
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import JobMessage, job_message
 from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry
-from shared.jobs.recipes import next_step
+from shared.jobs.recipes import Step, next_step
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.reporting.events import events_between, rate_limited_event, superseded_event
 from shared.jobs.reporting.measurements import of_outcome, of_reservation
@@ -52,6 +52,7 @@ from shared.pipeline.worker.lease_guard import with_lease_guard
 from shared.pipeline.worker.leased_record import LeasedRecord, LeaseLost
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.pipeline.worker.stay import Stay
+from shared.pipeline.worker.steps.inside import begins_inside
 from shared.pipeline.worker.steps.registry import run_step
 from shared.ports import Ports
 
@@ -140,11 +141,11 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
     """
     limiter, access = RateLimiter(leased.record, ports), ClusterAccess(leased.record)
     inside = access.over(limiter.over(with_lease_guard(leased, ports)))
-    stay = Stay(leased, ports, access, last_start)
+    stay, first = Stay(leased, ports, access, last_start), leased.found.job.step.name
 
     def run(current: ClusterRecord) -> Outcome:
         limiter.run_again()
-        return _outcome(current, inside)
+        return _outcome(current, inside, first)
 
     try:
         outcome = stay.run(run)
@@ -210,14 +211,17 @@ def _is_last_step(record: ClusterRecord) -> bool:
     return next_step(record.job.recipe, record.job.step.name) is None
 
 
-def _outcome(record: ClusterRecord, ports: Ports) -> Outcome:
-    """Run the record's step; turn an error into the outcome of its class."""
+def _outcome(record: ClusterRecord, ports: Ports, first: Step) -> Outcome:
+    """Run the record's step; turn an error into the outcome of its class.
+
+    ``first`` is the step with which the message began.
+    """
     step = record.job.step
     if step.abandoned_leases >= MAX_ABANDONED_LEASES:
         problem = f"the worker died {step.abandoned_leases} times in {step.name}, or was cut off"
         return Fail(Unexpected(f"{problem}; the log of the host may say why"))
     try:
-        return run_step(record, ports)
+        return run_step(record, ports, inside=begins_inside(record.job.recipe, first))
     except Retryable as error:
         if error.code in NOT_FOUND:
             return Restart(f"what an earlier step created no longer exists: {error}")

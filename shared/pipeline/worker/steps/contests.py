@@ -16,7 +16,8 @@ from shared.frozen import replace
 from shared.jobs.failures.errors import NotOwned, Outdated, Terminal, Unauthorized
 from shared.jobs.job import Contest, ContestKind
 from shared.jobs.messages import PlanRequest
-from shared.jobs.outcomes import Fail, Outcome, Wait
+from shared.jobs.outcomes import Fail, GoToStep, Outcome, Wait
+from shared.jobs.recipes import Step
 from shared.pipeline.outbox import request_plan
 from shared.pipeline.worker.steps.azure_state import (
     OBSERVE_SECONDS,
@@ -34,6 +35,8 @@ SKEW = timedelta(seconds=60)
 """How far the clocks of two workers or planners may differ."""
 REPLAN_SECONDS = 30.0
 """By then the record is saved whose plan is requested."""
+LEARN_LIFE = (Step.CLUSTER, Step.ACCESS)
+"""The steps that read the life of a cluster into its record: in Azure, and outside it."""
 UNKNOWN_LIFE = "the cluster has a life of which the tables know nothing"
 _STOP = "Stop the other app, or take the cluster over with `roadstead takeover NAME`."
 _VERIFY = "Verify that the cluster may be deleted, then run `roadstead takeover NAME`; or restore its folder."
@@ -108,10 +111,15 @@ def _leave_mark(context: StepContext, existing: Json, creator: Installation) -> 
 
 
 def outdated(context: StepContext, existing: Json) -> Fail | None:
-    """Return the failure of a job that is older than what wrote to the cluster, and request a plan."""
+    """Return the failure of a job that is older than what wrote to the cluster, and request a plan.
+
+    The steps that learn the life of the cluster compare it by themselves; after them it is the record's.
+    """
     written, record = written_later(context, existing), context.record
-    if written is None:
+    if written is None and (context.job.step.name in LEARN_LIFE or context.owner.is_our_life(existing)):
         return None
+    if written is None:
+        return older_than_azure(context, UNKNOWN_LIFE)
     since = f"a job of {written:%Y-%m-%d %H:%M:%S} UTC wrote to the cluster {record.name}"
     older = f"and this one is of {record.job.started:%Y-%m-%d %H:%M:%S} UTC: the tables are older than Azure"
     return older_than_azure(context, f"{since}, {older}")
@@ -145,6 +153,19 @@ def is_another_resource(context: StepContext, existing: Json) -> bool:
     """Return whether a cluster is not the one whose delete Azure accepted, whatever its tags say."""
     record, uid = context.record, resource_uid(existing)
     return record.delete_accepted and bool(record.deleted and uid) and record.deleted != uid
+
+
+def exists_again(context: StepContext) -> GoToStep | None:
+    """Return the way back of a delete whose cluster was deleted, and of which Azure shows a later one.
+
+    What it removes around the cluster has the same names in every life.
+    """
+    record, existing = context.record, context.azure(GetCluster(context.cluster))
+    if existing is None or not context.owner.owns(existing):
+        return None
+    if record.deleted and resource_uid(existing) == record.deleted:
+        return None  # Azure shows the deleted one late
+    return GoToStep(Step.DELETE_CLUSTER, f"there is a cluster {record.name} again, which is not deleted yet")
 
 
 def of_later_life(context: StepContext, existing: Json) -> Wait | None:

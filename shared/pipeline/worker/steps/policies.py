@@ -14,7 +14,7 @@ from shared.fleet.policies.policy_names import assigned, by_name, is_our_policy,
 from shared.jobs.outcomes import Done, Outcome
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.jobs.record import ConditionReason
-from shared.pipeline.worker.steps.contests import read_ours
+from shared.pipeline.worker.steps.contests import exists_again, read_ours
 from shared.pipeline.worker.steps.context import StepContext
 from shared.ports.azure import DeletePolicyAssignment, ListPolicyAssignments, PutPolicyAssignment
 
@@ -50,6 +50,9 @@ def remove_policies(context: StepContext) -> Outcome:
     deleted = record.condition(CONDITIONS[Step.DELETE_CLUSTER])
     if deleted is not None and deleted.reason == ConditionReason.RETAINED:
         return Done(f"left its policies: the cluster {record.name} stays", retained=True)
+    again = exists_again(context)
+    if again:
+        return again
     live = _live(context)
     for name in sorted(live):
         context.azure(DeletePolicyAssignment(context.cluster, name))

@@ -25,6 +25,7 @@ from shared.pipeline.worker.steps.azure_state import vanished
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.deletes import delete
 from shared.pipeline.worker.steps.deletes.orphaned_record import orphaned
+from shared.pipeline.worker.steps.inside import NotWritten, knowing_whose
 from shared.pipeline.worker.steps.nodes import node_pools
 from shared.pipeline.worker.steps.not_ready import stopped
 from shared.pipeline.worker.steps.rebuilt import held
@@ -91,8 +92,11 @@ def _held(context: StepContext, would: str) -> Outcome:
     return held(context, found, f"its job would {would}")
 
 
-def run_step(record: ClusterRecord, ports: Ports) -> Outcome:
-    """Run the step that the record is at, unless the cluster has to wait; let errors of the ports pass."""
+def run_step(record: ClusterRecord, ports: Ports, *, inside: bool = False) -> Outcome:
+    """Run the step that the record is at, unless the cluster has to wait; let errors of the ports pass.
+
+    ``inside``: the message began inside the cluster.
+    """
     context, step = StepContext.of(record, ports), record.job.step.name
     instead = orphaned(context) or _refused(context) or suspended(context)
     if instead:
@@ -101,18 +105,22 @@ def run_step(record: ClusterRecord, ports: Ports) -> Outcome:
     if record.rebuilding and not record.deleting and step is not (Step.ACCESS if elsewhere else Step.CLUSTER):
         # That step compares by itself, also where the record does not know yet that it is rebuilt.
         context = replace(context, ports=without_writes(ports))
+    elif inside:
+        context = replace(context, ports=knowing_whose(context))
     others = _WITH_EXTENSION if context.desired.has_extension else _ELSEWHERE if elsewhere else {}
     try:
         return others.get(step, _STEPS[step])(context)
     except WriteHeld as write:
         return _held(context, str(write))
+    except NotWritten as instead_of_write:
+        return instead_of_write.outcome
     except AnotherCluster as other:
         return existing.another_cluster(context, other)
     except VaultUnavailable:
         raise
     except Unavailable:
-        inside = step in IN_THE_CLUSTER and not elsewhere
-        found = context.azure(GetCluster(context.cluster)) if inside else None
+        entered = step in IN_THE_CLUSTER and not elsewhere
+        found = context.azure(GetCluster(context.cluster)) if entered else None
         if found is not None and is_stopped(found):
             return stopped(context, found)
         raise

@@ -18,7 +18,7 @@ from shared.fleet.kubernetes.ownership.owner_map import (
 )
 from shared.frozen import replace
 from shared.jobs.failures.errors import NotOwned
-from shared.jobs.outcomes import Done, Fail, Outcome, Wait
+from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Wait
 from shared.pipeline.worker.elsewhere import identity_of
 from shared.pipeline.worker.steps.contests import UNKNOWN_LIFE, contest_of, older_than_azure, outdated
 from shared.pipeline.worker.steps.context import StepContext
@@ -51,6 +51,16 @@ def ensure_owner(context: StepContext) -> Outcome:
         return done
     api.replace({**live, "data": _tags(context, existing)})
     return replace(done, note="marked the cluster again as this fleet's")
+
+
+def still_ours(context: StepContext) -> Json | Outcome:
+    """Return what a cluster says of whose it is, read before a write; or why a step does not write to it."""
+    api = context.kubernetes()
+    live = api.get(OWNER_MAP)
+    if live is None:
+        return Restart(f"nothing on the cluster {context.record.name} says any more that it is this fleet's")
+    existing = as_tagged(live)
+    return _hindrance(context, api, live, existing) or existing
 
 
 def _tags(context: StepContext, existing: Json) -> dict[str, str]:

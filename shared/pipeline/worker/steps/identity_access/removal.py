@@ -14,6 +14,7 @@ from shared.fleet.systems.managed_names import is_managed_namespace
 from shared.jobs.outcomes import Done, Outcome
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.jobs.record import ConditionReason
+from shared.pipeline.worker.steps.contests import exists_again
 from shared.pipeline.worker.steps.context import StepContext
 from shared.ports.azure import (
     DeleteFederatedCredential,
@@ -44,7 +45,7 @@ def remove_identity_access(context: StepContext) -> Outcome:
     deleted = record.condition(CONDITIONS[Step.DELETE_CLUSTER])
     if deleted is not None and deleted.reason == ConditionReason.RETAINED:
         return Done(f"left what its identities may do: the cluster {record.name} stays", retained=True)
-    return Done(_removed(context, grants))
+    return exists_again(context) or Done(_removed(context, grants))
 
 
 def _removed(context: StepContext, grants: Iterable[str]) -> str:
