@@ -15,7 +15,7 @@ from shared.pipeline.api.views.clusters import cluster_detail
 from shared.pipeline.api.views.why import why_view
 from shared.pipeline.worker.rate_limiter import RateLimiter
 from tests.support import fleet_files
-from tests.support.one_cluster import record
+from tests.support.one_cluster import cluster, files, ready, record
 from tests.support.pipeline_runs import phases, push, status
 
 MONTH = timedelta(days=30)
@@ -76,3 +76,44 @@ def test_a_reservation_of_a_month_ahead_is_not_kept(cloud: MemoryCloud) -> None:
     reserved: Mapping[str, tuple[datetime, ...]] = {"s|arm-read": (near, far)}
     saved = save_job(cloud, next_run=NextRun(near, Delay.RATE_LIMIT, "waits", reservations=reserved))
     assert RateLimiter(saved, cloud.ports).reserved == {"s|arm-read": (near,)}
+
+
+def accepted_by_a_clock_that_is_behind(cloud: MemoryCloud, *commits: dict[str, bytes]) -> None:
+    """Let a planner whose clock is a month behind accept commits, and nobody else act meanwhile."""
+    real = cloud.ports
+    for manifests in commits:
+        commit = push(cloud, manifests)
+        cloud.with_ports(lambda ports: replace(ports, clock=lambda: cloud.clock() - MONTH))
+        while record(cloud).commit != commit:
+            lock = cloud.broker.accept_session("plans")
+            if lock is None:
+                cloud.clock.advance(1)
+            else:
+                cloud.deliver("plans", lock, cloud.ports)
+        cloud.ports = real
+
+
+def test_a_change_that_a_clock_which_is_behind_accepted_waits_for_nobody() -> None:
+    cloud = ready()
+    cloud.clock.advance(86400)
+    commits = [files(f"  tags: {{team: {team}}}\n") for team in ("shop", "books")]
+    accepted_by_a_clock_that_is_behind(cloud, *commits)
+    cloud.run(600)
+    assert phases(cloud) == {"one": Phase.READY}, record(cloud).job.reason
+    assert cluster(cloud)["tags"]["team"] == "books"
+    assert not record(cloud).rebuilding
+
+
+def test_a_removal_that_a_clock_which_is_behind_accepted_waits_for_nobody() -> None:
+    cloud = ready()
+    cloud.clock.advance(86400)
+    accepted_by_a_clock_that_is_behind(cloud, fleet_files.fleet())
+    cloud.run(600)
+    assert phases(cloud) == {}
+
+
+def test_a_job_of_a_clock_that_was_ahead_moves_no_later_one(cloud: MemoryCloud) -> None:
+    saved = save_job(cloud, started=cloud.clock() + MONTH)
+    push(cloud, files("  tags: {team: shop}\n"))
+    cloud.run(until=lambda: record(cloud).generation > saved.generation)
+    assert record(cloud).job.started <= cloud.clock()
