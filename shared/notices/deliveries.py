@@ -29,7 +29,7 @@ def due(known: Announced, route: str, now: datetime) -> Sequence[Notice]:
     """Return what a route gets now, oldest first; nothing before its time.
 
     A message whose delivery was started comes first, and alone. The end of a problem waits, but not for long,
-    while others of its group are open.
+    while others of its group are open. A time after ``now`` is that of a wrong clock.
     """
     state = known.routes[route]
     if _waits(state, now):
@@ -38,7 +38,7 @@ def due(known: Announced, route: str, now: datetime) -> Sequence[Notice]:
         return [known.facts[identifier] for identifier in state.sending]
     groups = {known.facts[identifier].group for identifier in known.open.values()}
     facts = [known.facts[identifier] for identifier in state.pending]
-    return [fact for fact in facts if not fact.over or fact.group not in groups or now - fact.at >= OVER]
+    return [fact for fact in facts if not fact.over or fact.group not in groups or abs(now - fact.at) >= OVER]
 
 
 def _waits(state: RouteState, now: datetime) -> bool:

@@ -182,6 +182,27 @@ def test_a_problem_that_may_pass_by_itself_is_taken_when_it_has_lasted() -> None
     assert not lasted.since
 
 
+def test_a_clock_that_was_ahead_keeps_no_problem_from_being_taken() -> None:
+    problem, ahead = Notice("plan:1", Kind.PLAN, "fleet", "c0ffee", T0), timedelta(days=30)
+    known = take(Announced(), [], ROUTES, T0)
+    known = compare(known, [problem], {Kind.PLAN}, ROUTES, T0 + ahead)
+    known = compare(known, [problem], {Kind.PLAN}, ROUTES, T0)
+    assert next_moment(known, T0) == T0 + PASSING[Kind.PLAN]
+    lasted = compare(known, [problem], {Kind.PLAN}, ROUTES, T0 + PASSING[Kind.PLAN])
+    assert lasted.routes["ops"].pending == ("plan:1",)
+
+
+def test_a_clock_that_was_ahead_keeps_no_problem_open_and_no_end_back() -> None:
+    facts = [replace(fact(name), at=T0 + timedelta(days=30)) for name in ("one", "two")]
+    known = take(Announced(), facts, ROUTES, T0)
+    assert [each.subject for each in unconfirmed(known, T0)] == ["one", "two"]
+    checked = confirm(known, dict.fromkeys(known.open.values(), True), ROUTES, T0 + timedelta(days=30))
+    assert [each.subject for each in unconfirmed(checked, T0)] == ["one", "two"]
+    over = replace(fact("one", Kind.READY), at=T0 + timedelta(days=30), sequence=2)
+    ended = take(delivered(known, "ops", [each.id for each in facts], T0), [*facts, over], ROUTES, after(60))
+    assert [each.subject for each in due(ended, "ops", after(600))] == ["one"]
+
+
 def test_a_route_that_git_no_longer_has_is_forgotten_and_a_new_one_begins_empty() -> None:
     known = take(Announced(), [fact("one")], ROUTES, T0)
     other = (Route("new", RouteType.TEAMS, "NEW"),)

@@ -54,7 +54,8 @@ class Finding:
 def checked(record: ClusterRecord, findings: Iterable[Finding], now: datetime) -> ClusterRecord:
     """Return the record with the conditions that a check found.
 
-    One that is why the cluster is not Ready, and is still so, verifies that again.
+    One that is why the cluster is not Ready, and is still so, verifies that again. A cluster that is Ready
+    since a time in the future, that of a wrong clock, is so from now on.
     """
     for found in findings:
         message, generation = found.message[:1000], record.observed_generation
@@ -62,6 +63,9 @@ def checked(record: ClusterRecord, findings: Iterable[Finding], now: datetime) -
             record, Condition(found.kind, found.status, found.reason, message, now, generation, now)
         )
     ready = record.condition(READY)
+    if ready is not None and ready.since > now:
+        ready = replace(ready, since=now)
+        record = with_condition(record, ready)
     if ready is not None and record.finding in {error_of(each).kind for each in faults_of(record)}:
         record = with_condition(record, replace(ready, verified=now))
     return record

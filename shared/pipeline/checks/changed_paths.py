@@ -44,7 +44,8 @@ def check_changed_paths(ports: Ports) -> None:
 
 def _check_changed(fleet: FleetRecord, ports: Ports) -> None:
     plan_record = ports.state.plan(fleet.commit)
-    age = ports.clock() - plan_record.at if plan_record else timedelta()
+    # A plan of the future is one of a wrong clock.
+    age = abs(ports.clock() - plan_record.at) if plan_record else timedelta()
     if age < SETTLED:
         return
     try:

@@ -149,7 +149,7 @@ def resend_overdue(ports: Ports) -> int:
     _ask_for_unread_reviews(open_plans, ports)
     fleet = outbox.request_awaited_plan(ports)
     outbox.request_awaited_deletes(fleet, ports)
-    if fleet.rollout or (fleet.opens is not None and fleet.opens <= now):
+    if fleet.rollout or fleet.lets_start(now):
         outbox.request_rollout(ports)
     return late
 

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from shared.jobs.failures.fleet_problem import FleetProblem
 from shared.jobs.gaps import Gaps
+from shared.jobs.messages import CLOCKS_DIFFER
 from shared.notices.routes import Route
 from shared.ports.github import BranchHead
 from shared.promotions.promoted_values import Rule
@@ -134,6 +135,15 @@ class FleetRecord:
         A plan with a valid one leaves no rollout but its own.
         """
         return not self.planning and self.rollout not in ("", self.commit)
+
+    def lets_start(self, now: datetime) -> bool:
+        """Return whether an item may start that a freeze, a window or a suspension holds.
+
+        A plan of a clock that was ahead has the windows and freezes of that time, so it is planned again.
+        """
+        if self.opens is None:
+            return False
+        return self.opens <= now or (self.at is not None and self.at - now > CLOCKS_DIFFER)
 
     @property
     def handed_over(self) -> str:

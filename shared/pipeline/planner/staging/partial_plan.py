@@ -97,7 +97,7 @@ def _continues(head: str, fleet: FleetRecord, ports: Ports) -> bool:
     """Return whether the last plan is a recent one of this head, whose rollout is under way."""
     now = ports.clock()
     age = now - fleet.at if fleet.at else WHOLE_AFTER
-    if fleet.opens is not None and fleet.opens <= now:  # other items start, too
+    if fleet.lets_start(now):  # other items start, too
         return False
     recent = timedelta(0) <= age < WHOLE_AFTER
     return recent and fleet.groups_indexed and not fleet.planning and head == fleet.commit == fleet.rollout

@@ -263,9 +263,7 @@ def _lets_items_start(act: RolloutAct | None, fleet: FleetRecord, ports: Ports) 
     """Return whether what a freeze, a window or a suspension holds may start; ask again at its end."""
     if act is not None and act.kind == ActKind.OVERRIDE.value:
         return fleet.override is not None and fleet.override.commit == fleet.commit
-    if fleet.opens is None:
-        return False
-    opened = fleet.opens <= ports.clock()
+    opened = fleet.lets_start(ports.clock())
     if not opened:
         _ask_at(fleet.opens, ports)
     return opened
