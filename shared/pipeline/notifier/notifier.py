@@ -29,6 +29,7 @@ from shared.notices.routes import LIMITS, Route, RouteType
 from shared.pipeline.notifier.fleet_facts import OF_PLANS, OTHERS, of_plan, present
 from shared.pipeline.notifier.issues import tell_issues
 from shared.pipeline.outbox import request_notifications
+from shared.pipeline.repository.branch_source import require_name
 from shared.ports import FleetRecord, Ports
 
 log = logging.getLogger(__name__)
@@ -69,7 +70,7 @@ def _handle(ports: Ports) -> None:
     for route in fleet.routes:
         if ports.elapsed() > end:
             break
-        known = _tell(route, known, end, ports)
+        known = _tell(route, known, end, fleet, ports)
     now = ports.clock()
     moment = now if more else deliveries.next_moment(known, now)
     if moment is not None:
@@ -117,7 +118,7 @@ def _shows(record: ClusterRecord | None, fact: Notice) -> bool:
     return record.phase is not Phase.READY and not is_exempt(record)
 
 
-def _tell(route: Route, known: Announced, end: float, ports: Ports) -> Announced:
+def _tell(route: Route, known: Announced, end: float, fleet: FleetRecord, ports: Ports) -> Announced:
     """Deliver what is due to a route; the record is saved before and after each message."""
     facts = deliveries.due(known, route.name, ports.clock())
     config = ports.config
@@ -137,7 +138,7 @@ def _tell(route: Route, known: Announced, end: float, ports: Ports) -> Announced
         started = deliveries.begin(known, route.name, message.facts)
         known = _save(started, ports) if started is not known else known
         try:
-            known = _deliver(route, message, known, ports)
+            known = _deliver(route, message, known, fleet, ports)
         except ReconcileError as error:
             with about(**_subject(message)):
                 log.warning("the channel %s does not deliver: %s: %s", route.name, error.kind, error)
@@ -156,8 +157,11 @@ def _save(known: Announced, ports: Ports) -> Announced:
         return ports.state.save_announced(remembered.smaller(known))
 
 
-def _deliver(route: Route, message: Outgoing, known: Announced, ports: Ports) -> Announced:
+def _deliver(
+    route: Route, message: Outgoing, known: Announced, fleet: FleetRecord, ports: Ports
+) -> Announced:
     if route.type is RouteType.GITHUB:
+        require_name(fleet, ports)
         return tell_issues(route, message, known, ports)
     ports.channels.send(route, message)
     return known

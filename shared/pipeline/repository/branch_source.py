@@ -27,6 +27,17 @@ def require_own(read: BranchHead, fleet: FleetRecord, ports: Ports) -> None:
     if known is None or known == found:
         return
     if known.repository != found.repository:
-        what = f"{ports.config.repository} is another repository on GitHub than before"
-        raise OtherRepository(f"{what}: its id is {found.repository}, not {known.repository}")
+        raise _other(known, found, ports)
     raise OtherRepository(f"the fleet was planned from the branch {known.branch}, not from {found.branch}")
+
+
+def require_name(fleet: FleetRecord, ports: Ports) -> None:
+    """Raise OtherRepository where the last read of the branch was that of a repository with our name."""
+    known, found = fleet.source, fleet.other_source
+    if known is not None and found is not None and known.repository != found.repository:
+        raise _other(known, found, ports)
+
+
+def _other(known: Source, found: Source, ports: Ports) -> OtherRepository:
+    what = f"{ports.config.repository} is another repository on GitHub than before"
+    return OtherRepository(f"{what}: its id is {found.repository}, not {known.repository}")

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.notices.kinds import Kind
 from shared.notices.notice import Notice
 from shared.pipeline.api.acts.replay import replay
 from shared.pipeline.recovery.missed_work import wake_notifier
-from tests.support.notified import with_failures
+from tests.support.notified import OPS, notified_fleet, titles, with_failures
+from tests.support.one_cluster import ONE
+from tests.support.pipeline_runs import push
+from tests.support.sweeps import delete_by_hand, sweep
 
 
 def test_an_issue_is_opened_for_a_group_and_closed_when_it_is_over() -> None:
@@ -47,3 +51,20 @@ def test_an_issue_that_somebody_deleted_is_opened_again() -> None:
     assert replay("one", "ann", cloud.ports).status == 202
     cloud.run()
     assert [issue.number for issue in issues.listed()] == [2]
+
+
+def test_a_repository_that_has_taken_the_name_over_gets_no_issue() -> None:
+    cloud = MemoryCloud(throttle=False)
+    push(cloud, notified_fleet("one", "two", routes=(OPS, "{name: issues, type: github}")))
+    cloud.run()
+    cloud.repository.id = 2
+    cloud.run(300, until=lambda: False)
+    delete_by_hand(cloud, ONE)
+    sweep(cloud)
+    cloud.run(1800, until=lambda: False)
+    issues = cloud.repository.pulls.issues
+    assert issues.listed(state="all") == []
+    assert "example: 1 channel failing: OtherRepository" in titles(cloud)
+    cloud.repository.id = 1
+    cloud.run(7200, until=lambda: bool(issues.listed()))
+    assert "ClusterMissing" in issues.listed()[-1].title
