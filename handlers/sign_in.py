@@ -19,6 +19,7 @@ from pydantic import BaseModel, ValidationError
 
 from shared.fleet.manifests.base import shown
 from shared.pipeline.api.access import Caller, Principal, Role
+from shared.rollouts.rollout import APP, KEY_OF
 
 PRINCIPAL, KEY = "x-ms-client-principal", "x-functions-key"
 ENTRA = "aad"
@@ -106,7 +107,7 @@ class SignIn:
             return None
         app = read.first(*APPS)
         address = read.first(*ADDRESSES)
-        name = address or read.first("name") or (f"app {app}" if app else identifier)
+        name = address or read.first("name") or (f"{APP}{app}" if app else identifier)
         roles = frozenset(role for role in Role if role in read.all(*ROLES))
         addresses = frozenset(each.lower() for each in read.all(*ADDRESSES))
         return Principal(shown(identifier, MAX_NAME), shown(name, MAX_NAME), roles, addresses)
@@ -117,7 +118,7 @@ class SignIn:
         for key, role in self.keys.items():
             if hmac.compare_digest(given, key.encode()):
                 found = role
-        return Principal(f"key:{found}", f"the key of {found}", frozenset({found})) if found else None
+        return Principal(f"key:{found}", f"{KEY_OF}{found}", frozenset({found})) if found else None
 
 
 def address_of(headers: Mapping[str, str]) -> str:

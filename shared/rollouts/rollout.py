@@ -16,6 +16,14 @@ from shared.rollouts.calendar import Freeze, Window
 from shared.rollouts.endpoint_check import EndpointCheck
 from shared.rollouts.strategy import NO_GATE, Gate
 
+KEY_OF, APP = "the key of ", "app "
+"""What the names of callers begin with who are no person: the holder of a key, and an app of Entra."""
+
+
+def is_person(by: str) -> bool:
+    """Return whether somebody who decided is a person."""
+    return not by.startswith((KEY_OF, APP))
+
 
 class State(StrEnum):
     """Whether a rollout still starts clusters."""
@@ -181,7 +189,9 @@ class Rollout:
     ``strategy`` is the name of the strategy whose stages it has, "" in a fleet with the same for all changes;
     ``checked`` is what the checks of its gates said last.
     ``selected``: its commit selects it. ``refused`` is a selection that nobody has resumed in spite of it.
-    ``kind`` is that of its slowest change, "" in what the version before stored.
+    ``kind`` is that of its slowest change, and ``since`` the commit after which it began to differ from what
+    the fleet had: the one that was planned before, or that of the unfinished rollout that it supersedes. Both
+    are "" in what the version before stored.
     """
 
     commit: str
@@ -209,6 +219,7 @@ class Rollout:
     refused: Refused | None = None
     checked: tuple[Checked, ...] = ()
     kind: str = ""
+    since: str = ""
     etag: str = field(default="", compare=False)
 
     def places(self) -> Iterator[tuple[int, int]]:
@@ -271,8 +282,16 @@ class Rollout:
         return any(by in self._approvers(each, now) for each in self.stages if each.name == name)
 
     def _approvers(self, stage: Stage, now: datetime) -> set[str]:
+        """Return who approves a stage: a key or an app is nobody next to people, one of whom may have it."""
         own = (each for each in self.approved if each.subject == stage.name and stage.gate.takes(each.at))
-        return {each.by for each in own if stage.expires is None or now < each.at + stage.expires}
+        found = {each.by for each in own if stage.expires is None or now < each.at + stage.expires}
+        return set(filter(is_person, found)) or found
+
+    def has_people(self, name: str, now: datetime) -> bool:
+        """Return whether a person approves a stage, next to whom a key or an app is nobody."""
+        return any(
+            is_person(by) for one in self.stages if one.name == name for by in self._approvers(one, now)
+        )
 
     def skips(self, cluster: str) -> bool:
         """Return whether somebody took a cluster out of the rollout."""

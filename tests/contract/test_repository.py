@@ -103,6 +103,47 @@ def test_the_newest_changes_of_a_path_and_who_made_them(case: Case) -> None:
         newest(UNKNOWN, "clusters/a")
 
 
+def test_the_changes_since_a_commit_are_those_of_a_merged_branch_too(case: Case) -> None:
+    first = case.git.commit({"a.yaml": b"1"}, author="ada@example.com")
+    case.git.reset(first, "topic")
+    topic = case.git.commit({"b.yaml": b"1"}, branch="topic", author="grace@example.com")
+    later = case.git.commit({"a.yaml": b"2"}, author="joan@example.com")
+    merge = case.git.merge(later, topic)
+    assert merge is not None
+
+    def since(commit: str, earlier: str, most: int = 9) -> set[str] | None:
+        found = case.port.changes_since(commit, earlier, most)
+        return None if found is None else {each.commit for each in found}
+
+    assert since(merge, first) == since(merge, first, 3) == {topic, later, merge}
+    assert since(merge, first, 2) is None
+    assert since(merge, later) == {topic, merge}
+    assert since(first, merge) == since(first, first) == set()
+    for unknown in ((merge, UNKNOWN), (UNKNOWN, merge)):
+        with pytest.raises(Dependency):
+            since(*unknown)
+
+
+def test_who_the_message_of_a_commit_names_has_written_it_too(case: Case) -> None:
+    lines = [
+        "* one",
+        "",
+        "  Co-authored-by: Ada <Ada@example.com>",
+        "",
+        "* two",
+        "",
+        "co-authored-By:G <g@x.y>",
+    ]
+    commit = case.git.commit(
+        {"a.yaml": b"1"}, author="joan@example.com", message="\n".join(["Both", "", *lines])
+    )
+    (change,) = case.port.changes(commit, "", 1)
+    assert change.people == {"joan@example.com", "operator@example.invalid", "ada@example.com", "g@x.y"}
+    named = case.git.commit({"a.yaml": b"2"}, message="Name Co-authored-by: Ada <ada@example.com> here")
+    (change,) = case.port.changes(named, "", 1)
+    assert change.people == {"operator@example.invalid"}
+
+
 def test_the_message_of_a_commit_is_read_with_its_last_lines(case: Case) -> None:
     text = "Change the fleet\n\nBecause of a certificate.\n\nRollout: emergency"
     first = case.git.commit({"a.yaml": b"1"}, message=text)

@@ -102,6 +102,19 @@ def test_the_authors_of_a_pull_request_are_accounts_and_some_have_none(case: Cas
     assert case.port.pull_authors(number) == PullAuthors(known, complete=False)
 
 
+def test_a_co_author_is_an_account_behind_an_address_of_github_and_none_behind_another(case: Case) -> None:
+    hidden = "More\n\nCo-authored-by: R <3+reviewer@users.noreply.github.com>"
+    case.branch("next", {"a.yaml": b"2\n"})
+    case.git.commit({"b.yaml": b"2\n"}, branch="next", message=hidden)
+    number = case.git.pulls.open("Two", "next", "main").number
+    known = frozenset({OPERATOR.id, REVIEWER.id})
+    assert case.port.pull_authors(number) == PullAuthors(known, complete=True)
+    case.git.commit(
+        {"b.yaml": b"3\n"}, branch="next", message="Yet more\n\nCo-authored-by: R <r@example.com>"
+    )
+    assert case.port.pull_authors(number) == PullAuthors(known, complete=False)
+
+
 def test_the_members_of_a_team_are_accounts(case: Case) -> None:
     assert case.port.team_members("acme/approvers") == frozenset({REVIEWER.id})
     case.teams.members["acme/two"] = ("operator", "contributor")

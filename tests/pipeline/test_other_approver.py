@@ -22,7 +22,7 @@ REMOVAL = ["one", "two"]
 PATH = "clusters/one/cluster.yaml"
 
 
-def removed_by(author: str, *, also: int = 0) -> tuple[MemoryCloud, str]:
+def removed_by(author: str, *, also: int = 0, message: str = "") -> tuple[MemoryCloud, str]:
     """Return a cloud in which an author removes clusters, somebody else pushes afterwards, and the head."""
     cloud = MemoryCloud()
     cloud.with_ports(lambda ports: replace(ports, config=replace(ports.config, approval_by_others=True)))
@@ -30,7 +30,7 @@ def removed_by(author: str, *, also: int = 0) -> tuple[MemoryCloud, str]:
     push(cloud, fleet_files.fleet(*names, "kept"))
     cloud.run()
     gone = dict.fromkeys(f"clusters/{name}/cluster.yaml" for name in names)
-    cloud.repository.commit(gone, author=author)
+    cloud.repository.commit(gone, author=author, message=message)
     head = cloud.repository.commit({"README.md": b"x"}, author="joan@example.com")
     accept(pushed(cloud, head), cloud.ports)
     cloud.run()
@@ -47,6 +47,12 @@ def test_the_author_of_the_removal_is_refused_and_somebody_else_is_not() -> None
     assert approve(head, REMOVAL, "grace", cloud.ports, addresses=GRACE).status == 202
     cloud.run()
     assert set(phases(cloud)) == {"kept"}
+
+
+def test_who_wrote_the_removal_with_somebody_else_does_not_approve_it() -> None:
+    cloud, head = removed_by("ada@example.com", message="Remove\n\nCo-authored-by: Grace <Grace@example.com>")
+    assert approve(head, REMOVAL, "grace", cloud.ports, addresses=GRACE).status == 403
+    assert approve(head, REMOVAL, "lin", cloud.ports, addresses=frozenset({"lin@example.com"})).status == 202
 
 
 def test_a_key_or_an_app_approves_nothing() -> None:
@@ -88,6 +94,9 @@ def test_the_calls_to_github_of_one_approval_are_bounded() -> None:
         ({"ada@example.com", "grace@example.com"}, False),
         ({"grace@example.com", "noreply@github.com"}, False),
         ({"noreply@github.com"}, False),
+        ({"ada@example.com", "7+app[bot]@users.noreply.github.com"}, True),
+        ({"7+app[bot]@users.noreply.github.com"}, False),
+        ({"ada@example.com", "7+lin@users.noreply.github.com"}, False),
         (set(), False),
     ],
 )

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from shared.ports.github import Change
+
 
 @dataclass(frozen=True)
 class ChangedFile:
@@ -56,8 +58,8 @@ class Branches(Protocol):
         """Return what changed from the newest common ancestor of two commits to the second."""
         ...
 
-    def addresses(self, base: str, head: str) -> Sequence[tuple[str, str]]:
-        """Return the addresses of author and committer of each commit that only the second has."""
+    def commits_of(self, base: str, head: str) -> Sequence[Change]:
+        """Return the commits that only the second has."""
         ...
 
     def has(self, commit: str, base: str, head: str) -> bool:

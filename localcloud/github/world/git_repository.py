@@ -28,7 +28,6 @@ from localcloud.github.world.git_commands import (
 from localcloud.github.world.new_commits import add_commit
 from localcloud.github.world.pull_requests import Pulls
 from localcloud.github.world.repository_history import (
-    addresses,
     merge_base,
     parse_commit,
     pull_files,
@@ -109,7 +108,17 @@ class GitRepository:
         """Return the newest commits that changed something at or below a path."""
         if self.read(f"{commit}^{{commit}}") is None:
             raise Dependency(f"no commit {commit}")
-        shas = rev_list(self.path, commit, limit=most, paths=[path] if path else [])
+        return self._changes(rev_list(self.path, commit, limit=most, paths=[path] if path else []))
+
+    def changes_since(self, commit: str, earlier: str, most: int) -> Sequence[Change] | None:
+        """Return the commits that an earlier one does not have; None for more than ``most``."""
+        known = all(_SHA.match(each) and self.read(f"{each}^{{commit}}") for each in (commit, earlier))
+        if not known or merge_base(self.path, earlier, commit) is None:
+            raise Dependency(f"no commit {commit}, or {earlier}")
+        shas = rev_list(self.path, f"{earlier}..{commit}", limit=most + 1)
+        return None if len(shas) > most else self._changes(shas)
+
+    def _changes(self, shas: Sequence[str]) -> Sequence[Change]:
         commits = [parse_commit(each) for each in map(self.read, shas) if each]
         return [
             Change(each.sha, each.author.email.lower(), each.committer.email.lower(), each.message)
@@ -261,9 +270,9 @@ class GitRepository:
         """Return what changed from the newest common ancestor of two commits to the second."""
         return pull_files(self.path, base, head)
 
-    def addresses(self, base: str, head: str) -> Sequence[tuple[str, str]]:
-        """Return the addresses of author and committer of each commit that only the second has."""
-        return addresses(self.path, f"{base}..{head}", limit=MAX_PULL_COMMITS)
+    def commits_of(self, base: str, head: str) -> Sequence[Change]:
+        """Return the commits that only the second has."""
+        return self._changes(rev_list(self.path, f"{base}..{head}", limit=MAX_PULL_COMMITS))
 
     def has(self, commit: str, base: str, head: str) -> bool:
         """Return whether a commit is among those that only the second of two has."""

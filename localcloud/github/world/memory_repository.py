@@ -141,14 +141,10 @@ class MemoryRepository:
                 found.append(ChangedFile(path, "modified" if path in before else "added"))
         return found
 
-    def addresses(self, base: str, head: str) -> Sequence[tuple[str, str]]:
-        """Return the addresses of author and committer of each commit that only the second has."""
+    def commits_of(self, base: str, head: str) -> Sequence[Change]:
+        """Return the commits that only the second has."""
         line = set(self._line(base))
-        return [
-            (self._authors.get(each, _OPERATOR), _OPERATOR)
-            for each in reversed(self._line(head))
-            if each not in line
-        ]
+        return [self._change(each) for each in self._line(head) if each not in line]
 
     def has(self, commit: str, base: str, head: str) -> bool:
         """Return whether a commit is among those that only the second of two has."""
@@ -191,11 +187,22 @@ class MemoryRepository:
         if commit not in self._trees:
             raise Dependency(f"no commit {commit}")
         found = (
-            Change(each, self._authors.get(each, _OPERATOR).lower(), _OPERATOR, self._messages.get(each, ""))
+            self._change(each)
             for each in self._first_line(commit)
             if not path or self._below(each, path) != self._below(self._parents.get(each, ""), path)
         )
         return [*islice(found, most)]
+
+    def changes_since(self, commit: str, earlier: str, most: int) -> Sequence[Change] | None:
+        """Return the commits that an earlier one does not have; None for more than ``most``."""
+        if not {commit, earlier} <= self._trees.keys() or not {*self._line(commit)} & {*self._line(earlier)}:
+            raise Dependency(f"no commit {commit}, or {earlier}")
+        found = self.commits_of(earlier, commit)
+        return None if len(found) > most else found
+
+    def _change(self, commit: str) -> Change:
+        author = self._authors.get(commit, _OPERATOR).lower()
+        return Change(commit, author, _OPERATOR, self._messages.get(commit, ""))
 
     def _below(self, commit: str, path: str) -> dict[str, TreeEntry]:
         tree = self._trees.get(commit, {})

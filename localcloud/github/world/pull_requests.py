@@ -21,6 +21,7 @@ from localcloud.github.world.reviews import ReviewList
 from localcloud.github.world.text_limits import check_comment, check_output, check_text
 from shared.jobs.failures.errors import Conflict, Dependency, InvalidManifest
 from shared.ports import Clock
+from shared.ports.github import Change
 
 
 @dataclass(frozen=True)
@@ -200,9 +201,9 @@ class Pulls:
         """Return the files that a pull request changes."""
         return self._branches.changed_files(*self.span(pull))
 
-    def addresses(self, pull: PullRecord) -> Sequence[tuple[str, str]]:
-        """Return the addresses of author and committer of each of its commits."""
-        return self._branches.addresses(*self.span(pull))
+    def commits_of(self, pull: PullRecord) -> Sequence[Change]:
+        """Return its commits."""
+        return self._branches.commits_of(*self.span(pull))
 
     @property
     def repository(self) -> int:

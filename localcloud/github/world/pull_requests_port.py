@@ -12,6 +12,7 @@ from localcloud.github.world.reviews import ReviewRecord
 from localcloud.github.world.text_limits import MAX_ANNOTATIONS
 from shared.jobs.failures.errors import Dependency, Unauthorized
 from shared.ports import Check, CheckRun, Comment, MergedPull, Pull, PullAuthors, Review, ReviewState
+from shared.ports.github import account_behind, co_authors
 
 AUTHOR = "operator"
 APP_AUTHOR = "roadstead[bot]"
@@ -87,9 +88,12 @@ class WorldPullRequests:
 
     def pull_authors(self, number: int) -> PullAuthors:
         """Return the accounts of the authors and committers of a pull request's commits."""
-        pairs = self._pulls.addresses(self._record(number))
-        people = [account_of(address) for pair in pairs for address in pair]
-        return PullAuthors(frozenset(p.id for p in people if p), complete=all(people) and bool(people))
+        commits = self._pulls.commits_of(self._record(number))
+        people = [account_of(address) for each in commits for address in (each.author, each.committer)]
+        known = [person.id if person else None for person in people]
+        known += [account_behind(address) for each in commits for address in co_authors(each.message)]
+        accounts = frozenset(each for each in known if each is not None)
+        return PullAuthors(accounts, complete=None not in known and bool(known))
 
     def team_members(self, team: str) -> frozenset[int] | None:
         """Return the members of a team."""

@@ -115,13 +115,6 @@ def pull_files(path: Path, base: str, head: str) -> Sequence[ChangedFile]:
     return found
 
 
-def addresses(path: Path, *revisions: str, limit: int) -> Sequence[tuple[str, str]]:
-    """Return the addresses of author and committer of the commits of a range, oldest first."""
-    lines = run_git(path, "log", "--reverse", f"--max-count={limit}", "--format=%ae%x00%ce", *revisions, "--")
-    pairs = (line.split("\0") for line in lines.decode(errors="replace").splitlines())
-    return [(author, committer) for author, committer in pairs]
-
-
 def _touched(output: bytes) -> Touched:
     """Sort the NUL-separated pairs of ``--name-status`` by what happened to the path."""
     touched = Touched()

@@ -92,6 +92,18 @@ class GitHubRepository:
             found = json_call(api, "GET", f"{api.url}/commits", query=newest)
             return [_change(entry) for entry in found]
 
+    def changes_since(self, commit: str, earlier: str, most: int) -> Sequence[Change] | None:
+        """Return the commits that an earlier one does not have; None for more than ``most``."""
+        with self._client.calling(f"no commit {commit}, or {earlier}", absent=(404, 422)) as api:
+            url = f"{api.url}/compare/{earlier}...{commit}"
+            found = json_call(api, "GET", url, query={"per_page": most, "page": 1})
+            total, listed = int(found["total_commits"]), [_change(entry) for entry in found["commits"]]
+            if total > most:
+                return None
+            if len(listed) != total:
+                raise ValueError("not all commits")
+            return listed
+
     def tree(self, commit: str) -> Sequence[TreeEntry]:
         """Return every file at a commit; raise Unavailable when GitHub truncated the response."""
         with self._client.calling(f"no commit {commit}") as api:

@@ -13,7 +13,14 @@ from typing import Any
 
 from shared.adapters.github.client import PAGE, GitHubClient, json_call
 from shared.jobs.failures.errors import Dependency, Unauthorized
-from shared.ports.github import MergedPull, PullAuthors, Review, ReviewState
+from shared.ports.github import (
+    MergedPull,
+    PullAuthors,
+    Review,
+    ReviewState,
+    account_behind,
+    co_authors,
+)
 
 PAGES = 10
 COMMITS = 250
@@ -49,11 +56,17 @@ class GitHubReviews:
         return frozenset(str(item.get("previous_filename") or item["filename"]) for item in gone)
 
     def pull_authors(self, number: int) -> PullAuthors:
-        """Return the accounts of the authors and committers of a pull request's commits."""
+        """Return the accounts of the authors and committers of a pull request's commits.
+
+        GitHub names no account of a co-author: it is known only of an address that hides it.
+        """
         found = self._listed(f"/pulls/{number}/commits", f"no pull request {number}") or []
         people = [item[role] for item in found for role in ("author", "committer")]
-        known = frozenset(int(person["id"]) for person in people if person)
-        return PullAuthors(known, complete=all(people) and 0 < len(found) < COMMITS)
+        known = [int(person["id"]) if person else None for person in people]
+        messages = (str(item["commit"]["message"]) for item in found)
+        known += [account_behind(address) for message in messages for address in co_authors(message)]
+        complete = None not in known and 0 < len(found) < COMMITS
+        return PullAuthors(frozenset(each for each in known if each is not None), complete=complete)
 
     def team_members(self, team: str) -> frozenset[int] | None:
         """Return the members of a team; None for too many."""

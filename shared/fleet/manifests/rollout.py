@@ -60,9 +60,9 @@ class Stage(Manifest):
     approval: StrictBool = False
     """Whether the stage waits for ``roadstead rollout approve``."""
     approvers: Annotated[StrictInt, Field(ge=1, le=10)] = 1
-    """How many different people must approve."""
+    """How many different people must approve; a key or an app is none next to a person."""
     approval_by_others: StrictBool = False
-    """Whether an author of the commit may not approve it."""
+    """Whether nobody may approve it who wrote a commit that the rollout brings."""
     approval_expires: Duration | None = None
     """How long an approval counts until the stage starts; by default as long as the rollout."""
     approval_role: ApprovalRole = "Approver"

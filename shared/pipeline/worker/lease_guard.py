@@ -119,6 +119,9 @@ class _Repository:
     def changes(self, commit: str, path: str, most: int) -> Sequence[Change]:
         return self.inner.changes(commit, path, most)
 
+    def changes_since(self, commit: str, earlier: str, most: int) -> Sequence[Change] | None:
+        return self.inner.changes_since(commit, earlier, most)
+
     def tree(self, commit: str) -> Sequence[TreeEntry]:
         return self.inner.tree(commit)
 

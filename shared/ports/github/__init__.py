@@ -12,9 +12,17 @@ from shared.ports.github.repository import (
     CommitStatus,
     Repository,
     TreeEntry,
+    co_authors,
     status_line,
 )
-from shared.ports.github.reviews import MergedPull, PullAuthors, Review, Reviews, ReviewState
+from shared.ports.github.reviews import (
+    MergedPull,
+    PullAuthors,
+    Review,
+    Reviews,
+    ReviewState,
+    account_behind,
+)
 
 __all__ = [
     "DESCRIPTION_LIMIT",
@@ -38,5 +46,7 @@ __all__ = [
     "ReviewState",
     "Reviews",
     "TreeEntry",
+    "account_behind",
+    "co_authors",
     "status_line",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -60,6 +61,15 @@ class BranchHead:
     credential_expires: datetime | None = field(default=None, compare=False)
 
 
+_CO_AUTHOR = re.compile(r"(?im)^[ \t]*co-authored-by:[^<>\n]*<([^<>\s]+)>[ \t]*\r?$")
+"""docs.github.com, "Creating a commit with multiple authors". A squash has the messages of its commits."""
+
+
+def co_authors(message: str) -> frozenset[str]:
+    """Return the addresses of those who the message of a commit says wrote it too, in lower case."""
+    return frozenset(address.lower() for address in _CO_AUTHOR.findall(message))
+
+
 @dataclass(frozen=True)
 class Change:
     """A commit that changed something, the addresses of its author and its committer, and its message.
@@ -75,7 +85,7 @@ class Change:
     @property
     def people(self) -> frozenset[str]:
         """Who wrote and committed it."""
-        return frozenset(filter(None, (self.author, self.committer)))
+        return frozenset(filter(None, (self.author, self.committer))) | co_authors(self.message)
 
 
 class Repository(Protocol):
@@ -97,6 +107,13 @@ class Repository(Protocol):
 
         "" is the path of everything: every commit counts then. ``most`` is at most 100. Raise Dependency for
         an unknown commit.
+        """
+        ...
+
+    def changes_since(self, commit: str, earlier: str, most: int) -> Sequence[Change] | None:
+        """Return the commits up to this one that an earlier one does not have; None for more than ``most``.
+
+        ``most`` is at most 100. Raise Dependency for an unknown commit, or two without a common ancestor.
         """
         ...
 

@@ -5,11 +5,21 @@ People are GitHub's ids of their accounts: no rename changes one, and nobody els
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
+
+_HIDDEN = re.compile(r"(\d+)\+[^@]+@users\.noreply\.github\.com", re.IGNORECASE)
+"""docs.github.com, "Setting your commit email address"."""
+
+
+def account_behind(address: str) -> int | None:
+    """Return the id of the account that hides behind an address of GitHub; None for any other address."""
+    found = _HIDDEN.fullmatch(address)
+    return int(found[1]) if found else None
 
 
 @dataclass(frozen=True)
@@ -58,7 +68,7 @@ class Review:
 class PullAuthors:
     """The accounts that wrote or committed the commits of a pull request.
 
-    ``complete``: every commit has the accounts of its author and its committer, and all were listed.
+    ``complete``: every commit has the accounts of all who wrote or committed it, and all were listed.
     """
 
     accounts: frozenset[int]

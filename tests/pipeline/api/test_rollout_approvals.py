@@ -58,6 +58,21 @@ def test_two_different_people_approve_and_one_of_them_twice_does_not_count() -> 
     assert changed(cloud, "one") == {*DEV, *PROD}
 
 
+def test_a_key_or_an_app_is_no_other_person_than_those_who_approve() -> None:
+    cloud, commit = waiting("approvers: 2")
+    for by in ("the key of Approver", "app 0b1c"):
+        assert approve(cloud, commit, by) == 202
+        cloud.clock.advance(1)
+        assert changed(cloud, "one") == ({*DEV} if by.startswith("the") else {*DEV, *PROD})
+    cloud, commit = waiting("approvers: 2")
+    assert (approve(cloud, commit, "the key of Approver"), missing(cloud, commit)) == (202, 1)
+    assert (approve(cloud, commit, "one@example.com"), missing(cloud, commit)) == (202, 1)
+    assert (approve(cloud, commit, "app 0b1c"), missing(cloud, commit)) == (409, 1)
+    assert changed(cloud, "one") == {*DEV}
+    assert approve(cloud, commit, "two@example.com") == 202
+    assert changed(cloud, "one") == {*DEV, *PROD}
+
+
 def test_an_author_of_the_commit_does_not_approve_it_where_somebody_else_has_to() -> None:
     cloud, commit = waiting("approvalByOthers: true")
     (change,) = cloud.repository.changes(commit, "", 1)

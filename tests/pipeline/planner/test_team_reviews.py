@@ -294,6 +294,16 @@ def test_with_approval_by_others_who_wrote_a_part_of_it_does_not_approve() -> No
     assert (fleet.left, "reviewer wrote a part of it" in fleet.said(commit)) == (ALL, True)
 
 
+def test_with_approval_by_others_who_is_named_as_a_co_author_does_not_approve() -> None:
+    fleet = ReviewedFleet(by_others=True)
+    fleet.propose()
+    message = "More\n\nCo-authored-by: R <3+reviewer@users.noreply.github.com>"
+    fleet.cloud.repository.commit({"README.md": b"more"}, branch="topic", message=message)
+    fleet.review()
+    commit = fleet.merge()
+    assert (fleet.left, "reviewer wrote a part of it" in fleet.said(commit)) == (ALL, True)
+
+
 def test_with_approval_by_others_an_author_without_an_account_may_be_the_reviewer() -> None:
     fleet = ReviewedFleet(by_others=True)
     fleet.propose(author="somebody@example.com")

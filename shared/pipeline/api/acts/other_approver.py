@@ -17,6 +17,8 @@ MOST = 50
 GITHUB, HIDDEN = "noreply@github.com", "@users.noreply.github.com"
 """The committer of what GitHub's pages merge, and the end of an address that hides one (docs.github.com,
 "Setting your commit email address")."""
+BOT = f"[bot]{HIDDEN}"
+"""The end of the address of a GitHub App, which is nobody who approves; no login of a person has brackets."""
 
 
 def refused_by_authors(
@@ -56,7 +58,7 @@ def _authors(commit: str, name: str, ports: Ports, *, rebuilds: bool) -> frozens
 
 def why_not_author(commit: str, setting: str, addresses: frozenset[str], authors: frozenset[str]) -> str:
     """Return why a person may not approve a commit, "" if the person may; ``setting`` asks for that."""
-    people = authors - {GITHUB}
+    people = frozenset(each for each in authors if each != GITHUB and not each.endswith(BOT))
     if not addresses:
         return f"{setting}: only a person with an address in Entra can approve"
     if addresses & people:

@@ -19,12 +19,14 @@ from shared.pipeline.outbox import request_rollout_act
 from shared.ports import Ports
 from shared.rollouts.decide import Decision
 from shared.rollouts.report import state_of
-from shared.rollouts.rollout import ActKind, Rollout, Stage, State
+from shared.rollouts.rollout import ActKind, Rollout, Stage, State, is_person
 
 WRONG_STAGE = 'the body must be {"stage": "name"}'
 WRONG_CLUSTER = 'the body must be {"cluster": "name"}'
 WITHOUT_REASON = "an override needs a reason: the body must have one"
 MAX_REASON = 500
+MOST_AUTHORED = 100
+"""The authors of so many commits are compared with somebody who approves: one page of GitHub's comparison."""
 
 
 def act_on_rollout(
@@ -113,15 +115,27 @@ def _by_role(rollout: Rollout, stage: str, roles: Collection[str]) -> HttpResult
 
 
 def _by_author(rollout: Rollout, stage: str, addresses: frozenset[str], ports: Ports) -> HttpResult | None:
-    """Return the refusal of an approval by an author of the commit, None for no refusal."""
+    """Return the refusal of an approval by an author of what the rollout brings, None for no refusal.
+
+    That is its commit and those before it that no finished rollout brought: the commit of a merge is by
+    whoever merged, and what was superseded goes on in it.
+    """
     if not any(each.by_others for each in rollout.stages if each.name == stage):
         return None
+    commit, since = rollout.commit, rollout.since
     try:
-        changes = ports.repository.changes(rollout.commit, "", 1)
+        own = ports.repository.changes(commit, "", 1)
+        brought = ports.repository.changes_since(commit, since, MOST_AUTHORED) if since else ()
     except ReconcileError as error:
-        return rejected(502, f"the authors of {rollout.commit[:8]} could not be read: {error}")
-    people = changes[0].people if changes else frozenset[str]()
-    problem = why_not_author(f"the commit {rollout.commit[:8]}", "approvalByOthers", addresses, people)
+        return rejected(502, f"the authors of {commit[:8]} could not be read: {error}")
+    if brought is None:
+        many = f"{commit[:8]} has more than {MOST_AUTHORED} commits after {since[:8]}"
+        return rejected(403, f"approvalByOthers: {many}, and the authors of so many are not compared")
+    changes = [*own, *brought]
+    known = bool(changes) and all(change.people for change in changes)
+    people = frozenset().union(*(change.people for change in changes)) if known else frozenset[str]()
+    what = f"a commit of {since[:8]}..{commit[:8]}" if since else f"the commit {commit[:8]}"
+    problem = why_not_author(what, "approvalByOthers", addresses, people)
     return rejected(403, problem) if problem else None
 
 
@@ -143,6 +157,8 @@ def why_not(rollout: Rollout, kind: ActKind, subject: str, by: str, now: datetim
             return f"an approval is of a stage that waits for one, and {known} does"
         if rollout.approves(subject, by, now):
             return f"you have approved stage {subject}, and it waits for somebody else"
+        if not is_person(by) and rollout.has_people(subject, now):
+            return f"a person has approved stage {subject}, and it waits for another person, not for {by}"
         closed = [each for each in rollout.stages if each.name == subject and not each.gate.takes(now)]
         if closed:
             return f"stage {subject} is approved in its hours alone: {_hours(closed[0])}"

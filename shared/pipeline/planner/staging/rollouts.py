@@ -125,7 +125,8 @@ def stage(plan: Plan, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> S
         )
         if not (rollout.members or current):  # nothing that the one before has started is left
             return Staged()
-        rollout = replace(rollout, etag=known.etag if known else "")
+        since = _since(known if current else None, before, fleet)
+        rollout = replace(rollout, since=since, etag=known.etag if known else "")
     decision = _decided(rollout, inputs.records, ports)
     after = decision.rollout
     if after != known:
@@ -186,6 +187,14 @@ def save_starting(starting: Starting, ports: Ports) -> None:
         len(decision.start),
         len(decision.waits),
     )
+
+
+def _since(known: Rollout | None, before: Rollout | None, fleet: FleetRecord) -> str:
+    """Return after which commit what a rollout brings begins; ``known`` is its own record, None for none."""
+    if known is not None:
+        return known.since
+    unfinished = before.since if before is not None and before.state is not State.COMPLETED else ""
+    return unfinished or fleet.commit
 
 
 def _supersede(earlier: Rollout | None, commit: str, ports: Ports) -> None:
