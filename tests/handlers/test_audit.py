@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -10,17 +11,19 @@ from typing import Any
 import azure.functions as func
 import pytest
 
+from handlers.routes import who_may_call
 from localcloud.functions.host_config import read_settings
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.runtime.options import EXAMPLE
 from shared.jobs.acts import Act
 from shared.jobs.failures.errors import Unavailable
+from shared.pipeline.api.access import Role
 from shared.pipeline.recovery.settings_seen import record_changed_settings
 from shared.ports import FleetConfig
 from shared.settings import load_settings
 from tests.support import fleet_files
 from tests.support.function_calls import ADMIN, call, functions
-from tests.support.pipeline_runs import failed, push
+from tests.support.pipeline_runs import failed, push, ready
 from tests.support.replaced_ports import around
 
 VALUES = read_settings(EXAMPLE)
@@ -97,6 +100,48 @@ def test_a_refused_act_is_recorded_with_its_refusal(
     assert act(cloud, function, body, **route) in (400, 404)
     (record,) = cloud.state.acts(5)
     assert (record.action, record.result[:9]) == (function, "refused: ")
+
+
+BODIES: Mapping[str, Mapping[str, Any]] = {
+    "approve": {"clusters": ["one"]},
+    "approve_correction": {"correction": "a"},
+    "refresh": {"all": True},
+    "dismiss": {"deadLetters": []},
+    "notify_test": {"route": "a"},
+    "promote": {"from": "a", "to": "b"},
+    "rollout_approve": {"stage": "a"},
+    "rollout_skip": {"cluster": "one"},
+}
+"""What a request of each act needs, to be more than a mistake of its form."""
+ACTS = sorted(
+    name
+    for name, each in functions(MemoryCloud().ports).items()
+    if who_may_call(each.get_user_function()) in (Role.OPERATOR, Role.APPROVER, Role.ADMIN)
+)
+
+
+@pytest.mark.parametrize("function", ACTS)
+def test_whatever_a_reader_may_not_do_is_recorded_before_it_happens(function: str) -> None:
+    cloud, before = ready("one"), list[str]()
+    save = cloud.ports.state.save_act
+
+    def noted(act: Act) -> None:
+        before.append(act.result)
+        save(act)
+
+    around(cloud, "state", save_act=noted)
+    request = func.HttpRequest(
+        "POST",
+        "/api",
+        body=json.dumps(BODIES.get(function, {})).encode(),
+        headers={**ADMIN, **FROM, "Content-Type": "application/json"},
+        route_params={"name": "one", "pool": "system", "commit": cloud.state.fleet().commit},
+        params={"clusters": "one", "resource": "a"},
+    )
+    functions(cloud.ports)[function].get_user_function()(request)
+    (record,) = cloud.state.acts(5)
+    assert (record.by, record.address, record.client) == ("the key of Admin", "10.1.2.3", "curl/8")
+    assert (before[0], record.result != "") == ("", True)
 
 
 def test_a_dismissal_is_recorded() -> None:

@@ -25,10 +25,14 @@ def report_outage(commit: str, error: ReconcileError, ports: Ports) -> None:
     try:
         ports.state.fleet()  # an answer: the record can say it
     except Retryable:
-        try:
-            ports.repository.set_status(commit, status_of_problem(_failed(error)))
-        except ReconcileError as second:
-            log.warning("the outage could not be reported: %s: %s", second.kind, second)
+        _say_on(commit, _failed(error), ports)
+
+
+def _say_on(commit: str, problem: FleetProblem, ports: Ports) -> None:
+    try:
+        ports.repository.set_status(commit, status_of_problem(problem))
+    except ReconcileError as error:
+        log.warning("the problem could not be said on the commit: %s: %s", error.kind, error)
 
 
 def report_failed_plan(head: str, error: ReconcileError, ports: Ports) -> None:
@@ -42,7 +46,7 @@ def report_failed_plan(head: str, error: ReconcileError, ports: Ports) -> None:
         fleet = ports.state.fleet()
         if fleet.problem == problem or fleet.planning != head:
             return
-        ports.repository.set_status(head, status_of_problem(problem))
+        _say_on(head, problem, ports)
         ports.state.save_fleet(replace(fleet, problem=problem))
     except Stale:
         report_again(head, ports)

@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.failures.errors import Unavailable
+from shared.jobs.failures.errors import Unauthorized, Unavailable
 from shared.jobs.record import Phase
 from shared.ports import Ports
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, ready, status
+from tests.support.replaced_ports import around
 
 ERROR = "connection reset by peer"
 
@@ -70,3 +71,19 @@ def test_one_push_is_reported_once_however_long_the_outage_lasts() -> None:
     commit = push(cloud, fleet_files.fleet("one", "two"))
     deliver(cloud, 1800)
     assert len(cloud.repository.statuses.history(commit)) == 1
+
+
+def test_a_plan_that_cannot_be_saved_is_the_fleets_problem_although_github_takes_no_status() -> None:
+    cloud = ready("one")
+
+    def unsaved(_: object) -> None:
+        raise Unavailable(f"Table Storage: {ERROR}")
+
+    def refused(*_: object) -> None:
+        raise Unauthorized("the token may not write statuses")
+
+    around(cloud, "state", save_plan=unsaved)
+    around(cloud, "repository", set_status=refused)
+    push(cloud, fleet_files.fleet("one", "two"))
+    deliver(cloud, 5)
+    assert str(cloud.state.fleet().problem).endswith(ERROR)
