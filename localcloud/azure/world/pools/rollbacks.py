@@ -57,9 +57,8 @@ def asked_in(given: Json, before: Json | None, cluster: Json, now: datetime) -> 
     if image == before["nodeImageVersion"] and parse(version) >= parse(current):
         return None  # what the pool runs, sent back with the rest of it
     recent = recently_used(before)
-    found = next(
-        (e for e in recent if (e["orchestratorVersion"], e["nodeImageVersion"]) == (version, image)), None
-    )
+    same = [e for e in recent if (e["orchestratorVersion"], e["nodeImageVersion"]) == (version, image)]
+    found = same[-1] if same else None  # a pool may have run them twice
     if found is None:
         raise _refused(f"'{image}' with Kubernetes {version} is not among the recently used versions")
     if found != recent[-1]:
