@@ -112,7 +112,7 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
     "rollout_approve": {"stage": "a"},
     "rollout_skip": {"cluster": "one"},
 }
-"""What a request of each act needs, to be more than a mistake of its form."""
+"""What a request of each act needs, so that its form is right."""
 ACTS = sorted(
     name
     for name, each in functions(MemoryCloud().ports).items()
