@@ -39,6 +39,8 @@ class RolloutEnds:
                 reached = max(reached, verified)
         if self._selected(cloud, after, at_once=False).final_in_force is None:
             return
+        if not any(_has_started(cloud, member) for member in after.members):
+            return  # all were left out, and no record says in which commit's strategy it goes on
         if desired.final_in_force is not None and not failed and not after.overridden:
             self._past_the_final_gate(cloud, after, desired.final_in_force, reached)
 
@@ -93,3 +95,9 @@ class RolloutEnds:
         answers = [answer for _, answer in cloud.endpoints.asked]
         if final.asked and not actor.jumped and (answers.count(200) < 2 or answers[-1] != 200):
             raise RuleViolated("rollout final", f"{what} after the answers {answers[-3:]}")
+
+
+def _has_started(cloud: MemoryCloud, member: Member) -> bool:
+    """Return whether a cluster has started to change to what a rollout brings it."""
+    record = cloud.state.cluster(member.cluster)
+    return record is not None and record.uid == member.uid and record.generation >= member.generation
