@@ -193,9 +193,12 @@ def _retry_after(error: GithubException) -> float | None:
     if wait is not None:
         return wait
     reset, date = _header(error, "x-ratelimit-reset"), _header(error, "date")
-    if _header(error, "x-ratelimit-remaining") == "0" and reset.isdigit() and date:
+    if _header(error, "x-ratelimit-remaining") != "0":
+        return None
+    try:
         return max(1.0, int(reset) - parsedate_to_datetime(date).timestamp())
-    return None
+    except ValueError:
+        return None
 
 
 def _header(error: GithubException, name: str) -> str:

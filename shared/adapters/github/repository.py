@@ -108,12 +108,12 @@ class GitHubRepository:
         """Return every file at a commit; raise Unavailable when GitHub truncated the response."""
         with self._client.calling(f"no commit {commit}") as api:
             answer = api.get_git_tree(commit, recursive=True).raw_data
-        if answer.get("truncated", True):
-            raise Unavailable(
-                f"{self._name}: the tree of {commit} exceeds GitHub's limits for one response "
-                "(100,000 entries or 7 MB), and a truncated tree cannot be planned"
-            )
-        return [_tree_entry(item) for item in answer["tree"] if item["type"] != "tree"]
+            if answer.get("truncated", True):
+                raise Unavailable(
+                    f"{self._name}: the tree of {commit} exceeds GitHub's limits for one response "
+                    "(100,000 entries or 7 MB), and a truncated tree cannot be planned"
+                )
+            return [_tree_entry(item) for item in answer["tree"] if item["type"] != "tree"]
 
     def blob(self, sha: str) -> bytes:
         """Return a file's content by its blob id; raise Dependency when there is none."""

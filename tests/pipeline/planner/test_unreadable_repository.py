@@ -67,6 +67,11 @@ def answers(status: int, body: dict[str, Any] | None = None, **headers: str) -> 
             "owner of the repos",
         ),
         (answers(403, {}, **{"Retry-After": "9"}), "Throttled", "the same token"),
+        (
+            answers(403, {}, **{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "9", "Date": "soon"}),
+            "Throttled",
+            "the same token",
+        ),
         (answers(404), "Dependency: example/fleet: no branch main, or the cred", "set GITHUB_BRANCH and"),
         (
             answers(451, BLOCKED),
@@ -118,6 +123,15 @@ def test_each_answer_is_reported_with_who_must_act_and_cleared_after_it(
     while cloud.step():
         pass
     assert fleet_view(cloud.ports)["problem"] == ""
+
+
+@pytest.mark.parametrize("body", [[], {"truncated": False}, {"truncated": False, "tree": [{"type": "blob"}]}])
+def test_a_tree_that_is_none_is_reported(server: GitHubServer, cloud: MemoryCloud, body: Any) -> None:
+    server.repository(NAME).commit(fleet_files.fleet("one", "two"))
+    server.door.faults = [Fault("^GET .*/git/trees/", 200, body, times=None)]
+    assert missed_work.plan_missed_head(cloud.ports)
+    cloud.run(120, until=lambda: False)
+    assert "GitHub's response cannot be parsed" in fleet_view(cloud.ports)["problem"]
 
 
 def test_a_deleted_branch_is_reported(server: GitHubServer, cloud: MemoryCloud, tmp_path: Path) -> None:
