@@ -31,12 +31,14 @@ _OWN = ("suspend", "deletionProtection", "drift")
 class Seen:
     """What was seen of a life of a cluster; ``verified`` has when each generation was verified first.
 
+    ``misdated`` are the generations that an instance with a wrong clock has verified.
     ``failed`` is when it failed last, ``failures`` the generations at which it did. ``found`` is since when a
     sweep says that it is missing or stopped, or it is contested; None for neither. ``aside`` has until when
     it could not take part at each generation, and ``suspended`` until when it was suspended; ``NOW`` if so.
     """
 
     verified: dict[int, datetime] = field(default_factory=dict)
+    misdated: set[int] = field(default_factory=set)
     failed: datetime = LONG_AGO
     failures: set[int] = field(default_factory=set)
     found: datetime | None = None
@@ -95,6 +97,8 @@ class RolloutRules:
         fleet, now = cloud.ports.config.fleet, self._context.loop.clock()
         seen = self.seen.setdefault((fleet, after.name, after.uid), Seen())
         if after.observed_generation == after.generation and after.phase is Phase.READY:
+            if after.generation not in seen.verified and self._context.loop.actor.jumped:
+                seen.misdated.add(after.generation)
             seen.verified.setdefault(after.generation, now)
         if after.failed and (before is None or not before.failed):
             seen.failed = now
@@ -226,7 +230,8 @@ class RolloutRules:
             if not times:
                 what = f"{member.cluster} starts before {other.cluster} is Ready at {other.generation}"
                 raise RuleViolated("rollout order", what)
-            self._soaked(rollout, member, other, min(times), staging)
+            if not any(generation >= other.generation for generation in seen.misdated):
+                self._soaked(rollout, member, other, min(times), staging)
             if other.stage < member.stage:
                 reached = max(reached, min(times))
         self._enough_succeeded(cloud, rollout, member, staging)
