@@ -24,6 +24,7 @@ from simulation.shown.findings import CALM_SECONDS, is_applied, saved_late, sile
 AWAITS_DELETION = "it is still being deleted"
 TOO_LARGE = "EntityTooLarge"
 """How Table Storage names it."""
+RENAMED = "it looks like a rename of "
 
 
 class ShownClusters:
@@ -44,7 +45,8 @@ class ShownClusters:
         if plan is not None and plan["notCarriedOut"]:
             self._held(cloud, record, plan, why)
         if record is None:
-            self._absent(cloud, name, detail["phase"])
+            held = plan is not None and plan["notCarriedOut"] and RENAMED in plan["cause"]
+            self._absent(cloud, name, detail["phase"], renamed=held)
             return
         self._explained(cloud, record, why)
         self._conditions(cloud, record)
@@ -74,7 +76,7 @@ class ShownClusters:
         if asked is None or not asked.large:
             raise untrue(cloud, f"{name} is shown as too large, and {commit[:8]} does not have it so")
 
-    def _absent(self, cloud: MemoryCloud, name: str, phase: str) -> None:
+    def _absent(self, cloud: MemoryCloud, name: str, phase: str, *, renamed: bool) -> None:
         """Check a cluster without a record: it is shown as deleted, or as one that git does not create."""
         if phase not in (schema.DELETED, schema.NOT_CREATED):
             raise untrue(cloud, f"{name} is shown as {phase}, and it has no record")
@@ -91,6 +93,9 @@ class ShownClusters:
                 )
             return
         if valid and name not in fleet.awaiting_deletion:
+            removed = any(record.name not in desired.clusters for record in cloud.state.clusters())
+            if renamed and removed and phase == schema.NOT_CREATED:
+                return  # it waits for an approval, together with the cluster whose new name it seems to be
             raise untrue(cloud, f"{name} is shown as {phase}, and {fleet.commit[:8]} asks for it")
         if asked is not None and not valid and phase == schema.DELETED:
             raise untrue(cloud, f"{name} is shown as deleted only, and {fleet.commit[:8]} has it, invalid")
