@@ -161,13 +161,15 @@ def _shown(sent: Iterable[Outgoing]) -> Iterable[Notice]:
 
     The end of a problem ends what was shown since it began. A problem begins again where a message
     names it again, as it does when a writer that was frozen stores it again; that may be the message with its
-    end. A message that comes again, from a sender that was frozen, is no news: it has the same id.
+    end. A message that comes again, from a sender that was frozen, is no news: it has the same id and
+    times.
     """
     shown: dict[tuple[str, tuple[str, str, str]], Notice] = {}
     began: dict[str, int] = {}
-    first: dict[str, Outgoing] = {}
+    first: dict[object, Outgoing] = {}
     for message in sent:
-        first.setdefault(message.id, message)
+        times = [fact.at for group in message.groups for fact in group.facts]
+        first.setdefault((message.id, *times), message)
     for number, message in enumerate(first.values()):
         began |= dict.fromkeys(message.facts, number)
         facts = (fact for group in message.groups for fact in group.facts)

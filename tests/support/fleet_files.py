@@ -29,7 +29,11 @@ def _example() -> Mapping[str, bytes]:
 
 
 def cluster(name: str, *, count: int = 1, extra: str = "") -> bytes:
-    """Return a small cluster manifest; ``extra`` is YAML indented below spec."""
+    """Return a small cluster manifest; ``extra`` is YAML indented below spec.
+
+    AKS makes no group for the nodes of a cluster whose name is long.
+    """
+    extra += f"  nodeResourceGroup: {name}\n" if len(name) > 30 else ""
     return f"""\
 apiVersion: roadstead.dev/v1alpha1
 kind: Cluster
