@@ -40,5 +40,5 @@ def applies_again(record: ClusterRecord, now: datetime) -> bool:
         return False
     found = {each.reason for part in inside.parts for each in part.unhealthy}
     end = record.job.step.since
-    since = inside.at > end or end > now
-    return since and not found.isdisjoint(_CORRECTED) and FLUX not in exhausted(record.corrections, now)
+    is_newer = inside.at > end or end > now
+    return is_newer and not found.isdisjoint(_CORRECTED) and FLUX not in exhausted(record.corrections, now)
