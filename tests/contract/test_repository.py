@@ -124,6 +124,15 @@ def test_the_changes_since_a_commit_are_those_of_a_merged_branch_too(case: Case)
             since(*unknown)
 
 
+def test_the_changes_since_a_commit_can_be_more_than_a_page_of_github_has(case: Case) -> None:
+    first = case.git.commit({"a.yaml": b"0"})
+    later = [case.git.commit({"a.yaml": str(number).encode()}) for number in range(1, 102)]
+    found = case.port.changes_since(later[-1], first, 101)
+    assert found is not None
+    assert sorted(each.commit for each in found) == sorted(later)
+    assert case.port.changes_since(later[-1], first, 100) is None
+
+
 def test_who_the_message_of_a_commit_names_has_written_it_too(case: Case) -> None:
     lines = [
         "* one",

@@ -141,7 +141,11 @@ def contents(place: Place, request: Request, path: str = "") -> JsonObject | lis
 
 
 def compare(place: Place, request: Request, basehead: str) -> JsonObject:
-    """Write how two commits, "base...head", differ; its files come with the first page alone."""
+    """Write how two commits, "base...head", differ; its files come with the first page alone.
+
+    The oldest commit is the first one. Pages have 30 commits, or at most 100; without either parameter the
+    newest 250 are shown (GitHub's REST API, "Compare two commits").
+    """
     base_name, dots, head_name = basehead.partition("...")
     if not dots:
         raise ApiError(404, "Not Found")
@@ -153,9 +157,13 @@ def compare(place: Place, request: Request, basehead: str) -> JsonObject:
     ahead = history.count(path, f"{base.sha}..{head.sha}")
     behind = history.count(path, f"{head.sha}..{base.sha}")
     statuses = {(False, False): "identical", (True, False): "ahead", (False, True): "behind"}
-    commits = history.rev_list(path, f"{base.sha}..{head.sha}", limit=250)[::-1]
-    page, size = request.args.get("page", 1, int), request.args.get("per_page", 250, int)
-    shown = commits[(page - 1) * size : page * size]
+    commits = history.rev_list(path, f"{base.sha}..{head.sha}", limit=ahead)[::-1]
+    page = request.args.get("page", 1, int)
+    if {"page", "per_page"} & request.args.keys():
+        size = min(request.args.get("per_page", 30, int), 100)
+        shown = commits[(page - 1) * size : page * size]
+    else:
+        shown = commits[-250:]
     return {
         "url": f"{place.api}/compare/{basehead}",
         "base_commit": commit_json(place, base),

@@ -1,6 +1,7 @@
 """The fleet repository on GitHub: branches, trees, blobs, archives and commit statuses.
 
-Every method makes one HTTP call (a cached blob, comparison or history: none; an archive or a head: two).
+Every method makes one HTTP call (a cached blob, comparison or history: none; an archive or a head: two; the
+changes since a commit: one for each hundred).
 Blobs are immutable, so the most recently used ones stay in memory, bounded by their bytes, and each is
 verified by its id. So is the history of a commit: a comparison of two that exist, and the changes of a path
 up to one, stay in memory too.
@@ -22,7 +23,7 @@ from github import Auth
 from github.Commit import Commit
 
 from shared.adapters.github.archive import read_archive
-from shared.adapters.github.client import TIMEOUT, GitHubClient, json_call
+from shared.adapters.github.client import PAGE, TIMEOUT, GitHubClient, json_call
 from shared.adapters.github.issues import GitHubIssues
 from shared.adapters.github.proposals import GitHubProposing
 from shared.adapters.github.pulls import GitHubPullRequests
@@ -94,15 +95,19 @@ class GitHubRepository:
 
     def changes_since(self, commit: str, earlier: str, most: int) -> Sequence[Change] | None:
         """Return the commits that an earlier one does not have; None for more than ``most``."""
+        listed: list[Change] = []
         with self._client.calling(f"no commit {commit}, or {earlier}", absent=(404, 422)) as api:
-            url = f"{api.url}/compare/{earlier}...{commit}"
-            found = json_call(api, "GET", url, query={"per_page": most, "page": 1})
-            total, listed = int(found["total_commits"]), [_change(entry) for entry in found["commits"]]
-            if total > most:
-                return None
-            if len(listed) != total:
-                raise ValueError("not all commits")
-            return listed
+            url, total, page = f"{api.url}/compare/{earlier}...{commit}", 1, 0
+            while len(listed) < total:
+                page += 1
+                found = json_call(api, "GET", url, query={"per_page": PAGE, "page": page})
+                total = int(found["total_commits"])
+                if total > most:
+                    return None
+                if total and not found["commits"]:
+                    raise ValueError("not all commits")
+                listed += map(_change, found["commits"])
+        return listed
 
     def tree(self, commit: str) -> Sequence[TreeEntry]:
         """Return every file at a commit; raise Unavailable when GitHub truncated the response."""

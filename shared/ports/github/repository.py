@@ -113,7 +113,7 @@ class Repository(Protocol):
     def changes_since(self, commit: str, earlier: str, most: int) -> Sequence[Change] | None:
         """Return the commits up to this one that an earlier one does not have; None for more than ``most``.
 
-        ``most`` is at most 100. Raise Dependency for an unknown commit, or two without a common ancestor.
+        Raise Dependency for an unknown commit, or two without a common ancestor.
         """
         ...
 

@@ -180,6 +180,12 @@ def test_the_reading_calls_answer_as_github_does(server: GitHubServer) -> None:
     assert (compared["status"], compared["ahead_by"], len(compared["files"])) == ("ahead", 1, 2)
     second = get(server, f"{root}/compare/{one}...main?per_page=1&page=2").json()
     assert (second["status"], second["commits"], second["files"]) == ("ahead", [], [])
+    three = git.commit({"clusters/b/cluster.yaml": b"1"})
+    oldest = get(server, f"{root}/compare/{one}...main?per_page=1").json()
+    assert ([each["sha"] for each in oldest["commits"]], oldest["total_commits"]) == ([two], 2)
+    every = get(server, f"{root}/compare/{one}...main").json()["commits"]
+    assert [each["sha"] for each in every] == [two, three]
+    git.reset(two)
     listed = get(server, f"{root}/contents/clusters?ref={one}").json()
     assert [(entry["type"], entry["path"]) for entry in listed] == [("dir", "clusters/a")]
     assert get(server, f"{root}/contents/README.md?ref={one}").json()["size"] == 7

@@ -25,8 +25,8 @@ WRONG_STAGE = 'the body must be {"stage": "name"}'
 WRONG_CLUSTER = 'the body must be {"cluster": "name"}'
 WITHOUT_REASON = "an override needs a reason: the body must have one"
 MAX_REASON = 500
-MOST_AUTHORED = 100
-"""The authors of so many commits are compared with somebody who approves: one page of GitHub's comparison."""
+MOST_AUTHORED = 1_000
+"""The authors of so many commits are compared with who approves: ten pages of GitHub's comparison."""
 
 
 def act_on_rollout(
@@ -130,7 +130,10 @@ def _by_author(rollout: Rollout, stage: str, addresses: frozenset[str], ports: P
         return rejected(502, f"the authors of {commit[:8]} could not be read: {error}")
     if brought is None:
         many = f"{commit[:8]} has more than {MOST_AUTHORED} commits after {since[:8]}"
-        return rejected(403, f"approvalByOthers: {many}, and the authors of so many are not compared")
+        instead = "take it out of the stage until a rollout has completed"
+        return rejected(
+            403, f"approvalByOthers: {many}, and the authors of so many are not compared: {instead}"
+        )
     changes = [*own, *brought]
     known = bool(changes) and all(change.people for change in changes)
     people = frozenset().union(*(change.people for change in changes)) if known else frozenset[str]()
