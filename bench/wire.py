@@ -5,8 +5,8 @@ and waits until all are Ready. The figures are seconds of the processor of the h
 what else the machine does, and how often Azure was asked for what. ``FOLDER`` is another checkout whose
 functions run instead, for a comparison on the same stand-ins.
 
-In Azure the listeners of triggers are not in the Python process; in the local cloud they are. So what an idle
-host takes is measured first, and what it would take in the same time is shown next to the whole.
+In Azure the listeners of triggers are not in the Python process; in the local cloud they are threads of it.
+So what these threads take is counted too, and what is left without them is shown next to the whole.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import PIPE, Popen
@@ -27,13 +27,14 @@ from bench.clusters import TICKS
 from bench.fleet import ENVIRONMENTS, generate
 from cli.fleet_api.client import Api
 from localcloud.demo.checkout import Checkout
+from localcloud.functions.listener_threads import LISTENER
 from localcloud.runtime.local_cloud import LocalCloud
 from localcloud.runtime.options import ROOT, Options, child_environment
 
 COMPONENTS = "flux/gotk-components.yaml"
 CREATION = 20.0
-SETTLES, IDLE = 10.0, 20.0
-"""Seconds until a new host has imported what it needs, and how long it is watched while it is idle."""
+SETTLES = 10.0
+"""Seconds until a new host has imported what it needs."""
 LONGEST = 3600.0
 COUNTS = 50
 
@@ -42,12 +43,12 @@ COUNTS = 50
 class Wire:
     """Seconds, those of the processor of each host, MiB of the largest host, and the calls to Azure.
 
-    ``idle`` are the seconds of the processor that all hosts take in a second without work.
+    ``listeners`` are the seconds of the processor that the listeners of all hosts take.
     """
 
     seconds: float
     processor: list[float]
-    idle: float
+    listeners: float
     memory: int
     created: int
     refused: int
@@ -108,8 +109,9 @@ def measure(clusters: int, hosts: int, app: Path, folder: Path) -> Wire:
         first = cloud.process("functions")
         checkout = Checkout(cloud.remote, folder / "clone")
         checkout.replace_all(generate(clusters) | shared_files())
-        idle = _idle([first, *more])
-        before, begun = [_processor(host) for host in (first, *more)], time.monotonic()
+        time.sleep(SETTLES)
+        running = (first, *more)
+        before, listening, begun = _processors(running), _listeners(running), time.monotonic()
         checkout.push("a fleet")
         with closing(Api(cloud.urls.functions, cloud.settings["API_KEY_ADMIN"])) as api:
             while (ready := _ready(api)) < clusters:
@@ -118,7 +120,7 @@ def measure(clusters: int, hosts: int, app: Path, folder: Path) -> Wire:
                     raise SystemExit(f"only {ready} are Ready")
                 time.sleep(max(5.0, clusters / COUNTS))  # every count reads an entity of each cluster
         seconds = time.monotonic() - begun
-        after = [_processor(host) for host in (first, *more)]
+        after, listened = _processors(running), _listeners(running)
         calls = cloud.requests("arm")
         puts = Counter(
             call["status"] for call in calls if call["method"] == "PUT" and _is_cluster(call["path"])
@@ -126,8 +128,8 @@ def measure(clusters: int, hosts: int, app: Path, folder: Path) -> Wire:
         return Wire(
             seconds,
             [end - start for start, end in zip(before, after, strict=True)],
-            idle,
-            max(map(_peak, (first, *more))),
+            listened - listening,
+            max(map(_peak, running)),
             puts[201],
             sum(call["status"] == 429 for call in calls),
             sum("listClusterUserCredential" in call["path"] for call in calls),
@@ -143,17 +145,23 @@ def _is_cluster(path: str) -> bool:
     return path.partition("?")[0].rsplit("/", 2)[-2].lower() == "managedclusters"
 
 
-def _idle(hosts: list[int]) -> float:
-    """Return how many seconds of the processor the hosts take in a second while nothing is to be done."""
-    time.sleep(SETTLES)
-    before = sum(map(_processor, hosts))
-    time.sleep(IDLE)
-    return (sum(map(_processor, hosts)) - before) / IDLE
+def _processors(hosts: Iterable[int]) -> list[float]:
+    return [_processor(Path(f"/proc/{host}/stat")) for host in hosts]
 
 
-def _processor(process: int) -> float:
-    """Return the seconds of the processor that a process has used."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+def _listeners(hosts: Iterable[int]) -> float:
+    """Return the seconds of the processor of all threads that listen, and still run."""
+    seconds = 0.0
+    for thread in (each for host in hosts for each in Path(f"/proc/{host}/task").iterdir()):
+        with suppress(OSError):  # the thread has ended meanwhile
+            if (thread / "comm").read_text().strip() == LISTENER:
+                seconds += _processor(thread / "stat")
+    return seconds
+
+
+def _processor(stat: Path) -> float:
+    """Return the seconds of the processor that a process or a thread has used."""
+    fields = stat.read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
@@ -172,10 +180,8 @@ def main(clusters: int, hosts: int, app: Path) -> None:
         f"processor {each} s: {sum(found.processor) / clusters:.3f} s for each cluster, "
         f"{found.memory} MiB at most"
     )
-    listening = found.idle * found.seconds
-    print(
-        f"idle hosts would have taken {listening:.1f} s of it: {listening / clusters:.3f} s for each cluster"
-    )
+    without = sum(found.processor) - found.listeners
+    print(f"listeners took {found.listeners:.1f} s of it: {without / clusters:.3f} s for each without them")
     print(
         f"creations {found.created}, refusals {found.refused}, "
         f"{found.kubeconfigs / clusters:.2f} kubeconfigs for each cluster"

@@ -16,6 +16,7 @@ from typing import Any
 
 import azure.functions as func
 
+from localcloud.common.thread_names import name_thread
 from localcloud.functions.function_index import Function
 from localcloud.functions.host_logs import HOST, current_function
 
@@ -79,7 +80,9 @@ class Invoker:
     """The pool; ``timeout`` in seconds, None for none. Close it with ``close``."""
 
     def __init__(self, *, threads: int, timeout: float | None = None) -> None:
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="function")
+        self._pool = ThreadPoolExecutor(
+            threads, thread_name_prefix="function", initializer=name_thread, initargs=("function",)
+        )
         self._timeout = timeout
         self._lock = threading.Lock()
         self._closed = False

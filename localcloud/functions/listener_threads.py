@@ -10,11 +10,14 @@ from abc import ABC, abstractmethod
 from azure.servicebus import ServiceBusClient
 from azure.servicebus.exceptions import ServiceBusError
 
+from localcloud.common.thread_names import name_thread
 from localcloud.functions.host_logs import HOST
 
 log = logging.getLogger(HOST)
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 5.0
+LISTENER = "listener"
+"""The name of these threads for the system: in Azure they are not in the process of the Python worker."""
 _AFTER_SURPRISE = 1.0
 """Seconds to wait after an error that the client does not document."""
 
@@ -85,6 +88,7 @@ class Slots(ABC):
         """Receive messages with one receiver, until it is done or ``_stop`` is set."""
 
     def _slot(self) -> None:
+        name_thread(LISTENER)
         # The client is not closed: it holds nothing but its receivers, and those are closed one by one.
         client = ServiceBusClient.from_connection_string(self._connection, retry_total=0)
         while not self._stop.is_set():
