@@ -208,15 +208,8 @@ class Job:
         return JobQueue.CHANGES if self.small_change else JobQueue.JOBS
 
     def due(self, now: datetime) -> datetime:
-        """Return the time from which a message of the job has an effect.
-
-        A step that nothing delays is due at once, and a time that lies farther ahead than any wait counts as
-        reached: in both cases a later time is that of an instance whose clock was wrong.
-        """
-        run = self.next_run
-        times = [min(now, run.at) if run.delay is Delay.NONE else run.at]
-        times += [self.lease.until] if self.lease else []
-        return max((at for at in times if at <= now + FARTHEST), default=now)
+        """Return the time from which a message of the job has an effect."""
+        return due(self.next_run.at, self.next_run.delay, self.lease.until if self.lease else None, now)
 
     @property
     def reason(self) -> str:
@@ -227,6 +220,16 @@ class Job:
     def attempts(self) -> int:
         """How often the present error has occurred, 0 for no error."""
         return self.step.failure.attempts if self.step.failure else 0
+
+
+def due(at: datetime, delay: Delay, leased_until: datetime | None, now: datetime) -> datetime:
+    """Return the time from which a message has an effect whose step is to run at a time.
+
+    A step that nothing delays is due at once, and a time that lies farther ahead than any wait counts as
+    reached: in both cases a later time is that of an instance whose clock was wrong.
+    """
+    times = [min(now, at) if delay is Delay.NONE else at, leased_until]
+    return max((each for each in times if each is not None and each <= now + FARTHEST), default=now)
 
 
 def start_step(step: Step, now: datetime) -> StepState:

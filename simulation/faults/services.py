@@ -31,7 +31,7 @@ BETWEEN_PAGES = (1.0, 5.0, 35.0)
 REFUSED = (60.0, 400.0, 1500.0)
 """Seconds until somebody corrects a setting, or assigns a role again."""
 SAVES = ("save", "save_fleet", "save_plan")
-LISTS = ("clusters", "active_clusters", "clusters_page")
+LISTS = ("clusters", "continuations", "clusters_page")
 
 
 def _used_up(call: Call) -> Any:

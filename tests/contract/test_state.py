@@ -11,6 +11,7 @@ import pytest
 from shared.adapters.tables import TablesState, table_service
 from shared.fleet.drift.differences import Difference
 from shared.fleet.manifests.cluster.drift import DriftAction
+from shared.jobs.continuations import continuation_of
 from shared.jobs.drift import Drift, DriftedField
 from shared.jobs.failures.errors import ClusterMissing, ReconcileError, Stale, Unavailable
 from shared.jobs.findings.conditions import with_in_sync
@@ -95,7 +96,9 @@ def test_records_are_listed_by_name_and_active_ones_alone(state: State) -> None:
     assert [found.name for found in state.clusters_page("", 2)] == ["a", "b"]
     assert [found.name for found in state.clusters_page("b", 2)] == ["c"]
     assert list(state.clusters_page("c", 2)) == []
-    assert [found.name for found in state.active_clusters()] == ["a", "c"]
+    active = state.active_clusters()
+    assert [found.name for found in active] == ["a", "c"]
+    assert list(state.continuations()) == [continuation_of(found) for found in active]
 
 
 def test_a_record_may_be_larger_than_a_property(state: State) -> None:

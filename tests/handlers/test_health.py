@@ -60,7 +60,7 @@ def test_a_timer_that_fails_has_not_run() -> None:
     def away(*_: object) -> object:
         raise Unavailable("the tables are away")
 
-    around(cloud, "state", active_clusters=away)
+    around(cloud, "state", continuations=away)
     timer = functions(cloud.ports)["resend_overdue"].get_user_function()
     with pytest.raises(Unavailable):
         timer(tick(past_due=False))

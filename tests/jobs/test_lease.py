@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shared.jobs.failures.errors import NotYetVisible, Unavailable, Unexpected
-from shared.jobs.job import FARTHEST, Contest, ContestKind, Delay, JobQueue, Lease, WaitingOn, WaitKind
+from shared.jobs.job import FARTHEST, Contest, ContestKind, Delay, Lease, WaitingOn, WaitKind
 from shared.jobs.messages import JobMessage, continuation_id, job_message
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.jobs.recipes import Step
@@ -16,7 +16,6 @@ from shared.jobs.record import ClusterRecord
 from shared.jobs.transitions.acceptance import accept_change, accept_delete
 from shared.jobs.transitions.apply_outcome import apply_outcome, postpone
 from shared.jobs.transitions.lease import (
-    LONGEST_BACKLOG,
     Decision,
     NotYet,
     Resend,
@@ -24,8 +23,6 @@ from shared.jobs.transitions.lease import (
     Superseded,
     acquire_lease,
     keep_lease,
-    overdue,
-    served_until,
 )
 from tests.support.cluster_records import NOW, later, record
 from tests.support.desired_clusters import desired
@@ -100,18 +97,6 @@ def test_what_a_step_waits_for_does_not_last_longer_by_the_time_that_a_clock_was
     assert (found.since, found.last_progress, found.waiting_on) == (NOW, NOW, waits)
 
 
-def test_a_continuation_that_a_wrong_clock_has_scheduled_is_overdue_each_time() -> None:
-    far = record(at=later(30 * 86_400), delay=Delay.WAIT)
-    first, second = overdue(far, now=NOW, grace=180), overdue(far, now=later(300), grace=180)
-    assert 0 < first < second
-
-
-def test_a_continuation_that_waits_for_a_lease_is_not_overdue_whatever_a_wrong_clock_has_written() -> None:
-    far = record(at=later(30 * 86_400), delay=Delay.WAIT, lease=Lease("other", later(20)))
-    assert overdue(far, now=NOW, grace=180) == 0
-    assert overdue(far, now=later(21), grace=180) > 0
-
-
 def test_a_leased_record_is_left_to_its_worker_until_the_lease_ends() -> None:
     leased = record(lease=Lease("other", later(20)))
     assert isinstance(decide(leased, job_message(leased)), NotYet)
@@ -124,42 +109,6 @@ def test_a_tombstone_outlives_every_earlier_message() -> None:
     for sequence in range(10):
         decision = decide(dead, job_message(record(sequence=sequence)))
         assert isinstance(decision, Resend)
-
-
-@pytest.mark.parametrize(
-    ("current", "times"),
-    [
-        (record(at=later(-59)), 0),
-        (record(at=later(-61)), 1),
-        (record(at=later(-119)), 1),
-        (record(at=later(-121)), 2),
-        (record(at=later(-60 * 60)), 6),
-        (record(at=later(-61), lease=Lease("other", later(-1))), 0),
-        (record(at=later(-61), active=False), 0),
-    ],
-)
-def test_a_continuation_is_overdue_after_its_grace_and_again_as_its_lateness_doubles(
-    current: ClusterRecord, times: int
-) -> None:
-    assert overdue(current, now=NOW, grace=60) == times
-
-
-def test_a_message_that_is_due_later_than_what_is_served_now_waits_and_is_not_lost() -> None:
-    current = record()
-    assert overdue(current, now=later(600), grace=60, served=later(30)) == 0
-    assert overdue(current, now=later(600), grace=60, served=later(61)) > 0
-    assert overdue(current, now=later(LONGEST_BACKLOG), grace=60, served=later(30)) > 0
-
-
-def test_what_is_served_is_the_newest_time_of_the_live_leases_of_a_recipe() -> None:
-    def handled(due: float, until: float) -> ClusterRecord:
-        lease = Lease("me", later(until), due=later(due))
-        return replace(record(), job=replace(record().job, lease=lease))
-
-    records = [handled(10, 60), handled(30, 60), handled(50, 39), record()]
-    assert served_until(records, JobQueue.JOBS, later(40)) == later(30)
-    assert served_until(records, JobQueue.DELETES, later(40)) is None
-    assert served_until([leased(), record()], JobQueue.JOBS, later(61)) is None
 
 
 def test_the_same_moment_has_one_message_id_and_a_deliberate_copy_another() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from shared.fleet.manifests.cluster.drift import DriftAction
+from shared.jobs.continuations import continuation_of
 from shared.jobs.drift import Drift, DriftedField
 from shared.jobs.failures.errors import QuotaExceeded, Throttled
 from shared.jobs.findings.conditions import with_condition, with_in_sync
@@ -127,7 +128,7 @@ def test_a_queue_is_as_old_as_its_oldest_continuation_that_is_due() -> None:
     due = record(Step.CLUSTER)
     late = replace(due, job=replace(due.job, next_run=NextRun(NOW - timedelta(seconds=90), Delay.WAIT)))
     later = replace(due, job=replace(due.job, next_run=NextRun(NOW + timedelta(seconds=90), Delay.WAIT)))
-    found = of_metric(QUEUE_AGE, list(of_queues([later, late], NOW)))
+    found = of_metric(QUEUE_AGE, list(of_queues(map(continuation_of, [later, late]), NOW)))
     assert found == {(queue.value,): 90.0 * (queue is JobQueue.JOBS) for queue in JobQueue}
 
 

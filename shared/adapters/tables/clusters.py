@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 from shared.adapters.tables.entities import packed, safe_key, unpacked
 from shared.adapters.tables.storage import READERS, TOGETHER, Entity, Storage, etag_of
 from shared.jobs import stored_record
+from shared.jobs.continuations import Continuation, continuation_of
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.reporting.summary import ClusterSummary, SummaryDetails, summary_of
@@ -59,10 +60,14 @@ class ClustersTable:
 
     def active_clusters(self) -> Sequence[ClusterRecord]:
         """Return the records whose job is active."""
-        return [
-            _cluster(entity)
-            for entity in self._storage.query(CLUSTERS, "PartitionKey eq @key and active eq true")
-        ]
+        return [*map(_cluster, self._storage.query(CLUSTERS, _ACTIVE))]
+
+    def continuations(self) -> Sequence[Continuation]:
+        """Return the continuations of all active jobs, by name; from whole records after an upgrade."""
+        entities = list(self._storage.keys(CLUSTERS, _ACTIVE, "continuation"))
+        if all(entity.get("continuation") for entity in entities):
+            return [_CONTINUATION.validate_json(entity["continuation"]) for entity in entities]
+        return [*map(continuation_of, self.active_clusters())]
 
     def save(self, record: ClusterRecord) -> ClusterRecord:
         """Write the record over its version, or as a new one; raise Stale."""
@@ -70,6 +75,7 @@ class ClustersTable:
             "PartitionKey": self._fleet,
             "RowKey": record.name,
             "active": record.job.active,
+            "continuation": _CONTINUATION.dump_json(continuation_of(record)).decode(),
             **_summary_columns(record),
             **packed(stored_record.to_json(record)),
         }
@@ -126,6 +132,8 @@ class ClustersTable:
         return f"leaving|{self._fleet}|{safe_key(group)}"
 
 
+_ACTIVE = "PartitionKey eq @key and active eq true"
+_CONTINUATION = TypeAdapter(Continuation)
 _DETAILS: TypeAdapter[SummaryDetails | None] = TypeAdapter(SummaryDetails | None)
 
 

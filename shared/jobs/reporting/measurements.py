@@ -9,6 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from shared.fleet.manifests.cluster.drift import DriftAction
+from shared.jobs.continuations import Continuation
 from shared.jobs.findings.conditions import IN_SYNC, STALLED
 from shared.jobs.findings.health import HealthCondition
 from shared.jobs.gaps import Gaps
@@ -245,12 +246,11 @@ def of_ends(ends: Mapping[str, datetime], now: datetime) -> Iterator[Measurement
         yield Measurement(END_AGE, max(0.0, (now - at).total_seconds()), {"work": work})
 
 
-def of_queues(records: Iterable[ClusterRecord], now: datetime) -> Iterator[Measurement]:
+def of_queues(continuations: Iterable[Continuation], now: datetime) -> Iterator[Measurement]:
     """Yield how long the oldest continuation of a job waits in each queue, 0 for none."""
     waited = dict.fromkeys(JobQueue, 0.0)
-    for record in records:
-        queue = record.job.queue
-        waited[queue] = max(waited[queue], (now - record.job.due(now)).total_seconds())
+    for each in continuations:
+        waited[each.queue] = max(waited[each.queue], (now - each.due(now)).total_seconds())
     for queue, seconds in waited.items():
         yield Measurement(QUEUE_AGE, seconds, {"queue": queue})
 

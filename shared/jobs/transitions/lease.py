@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from shared.frozen import replace
-from shared.jobs.job import FARTHEST, JobQueue, Lease, StepState
+from shared.jobs.job import Lease, StepState
 from shared.jobs.messages import JobMessage
 from shared.jobs.recipes import Recipe, Step
 from shared.jobs.record import ClusterRecord
 
 MAX_ABANDONED_LEASES = 8
 """Leases of one step that may run out without an outcome: after that, the step itself kills its worker."""
-LONGEST_BACKLOG = 3600.0
-"""Seconds after which a message counts as lost, whatever is served."""
 EARLY = timedelta(seconds=1)
 """How much before its time a message may run; clocks differ a little."""
 
@@ -115,31 +111,3 @@ def keep_lease(
         return None
     lease = replace(before.job.lease, until=now + timedelta(seconds=seconds))
     return replace(after, job=replace(after.job, lease=lease))
-
-
-def served_until(records: Iterable[ClusterRecord], queue: JobQueue, now: datetime) -> datetime | None:
-    """Return the newest time for which a message of a queue is being handled, None when none is.
-
-    A queue serves messages about in the order in which they are due: those of a later time still wait.
-    """
-    leases = (record.job.lease for record in records if record.job.queue is queue)
-    times = (lease.due for lease in leases if lease is not None and lease.due and lease.until > now)
-    return max(times, default=None)
-
-
-def overdue(record: ClusterRecord, *, now: datetime, grace: float, served: datetime | None = None) -> int:
-    """Return how often the record's continuation should have been sent again by now; 0: it is not overdue.
-
-    1 after ``grace`` seconds, and one more each time the lateness doubles. A message that was due later than
-    those that are ``served`` now waits in a backlog: it is not lost, and a copy would only make others wait.
-    """
-    due = record.job.due(now)
-    if not record.job.active or due > now:
-        return 0
-    if record.job.next_run.at > now + FARTHEST:  # a wrong clock: its message may come in years
-        return 1 + int(now.timestamp() // grace)
-    late = (now - due).total_seconds()
-    waits = served is not None and due > served - timedelta(seconds=grace)
-    if late < grace or (waits and late < LONGEST_BACKLOG):
-        return 0
-    return 1 + int(math.log2(late / grace))

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from shared.jobs.continuations import Continuation, continuation_of, overdue, served_until
 from shared.jobs.failures.errors import ReconcileError, Stale
 from shared.jobs.failures.fleet_problem import Failed, FleetProblem
 from shared.jobs.gaps import FoundBy
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import Found, PlanRequest
 from shared.jobs.reporting.measurements import of_plan, of_queues
-from shared.jobs.transitions.lease import overdue, served_until
 from shared.logs import about, about_record
 from shared.pipeline import outbox
 from shared.pipeline.outbox import request_notifications, request_plan, send_overdue
@@ -130,19 +130,22 @@ def resend_overdue(ports: Ports) -> int:
     A continuation is overdue two leases after its time: by then a worker that received it has ended or died.
     One that waits in a backlog is not.
     """
-    now = ports.clock()
-    grace = 2 * ports.config.lease_seconds
-    late, records = 0, ports.state.active_clusters()
-    ports.telemetry.record(of_queues(records, now))
-    served = {queue: served_until(records, queue, now) for queue in JobQueue}
-    for record in records:
-        times = overdue(record, now=now, grace=grace, served=served[record.job.queue])
-        if times:
+    now, continuations = ports.clock(), ports.state.continuations()
+    ports.telemetry.record(of_queues(continuations, now))
+    served = {queue: served_until(continuations, queue, now) for queue in JobQueue}
+
+    def times(each: Continuation) -> int:
+        return overdue(each, now=now, grace=2 * ports.config.lease_seconds, served=served[each.queue])
+
+    late = 0
+    for record in ports.state.clusters_named([each.name for each in continuations if times(each)]):
+        again = times(continuation_of(record)) if record.job.active else 0
+        if again:
             late += 1
             with about_record(record):
                 due = record.job.due(now)
                 log.warning("%s: its continuation is overdue since %s; sending it again", record.name, due)
-            send_overdue(record, times, ports)
+            send_overdue(record, again, ports)
     open_plans = ports.state.open_plans()
     if any(not plan_record.settled or plan_record.writing for plan_record in open_plans):
         outbox.request_report(ports)

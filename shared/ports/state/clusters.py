@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from shared.jobs.continuations import Continuation
 from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.summary import ClusterSummary
 
@@ -49,6 +50,10 @@ class Clusters(Protocol):
 
     def active_clusters(self) -> Sequence[ClusterRecord]:
         """Return the records whose job is active; the cost depends on the number of jobs, not of clusters."""
+        ...
+
+    def continuations(self) -> Sequence[Continuation]:
+        """Return the continuations of all active jobs, by name of the cluster; no record is read as a whole."""
         ...
 
     def save(self, record: ClusterRecord) -> ClusterRecord:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import timedelta
+
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.frozen import replace
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.recovery.missed_work import resend_overdue
 from tests.support import fleet_files
@@ -41,3 +45,29 @@ def test_a_backlog_that_is_served_gets_no_copies() -> None:
 def test_messages_that_nobody_serves_are_sent_again() -> None:
     cloud = backlog()
     assert resend_overdue(cloud.ports) == len(NAMES)
+
+
+def test_a_job_that_went_on_since_the_list_was_read_gets_no_copy() -> None:
+    cloud = backlog()
+    listed = cloud.state.continuations()
+    cloud.run()
+    around(cloud, "state", continuations=lambda: listed)
+    assert resend_overdue(cloud.ports) == 0
+
+
+def test_the_records_of_jobs_that_are_not_overdue_are_not_read() -> None:
+    cloud, read = MemoryCloud(), list[str]()
+    push(cloud, fleet_files.fleet(*NAMES, budget=10))
+    while len(cloud.state.clusters()) < len(NAMES) or cloud.state.fleet().planning:
+        assert cloud.step()
+    late = cloud.state.clusters()[3]
+    due = replace(late.job, next_run=replace(late.job.next_run, at=cloud.clock() - timedelta(hours=1)))
+    cloud.state.save(replace(late, job=due))
+    named = cloud.state.clusters_named
+
+    def reading(names: Sequence[str]) -> Sequence[ClusterRecord]:
+        read.extend(names)
+        return named(names)
+
+    around(cloud, "state", clusters_named=reading)
+    assert (resend_overdue(cloud.ports), read) == (1, [late.name])
