@@ -53,7 +53,7 @@ class Clusters(Protocol):
         ...
 
     def continuations(self) -> Sequence[Continuation]:
-        """Return the continuations of all active jobs, by name of the cluster; no record is read as a whole."""
+        """Return the continuations of all active jobs, by name; no record is read as a whole."""
         ...
 
     def save(self, record: ClusterRecord) -> ClusterRecord:
