@@ -223,7 +223,7 @@ class MemoryCloud:
         open_plans = any(not record.settled for record in self.state.open_plans())
         fleet = self.state.fleet()
         planned = not fleet.planning and fleet.commit == self.repository.head(self.ports.config.branch)
-        return planned and not open_plans and not self.state.active_clusters()
+        return planned and not open_plans and not self.state.continuations()
 
     def _next_moment(self) -> datetime:
         timer = self._timer_due

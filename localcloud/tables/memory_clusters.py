@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Collection, Sequence
 
 from shared.frozen import replace
-from shared.jobs.continuations import Continuation, continuation_of
+from shared.jobs.continuations import Continuation, continuations_of
 from shared.jobs.failures.errors import Stale, TooLarge
 from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.summary import ClusterSummary, summary_of
@@ -80,13 +80,9 @@ class MemoryClusters:
         """Return the records of these clusters in this order."""
         return [record for name in names if (record := self.cluster(name)) is not None]
 
-    def active_clusters(self) -> Sequence[ClusterRecord]:
-        """Return the records whose job is active."""
-        return [record for record in self.clusters() if record.job.active]
-
     def continuations(self) -> Sequence[Continuation]:
         """Return the continuations of all active jobs, by name of the cluster."""
-        return [*map(continuation_of, self.active_clusters())]
+        return continuations_of(self.clusters())
 
     def save(self, record: ClusterRecord) -> ClusterRecord:
         """Write the record over its version, or as a new one; raise Stale."""

@@ -1,4 +1,4 @@
-"""When the next message of each active job is due. Pure."""
+"""What is read of all active jobs at once: above all, when the next message of each is due. Pure."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from shared.jobs.job import FARTHEST, Delay, JobQueue, due
-from shared.jobs.record import ClusterRecord
+from shared.jobs.record import ClusterRecord, Phase
 
 LONGEST_BACKLOG = 3600.0
 """Seconds after which a message counts as lost, whatever is served."""
+_RESTING = (Phase.STALLED, Phase.SUSPENDED)
 
 
 @dataclass(frozen=True)
 class Continuation:
     """The message that an active job waits for: its time, and the lease of the worker that runs a step now.
 
-    Stored next to the record, of which it repeats a few fields, because a timer reads those of all active
-    jobs. ``handled`` is when the message was due that the worker handles, None where no one knows.
+    Stored next to the record, of which it repeats a few fields. ``handled`` is when the message was due that
+    the worker handles, None where no one knows. ``small_change``: the job is one of a small change, and takes
+    a session; one that only waits for a person takes none.
     """
 
     name: str
@@ -28,6 +30,7 @@ class Continuation:
     delay: Delay
     leased_until: datetime | None = None
     handled: datetime | None = None
+    small_change: bool = False
 
     def due(self, now: datetime) -> datetime:
         """Return the time from which the message has an effect."""
@@ -35,10 +38,16 @@ class Continuation:
 
 
 def continuation_of(record: ClusterRecord) -> Continuation:
-    """Return what a record says about the message that its job waits for."""
+    """Return what the record of an active job says about the message that it waits for."""
     job, lease = record.job, record.job.lease
     until, handled = (lease.until, lease.due) if lease else (None, None)
-    return Continuation(record.name, job.queue, job.next_run.at, job.next_run.delay, until, handled)
+    small = job.small_change and not record.needs_action and record.phase not in _RESTING
+    return Continuation(record.name, job.queue, job.next_run.at, job.next_run.delay, until, handled, small)
+
+
+def continuations_of(records: Iterable[ClusterRecord]) -> list[Continuation]:
+    """Return the continuations of those records whose job is active."""
+    return [continuation_of(record) for record in records if record.job.active]
 
 
 def served_until(continuations: Iterable[Continuation], queue: JobQueue, now: datetime) -> datetime | None:

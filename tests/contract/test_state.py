@@ -11,7 +11,7 @@ import pytest
 from shared.adapters.tables import TablesState, table_service
 from shared.fleet.drift.differences import Difference
 from shared.fleet.manifests.cluster.drift import DriftAction
-from shared.jobs.continuations import continuation_of
+from shared.jobs.continuations import continuations_of
 from shared.jobs.drift import Drift, DriftedField
 from shared.jobs.failures.errors import ClusterMissing, ReconcileError, Stale, Unavailable
 from shared.jobs.findings.conditions import with_in_sync
@@ -35,7 +35,7 @@ def fresh(name: str = "one") -> ClusterRecord:
 def test_what_was_never_saved_is_not_there(state: State) -> None:
     assert state.cluster("one") is None
     assert list(state.clusters()) == []
-    assert list(state.active_clusters()) == []
+    assert list(state.continuations()) == []
     assert list(state.events("one", 5)) == []
     assert state.plan("c" * 40) is None
     assert list(state.open_plans()) == []
@@ -96,9 +96,8 @@ def test_records_are_listed_by_name_and_active_ones_alone(state: State) -> None:
     assert [found.name for found in state.clusters_page("", 2)] == ["a", "b"]
     assert [found.name for found in state.clusters_page("b", 2)] == ["c"]
     assert list(state.clusters_page("c", 2)) == []
-    active = state.active_clusters()
-    assert [found.name for found in active] == ["a", "c"]
-    assert list(state.continuations()) == [continuation_of(found) for found in active]
+    assert [found.name for found in state.continuations()] == ["a", "c"]
+    assert list(state.continuations()) == continuations_of(state.clusters())
 
 
 def test_a_record_may_be_larger_than_a_property(state: State) -> None:

@@ -13,7 +13,7 @@ from shared.adapters.tables import CLUSTERS, TablesState
 from shared.adapters.tables.entities import packed
 from shared.adapters.tables.plans import PLANS
 from shared.jobs import stored_record
-from shared.jobs.continuations import continuation_of
+from shared.jobs.continuations import continuations_of
 from shared.jobs.failures.errors import Stale
 from shared.jobs.job import Contest, ContestKind
 from shared.jobs.outcomes import Wait
@@ -140,7 +140,7 @@ def test_records_and_plans_of_the_version_before_are_read_without_the_new_proper
         as_before(CLUSTERS, {**key, **packed(stored_record.to_json(one))})
         assert [found.name for found in state.summaries()] == ["one", "two"]
         assert list(state.summaries()) == [summary_of(record) for record in state.clusters()]
-        assert list(state.continuations()) == [*map(continuation_of, state.clusters())]
+        assert list(state.continuations()) == continuations_of(state.clusters())
         plans = service.get_table_client(PLANS)
         stored = dict(plans.get_entity(fleet, "c" * 40))
         added = ("settled", "reported", "reports", "notBefore")

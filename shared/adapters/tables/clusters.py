@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from shared.adapters.tables.entities import packed, safe_key, unpacked
 from shared.adapters.tables.storage import READERS, TOGETHER, Entity, Storage, etag_of
 from shared.jobs import stored_record
-from shared.jobs.continuations import Continuation, continuation_of
+from shared.jobs.continuations import Continuation, continuation_of, continuations_of
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.reporting.summary import ClusterSummary, SummaryDetails, summary_of
@@ -58,16 +58,12 @@ class ClustersTable:
         with ThreadPoolExecutor(READERS) as pool:
             return [record for record in pool.map(self.cluster, names) if record is not None]
 
-    def active_clusters(self) -> Sequence[ClusterRecord]:
-        """Return the records whose job is active."""
-        return [*map(_cluster, self._storage.query(CLUSTERS, _ACTIVE))]
-
     def continuations(self) -> Sequence[Continuation]:
         """Return the continuations of all active jobs, by name; from whole records after an upgrade."""
         entities = list(self._storage.keys(CLUSTERS, _ACTIVE, "continuation"))
         if all(entity.get("continuation") for entity in entities):
             return [_CONTINUATION.validate_json(entity["continuation"]) for entity in entities]
-        return [*map(continuation_of, self.active_clusters())]
+        return continuations_of(map(_cluster, self._storage.query(CLUSTERS, _ACTIVE)))
 
     def save(self, record: ClusterRecord) -> ClusterRecord:
         """Write the record over its version, or as a new one; raise Stale."""

@@ -24,6 +24,7 @@ from shared.fleet.resolve.repository_layout import cluster_path
 from shared.fleet.systems.cluster_systems import systems_in
 from shared.frozen import replace
 from shared.jobs.acts import by_whom
+from shared.jobs.continuations import continuations_of
 from shared.jobs.failures.errors import Stale, TooLarge
 from shared.jobs.messages import Approval
 from shared.jobs.record import ClusterRecord
@@ -58,7 +59,8 @@ def small_changes(plan: Plan, unfinished: str, inputs: PlanInputs, ports: Ports)
     """Return the clusters of a plan that are a small change; ``unfinished`` is the commit planned before."""
     before = ports.state.plan(unfinished) if unfinished not in ("", plan.commit) else None
     left = {i.cluster for i in before.plan.items if _is_left(i, inputs)} if before else frozenset[str]()
-    return small_change(plan.items, left, inputs.records, most=ports.config.small_change)
+    running = continuations_of(inputs.records.values())
+    return small_change(plan.items, left, running, most=ports.config.small_change)
 
 
 def hand_over(

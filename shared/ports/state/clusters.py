@@ -48,12 +48,10 @@ class Clusters(Protocol):
         """Return the records of these clusters in this order, without those that do not exist."""
         ...
 
-    def active_clusters(self) -> Sequence[ClusterRecord]:
-        """Return the records whose job is active; the cost depends on the number of jobs, not of clusters."""
-        ...
-
     def continuations(self) -> Sequence[Continuation]:
-        """Return the continuations of all active jobs, by name; no record is read as a whole."""
+        """Return those of all active jobs, by name. The cost depends on their number, not that of clusters,
+        and no record is read as a whole.
+        """
         ...
 
     def save(self, record: ClusterRecord) -> ClusterRecord:

@@ -142,7 +142,6 @@ def _fingerprint(cluster: str, desired: DesiredFleet) -> str | None:
 def _small(stored: Plan, ports: Ports) -> frozenset[str]:
     """Return the clusters of the whole plan that are a small change."""
     most = ports.config.small_change
-    if not small_change(stored.items, (), {}, most=most):
+    if not small_change(stored.items, (), (), most=most):
         return frozenset()
-    active = {record.name: record for record in ports.state.active_clusters()}
-    return small_change(stored.items, (), active, most=most)
+    return small_change(stored.items, (), ports.state.continuations(), most=most)
