@@ -5,17 +5,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from shared.adapters.tables.entities import packed, safe_key, unpacked
-from shared.adapters.tables.storage import READERS, TOGETHER, Entity, Storage, etag_of
+from shared.adapters.tables.storage import READERS, TOGETHER, Storage, etag_of
+from shared.frozen import replace
 from shared.jobs import stored_record
 from shared.jobs.continuations import Continuation, continuation_of, continuations_of
-from shared.jobs.recipes import Step
-from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.summary import ClusterSummary, SummaryDetails, summary_of
 from shared.ports import GroupMember
 
@@ -40,11 +39,15 @@ class ClustersTable:
 
     def summaries(self, *, details: bool = False) -> Sequence[ClusterSummary]:
         """Return the summaries of the whole fleet, by name; from whole records after an upgrade."""
-        columns = (*_SUMMARY, "details") if details else _SUMMARY
+        columns = ("summary", "details") if details else ("summary",)
         entities = list(self._storage.keys(CLUSTERS, "PartitionKey eq @key", *columns))
-        if any(entity.get("uid") is None for entity in entities):
+        if any(not entity.get("summary") for entity in entities):
             return [summary_of(record) for record in self.clusters()]
-        return [_summary(entity) for entity in entities]
+        summaries = [_SUMMARY.validate_json(entity["summary"]) for entity in entities]
+        if not details:
+            return summaries
+        found = (_DETAILS.validate_json(entity["details"]) for entity in entities)
+        return [replace(one, details=of_it) for one, of_it in zip(summaries, found, strict=True)]
 
     def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRecord]:
         """Return at most ``limit`` records, by name, of those after a name."""
@@ -72,7 +75,7 @@ class ClustersTable:
             "RowKey": record.name,
             "active": record.job.active,
             "continuation": _CONTINUATION.dump_json(continuation_of(record)).decode(),
-            **_summary_columns(record),
+            **_summary(record),
             **packed(stored_record.to_json(record)),
         }
         return stored_record.with_etag(record, self._storage.write(CLUSTERS, entity, record.etag))
@@ -130,90 +133,18 @@ class ClustersTable:
 
 _ACTIVE = "PartitionKey eq @key and active eq true"
 _CONTINUATION = TypeAdapter(Continuation)
+_SUMMARY = TypeAdapter(ClusterSummary)
 _DETAILS: TypeAdapter[SummaryDetails | None] = TypeAdapter(SummaryDetails | None)
+"""One property each: the client takes as long for a property as for parsing a whole summary."""
 
 
 def _cluster(entity: Any) -> ClusterRecord:
     return stored_record.from_json(unpacked(entity), etag_of(entity))
 
 
-_SUMMARY = (
-    *("uid", "phase", "step", "reason", "generation", "observedGeneration", "needsAction", "contested"),
-    *("environment", "location", "subscription", "resourceGroup", "lost", "finding"),
-    *("digest", "drifted", "recreated", "toApprove", "differsSince", "proposed", "found", "readySince"),
-    *("exemptUntil", "unnamedSince", "life", "existing", "took", "failedSince"),
-)
-
-
-def _summary_columns(record: ClusterRecord) -> dict[str, Any]:
+def _summary(record: ClusterRecord) -> dict[str, str]:
     summary = summary_of(record)
     return {
-        "uid": summary.uid,
-        "phase": summary.phase.value,
-        "step": summary.step.value,
-        "reason": summary.reason,
-        "generation": summary.generation,
-        "observedGeneration": summary.observed_generation,
-        "needsAction": summary.needs_action,
-        "contested": summary.contested,
-        "environment": summary.environment,
-        "location": summary.location,
-        "subscription": summary.subscription,
-        "resourceGroup": summary.resource_group,
-        "lost": summary.lost,
-        "finding": summary.finding,
+        "summary": _SUMMARY.dump_json(summary, exclude={"details"}).decode(),
         "details": _DETAILS.dump_json(summary.details).decode(),
-        "digest": summary.digest,
-        "drifted": summary.drifted,
-        "recreated": summary.recreated,
-        "toApprove": summary.to_approve,
-        "differsSince": summary.differs_since.isoformat() if summary.differs_since else "",
-        "proposed": summary.proposed,
-        "found": summary.found,
-        "readySince": summary.ready_since.isoformat() if summary.ready_since else "",
-        "exemptUntil": summary.exempt_until,
-        "unnamedSince": summary.unnamed_since.isoformat() if summary.unnamed_since else "",
-        "life": summary.life,
-        "existing": summary.existing,
-        "took": summary.took,
-        "failedSince": summary.failed_since.isoformat() if summary.failed_since else "",
     }
-
-
-def _summary(entity: Entity) -> ClusterSummary:
-    return ClusterSummary(
-        name=entity["RowKey"],
-        uid=entity["uid"],
-        phase=Phase(entity["phase"]),
-        step=Step(entity["step"]),
-        reason=entity["reason"],
-        generation=entity["generation"],
-        observed_generation=entity["observedGeneration"],
-        needs_action=entity["needsAction"],
-        contested=entity["contested"],
-        environment=entity["environment"],
-        location=entity["location"],
-        subscription=entity.get("subscription") or "",
-        resource_group=entity.get("resourceGroup") or "",
-        lost=bool(entity.get("lost")),
-        finding=entity.get("finding") or "",
-        details=_DETAILS.validate_json(entity.get("details") or "null"),
-        digest=entity.get("digest") or "",
-        drifted=entity.get("drifted") or 0,
-        recreated=bool(entity.get("recreated")),
-        to_approve=entity.get("toApprove") or 0,
-        differs_since=_moment(entity.get("differsSince")),
-        proposed=entity.get("proposed") or "",
-        found=bool(entity.get("found")),
-        ready_since=_moment(entity.get("readySince")),
-        exempt_until=entity.get("exemptUntil") or "",
-        unnamed_since=_moment(entity.get("unnamedSince")),
-        life=entity.get("life") or "",
-        existing=bool(entity.get("existing")),
-        took=entity.get("took") or 0,
-        failed_since=_moment(entity.get("failedSince")),
-    )
-
-
-def _moment(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text) if text else None
