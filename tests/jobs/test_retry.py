@@ -56,8 +56,9 @@ def test_an_excessive_retry_after_counts_as_one_hour() -> None:
         ("Unexpected=0", "at least 1 attempt"),
         ("Unavailable=3/0", "1 to 3600 seconds"),
         ("Unavailable=3/99999", "1 to 3600 seconds"),
-        ("Quota=3", "'Quota' is never retried; the retried classes are: Throttled"),
-        ("Immutable=3", "'Immutable' is never retried"),
+        ("Quota=3", "no limit can be set for 'Quota', only for: Throttled"),
+        ("Immutable=3", "no limit can be set for 'Immutable'"),
+        ("VaultUnavailable=3", "no limit can be set for 'VaultUnavailable', only for: Throttled"),
     ],
 )
 def test_invalid_limits_are_refused_with_an_explanation(text: str, explanation: str) -> None:

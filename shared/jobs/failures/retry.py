@@ -113,7 +113,7 @@ def with_limits(text: str) -> Policies:
         kind = classes.get(match["name"])
         if kind is None:
             raise ValueError(
-                f"{match['name'][:60]!r} is never retried; the retried classes are: {', '.join(classes)}"
+                f"no limit can be set for {match['name'][:60]!r}, only for: {', '.join(classes)}"
             )
         attempts = None if match["attempts"] == "forever" else int(match["attempts"])
         longest = float(match["longest"] or DEFAULTS[kind].longest)
