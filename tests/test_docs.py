@@ -13,6 +13,8 @@ import pytest
 
 from cli.pages import error_page
 from shared.fleet.planning.plan import Action
+from shared.jobs.failures.remedies import REMEDIES
+from shared.jobs.failures.retry import DEFAULTS
 from shared.jobs.recipes import STEPS, Step
 from shared.pipeline.api import schema
 from shared.settings import Settings
@@ -141,6 +143,29 @@ def test_the_place_of_a_step_that_a_page_shows_is_its_place_in_a_recipe() -> Non
     places = {(step, str(n), str(len(all_))) for all_ in STEPS.values() for n, step in enumerate(all_, 1)}
     assert len(shown) > 4
     assert set(shown) - places == set()
+
+
+def test_the_architecture_says_what_each_package_contains() -> None:
+    listed = set(re.findall(r"^\| `([\w/]+)/`", PAGES["docs/architecture.md"], re.MULTILINE))
+    inner = [ROOT / "shared" / name for name in ("fleet", "jobs", "pipeline")]
+    folders = [each.parent for place in (ROOT / "shared", *inner) for each in place.glob("*/__init__.py")]
+    packages = {each.relative_to(ROOT).as_posix() for each in folders} - {"shared/fleet", "shared/pipeline"}
+    assert len(packages) > 25
+    assert packages - listed == set()
+
+
+def test_the_page_of_the_local_cloud_says_what_each_slice_contains() -> None:
+    table = PAGES["docs/local-cloud.md"].partition("| slice |")[2].partition("\n\n")[0]
+    slices = {each.parent.name for each in (ROOT / "localcloud").glob("*/__init__.py")}
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == slices - {"common", "demo"}
+
+
+def test_the_classes_that_share_the_limit_of_another_one_are_named() -> None:
+    line = re.search(r"^\| `RETRY_LIMITS` .*$", PAGES["docs/settings.md"], re.MULTILINE)
+    assert line is not None
+    for kind in REMEDIES:
+        base = next((each for each in kind.__mro__ if each in DEFAULTS), kind)
+        assert base is kind or f"`{kind.__name__}`" in line[0], kind
 
 
 def test_every_field_of_the_api_is_explained() -> None:

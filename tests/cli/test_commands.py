@@ -107,6 +107,12 @@ def test_the_page_names_no_command_and_no_option_that_does_not_exist() -> None:
             )
 
 
+def test_the_page_names_every_option() -> None:
+    taken = set().union(*map(options, COMMANDS.values()))
+    named = set(re.findall(r"--[a-z-]+", PAGE))
+    assert {option for option in taken if option.startswith("--")} - named == set()
+
+
 def test_the_page_has_every_exit_code() -> None:
     assert {int(code) for code in re.findall(r"^\| (\d+) \|", PAGE, re.MULTILINE)} == set(ExitCode)
 

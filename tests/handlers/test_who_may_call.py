@@ -6,6 +6,7 @@ import base64
 import importlib
 import json
 import logging
+import re
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -75,6 +76,8 @@ ROUTES = {
     "system_approval": ("POST", "approvals/{system}", "signature"),
 }
 """Every HTTP function: its method, its route, and who may call it."""
+PLACES = {"cluster": "NAME"}
+"""What the page on the API calls a part of a route that is called otherwise there."""
 NOT_CALLABLE = {
     "planner": "serviceBusTrigger",
     "previewer": "serviceBusTrigger",
@@ -137,6 +140,25 @@ def test_every_function_has_an_entry_in_this_table(deployed: dict[str, Any]) -> 
     assert all(len(triggers[name]["methods"]) == 1 for name in http)
     assert {name: triggers[name]["type"] for name in triggers.keys() - http.keys()} == NOT_CALLABLE
     assert triggers.keys() == functions(small_app(MemoryCloud().ports)).keys()
+
+
+def test_the_page_of_the_api_has_every_call_and_its_role() -> None:
+    page = (EXAMPLE.parent / "docs" / "api.md").read_text()
+    table = page.partition("| call | role | result |\n|---|---|---|\n")[2].partition("\n\n")[0]
+    documented: dict[tuple[str, str], str] = {}
+    for line in table.splitlines():
+        calls, role = line.removeprefix("| ").split(" | ")[:2]
+        first, *others = re.findall(r"`([^`]+)`", calls)
+        method, _, path = first.partition(" /api/")
+        for each in (path, *(path.rpartition("/")[0] + other for other in others)):
+            documented[method, each] = role
+    known = {
+        (method, re.sub(r"\{(\w+)\}", lambda part: PLACES.get(part[1], part[1].upper()), path)): who
+        for method, path, who in ROUTES.values()
+    }
+    assert documented.keys() == known.keys()
+    with_role = {call: who for call, who in known.items() if who not in ("anybody", "signature")}
+    assert {call: documented[call] for call in with_role} == with_role
 
 
 def test_the_host_checks_no_keys_because_every_function_decides_itself(deployed: dict[str, Any]) -> None:
