@@ -253,6 +253,8 @@ class Settings(BaseModel):
         )
 
 
+TIMED = ("PLAN_SCHEDULE", "RESEND_SCHEDULE", "RETENTION_SCHEDULE")
+"""What an app with timers needs: the host puts these settings into the triggers."""
 RENAMED = {"claim_seconds": "LEASE_SECONDS", "housekeeping_schedule": "RETENTION_SCHEDULE"}
 """The present name of each setting that had another one."""
 
@@ -353,7 +355,7 @@ def _refuse_shared_keys(settings: Settings) -> None:
 
 def _refuse_missing(settings: Settings) -> None:
     app = (settings.github_app_id, settings.github_app_private_key, settings.github_app_installation_id)
-    missing = []
+    missing: list[str] = []
     if settings.github_token is None and not all(app):
         missing.append(
             "GITHUB_TOKEN, or GITHUB_APP_ID, GITHUB_APP_PRIVATE_KEY and GITHUB_APP_INSTALLATION_ID"
@@ -362,5 +364,7 @@ def _refuse_missing(settings: Settings) -> None:
         missing.append("ServiceBus__fullyQualifiedNamespace (or ServiceBus, a connection string)")
     if settings.tables_connection_string is None and settings.tables_endpoint is None:
         missing.append("TABLES_ENDPOINT (or TABLES_CONNECTION_STRING)")
+    if App.CONTROL in settings.apps:  # the host itself would start without the function of such a timer
+        missing += [name for name in TIMED if not getattr(settings, name.lower())]
     if missing:
         raise SettingsError("missing settings: " + "; ".join(missing))

@@ -63,6 +63,16 @@ def test_clocks_differ_by_five_seconds_unless_a_setting_says_otherwise() -> None
     assert load_settings(VALUES).fleet_config.clocks_differ == timedelta(), "a machine has one clock"
 
 
+@pytest.mark.parametrize("app", ["", "control", "worker", "deleter"])
+def test_an_app_with_timers_needs_their_schedules(monkeypatch: pytest.MonkeyPatch, app: str) -> None:
+    put(monkeypatch, ROADSTEAD_APP=app, PLAN_SCHEDULE="", RESEND_SCHEDULE="", RETENTION_SCHEDULE="")
+    if app in ("worker", "deleter"):
+        assert load_settings().timers == {}
+        return
+    with pytest.raises(SettingsError, match="PLAN_SCHEDULE; RESEND_SCHEDULE; RETENTION_SCHEDULE"):
+        load_settings()
+
+
 def test_both_webhook_secrets_are_accepted_the_current_one_first(monkeypatch: pytest.MonkeyPatch) -> None:
     put(monkeypatch, GITHUB_WEBHOOK_SECRET_PREVIOUS="older-secret")
     assert load_settings().webhook_secrets == ("local-webhook-secret", "older-secret")

@@ -19,6 +19,7 @@ from shared.settings import load_settings
 from tests.support.azure_ports import CLUSTER, SUBSCRIPTION, StaticCredential, body
 
 REQUIRED = {
+    "ROADSTEAD_APP": "worker",
     "ROADSTEAD_FLEET": "shop",
     "GITHUB_REPOSITORY": "example/fleet",
     "GITHUB_TOKEN": "t",

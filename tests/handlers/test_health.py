@@ -88,6 +88,8 @@ def test_the_app_of_the_timers_knows_their_schedules_and_no_other_app_does() -> 
             "ServiceBus": "Endpoint=sb://x",
             "TABLES_CONNECTION_STRING": "x",
             "PLAN_SCHEDULE": "0 */5 * * * *",
+            "RESEND_SCHEDULE": "30 * * * * *",
+            "RETENTION_SCHEDULE": "0 30 3 * * *",
         },
     }
     whole = load_settings(base).fleet_config.timers
