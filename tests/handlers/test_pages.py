@@ -123,3 +123,10 @@ def test_an_unknown_phase_or_order_is_refused_with_the_known_ones(
     assert status == 400
     assert "Failed" in body["error"]
     assert "name or phase" in body["error"]
+
+
+def test_the_history_of_an_unknown_name_is_no_empty_page(cloud: MemoryCloud) -> None:
+    before = "2020-01-01T00:00:00Z"
+    assert call(cloud, "events", {"name": "misspelt"})[0] == 404
+    assert call(cloud, "events", {"name": "misspelt"}, before=before)[0] == 404
+    assert call(cloud, "events", {"name": "one"}, before=before)[1]["events"] == []

@@ -232,7 +232,7 @@ def cluster_view(
 def events_view(name: str, limit: int, before: datetime | None, ports: Ports) -> schema.Events | None:
     """Return a page of a cluster's events; None when nothing is known of it."""
     events, next_before = whole_moments(partial(ports.state.events, name), limit, before)
-    if not events and before is None and ports.state.cluster(name) is None:
+    if not events and ports.state.cluster(name) is None and not ports.state.events(name, 1):
         return None
     return {"name": name, "events": [event_of(event) for event in events], "next": next_before}
 
