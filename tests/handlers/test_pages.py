@@ -130,3 +130,12 @@ def test_the_history_of_an_unknown_name_is_no_empty_page(cloud: MemoryCloud) -> 
     assert call(cloud, "events", {"name": "misspelt"})[0] == 404
     assert call(cloud, "events", {"name": "misspelt"}, before=before)[0] == 404
     assert call(cloud, "events", {"name": "one"}, before=before)[1]["events"] == []
+
+
+def test_a_cluster_that_is_not_created_has_a_history_without_events(cloud: MemoryCloud) -> None:
+    invalid = {"clusters/six/cluster.yaml": fleet_files.cluster("six", extra="  colour: red\n")}
+    push(cloud, fleet_files.fleet(*NAMES) | invalid)
+    cloud.run()
+    assert call(cloud, "cluster", {"name": "six"})[1]["phase"] == "NotCreated"
+    status, body = call(cloud, "events", {"name": "six"})
+    assert (status, body["events"]) == (200, [])

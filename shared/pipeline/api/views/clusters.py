@@ -229,10 +229,18 @@ def cluster_view(
     }
 
 
+def _is_known(name: str, ports: Ports) -> bool:
+    """Return whether there is a cluster of a name, or was one, or git has one that is not created."""
+    if ports.state.cluster(name) is not None or ports.state.events(name, 1):
+        return True
+    commit = ports.state.fleet().commit
+    return NewestPlan(commit, items_of(ports.state.plan(commit)).get(name)).stopped is not None
+
+
 def events_view(name: str, limit: int, before: datetime | None, ports: Ports) -> schema.Events | None:
     """Return a page of a cluster's events; None when nothing is known of it."""
     events, next_before = whole_moments(partial(ports.state.events, name), limit, before)
-    if not events and ports.state.cluster(name) is None and not ports.state.events(name, 1):
+    if not events and not _is_known(name, ports):
         return None
     return {"name": name, "events": [event_of(event) for event in events], "next": next_before}
 
