@@ -9,9 +9,8 @@ import pytest
 
 from shared.fleet.manifests.guards import Guards
 from shared.fleet.resolve.desired_fleet import DesiredFleet
-from shared.jobs import job, stored_forms
+from shared.jobs import continuations, job, stored_forms
 from shared.jobs.failures.errors import Unauthenticated
-from shared.jobs.transitions import lease
 from shared.pipeline.planner import planner
 from shared.pipeline.planner.reports import reporter
 from shared.pipeline.repository import commit_reader
@@ -20,7 +19,7 @@ from tests.simulation.mutations import mutation, two_planners_may_plan_at_once
 
 
 def times_of_a_wrong_clock_are_believed(patch: pytest.MonkeyPatch) -> None:
-    for module in (job, lease):
+    for module in (job, continuations):
         patch.setattr(module, "FARTHEST", timedelta(days=9999))
 
 
