@@ -12,12 +12,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from shared.jobs.failures.errors import (
+    OtherRepository,
     ReconcileError,
     Retryable,
     Stale,
     Terminal,
     Unauthorized,
     Unavailable,
+    Withheld,
 )
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import PlanRequest
@@ -26,6 +28,7 @@ from shared.pipeline.outbox import request_proposals
 from shared.pipeline.proposals.cluster import NoRoom, NotShown, settle
 from shared.pipeline.proposals.head import Head
 from shared.pipeline.proposals.remembered import NEW_AT_ONCE, due, opened_since
+from shared.pipeline.repository.branch_source import require_name
 from shared.pipeline.worker.rate_limiter import RateLimited
 from shared.ports import Ports
 from shared.ports.state import Proposal
@@ -75,6 +78,8 @@ def _all(pull: int, ports: Ports) -> str:
     known = {each.cluster: each for each in ports.state.proposals()}
     summaries = {each.name: each for each in ports.state.summaries()}
     names = due(summaries, known, fleet.commit, pull)
+    if names:
+        require_name(fleet, ports)
     since = ports.state.sweep().started if names else None
     head, waiting, unread, strange = Head(fleet, ports), 0, "", list[str]()
     for position, name in enumerate(names):
@@ -95,6 +100,8 @@ def _all(pull: int, ports: Ports) -> str:
         except Stale:
             with about(cluster=name):
                 log.info("%s: its proposal was written meanwhile", name)
+        except (OtherRepository, Withheld):  # of all clusters, and until GitHub serves our repository again
+            raise
         except Terminal as error:
             with about(cluster=name):
                 log.warning("%s: nothing is proposed: %s: %s", name, error.kind, error)

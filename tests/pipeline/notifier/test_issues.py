@@ -8,6 +8,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.notices.kinds import Kind
 from shared.notices.notice import Notice
 from shared.pipeline.api.acts.replay import replay
+from shared.pipeline.api.acts.takeover import accept_source
 from shared.pipeline.recovery.missed_work import wake_notifier
 from tests.support.notified import OPS, notified_fleet, titles, with_failures
 from tests.support.one_cluster import ONE
@@ -68,3 +69,21 @@ def test_a_repository_that_has_taken_the_name_over_gets_no_issue() -> None:
     cloud.repository.id = 1
     cloud.run(7200, until=lambda: bool(issues.listed()))
     assert "ClusterMissing" in issues.listed()[-1].title
+
+
+def test_an_issue_of_an_accepted_repository_that_has_the_number_of_ours_is_left_to_its_author() -> None:
+    cloud = with_failures("one", routes=("{name: issues, type: github}",))
+    issues = cloud.repository.pulls.issues
+    issues.delete(1)
+    theirs = issues.create("A question", "How do I start?", "somebody")
+    known = cloud.state.announced()
+    route = known.routes["issues"]
+    numbers = dict.fromkeys(route.issues, theirs.number)
+    cloud.state.save_announced(replace(known, routes={"issues": replace(route, issues=numbers)}))
+    cloud.repository.id = 2
+    cloud.run(300, until=lambda: False)
+    assert accept_source("jo", cloud.ports).status == 202
+    cloud.run()
+    assert replay("one", "ann", cloud.ports).status == 202
+    cloud.run()
+    assert issues.get(theirs.number) == theirs

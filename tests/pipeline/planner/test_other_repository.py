@@ -14,9 +14,12 @@ from shared.pipeline.api.views.clusters import fleet_view
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import PullChanged, read_delivery
 from shared.ports import Source
+from shared.ports.state import Promotion
 from tests.support import fleet_files
-from tests.support.one_cluster import cluster, files, ready, record
+from tests.support.drift_proposals import drifting, pull_requests
+from tests.support.one_cluster import ONE, cluster, files, ready, record
 from tests.support.pipeline_runs import accepted, phases, push, pushed
+from tests.support.sweeps import sweep, tag_by_hand
 from tests.support.webhook_deliveries import payload, sign
 
 
@@ -131,3 +134,29 @@ def test_the_first_plan_records_the_repository() -> None:
     assert accept(pushed(cloud, commit), cloud.ports).status == 202
     cloud.run()
     assert cloud.state.fleet().source == Source(1, "main")
+
+
+def test_no_pull_request_of_a_repository_that_has_taken_the_name_over_is_closed() -> None:
+    cloud = drifting()
+    cloud.repository.id = 2
+    cloud.run(seconds=300, until=lambda: False)
+    tag_by_hand(cloud, ONE, cost="a")
+    sweep(cloud)
+    assert len(pull_requests(cloud)) == 1
+    cloud.repository.id = 1
+    cloud.run(seconds=300, until=lambda: False)
+    sweep(cloud)
+    assert pull_requests(cloud) == []
+
+
+def test_the_numbers_of_the_former_repository_say_nothing_in_the_accepted_one() -> None:
+    cloud = drifting()
+    cloud.state.save_promotion(Promotion("production", number=1, url="https://example.com/1"))
+    cloud.repository.id = 2
+    cloud.run(seconds=300, until=lambda: False)
+    assert accept_source("jo", cloud.ports).status == 202
+    cloud.run()
+    assert [each.number for each in cloud.state.promotions()] == [0]
+    tag_by_hand(cloud, ONE, cost="a")
+    sweep(cloud)
+    assert len(pull_requests(cloud)) == 1  # theirs, which has the number of ours

@@ -8,7 +8,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId
-from shared.jobs.failures.errors import InvalidManifest, Throttled, Unauthorized
+from shared.jobs.failures.errors import InvalidManifest, Throttled, Unauthorized, Withheld
 from shared.jobs.messages import SweepPart
 from shared.pipeline.api.views.drift import drift_of_cluster
 from shared.pipeline.intake.accept import accept
@@ -218,6 +218,24 @@ def test_a_rule_of_the_repository_that_refuses_the_branch_is_shown_and_asked_onc
     sweep(cloud)
     assert notes(cloud)["tags.cost"] == "InvalidManifest: Repository rule violations found"
     assert len(asked) == 1
+
+
+def test_what_was_not_proposed_of_a_renamed_repository_is_once_github_serves_that_again() -> None:
+    cloud = ready(TAGS + PROPOSE)
+    tip = cloud.ports.proposing.tip
+
+    def renamed(_: str) -> str | None:
+        raise Withheld("GitHub answered with a redirect")
+
+    around(cloud, "proposing", tip=renamed)
+    tag_by_hand(cloud, ONE, cost="b")
+    sweep(cloud)
+    shown = drift_of_cluster("one", cloud.ports)
+    assert shown is not None
+    assert shown["proposals"].startswith("pull requests are not up to date: Withheld: ")
+    around(cloud, "proposing", tip=tip)
+    sweep(cloud)
+    assert len(numbers(cloud)) == 1
 
 
 def test_a_change_of_a_whole_region_opens_some_pull_requests_for_each_sweep(

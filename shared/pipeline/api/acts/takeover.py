@@ -48,13 +48,18 @@ def take_over(name: str, actor: str, ports: Ports, reason: str = "") -> HttpResu
 
 
 def accept_source(actor: str, ports: Ports) -> HttpResult:
-    """Plan the fleet from now on from the repository or branch that the planner refused at last."""
+    """Plan the fleet from now on from the repository or branch that the planner refused at last.
+
+    In another repository, a number is that of another issue or pull request: those of the former are dropped.
+    """
     while True:
         fleet = ports.state.fleet()
         source = fleet.other_source
         if source is None:
             return rejected(409, "the fleet is planned from the repository and branch of its settings")
         try:
+            if fleet.source is not None and fleet.source.repository != source.repository:
+                _drop_numbers(ports)
             ports.state.save_fleet(replace(fleet, source=source, other_source=None))
         except Stale:
             continue  # the planner saved the record first
@@ -64,3 +69,15 @@ def accept_source(actor: str, ports: Ports) -> HttpResult:
     request_plan(request, message_id=f"source:{fleet.etag}", ports=ports)
     receipt: schema.SourceReceipt = {"repositoryId": source.repository, "branch": source.branch, "by": by}
     return HttpResult(202, receipt)
+
+
+def _drop_numbers(ports: Ports) -> None:
+    """Drop the numbers of issues and pull requests; what people decided of values stays. Raise Stale."""
+    state = ports.state
+    for proposal in state.proposals():
+        state.save_proposal(replace(proposal, number=0, url="", values=(), closing=False, digest=""))
+    for promotion in state.promotions():
+        state.save_promotion(replace(promotion, number=0, url="", values=(), digest=""))
+    known = state.announced()
+    routes = {name: replace(each, issues={}) for name, each in known.routes.items()}
+    state.save_announced(replace(known, routes=routes))
