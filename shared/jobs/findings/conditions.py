@@ -84,4 +84,6 @@ def with_in_sync(
     new = Condition(IN_SYNC, status, reason, message, now, record.generation, now)
     before, changed = record.condition(IN_SYNC), replace(record, drift=drift)
     same = before is not None and replace(new, since=before.since, verified=before.verified) == before
-    return changed if same else with_condition(changed, new)
+    if before is not None and before.since <= now and same:
+        return changed
+    return with_condition(changed, new)

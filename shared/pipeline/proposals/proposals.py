@@ -86,7 +86,7 @@ def _all(pull: int, ports: Ports) -> str:
         if position and ports.elapsed() > end:
             request_proposals(ports)
             break
-        room = opened_since(known.values(), since) < NEW_AT_ONCE
+        room = opened_since(known.values(), since, ports.clock()) < NEW_AT_ONCE
         digest = summaries[name].proposed if name in summaries else ""
         proposal = known.get(name) or Proposal(name)
         try:

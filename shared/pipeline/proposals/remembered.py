@@ -9,6 +9,7 @@ from datetime import datetime
 from shared.fleet.desired import digest_of
 from shared.fleet.manifests.cluster.drift import DriftAction
 from shared.jobs.drift import BRANCHES, Drift, DriftedField
+from shared.jobs.messages import CLOCKS_DIFFER
 from shared.jobs.reporting.summary import ClusterSummary
 from shared.masking import MASKED
 from shared.ports import Pull
@@ -60,9 +61,10 @@ def _may_be_over(proposal: Proposal, commit: str) -> bool:
     return proposal.commit != commit and (by_git or bool(proposal.problem))
 
 
-def opened_since(known: Iterable[Proposal], at: datetime | None) -> int:
-    """Return how many pull requests were opened since a time."""
-    return sum(1 for each in known if each.opened and (at is None or each.opened >= at))
+def opened_since(known: Iterable[Proposal], at: datetime | None, now: datetime) -> int:
+    """Return how many pull requests were opened since a time; one after ``now`` is that of a wrong clock."""
+    times = (each.opened for each in known if each.opened and each.opened <= now + CLOCKS_DIFFER)
+    return sum(1 for opened in times if at is None or opened >= at)
 
 
 def value_of(field: DriftedField) -> str:

@@ -178,7 +178,12 @@ def _conclude(
         send_continuation(saved, ports)
     if digest_of_proposal(saved.drift) != digest_of_proposal(record.drift):
         request_proposals(ports)
-    return turned or (record.drift is None) is not (after.drift is None)
+    return turned or _differs_since(record) != _differs_since(after)
+
+
+def _differs_since(record: ClusterRecord) -> datetime | None:
+    in_sync = record.condition(IN_SYNC)
+    return in_sync.since if record.drift and in_sync else None
 
 
 def _older_than(context: StepContext, existing: Json, found: Found | None) -> Fail | None:
