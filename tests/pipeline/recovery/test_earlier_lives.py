@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.aks.ownership import FLEET_TAG
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.recipes import IN_THE_CLUSTER, STEPS, Recipe, Step
 from shared.jobs.record import Phase
@@ -16,9 +17,10 @@ from tests.support import clusters_elsewhere as elsewhere
 from tests.support import fleet_files
 from tests.support.bootstrap_secrets import AGE, SOPS, with_value
 from tests.support.identity_access import ACCESS, ISSUER, access_writes, with_identity
-from tests.support.one_cluster import ENTRA, api, cluster, files, record
+from tests.support.one_cluster import ENTRA, ONE, api, cluster, files, record
 from tests.support.pipeline_runs import deliver_due, one_step_a_message, phases, push, step_until
 from tests.support.policies import POLICIES, policy_writes
+from tests.support.sweeps import tag_by_hand
 
 PATH = "  flux: {path: ./an/earlier/path}\n"
 SYNC = ObjectRef("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "flux-system", "flux-system")
@@ -67,6 +69,21 @@ def test_a_restored_tombstone_takes_nothing_from_around_the_cluster_of_a_later_l
     assert (access_writes(cloud), policy_writes(cloud)) == before
     assert phases(cloud) == {"one": Phase.READY}
     assert record(cloud).life == cluster(cloud)["tags"]["roadstead-life"]
+
+
+@pytest.mark.parametrize("step", [Step.DELETE_IDENTITY_ACCESS, Step.DELETE_POLICIES])
+def test_a_restored_tombstone_takes_nothing_from_around_a_cluster_that_another_fleet_has_now(
+    step: Step,
+) -> None:
+    cloud, manifests = one_step_a_message(with_identity()), files(ACCESS + POLICIES)
+    push(cloud, manifests)
+    cloud.run()
+    push(cloud, fleet_files.fleet())
+    after_a_later_life(stopped_at(cloud, step), manifests)
+    tag_by_hand(cloud, ONE, **{FLEET_TAG: "another"})
+    before = access_writes(cloud), policy_writes(cloud)
+    cloud.run()
+    assert (access_writes(cloud), policy_writes(cloud)) == before
 
 
 @pytest.mark.parametrize("entra", ["", ENTRA], ids=["certificate", "entra"])

@@ -16,7 +16,7 @@ from shared.frozen import replace
 from shared.jobs.failures.errors import NotOwned, Outdated, Terminal, Unauthorized
 from shared.jobs.job import Contest, ContestKind
 from shared.jobs.messages import PlanRequest
-from shared.jobs.outcomes import Fail, GoToStep, Outcome, Wait
+from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Wait
 from shared.jobs.recipes import Step
 from shared.pipeline.outbox import request_plan
 from shared.pipeline.worker.steps.azure_state import (
@@ -155,14 +155,17 @@ def is_another_resource(context: StepContext, existing: Json) -> bool:
     return record.delete_accepted and bool(record.deleted and uid) and record.deleted != uid
 
 
-def exists_again(context: StepContext) -> GoToStep | None:
-    """Return the way back of a delete whose cluster was deleted, and of which Azure shows a later one.
+def exists_again(context: StepContext) -> Outcome | None:
+    """Return why a delete takes nothing from around its cluster: Azure shows a later one; None where it may.
 
-    What it removes around the cluster has the same names in every life.
+    What is around a cluster has the same names in every life, whosever it is. One of ours is deleted first.
     """
     record, existing = context.record, context.azure(GetCluster(context.cluster))
-    if existing is None or not context.owner.owns(existing):
+    if existing is None:
         return None
+    if not context.owner.owns(existing):
+        left = f"left what is around the cluster {record.name}: somebody else has created this one"
+        return Done(left, retained=True)
     if record.deleted and resource_uid(existing) == record.deleted:
         return None  # Azure shows the deleted one late
     return GoToStep(Step.DELETE_CLUSTER, f"there is a cluster {record.name} again, which is not deleted yet")

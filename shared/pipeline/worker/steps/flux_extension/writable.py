@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from shared.fleet.aks.writes import is_final
 from shared.fleet.json_tree import Json
 from shared.jobs.failures.errors import Interrupted, InvalidManifest, from_operation
-from shared.jobs.outcomes import Fail, Outcome, Restart, Retry
+from shared.jobs.outcomes import Fail, Outcome, Retry
 from shared.pipeline.worker.steps.azure_state import FAILED_STATES, state_of
-from shared.pipeline.worker.steps.contests import not_ours
+from shared.pipeline.worker.steps.contests import read_ours
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.not_ready import not_ready
-from shared.ports.azure import GetCluster
 from shared.ports.azure.errors import cause_of
 
 
@@ -19,10 +20,8 @@ def hindrance(context: StepContext) -> Outcome | None:
 
     Azure checks no condition of such a write, so whose cluster it is was read a moment ago.
     """
-    existing = context.azure(GetCluster(context.cluster))
-    if existing is None:
-        return Restart(f"the cluster {context.record.name} no longer exists in Azure")
-    return not_ours(context, existing) or not_ready(context, existing)
+    existing = read_ours(context)
+    return not_ready(context, existing) if isinstance(existing, Mapping) else existing
 
 
 def is_at_work(live: Json) -> bool:
