@@ -132,3 +132,5 @@ def test_a_cluster_for_whose_nodes_aks_would_need_a_longer_group_name_is_refused
     shown = world.get_cluster(cluster)
     assert shown is not None
     assert shown["properties"]["nodeResourceGroup"] == "nodes"
+    kubelet = shown["properties"]["identityProfile"]["kubeletidentity"]["resourceId"]
+    assert "/resourceGroups/nodes/" in kubelet

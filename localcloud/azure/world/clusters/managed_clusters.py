@@ -55,7 +55,7 @@ def created_cluster(cluster: ClusterId, body: Json) -> dict[str, Any]:
     cluster_version(cluster.name, given["kubernetesVersion"])
     check_support(cluster.name, given["kubernetesVersion"], given.get("supportPlan") or OFFICIAL)
     sku = {"name": "Base", "tier": "Free", **(body.get("sku") or {})}
-    group = given.get("nodeResourceGroup") or _node_resource_group(cluster, location)
+    group = given.get("nodeResourceGroup") or f"MC_{cluster.resource_group}_{cluster.name}_{location}"
     if len(group) > _LONGEST_GROUP:
         raise invalid(
             "The length of the node resource group name is too long. The maximum length is "
@@ -64,7 +64,7 @@ def created_cluster(cluster: ClusterId, body: Json) -> dict[str, Any]:
             "name",
         )
     properties = shown_profiles(
-        cluster.resource, merged_properties(_defaults(cluster, location, given), given)
+        cluster.resource, merged_properties(_defaults(cluster, location, group, given), given)
     )
     return {
         "id": cluster.resource,
@@ -171,12 +171,7 @@ def _identity(resource: str, given: Json | None) -> dict[str, Any]:
     return {**given, "userAssignedIdentities": users} if users else dict(given)
 
 
-def _node_resource_group(cluster: ClusterId, location: str) -> str:
-    return f"MC_{cluster.resource_group}_{cluster.name}_{location}"
-
-
-def _kubelet_identity(cluster: ClusterId, location: str) -> str:
-    group = _node_resource_group(cluster, location)
+def _kubelet_identity(cluster: ClusterId, group: str) -> str:
     return (
         f"/subscriptions/{cluster.subscription}/resourceGroups/{group}"
         f"/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{cluster.name}-agentpool"
@@ -192,7 +187,7 @@ def resource_uid(operation: str) -> str:
     return uuid5(NAMESPACE_URL, operation).hex[:24]
 
 
-def _defaults(cluster: ClusterId, location: str, given: Json) -> dict[str, Any]:
+def _defaults(cluster: ClusterId, location: str, group: str, given: Json) -> dict[str, Any]:
     unique = uuid5(NAMESPACE_URL, cluster.resource)
     prefix = given.get("dnsPrefix", given.get("fqdnSubdomain"))
     network = given.get("networkProfile") or {}
@@ -208,14 +203,14 @@ def _defaults(cluster: ClusterId, location: str, given: Json) -> dict[str, Any]:
         "powerState": {"code": "Running"},
         "fqdn": f"{host}.hcp.{location}.azmk8s.io",
         "azurePortalFQDN": f"{host}.portal.hcp.{location}.azmk8s.io",
-        "nodeResourceGroup": _node_resource_group(cluster, location),
+        "nodeResourceGroup": group,
         "enableRBAC": True,
         "supportPlan": OFFICIAL,
         "maxAgentPools": 100,
         "disableLocalAccounts": False,
         "identityProfile": {
             "kubeletidentity": {
-                "resourceId": _kubelet_identity(cluster, location),
+                "resourceId": _kubelet_identity(cluster, group),
                 "clientId": str(uuid5(unique, "kubelet client")),
                 "objectId": str(uuid5(unique, "kubelet object")),
             }
