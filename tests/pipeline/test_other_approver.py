@@ -55,6 +55,13 @@ def test_who_wrote_the_removal_with_somebody_else_does_not_approve_it() -> None:
     assert approve(head, REMOVAL, "lin", cloud.ports, addresses=frozenset({"lin@example.com"})).status == 202
 
 
+def test_what_was_written_with_copilot_is_approved_by_anybody_but_who_wrote_it_with_that() -> None:
+    copilot = "Co-authored-by: Copilot <223556219+Copilot@users.noreply.github.com>"
+    cloud, head = removed_by("ada@example.com", message=f"Remove\n\n{copilot}")
+    assert approve(head, REMOVAL, "ada", cloud.ports, addresses=ADA).status == 403
+    assert approve(head, REMOVAL, "grace", cloud.ports, addresses=GRACE).status == 202
+
+
 def test_a_key_or_an_app_approves_nothing() -> None:
     cloud, head = removed_by("ada@example.com")
     assert approve(head, REMOVAL, "the key of Admin", cloud.ports).status == 403
@@ -96,6 +103,8 @@ def test_the_calls_to_github_of_one_approval_are_bounded() -> None:
         ({"noreply@github.com"}, False),
         ({"ada@example.com", "7+app[bot]@users.noreply.github.com"}, True),
         ({"7+app[bot]@users.noreply.github.com"}, False),
+        ({"ada@example.com", "1+copilot@users.noreply.github.com"}, True),
+        ({"ada@example.com", "1+notcopilot@users.noreply.github.com"}, False),
         ({"ada@example.com", "7+lin@users.noreply.github.com"}, False),
         (set(), False),
     ],

@@ -17,8 +17,12 @@ MOST = 50
 GITHUB, HIDDEN = "noreply@github.com", "@users.noreply.github.com"
 """The committer of what GitHub's pages merge, and the end of an address that hides one (docs.github.com,
 "Setting your commit email address")."""
-BOT = f"[bot]{HIDDEN}"
-"""The end of the address of a GitHub App, which is nobody who approves; no login of a person has brackets."""
+BOTS = (f"[bot]{HIDDEN}", f"+copilot{HIDDEN}")
+"""The ends of the addresses of GitHub Apps, which are nobody who approves: no login of a person has brackets.
+
+That of Copilot has none either. It is a co-author, as 223556219+Copilot, of what its tools helped with, and
+writes by itself as 198982749+Copilot; GitHub shows the login as one of the type Bot.
+"""
 
 
 def refused_by_authors(
@@ -58,7 +62,7 @@ def _authors(commit: str, name: str, ports: Ports, *, rebuilds: bool) -> frozens
 
 def why_not_author(commit: str, setting: str, addresses: frozenset[str], authors: frozenset[str]) -> str:
     """Return why a person may not approve a commit, "" if the person may; ``setting`` asks for that."""
-    people = frozenset(each for each in authors if each != GITHUB and not each.endswith(BOT))
+    people = frozenset(each for each in authors if each != GITHUB and not each.endswith(BOTS))
     if not addresses:
         return f"{setting}: only a person with an address in Entra can approve"
     if addresses & people:
