@@ -70,7 +70,7 @@ def _add_act(
         request = Request(f"rollout-{kind}", target, clusters, reason)
 
         def effect() -> HttpResult:
-            person = caller.principal
+            who = caller.principal
             return acts.act_on_rollout(
                 commit,
                 kind,
@@ -78,8 +78,9 @@ def _add_act(
                 caller.name,
                 ports,
                 reason=reason,
-                addresses=person.addresses,
-                roles=person.roles,
+                addresses=who.addresses,
+                roles=who.roles,
+                person=who.person,
             )
 
         return reply(audited(request, caller, ports, effect))

@@ -19,7 +19,6 @@ from pydantic import BaseModel, ValidationError
 
 from shared.fleet.manifests.base import shown
 from shared.pipeline.api.access import Caller, Principal, Role
-from shared.rollouts.rollout import APP, KEY_OF
 
 PRINCIPAL, KEY = "x-ms-client-principal", "x-functions-key"
 ENTRA = "aad"
@@ -106,11 +105,12 @@ class SignIn:
         if read.auth_typ != ENTRA or not identifier:
             return None
         app = read.first(*APPS)
-        address = read.first(*ADDRESSES)
-        name = address or read.first("name") or (f"{APP}{app}" if app else identifier)
+        own = read.first(*ADDRESSES) or read.first("name")
+        name = own or (f"app {app}" if app else identifier)
         roles = frozenset(role for role in Role if role in read.all(*ROLES))
         addresses = frozenset(each.lower() for each in read.all(*ADDRESSES))
-        return Principal(shown(identifier, MAX_NAME), shown(name, MAX_NAME), roles, addresses)
+        identity, person = shown(identifier, MAX_NAME), bool(own or not app)
+        return Principal(identity, shown(name, MAX_NAME), roles, addresses, person=person)
 
     def _with_key(self, headers: Mapping[str, str]) -> Principal | None:
         given = (headers.get(KEY) or "").encode(errors="replace")
@@ -118,7 +118,9 @@ class SignIn:
         for key, role in self.keys.items():
             if hmac.compare_digest(given, key.encode()):
                 found = role
-        return Principal(f"key:{found}", f"{KEY_OF}{found}", frozenset({found})) if found else None
+        if found is None:
+            return None
+        return Principal(f"key:{found}", f"the key of {found}", frozenset({found}), person=False)
 
 
 def address_of(headers: Mapping[str, str]) -> str:

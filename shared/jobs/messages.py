@@ -60,10 +60,10 @@ class Approval(_Wire):
 
 
 class RolloutAct(_Wire):
-    """What a person decided of the rollout of a commit: who, when and why.
+    """What somebody decided of the rollout of a commit: who, when and why.
 
     ``subject`` is the stage that is approved, or the cluster that is taken out, "" for any other act. A
-    resume ``lifts`` the pause of that time.
+    resume ``lifts`` the pause of that time. ``person`` is False for the holder of a key, and for an app.
     """
 
     commit: str
@@ -73,6 +73,7 @@ class RolloutAct(_Wire):
     subject: str = ""
     reason: str = ""
     lifts: datetime | None = None
+    person: bool = True
 
 
 class PromotionAsked(_Wire):

@@ -6,7 +6,7 @@ make the two disagree.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -15,14 +15,6 @@ from shared.frozen import replace
 from shared.rollouts.calendar import Freeze, Window
 from shared.rollouts.endpoint_check import EndpointCheck
 from shared.rollouts.strategy import NO_GATE, Gate
-
-KEY_OF, APP = "the key of ", "app "
-"""What the names of callers begin with who are no person: the holder of a key, and an app of Entra."""
-
-
-def is_person(by: str) -> bool:
-    """Return whether somebody who decided is a person."""
-    return not by.startswith((KEY_OF, APP))
 
 
 class State(StrEnum):
@@ -118,12 +110,16 @@ class Passed:
 
 @dataclass(frozen=True)
 class Decided:
-    """What a person decided, of a stage or a cluster: who, when, and why."""
+    """What somebody decided, of a stage or a cluster: who, when, and why.
+
+    ``person`` is False for the holder of a key, and for an app; True in what the version before stored.
+    """
 
     by: str
     at: datetime
     reason: str = ""
     subject: str = ""
+    person: bool = True
 
 
 class CheckState(StrEnum):
@@ -275,23 +271,26 @@ class Rollout:
         one = self.stages[stage]
         if stage in self.entered or not one.approval:
             return 0
-        return max(0, one.approvers - len(self._approvers(one, now)))
+        return max(0, one.approvers - len({each.by for each in self._approvals(one, now)}))
 
     def approves(self, name: str, by: str, now: datetime) -> bool:
         """Return whether an approval of a stage by somebody counts."""
-        return any(by in self._approvers(each, now) for each in self.stages if each.name == name)
-
-    def _approvers(self, stage: Stage, now: datetime) -> set[str]:
-        """Return who approves a stage: a key or an app is nobody next to people, one of whom may have it."""
-        own = (each for each in self.approved if each.subject == stage.name and stage.gate.takes(each.at))
-        found = {each.by for each in own if stage.expires is None or now < each.at + stage.expires}
-        return set(filter(is_person, found)) or found
+        return any(each.by == by for each in self._approvals_of(name, now))
 
     def has_people(self, name: str, now: datetime) -> bool:
         """Return whether a person approves a stage, next to whom a key or an app is nobody."""
-        return any(
-            is_person(by) for one in self.stages if one.name == name for by in self._approvers(one, now)
-        )
+        return any(each.person for each in self._approvals_of(name, now))
+
+    def _approvals_of(self, name: str, now: datetime) -> Iterator[Decided]:
+        for stage in self.stages:
+            if stage.name == name:
+                yield from self._approvals(stage, now)
+
+    def _approvals(self, stage: Stage, now: datetime) -> Sequence[Decided]:
+        """Return what approves a stage: a key or an app is nobody next to people, one of whom may have it."""
+        own = (each for each in self.approved if each.subject == stage.name and stage.gate.takes(each.at))
+        found = [each for each in own if stage.expires is None or now < each.at + stage.expires]
+        return [each for each in found if each.person] or found
 
     def skips(self, cluster: str) -> bool:
         """Return whether somebody took a cluster out of the rollout."""

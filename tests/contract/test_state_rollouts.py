@@ -14,7 +14,7 @@ from shared.rollouts.calendar import Freeze, Window
 from shared.rollouts.rollout import Decided, Group, Member, Passed, Rollout, Stage
 
 NOW = datetime(2027, 1, 2, 3, 4, 5, tzinfo=UTC)
-BY = Decided("ops@example.com", NOW, "looks wrong", "dev")
+BY = Decided("ops@example.com", NOW, "looks wrong", "dev", person=False)
 WHOLE = Rollout(
     "a" * 40,
     NOW,

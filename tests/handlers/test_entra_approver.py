@@ -1,12 +1,15 @@
-"""The addresses with which an author is compared are those of the token, and of nothing else."""
+"""Who approves, and with which addresses authors are compared, is what the token says, and nothing else."""
 
 from __future__ import annotations
 
+import base64
+import json
 from dataclasses import replace
 
 import httpx
 import pytest
 
+from handlers.sign_in import PRINCIPAL, SignIn
 from localcloud.azure.wire.identity_server import IdentityServer
 from localcloud.azure.world.access.directory import ACCOUNTS, API
 from localcloud.functions.easy_auth import AuthSettings
@@ -43,3 +46,21 @@ def test_the_author_of_a_removal_is_recognised_by_the_token(author: str, status:
         approver.id,
         "accepted"[:7] if status == 202 else "refused",
     )
+
+
+@pytest.mark.parametrize(
+    ("claims", "name", "person"),
+    [
+        ({"preferred_username": "ada@example.com", "azp": "0b1c"}, "ada@example.com", True),
+        ({"name": "app owner", "azp": "0b1c"}, "app owner", True),
+        ({"azp": "0b1c"}, "app 0b1c", False),
+    ],
+)
+def test_an_app_of_entra_is_no_person_whatever_people_are_called(
+    claims: dict[str, str], name: str, person: bool
+) -> None:
+    said = [{"typ": kind, "val": value} for kind, value in {"oid": "1", **claims}.items()]
+    header = base64.b64encode(json.dumps({"auth_typ": "aad", "claims": said}).encode()).decode()
+    caller = SignIn("entra", platform_verifies=True).caller({PRINCIPAL: header})
+    assert caller is not None
+    assert (caller.name, caller.principal.person) == (name, person)

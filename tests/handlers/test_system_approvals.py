@@ -11,7 +11,7 @@ import pytest
 from standardwebhooks.webhooks import Webhook
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from tests.support.function_calls import APPROVAL_KEYS, functions
+from tests.support.function_calls import ADMIN, APPROVAL_KEYS, functions
 from tests.support.pipeline_runs import push
 from tests.support.staged_fleets import DEV, PROD, changed, ready_fleet, rollout_of, staged, tags
 
@@ -79,6 +79,17 @@ def test_a_system_and_a_person_are_two_approvers() -> None:
     assert send(cloud, body, signed(cloud, body)) == 202
     assert changed(cloud, "one") == {*DEV}
     assert rollout_of(cloud, commit).missing_approvals(1, cloud.clock()) == 1
+
+
+def test_an_approval_with_a_key_is_stored_as_that_of_no_person() -> None:
+    cloud, commit = waiting("approvers: 2")
+    headers = {**ADMIN, "Content-Type": "application/json"}
+    body, route = b'{"stage": "second"}', {"commit": commit}
+    request = func.HttpRequest("POST", "/api/rollouts", body=body, route_params=route, headers=headers)
+    reply = functions(cloud.ports)["rollout_approve"].get_user_function()(request)
+    cloud.run(seconds=300)
+    (approval,) = rollout_of(cloud, commit).approved
+    assert (reply.status_code, approval.by, approval.person) == (202, "the key of Admin", False)
 
 
 def test_what_is_not_signed_with_the_key_of_its_system_is_refused_and_leaves_no_trace() -> None:

@@ -96,9 +96,9 @@ def a_stage_is_approved_at_any_hour(patch: pytest.MonkeyPatch) -> None:
 
 
 def an_approval_never_expires(patch: pytest.MonkeyPatch) -> None:
-    original = Rollout._approvers
+    original = Rollout._approvals
     patch.setattr(
-        Rollout, "_approvers", lambda self, stage, now: original(self, replace(stage, expires=None), now)
+        Rollout, "_approvals", lambda self, stage, now: original(self, replace(stage, expires=None), now)
     )
 
 

@@ -34,12 +34,14 @@ class Principal:
     """A verified identity: a person or an app of Entra by its object id, or the holder of a key.
 
     ``addresses`` are what Entra states of a person: the sign-in name and the e-mail address, in lower case.
+    ``person`` is False for an app, and for the holder of a key: nobody knows who that is.
     """
 
     id: str
     name: str
     roles: frozenset[Role]
     addresses: frozenset[str] = frozenset()
+    person: bool = True
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from shared.pipeline.outbox import request_rollout_act
 from shared.ports import Ports
 from shared.rollouts.decide import Decision
 from shared.rollouts.report import state_of
-from shared.rollouts.rollout import ActKind, Rollout, Stage, State, is_person
+from shared.rollouts.rollout import ActKind, Rollout, Stage, State
 
 WRONG_STAGE = 'the body must be {"stage": "name"}'
 WRONG_CLUSTER = 'the body must be {"cluster": "name"}'
@@ -39,11 +39,12 @@ def act_on_rollout(
     reason: str = "",
     addresses: frozenset[str] = frozenset(),
     roles: Collection[str] = (),
+    person: bool = True,
 ) -> HttpResult:
     """Ask the planner to act on a rollout; ``subject`` is the stage or the cluster, "" for all of it.
 
     ``addresses`` are those of the person who acts, for a stage that somebody else has to approve, ``roles``
-    the person's, for a stage with one of its own.
+    the person's, for a stage with one of its own. ``person`` is False for the holder of a key and for an app.
     """
     rollout, held = ports.state.rollout(commit), kind is ActKind.OVERRIDE and _holds_items(commit, ports)
     if rollout is None and not held:
@@ -52,7 +53,7 @@ def act_on_rollout(
         return rejected(400, WITHOUT_REASON)
     rollout = rollout and shown(rollout, ports.state.fleet())
     by, at = operator(actor), ports.clock()
-    problem = why_not(rollout, kind, subject, by, at) if rollout and not held else ""
+    problem = why_not(rollout, kind, subject, by, at, person=person) if rollout and not held else ""
     if problem:
         return rejected(409, problem)
     if rollout and kind is ActKind.APPROVE:
@@ -68,6 +69,7 @@ def act_on_rollout(
         subject=subject,
         reason=reason[:MAX_REASON],
         lifts=lifts,
+        person=person,
     )
     request_rollout_act(act, ports)
     receipt: schema.RolloutReceipt = {
@@ -142,7 +144,9 @@ def _by_author(rollout: Rollout, stage: str, addresses: frozenset[str], ports: P
     return rejected(403, problem) if problem else None
 
 
-def why_not(rollout: Rollout, kind: ActKind, subject: str, by: str, now: datetime) -> str:
+def why_not(
+    rollout: Rollout, kind: ActKind, subject: str, by: str, now: datetime, *, person: bool = True
+) -> str:
     """Return why an act has no meaning for a rollout, "" when it has one."""
     if rollout.state is not State.ACTIVE:
         state = state_of(rollout, Decision(rollout)).lower()
@@ -160,7 +164,7 @@ def why_not(rollout: Rollout, kind: ActKind, subject: str, by: str, now: datetim
             return f"an approval is of a stage that waits for one, and {known} does"
         if rollout.approves(subject, by, now):
             return f"you have approved stage {subject}, and it waits for somebody else"
-        if not is_person(by) and rollout.has_people(subject, now):
+        if not person and rollout.has_people(subject, now):
             return f"a person has approved stage {subject}, and it waits for another person, not for {by}"
         closed = [each for each in rollout.stages if each.name == subject and not each.gate.takes(now)]
         if closed:

@@ -283,7 +283,7 @@ def _act(act: RolloutAct, fleet: FleetRecord, ports: Ports) -> FleetRecord:
 
     An override is of the items of its commit, too, which may have no rollout.
     """
-    kind, decided = ActKind(act.kind), Decided(act.by, act.at, act.reason, act.subject)
+    kind, decided = ActKind(act.kind), Decided(act.by, act.at, act.reason, act.subject, act.person)
     overrides = kind is ActKind.OVERRIDE
     overridden = overrides and fleet.override is not None and fleet.override.commit == act.commit
     if overrides and not overridden and act.commit in (fleet.planning, fleet.commit):
