@@ -186,8 +186,8 @@ class Rollout:
     ``checked`` is what the checks of its gates said last.
     ``selected``: its commit selects it. ``refused`` is a selection that nobody has resumed in spite of it.
     ``kind`` is that of its slowest change, and ``since`` the commit after which it began to differ from what
-    the fleet had: the one that was planned before, or that of the unfinished rollout that it supersedes. Both
-    are "" in what the version before stored.
+    the fleet had: the one that was planned before with a valid fleet.yaml, or that of the rollout before, if
+    that did not complete or left clusters as they were. Both are "" in what the version before stored.
     """
 
     commit: str

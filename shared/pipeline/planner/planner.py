@@ -321,7 +321,8 @@ def _carry_out(
     held = staged.held | (retried(plan, before) if continues else frozenset())
     replaced, known = replaced_in(inputs.desired, inputs.records, fleet.replacing), fleet.replacing
     # Before the first record: a new cluster that has one no longer shows whose delete it holds.
-    fleet = replace(fleet, rollout=staged.commit, replacing={**known, **remembered(replaced, plan.items)})
+    fleet = replace(fleet, rollout=staged.commit, last_valid=staged.last_valid)
+    fleet = replace(fleet, replacing={**known, **remembered(replaced, plan.items)})
     plan, fleet, ended = hand_over(plan_record, small, inputs, fleet, ports, held=held)
     if request.approval is not None:
         answer_approval(request.approval, plan, ports)

@@ -112,6 +112,8 @@ class FleetRecord:
     too."""
     rollout: str = ""
     """The commit whose rollout has clusters that did not start or end yet, "" for none."""
+    last_valid: str = ""
+    """The commit that was planned last with a valid fleet.yaml, "" while that is the newest."""
     promotions: tuple[Rule, ...] = ()
     """What is promoted without anybody asking, as of the last plan with a valid fleet.yaml."""
     had: tuple[Had, ...] = ()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.pipeline.api.acts import rollout as acts
 from shared.pipeline.api.acts.rollout import act_on_rollout
 from shared.pipeline.intake.accept import accept
-from shared.rollouts.rollout import ActKind
+from shared.rollouts.rollout import ActKind, State
 from tests.support.pipeline_runs import pushed
-from tests.support.staged_fleets import DEV, PROD, changed, ready_fleet, rollout_of, staged, tags
+from tests.support.staged_fleets import DEV, PROD, act, changed, ready_fleet, rollout_of, staged, tags
 
 ROLLOUT = """\
   rollout:
@@ -47,6 +49,16 @@ def approve(cloud: MemoryCloud, head: str, address: str) -> int:
     )
     cloud.run(seconds=60)
     return found.status
+
+
+def assert_approved_without_others(cloud: MemoryCloud) -> None:
+    """Take approvalByOthers from the stage, and approve it."""
+    without = staged(ROLLOUT.replace("        approvalByOthers: true\n", ""))
+    head = cloud.repository.commit({"fleet.yaml": without["fleet.yaml"]}, author=ADA)
+    plan(cloud, head)
+    assert changed(cloud, "one") == {*DEV}
+    assert approve(cloud, head, ADA) == 202
+    assert changed(cloud, "one") == {*DEV, *PROD}
 
 
 def test_who_wrote_a_merged_branch_does_not_approve_what_somebody_else_merged() -> None:
@@ -110,3 +122,43 @@ def test_the_authors_of_too_many_commits_are_not_compared(monkeypatch: pytest.Mo
         head = note(cloud, f"a{number}@example.com")
     plan(cloud, head)
     assert approve(cloud, head, LIN) == 403
+    assert_approved_without_others(cloud)
+
+
+def test_a_rollout_that_begins_after_an_unknown_commit_is_approved_once_anybody_may() -> None:
+    cloud = ready_fleet(ROLLOUT)
+    head = commit(cloud, ADA, "one")
+    plan(cloud, head)
+    cloud.state.save_rollout(replace(rollout_of(cloud, head), since="0" * 40))
+    assert approve(cloud, head, LIN) == 403
+    assert_approved_without_others(cloud)
+
+
+def test_who_wrote_what_a_cluster_missed_that_was_taken_out_does_not_approve_it_later() -> None:
+    cloud = ready_fleet(ROLLOUT)
+    first = commit(cloud, ADA, "one")
+    plan(cloud, first)
+    for name in PROD:
+        act(cloud, first, "skip", name)
+    cloud.run()
+    assert rollout_of(cloud, first).state is State.COMPLETED
+    head = note(cloud, JOAN)
+    plan(cloud, head)
+    assert changed(cloud, "one") == {*DEV}
+    assert (approve(cloud, head, ADA), approve(cloud, head, LIN)) == (403, 202)
+    assert changed(cloud, "one") == {*DEV, *PROD}
+
+
+def test_who_wrote_what_came_with_an_invalid_fleet_file_does_not_approve_it_once_that_is_valid() -> None:
+    cloud = ready_fleet(ROLLOUT)
+    base, files = cloud.state.fleet().commit, staged(ROLLOUT, tags("one"))
+    git, valid = cloud.repository, files["fleet.yaml"]
+    plan(cloud, git.commit({**files, "fleet.yaml": valid + b"  nonsense: true\n"}, author=ADA))
+    plan(cloud, note(cloud, JOAN))
+    head = git.commit({"fleet.yaml": valid}, author=GRACE)
+    plan(cloud, head)
+    assert rollout_of(cloud, head).since == base
+    assert changed(cloud, "one") == {*DEV}
+    assert [approve(cloud, head, each) for each in (ADA, JOAN, GRACE, LIN)] == [403, 403, 403, 202]
+    plan(cloud, later := commit(cloud, ADA, "two"))
+    assert rollout_of(cloud, later).since == head

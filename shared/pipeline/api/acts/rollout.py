@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
-from shared.jobs.failures.errors import ReconcileError
+from shared.jobs.failures.errors import Dependency, ReconcileError
 from shared.jobs.messages import RolloutAct
 from shared.pipeline.api import schema
 from shared.pipeline.api.acts.approval import operator
@@ -27,6 +27,7 @@ WITHOUT_REASON = "an override needs a reason: the body must have one"
 MAX_REASON = 500
 MOST_AUTHORED = 1_000
 """The authors of so many commits are compared with who approves: ten pages of GitHub's comparison."""
+_INSTEAD = "take it out of the stage until a rollout has completed"
 
 
 def act_on_rollout(
@@ -128,13 +129,15 @@ def _by_author(rollout: Rollout, stage: str, addresses: frozenset[str], ports: P
     try:
         own = ports.repository.changes(commit, "", 1)
         brought = ports.repository.changes_since(commit, since, MOST_AUTHORED) if since else ()
+    except Dependency as error:  # such as a history that was rewritten
+        unknown = f"the authors since {since[:8]} cannot be compared ({error})"
+        return rejected(403, f"approvalByOthers: {unknown}: {_INSTEAD}")
     except ReconcileError as error:
         return rejected(502, f"the authors of {commit[:8]} could not be read: {error}")
     if brought is None:
         many = f"{commit[:8]} has more than {MOST_AUTHORED} commits after {since[:8]}"
-        instead = "take it out of the stage until a rollout has completed"
         return rejected(
-            403, f"approvalByOthers: {many}, and the authors of so many are not compared: {instead}"
+            403, f"approvalByOthers: {many}, and the authors of so many are not compared: {_INSTEAD}"
         )
     changes = [*own, *brought]
     known = bool(changes) and all(change.people for change in changes)

@@ -51,10 +51,14 @@ _CURRENT = (State.ACTIVE, State.ABORTED)
 
 @dataclass(frozen=True)
 class Staged:
-    """Which clusters of a plan do not start now; ``commit`` is that of the rollout, "" for none."""
+    """Which clusters of a plan do not start now; ``commit`` is that of the rollout, "" for none.
+
+    ``last_valid`` is the last commit with a valid fleet.yaml, "" if that is the one of the plan.
+    """
 
     commit: str = ""
     held: frozenset[str] = frozenset()
+    last_valid: str = ""
 
 
 def hold_items(
@@ -97,7 +101,7 @@ def stage(plan: Plan, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> S
     earlier = ports.state.rollout(fleet.rollout) if fleet.rollout else None
     written = inputs.desired.rollout
     if inputs.desired.guards is None:  # fleet.yaml is invalid, so that no cluster changes
-        return Staged(fleet.rollout)
+        return Staged(fleet.rollout, last_valid=fleet.last_valid or fleet.commit)
     updates = updates_of(plan)
     known = ports.state.rollout(plan.commit) if written else None
     current = known is not None and known.state is not State.SUPERSEDED
@@ -125,7 +129,7 @@ def stage(plan: Plan, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> S
         )
         if not (rollout.members or current):  # nothing that the one before has started is left
             return Staged()
-        since = _since(known if current else None, before, fleet)
+        since = known.since if known and current else _since(before, inputs.records, fleet, ports)
         rollout = replace(rollout, since=since, etag=known.etag if known else "")
     decision = _decided(rollout, inputs.records, ports)
     after = decision.rollout
@@ -189,12 +193,18 @@ def save_starting(starting: Starting, ports: Ports) -> None:
     )
 
 
-def _since(known: Rollout | None, before: Rollout | None, fleet: FleetRecord) -> str:
-    """Return after which commit what a rollout brings begins; ``known`` is its own record, None for none."""
-    if known is not None:
-        return known.since
-    unfinished = before.since if before is not None and before.state is not State.COMPLETED else ""
-    return unfinished or fleet.commit
+def _since(
+    before: Rollout | None, records: Mapping[str, ClusterRecord], fleet: FleetRecord, ports: Ports
+) -> str:
+    """Return after which commit what a new rollout brings begins; ``before`` is the one that it supersedes.
+
+    The newest commit may have left clusters as they were: its rollout did not complete, or without them.
+    """
+    newest = fleet.last_valid or fleet.commit
+    last = before or (ports.state.rollout(newest) if newest else None)
+    if last is not None and (last.state is not State.COMPLETED or _waits_for(last, records, records)):
+        return last.since or newest
+    return newest
 
 
 def _supersede(earlier: Rollout | None, commit: str, ports: Ports) -> None:
@@ -208,7 +218,7 @@ def oversized(plan: Plan) -> frozenset[str]:
 
 
 def _waits_for(rollout: Rollout, names: Collection[str], records: Mapping[str, ClusterRecord]) -> bool:
-    """Return whether a rollout has one of these clusters, which never get the generation that it gives."""
+    """Return whether a rollout has one of these clusters, and has not given it its generation."""
     own = (each for each in rollout.members if each.cluster in names and each.cluster in records)
     return any(
         records[each.cluster].uid == each.uid and records[each.cluster].generation < each.generation
