@@ -125,15 +125,20 @@ class Found(_Wire):
 class CheckMessage(_Versioned):
     """Check how some clusters are inside, or, without ``clusters``, begin a check of the whole fleet.
 
-    ``check`` is the id of what asked for it, ``attempt`` counts how often the message waited for a token of
-    Azure's limit for credentials. ``at`` is the moment of one that follows another check of an unhealthy
-    cluster, None for any other.
+    ``check`` is the id of what asked for it, a number for the whole fleet, ``attempt`` counts how often the
+    message waited for a token of Azure's limit for credentials. ``at`` is the moment of one that follows
+    another check of an unhealthy cluster, None for any other.
     """
 
     check: str
     clusters: tuple[str, ...] = ()
     at: datetime | None = None
     attempt: int = 0
+
+    @property
+    def of_fleet(self) -> bool:
+        """Whether it is a check of the whole fleet, or a part of one."""
+        return self.at is None and self.check.isdecimal()
 
     @model_validator(mode="before")
     @classmethod

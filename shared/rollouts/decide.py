@@ -305,7 +305,8 @@ def _starts(
     flying += [name for name in part.named(Standing.WAITING) if name in at_once]
     room = max(0, min(rule.concurrency - len(flying), rule.budget - len(flying) - len(failed)))
     start, waits = list[str](), dict[str, Wait]()
-    changing = tuple(each.cluster for each in part.members if each.cluster in {*flying, *failed})
+    taken = {*flying, *failed}
+    changing = tuple(each.cluster for each in part.members if each.cluster in taken)
     full = Wait(Reason.CONCURRENCY, part.name, part.number, changing, since=part.reached)
     for member in part.members:
         stands = part.standings[member.cluster]

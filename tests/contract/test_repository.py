@@ -308,3 +308,17 @@ def test_a_token_that_has_ended_is_refused(tmp_path: Path) -> None:
 def test_both_forms_of_the_header_are_read_and_another_one_is_no_error(header: str, ends: str | None) -> None:
     found = end_of_token(header)
     assert (found.isoformat() if found else None) == ends
+
+
+def test_thousands_of_deletes_ask_for_the_tree_of_a_commit_once(tmp_path: Path) -> None:
+    with GitHubServer(tmp_path, token="local", webhook_secret="s") as server:
+        git = server.create_repository("acme/fleet")
+        commits = [git.commit({"a.yaml": text}) for text in (b"1", b"2")]
+        adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
+        trees = [adapter.tree(commit) for commit in commits]
+        git.truncate_trees = True  # whoever asks again gets an error
+        assert [adapter.tree(commit) for commit in commits] == trees
+        assert [[entry.size for entry in tree] for tree in trees] == [[1], [1]]
+        with pytest.raises(Unavailable):
+            adapter.tree(git.commit({"a.yaml": b"3"}))
+        adapter.close()

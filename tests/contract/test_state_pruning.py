@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from typing import cast
+from typing import Any, cast
 
+import pytest
 from azure.data.tables import TableServiceClient
 
 from bench.counting import Call, Watched
@@ -88,3 +90,23 @@ def test_what_somebody_else_removes_meanwhile_counts_as_removed(azurite: int) ->
         assert storage.remove(DELIVERIES, keys[:1]) == 1
         assert storage.remove(DELIVERIES, keys) == 5
         assert not any(state.delivery_seen(f"digest-{number}") for number in range(5))
+
+
+def test_events_of_clusters_that_exist_are_not_read_to_find_those_of_deleted_ones(
+    azurite: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, keys = list[str](), Storage.keys
+
+    def counted(*given: Any, **named: Any) -> Iterator[Any]:
+        for entity in keys(*given, **named):
+            read.append(str(entity["PartitionKey"]).partition("|")[2])
+            yield entity
+
+    with connect(azurite) as service:
+        state = TablesState(service, f"fleet-{uuid.uuid4().hex[:8]}")
+        for name in ("a", "b", "b-2", "b0", "c"):
+            state.append([event(n, cluster=name) for n in range(1, 31)])
+        monkeypatch.setattr(Storage, "keys", counted)
+        assert state.prune_events_before(later(60), living={"a", "b-2", "c", "none"}) == 60
+        assert Counter(read) == {"b": 30, "b0": 30}
+        assert [len(state.events(name, 50)) for name in ("a", "b", "b-2", "b0", "c")] == [30, 0, 30, 0, 30]

@@ -332,3 +332,26 @@ def test_a_stage_that_needs_a_suspended_cluster_names_it_and_says_what_can_be_do
     text = describe_wait(wait, fleet.rollout.commit)
     assert text == "waits for group 1 of stage dev, of which too few clusters can take part: b"
     assert "`roadstead rollout skip b`" in remedy(wait)
+
+
+class Name(str):
+    """A name that counts how often somebody looks one up."""
+
+    looked_up = 0
+
+    def __hash__(self) -> int:
+        Name.looked_up += 1
+        return super().__hash__()
+
+
+def look_ups(size: int) -> int:
+    names = [Name(f"c{number}") for number in range(size)]
+    fleet = Fleet((stage("dev", GroupRule(max_concurrency="100%")),), dict.fromkeys(names, "dev"))
+    assert len(fleet.start()) == size
+    Name.looked_up = 0
+    fleet.decide()
+    return Name.looked_up
+
+
+def test_a_decision_takes_work_in_proportion_to_the_clusters_that_change() -> None:
+    assert look_ups(200) < 3 * look_ups(100)

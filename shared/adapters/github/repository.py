@@ -1,10 +1,10 @@
 """The fleet repository on GitHub: branches, trees, blobs, archives and commit statuses.
 
-Every method makes one HTTP call (a cached blob, comparison or history: none; an archive or a head: two; the
-changes since a commit: one for each hundred).
+Every method makes one HTTP call (a cached blob, tree, comparison or history: none; an archive or a head:
+two; the changes since a commit: one for each hundred).
 Blobs are immutable, so the most recently used ones stay in memory, bounded by their bytes, and each is
 verified by its id. So is the history of a commit: a comparison of two that exist, and the changes of a path
-up to one, stay in memory too.
+up to one, stay in memory too, and so do the last trees: thousands of deletes ask for the tree of one commit.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from shared.ports.github import Change
 _PLAIN_MODES = ("100644", "100755")
 _COMPARISONS = 1000
 _HISTORIES = 200
+_TREES = 2
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
@@ -54,6 +55,7 @@ class GitHubRepository:
         self._blobs = _BlobCache(cache_bytes)
         self._compared = lru_cache(_COMPARISONS)(self._compare)
         self._changes = lru_cache(_HISTORIES)(self._read_changes)
+        self._trees = lru_cache(_TREES)(self._read_tree)
 
     def read_head(self, branch: str) -> BranchHead:
         """Return the commit that the branch points to; raise Dependency when there is no such branch."""
@@ -111,6 +113,9 @@ class GitHubRepository:
 
     def tree(self, commit: str) -> Sequence[TreeEntry]:
         """Return every file at a commit; raise Unavailable when GitHub truncated the response."""
+        return self._trees(commit)
+
+    def _read_tree(self, commit: str) -> Sequence[TreeEntry]:
         with self._client.calling(f"no commit {commit}") as api:
             answer = api.get_git_tree(commit, recursive=True).raw_data
             if answer.get("truncated", True):
@@ -118,7 +123,7 @@ class GitHubRepository:
                     f"{self._name}: the tree of {commit} exceeds GitHub's limits for one response "
                     "(100,000 entries or 7 MB), and a truncated tree cannot be planned"
                 )
-            return [_tree_entry(item) for item in answer["tree"] if item["type"] != "tree"]
+            return tuple(_tree_entry(item) for item in answer["tree"] if item["type"] != "tree")
 
     def blob(self, sha: str) -> bytes:
         """Return a file's content by its blob id; raise Dependency when there is none."""

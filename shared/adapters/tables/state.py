@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from operator import attrgetter, itemgetter
 
 from azure.data.tables import TableServiceClient
@@ -23,7 +24,7 @@ from shared.adapters.tables.plans import PLANS, PlansTable
 from shared.adapters.tables.promotions import PromotionsTable
 from shared.adapters.tables.proposals import ProposalsTable
 from shared.adapters.tables.rollouts import RolloutsTable
-from shared.adapters.tables.storage import READERS, TOGETHER, Storage, etag_of
+from shared.adapters.tables.storage import READERS, TOGETHER, Entity, Storage, etag_of
 from shared.adapters.tables.sweeps import SweepsTable
 from shared.adapters.tables.timers import TimersTable
 from shared.jobs import stored_forms
@@ -116,22 +117,24 @@ class TablesState(
         return self._storage.remove(EVENTS, itertools.islice(keys, keep, None))
 
     def prune_events_before(self, at: datetime, *, living: Collection[str]) -> int:
-        """Remove the events of clusters that are not in ``living`` and have none since a time."""
-        after = f"{newest_first(at)}~"
-        keys = self._storage.keys(
-            EVENTS,
-            "PartitionKey ge @key and PartitionKey lt @end and RowKey gt @after",
-            key=f"{self._fleet}|",
-            end=f"{self._fleet}~",
-            after=after,
-        )
-        by_cluster = itertools.groupby(keys, key=itemgetter("PartitionKey"))
-        expired = (
-            own
-            for partition, own in by_cluster
-            if partition.partition("|")[2] not in living and not self._has_events_since(partition, after)
-        )
-        return self._storage.remove(EVENTS, itertools.chain.from_iterable(expired))
+        """Remove the events of clusters that are not in ``living`` and have none since a time.
+
+        Those of living clusters may be millions. So each query is for what is between two of them.
+        """
+        after, first = f"{newest_first(at)}~", f"{self._fleet}|"
+        borders = [first, *(f"{first}{name}" for name in sorted(living)), f"{self._fleet}~"]
+        with ThreadPoolExecutor(READERS) as pool:
+            keys = pool.map(partial(self._events_between, after=after), itertools.pairwise(borders))
+            by_cluster = itertools.groupby(
+                itertools.chain.from_iterable(keys), key=itemgetter("PartitionKey")
+            )
+            expired = (own for partition, own in by_cluster if not self._has_events_since(partition, after))
+            return self._storage.remove(EVENTS, itertools.chain.from_iterable(expired))
+
+    def _events_between(self, borders: tuple[str, str], *, after: str) -> Sequence[Entity]:
+        """Return the keys of older events in the partitions between two."""
+        query = "PartitionKey gt @key and PartitionKey lt @end and RowKey gt @after"
+        return list(self._storage.keys(EVENTS, query, key=borders[0], end=borders[1], after=after))
 
     def _has_events_since(self, partition: str, after: str) -> bool:
         query = "PartitionKey eq @key and RowKey le @after"

@@ -50,6 +50,7 @@ from shared.pipeline.outbox.plans import (
     request_unfinished_plan,
     request_whole_sweep,
 )
+from shared.pipeline.outbox.times import is_at_time
 
 __all__ = [
     "CHECKED_TOGETHER",
@@ -59,6 +60,7 @@ __all__ = [
     "PREVIEWS",
     "PREVIEW_SECONDS",
     "REPORT_SECONDS",
+    "is_at_time",
     "postpone_message",
     "request_awaited_deletes",
     "request_awaited_plan",

@@ -15,7 +15,10 @@ from shared.ports import Message, Ports
 CHECKED_TOGETHER = 20
 """How many clusters one message of a check names."""
 CHECK_SESSIONS = 8
-"""In how many sessions the messages of a check are, so how many clusters are checked at a time."""
+"""In how many sessions the messages of a check are, so how many clusters are checked at a time.
+
+A check of the whole fleet has sessions of its own: whoever asks for some clusters does not wait for its end.
+"""
 
 
 def request_whole_check(ports: Ports, *, within: float = 0) -> None:
@@ -55,7 +58,8 @@ def _send_checks(checks: Sequence[CheckMessage], at: datetime | None, ports: Por
     messages = []
     for check in checks:
         digest = digest_of(check.model_dump(mode="json"))
-        session = f"{ports.config.fleet}:checks:{int(digest[:8], 16) % CHECK_SESSIONS}"
+        kind = "checks" if check.of_fleet else "some-checks"
+        session = f"{ports.config.fleet}:{kind}:{int(digest[:8], 16) % CHECK_SESSIONS}"
         messages.append(Message(session, f"check:{check.check}:{digest}", check.model_dump_json(), at))
     if messages:
         ports.jobs.send(*messages)

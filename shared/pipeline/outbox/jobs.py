@@ -52,9 +52,19 @@ def send_copy(record: ClusterRecord, ports: Ports) -> None:
     _send_job(record, str(math.ceil(now.timestamp())), record.job.due(now), ports)
 
 
-def send_overdue(record: ClusterRecord, times: int, ports: Ports) -> None:
-    """Send a copy because the record is overdue for the ``times``-th time; each copy gets through once."""
-    _send_job(record, f"overdue{times}", record.job.due(ports.clock()), ports)
+def send_overdue(records: Sequence[tuple[ClusterRecord, int]], ports: Ports) -> None:
+    """Send a copy of each record with how often it was overdue; those of a queue go together.
+
+    Each copy gets through once.
+    """
+    now = ports.clock()
+    for queue in JobQueue:
+        own = [(record, times) for record, times in records if record.job.queue is queue]
+        messages = [
+            _job_message(record, f"overdue{times}", record.job.due(now), now) for record, times in own
+        ]
+        if messages:
+            _port(queue, ports).send(*messages)
 
 
 def postpone_message(message: JobMessage, queue: JobQueue, seconds: float, ports: Ports) -> None:

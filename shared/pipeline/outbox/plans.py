@@ -95,8 +95,9 @@ def request_awaited_plan(ports: Ports, deleted: str = "") -> FleetRecord:
     Return the fleet's record.
     """
     fleet = ports.state.fleet()
-    if deleted in fleet.awaiting_deletion or (
-        not deleted and any(ports.state.cluster(name) is None for name in fleet.awaiting_deletion)
+    awaited = fleet.awaiting_deletion
+    if deleted in awaited or (
+        awaited and not deleted and len(ports.state.clusters_named(awaited)) < len(awaited)
     ):
         message_id = f"deleted:{fleet.commit}:{int(ports.clock().timestamp() // 10)}"
         request_plan(PlanRequest(again=True, reason="deleted"), message_id=message_id, ports=ports)
@@ -114,8 +115,8 @@ def request_replacing_plan(record: ClusterRecord, ports: Ports) -> None:
 
 def request_awaited_deletes(fleet: FleetRecord, ports: Ports) -> None:
     """Request a plan when a cluster is Ready for which a delete waits; the record of each is read."""
-    found = map(ports.state.cluster, fleet.awaiting_ready)
-    _request_if_awaited([record for record in found if record is not None], fleet, ports)
+    if fleet.awaiting_ready:
+        _request_if_awaited(ports.state.clusters_named(list(fleet.awaiting_ready)), fleet, ports)
 
 
 def _request_if_awaited(records: Sequence[ClusterRecord], fleet: FleetRecord, ports: Ports) -> None:

@@ -12,6 +12,7 @@ REFRESH_SECONDS = 5
 """Requests for a whole sweep or check within this many seconds are one message."""
 FAR_SECONDS = 3600
 """A message for a time that is further away comes sooner, see ``at_time``."""
+_AT = "at:"
 
 
 def later(seconds: float, ports: Ports) -> datetime | None:
@@ -39,10 +40,15 @@ def at_time(at: datetime, ports: Ports) -> Iterator[tuple[str, datetime]]:
     """
     now = ports.clock()
     at = min(at, slot(FAR_SECONDS, 0, ports)[1])
-    name, comes = f"at:{int(at.timestamp())}", at + timedelta(seconds=1)  # names have whole seconds
+    name, comes = f"{_AT}{int(at.timestamp())}", at + timedelta(seconds=1)  # names have whole seconds
     yield name, comes
     if at - now <= ports.config.clocks_differ:
         yield f"{name}:again", comes + ports.config.clocks_differ
+
+
+def is_at_time(name: str) -> bool:
+    """Return whether a message with this name is for a time, see ``at_time``."""
+    return name.startswith(_AT)
 
 
 def whole(within: float, ports: Ports) -> tuple[int, datetime]:

@@ -55,9 +55,15 @@ class Head:
         except UnicodeDecodeError as error:
             raise InvalidManifest(f"{path} is not UTF-8 text; save it as UTF-8") from error
 
-    def desired(self, records: Mapping[str, ClusterRecord]) -> DesiredFleet:
-        """Return what the commit asks for."""
-        known, work = read_known(records, self.ports), Work(self.ports.config.plan_work)
+    @cached_property
+    def records(self) -> Mapping[str, ClusterRecord]:
+        """The records of the fleet."""
+        return {record.name: record for record in self.ports.state.clusters()}
+
+    @cached_property
+    def desired(self) -> DesiredFleet:
+        """What the commit asks for."""
+        known, work = read_known(self.records, self.ports), Work(self.ports.config.plan_work)
         return desired_of(self.commit, self._files, known, self.ports, work)
 
     def resolved_with(

@@ -13,6 +13,7 @@ from shared.jobs.failures.fleet_problem import Failed, FleetProblem
 from shared.jobs.gaps import FoundBy
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import Found, PlanRequest
+from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.measurements import of_plan, of_queues
 from shared.logs import about, about_record
 from shared.pipeline import outbox
@@ -137,15 +138,15 @@ def resend_overdue(ports: Ports) -> int:
     def times(each: Continuation) -> int:
         return overdue(each, now=now, grace=2 * ports.config.lease_seconds, served=served[each.queue])
 
-    late = 0
+    late = list[tuple[ClusterRecord, int]]()
     for record in ports.state.clusters_named([each.name for each in continuations if times(each)]):
         again = times(continuation_of(record)) if record.job.active else 0
         if again:
-            late += 1
+            late.append((record, again))
             with about_record(record):
                 due = record.job.due(now)
                 log.warning("%s: its continuation is overdue since %s; sending it again", record.name, due)
-            send_overdue(record, again, ports)
+    send_overdue(late, ports)
     open_plans = ports.state.open_plans()
     if any(not plan_record.settled or plan_record.writing for plan_record in open_plans):
         outbox.request_report(ports)
@@ -154,7 +155,7 @@ def resend_overdue(ports: Ports) -> int:
     outbox.request_awaited_deletes(fleet, ports)
     if fleet.rollout or fleet.lets_start(now):
         outbox.request_rollout(ports)
-    return late
+    return len(late)
 
 
 def _ask_for_unread_reviews(open_plans: Sequence[PlanRecord], ports: Ports) -> None:

@@ -33,7 +33,7 @@ def purge_expired(ports: Ports) -> Mapping[str, int]:
     now, state = ports.clock(), ports.state
     kinds: Mapping[str, Callable[[], int]] = {
         "events": lambda: state.prune_events_before(
-            now - EVENTS_OF_DELETED, living={record.name for record in state.clusters()}
+            now - EVENTS_OF_DELETED, living={each.name for each in state.summaries()}
         ),
         "deliveries": lambda: state.prune_deliveries(now - DELIVERIES),
         "rollouts": lambda: state.prune_rollouts(ROLLOUTS),

@@ -12,10 +12,11 @@ from shared.jobs.findings.at_rest import is_at_rest
 from shared.jobs.messages import SweepPart
 from shared.jobs.reporting.measurements import of_read, of_reservation
 from shared.logs import about_record
-from shared.pipeline.outbox import request_sweep
+from shared.pipeline.outbox import is_at_time, request_sweep
 from shared.pipeline.sweep.activity import ActivityLog
 from shared.pipeline.sweep.conclusions import conclude
 from shared.pipeline.sweep.elsewhere import apply_again
+from shared.pipeline.sweep.held_corrections import is_held_on
 from shared.pipeline.sweep.sources import Sources
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.pipeline.worker.steps.azure_state import busy
@@ -71,7 +72,7 @@ def check(part: SweepPart, attempt: int, end: float, sources: Sources, ports: Po
             request_sweep(rest, ports)
             break
         record = ports.state.cluster(name)
-        if record is None or not is_at_rest(record):
+        if record is None or not is_at_rest(record) or (is_at_time(part.sweep) and is_held_on(record, ports)):
             continue
         if record.desired.is_existing:
             changed = apply_again(record, ports) or changed

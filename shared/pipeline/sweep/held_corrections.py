@@ -33,3 +33,17 @@ def _held(record: ClusterRecord, start: Start, ports: Ports) -> HeldStart | None
     if held is not None and held.until is not None:
         request_sweep_at(held.until, record.name, ports)
     return held
+
+
+def is_held_on(record: ClusterRecord, ports: Ports) -> bool:
+    """Return whether nothing has changed about what holds a job; a sweep is asked for again then.
+
+    A message for the end of a freeze comes sooner, every hour: thousands of clusters are not read for that.
+    """
+    held, calendar, now = record.held, ports.state.fleet().calendar, ports.clock()
+    if held is None or held.until is None:
+        return False
+    if held not in (held_start(record, start, calendar, now) for start in (Start.CORRECTION, Start.CREATION)):
+        return False
+    request_sweep_at(held.until, record.name, ports)
+    return True

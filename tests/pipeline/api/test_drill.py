@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from threading import Barrier
 from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
 from shared.pipeline.api.acts.drill import drill
+from shared.ports.azure import ListClusters
+from shared.ports.process.together import in_threads
 from tests.support import fleet_files
 from tests.support.lost_tables import CONFIG, ID, lose, ready
 from tests.support.one_cluster import ONE, files
 from tests.support.pipeline_runs import accepted, phases, push
-from tests.support.sweeps import delete_by_hand, tag_by_hand
+from tests.support.replaced_ports import on_azure
+from tests.support.sweeps import SUBSCRIPTIONS, delete_by_hand, several, tag_by_hand
 
 
 def drilled(cloud: MemoryCloud) -> dict[str, Any]:
@@ -81,3 +85,18 @@ def test_a_subscription_that_cannot_be_listed_decides_nothing() -> None:
 
 def test_before_the_first_plan_there_is_nothing_to_drill() -> None:
     assert drill(MemoryCloud().ports).status == 409
+
+
+def test_several_subscriptions_are_listed_at_a_time() -> None:
+    cloud = several()
+    call, all_at_once = cloud.ports.azure.call, Barrier(len(SUBSCRIPTIONS), timeout=5)
+
+    def listed(operation: ListClusters) -> object:
+        all_at_once.wait()  # of 250 one after the other, the caller would not wait for the end
+        return call(operation)
+
+    on_azure(cloud, ListClusters, listed)
+    cloud.with_ports(lambda ports: replace(ports, together=in_threads))
+    view = drilled(cloud)
+    assert view["unread"] == []
+    assert set(outcomes(view)) == {"a", "b", "c"}

@@ -19,7 +19,13 @@ from shared.jobs.rate_limits import AKS_OTHER, Bucket, Limit
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.transitions.acceptance import accept_retry
 from shared.pipeline.checks import checks
-from shared.pipeline.outbox import CHECK_SESSIONS, CHECKED_TOGETHER, request_checks
+from shared.pipeline.outbox import (
+    CHECK_SESSIONS,
+    CHECKED_TOGETHER,
+    request_checks,
+    request_rest,
+    request_whole_check,
+)
 from shared.pipeline.sweep import sweep
 from shared.pipeline.worker.rate_limiter import RateLimiter
 from shared.ports import Message
@@ -270,6 +276,31 @@ def test_a_large_fleet_is_checked_in_messages_of_some_clusters_in_few_sessions()
     assert max(map(len, parts)) == CHECKED_TOGETHER
     assert len({message.session for message in sent}) == CHECK_SESSIONS
     assert len({message.id for message in sent}) == len(sent)
+
+
+def test_a_check_of_the_whole_fleet_delays_no_check_that_somebody_asks_for() -> None:
+    cloud, sent = MemoryCloud(), list[Message]()
+
+    class Queue:
+        def send(self, *messages: Message) -> None:
+            sent.extend(messages)
+
+    ports = replace(cloud.ports, jobs=Queue())
+    names = [f"cluster-{number:04}" for number in range(1000)]
+    request_whole_check(ports)
+    (begins,) = sent
+    whole = CheckMessage.model_validate_json(begins.body)
+    request_checks(names, whole.check, ports)
+    request_rest(whole.model_copy(update={"clusters": ("one",), "attempt": 1}), ports)
+    of_fleet = {message.session for message in sent}
+    assert len(of_fleet) == CHECK_SESSIONS
+    sent.clear()
+    for name in names[:100]:
+        request_checks([name], f"paths:{name}", ports)
+        request_rest(CheckMessage(check="12345678", clusters=(name,), at=cloud.clock()), ports)
+    others = {message.session for message in sent}
+    assert len(others) == CHECK_SESSIONS
+    assert not others & of_fleet
 
 
 def test_a_cluster_whose_job_works_on_it_is_left_to_the_job() -> None:

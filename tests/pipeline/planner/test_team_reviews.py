@@ -8,8 +8,10 @@ import pytest
 
 from localcloud.github.world.people import CONTRIBUTOR, REVIEWER
 from shared.fleet.resolve.repository_layout import cluster_path as manifest
-from shared.jobs.record import Phase
+from shared.jobs.messages import PlanRequest
+from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.api.acts.approval import approve
+from shared.pipeline.planner.approval.team_reviews import approved_request
 from shared.ports import PullAuthors
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
@@ -340,3 +342,20 @@ def test_a_rename_is_approved_by_a_review_too() -> None:
     fleet.merge()
     assert fleet.left == {"one", "three", "kept"}
     assert {record.phase for record in fleet.cloud.state.clusters()} == {Phase.READY}
+
+
+def test_a_review_reads_the_clusters_that_it_is_about_and_not_the_fleet() -> None:
+    fleet = ReviewedFleet()
+    fleet.propose()
+    commit = fleet.merge()
+    fleet.review()
+    whole = list[str]()
+
+    def clusters() -> list[ClusterRecord]:
+        whole.append("all of them")
+        return list(fleet.cloud.state.clusters())
+
+    around(fleet.cloud, "state", clusters=clusters)
+    approved = approved_request(PlanRequest(kind="review", commit=commit), fleet.cloud.ports)
+    assert approved is not None
+    assert whole == []

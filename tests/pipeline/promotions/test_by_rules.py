@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.messages import CLOCKS_DIFFER
-from shared.jobs.record import READY, Phase
+from shared.jobs.messages import CLOCKS_DIFFER, PlanRequest
+from shared.jobs.record import READY, ClusterRecord, Phase
 from shared.pipeline.api.views.promotions import promotions_view
 from shared.pipeline.outbox import request_checks
+from shared.pipeline.proposals.promoting import promote
 from shared.pipeline.proposals.promoting.promotion_texts import OVER
 from tests.support.drift_proposals import github_calls
 from tests.support.pipeline_runs import phases
@@ -33,6 +35,7 @@ from tests.support.promotions import (
     pulls,
     stored,
 )
+from tests.support.replaced_ports import around
 from tests.support.sweeps import sweep
 
 HOUR = 3600
@@ -275,3 +278,23 @@ def test_a_rule_that_goes_nowhere_is_a_problem_of_the_file(rule: str, message: s
     assert found.state == "failure"
     assert plan is not None
     assert any(message in problem for problem in plan.plan.problems)
+
+
+def test_several_rules_read_the_records_of_the_fleet_once() -> None:
+    rules = RULE + "    - {from: production, to: staging, what: [version], soak: 1h}\n"
+    tree = files(test="1.36", extra=rules) | {"environments/staging.yaml": environment("staging", "1.35")}
+    order = b"[development, production]"
+    tree["fleet.yaml"] = tree["fleet.yaml"].replace(order, b"[development, production, staging]")
+    cloud = fleet_with(tree)
+    for each in cloud.state.promotions():
+        cloud.state.save_promotion(replace(each, digest=""))
+    whole, clusters = list[str](), cloud.state.clusters
+
+    def all_of_them() -> Sequence[ClusterRecord]:
+        whole.append("all of them")
+        return clusters()
+
+    around(cloud, "state", clusters=all_of_them)
+    promote.handle(PlanRequest(kind="promote"), cloud.ports)
+    assert [bool(each.digest) for each in cloud.state.promotions()] == [True, True]
+    assert whole == ["all of them"]

@@ -25,13 +25,14 @@ from tests.support.drift_proposals import (
     bring_up_to_date,
     changed_lines,
     drifting,
+    github_calls,
     notes,
     proposal,
     pull_requests,
 )
 from tests.support.one_cluster import ONE, files, pool, ready
 from tests.support.pipeline_runs import accepted, push
-from tests.support.replaced_ports import around, shows_first
+from tests.support.replaced_ports import around, on_azure, shows_first
 from tests.support.sweeps import LATER, SUBSCRIPTIONS, handle, several, sweep, tag_by_hand
 
 TAGS = "  tags: {cost: a}\n"
@@ -320,3 +321,27 @@ def test_a_cluster_that_the_app_may_not_read_is_named_and_keeps_no_other_one_fro
     sweep(cloud)
     assert [each.title for each in pull_requests(cloud)] == ["Take what Azure has of c into its manifest"]
     assert "a cannot be read in Azure: Unauthorized: the role is missing" in cloud.state.sweep().proposals
+
+
+def test_clusters_that_wait_for_the_next_sweep_cost_no_call_until_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(proposals, "NEW_AT_ONCE", 1)
+    cloud = several(TAGS + PROPOSE)
+    for each in cloud.state.clusters():
+        tag_by_hand(cloud, each.desired.id, cost="b")
+    sweep(cloud)
+    assert len(numbers(cloud)) == 1
+    read, get = list[str](), cloud.ports.azure.call
+
+    def noted(operation: GetCluster) -> object:
+        read.append(operation.target.name)
+        return get(operation)
+
+    on_azure(cloud, GetCluster, noted)
+    calls = github_calls(cloud)
+    bring_up_to_date(cloud)
+    assert (read, calls) == ([], [])
+    waiting = drift_of_cluster("c", cloud.ports)
+    assert waiting is not None
+    assert waiting["proposals"].startswith("2 clusters wait for a pull request")

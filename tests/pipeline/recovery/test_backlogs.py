@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.frozen import replace
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.recovery.missed_work import resend_overdue
+from shared.ports import Message
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
-from tests.support.replaced_ports import around
+from tests.support.replaced_ports import around, calls_of
 
 NAMES = [f"cluster-{number}" for number in range(10)]
 
@@ -71,3 +72,27 @@ def test_the_records_of_jobs_that_are_not_overdue_are_not_read() -> None:
 
     around(cloud, "state", clusters_named=reading)
     assert (resend_overdue(cloud.ports), read) == (1, [late.name])
+
+
+def test_thousands_that_are_overdue_are_sent_again_as_one_batch() -> None:
+    cloud, batches = backlog(), list[int]()
+    for queue in ("jobs", "changes"):
+        send = getattr(cloud.ports, queue).send
+
+        def sending(*messages: Message, send: Callable[..., None] = send) -> None:
+            batches.append(len(messages))
+            send(*messages)
+
+        around(cloud, queue, send=sending)
+    assert resend_overdue(cloud.ports) == len(NAMES)
+    assert batches == [len(NAMES)]
+
+
+def test_the_records_that_a_plan_waits_for_are_read_several_at_a_time() -> None:
+    cloud = backlog()
+    awaited = dict.fromkeys(NAMES, 1)
+    fleet = replace(cloud.state.fleet(), awaiting_deletion=tuple(NAMES), awaiting_ready=awaited)
+    cloud.state.save_fleet(fleet)
+    one_by_one = calls_of(cloud, "state", "cluster")
+    resend_overdue(cloud.ports)
+    assert one_by_one == []

@@ -7,10 +7,12 @@ from dataclasses import replace
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.acts import Act
 from shared.jobs.failures.errors import Unavailable
+from shared.jobs.record import ClusterRecord
 from shared.pipeline.recovery.retention import purge_expired
 from shared.ports import FleetConfig
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
+from tests.support.replaced_ports import around
 
 
 def test_events_of_a_deleted_cluster_stay_for_a_month() -> None:
@@ -90,3 +92,19 @@ def test_every_step_has_events_with_its_start_and_its_end() -> None:
     assert steps[:3] == ["resource-group", "cluster", "node-pools"]
     assert steps[-1] == "verify"
     assert all(event.started and event.started <= event.at for event in ended)
+
+
+def test_no_record_is_read_as_a_whole_to_know_which_clusters_exist() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleet_files.fleet("one"))
+    cloud.run()
+    whole = list[str]()
+
+    def clusters() -> list[ClusterRecord]:
+        whole.append("all of them")
+        return []
+
+    around(cloud, "state", clusters=clusters)
+    purge_expired(cloud.ports)
+    assert whole == []
+    assert cloud.state.events("one", 5)

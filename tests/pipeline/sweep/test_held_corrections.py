@@ -213,3 +213,20 @@ def test_a_replay_in_a_freeze_needs_an_override_of_an_approver_with_a_reason() -
     assert cost(cloud) == "a"
     acts = [(act.reason, act.result) for act in cloud.state.acts(9) if act.action == "replay-override"]
     assert acts == [("the bill", "accepted")]
+
+
+def test_the_messages_that_wait_for_the_end_of_a_freeze_read_no_cluster_before_it() -> None:
+    cloud = frozen(hours=48)
+    tag_by_hand(cloud, ONE, cost="b")
+    sweep_now(cloud)
+    read, get = list[str](), cloud.ports.azure.call
+
+    def noted(operation: GetCluster) -> object:
+        read.append(operation.target.name)
+        return get(operation)
+
+    on_azure(cloud, GetCluster, noted)
+    cloud.run(seconds=24 * 3600)
+    assert (read, cost(cloud)) == ([], "b")
+    cloud.run(seconds=25 * 3600)
+    assert cost(cloud) == "a"

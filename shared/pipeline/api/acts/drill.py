@@ -6,8 +6,9 @@ decides with the same functions. What is inside the clusters it does not read: c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from shared.fleet.aks.cluster_body import cluster_write
 from shared.fleet.aks.ownership import CLUSTER_TAG, LIFE_TAG, Owner, tag
@@ -67,27 +68,36 @@ def _subscriptions(clusters: Iterable[Desired]) -> list[str]:
     return sorted({one.azure_names.subscription_id.lower() for one in clusters if not one.is_existing})
 
 
-def _list(subscriptions: Iterable[str], ports: Ports) -> tuple[Mapping[str, Json], Mapping[str, str]]:
-    """Return the clusters by their places, and why a subscription could not be listed."""
-    azure = RateLimiter(None, ports).over(ports).azure
+def _list(subscriptions: Sequence[str], ports: Ports) -> tuple[Mapping[str, Json], Mapping[str, str]]:
+    """Return the clusters by their places, and why a subscription could not be listed.
+
+    Several are listed at a time: whoever asks waits for the answer.
+    """
     listed: dict[str, Json] = {}
     unread: dict[str, str] = {}
-    for subscription in subscriptions:
-        page, found = "", dict[str, Json]()
-        try:
-            while True:
-                shown = azure.call(ListClusters(SubscriptionId(subscription), page=page))
-                found |= {str(one["id"]).lower(): one for one in shown.documents}
-                page = shown.next
-                if not page:
-                    break
-        except RateLimited as limited:
-            unread[subscription] = str(limited)
-        except ReconcileError as error:
-            unread[subscription] = f"{error.kind}: {error}"
+    found = ports.together(partial(_listed, ports=ports), subscriptions)
+    for subscription, one in zip(subscriptions, found, strict=True):
+        if isinstance(one, str):
+            unread[subscription] = one
         else:
-            listed |= found
+            listed |= one
     return listed, unread
+
+
+def _listed(subscription: str, *, ports: Ports) -> dict[str, Json] | str:
+    """Return the clusters of a subscription by their places, or why they could not be listed."""
+    azure, page, found = RateLimiter(None, ports).over(ports).azure, "", dict[str, Json]()
+    try:
+        while True:
+            shown = azure.call(ListClusters(SubscriptionId(subscription), page=page))
+            found |= {str(one["id"]).lower(): one for one in shown.documents}
+            page = shown.next
+            if not page:
+                return found
+    except RateLimited as limited:
+        return str(limited)
+    except ReconcileError as error:
+        return f"{error.kind}: {error}"
 
 
 def _drilled(

@@ -32,7 +32,7 @@ def promote(
     if source == target or not {*what} <= {*What}:
         return rejected(400, WRONG_PROMOTION)
     chosen = tuple(map(What, dict.fromkeys(what)))
-    found = evaluate(source, target, chosen or tuple(What), Head(ports.state.fleet(), ports), ports)
+    found = evaluate(source, target, chosen or tuple(What), Head(ports.state.fleet(), ports))
     problem = refusal(found, named=bool(chosen))
     if problem:
         return rejected(409, problem)

@@ -116,7 +116,7 @@ def _deletes(plan_record: PlanRecord | None, ports: Ports) -> Mapping[str, datet
     items = plan_record.plan.items if plan_record else ()
     if not all(item.hold.by_review for item in items if item.hold and item.cluster in names):
         return {}
-    created = {r.name: r.created for r in ports.state.clusters() if r.name in names} if names else {}
+    created = {r.name: r.created for r in ports.state.clusters_named(sorted(names))} if names else {}
     return created if len(created) == len(names) else {}
 
 

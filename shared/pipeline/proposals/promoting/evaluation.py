@@ -16,7 +16,6 @@ from shared.fleet.resolve.repository_layout import ENVIRONMENTS
 from shared.fleet.yaml_tree.editing import NotEditable, with_value, without
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.proposals.head import Head
-from shared.ports import Ports
 from shared.promotions.obstacles import HOLDS, NOTHING_TO_DO, Obstacle, Reason
 from shared.promotions.promoted_values import PLATFORM_PATHS, VERSION_PATH, Value, What, value_of, values_in
 from shared.promotions.proven import Proof, concerns, proven
@@ -73,11 +72,10 @@ def path_of(environment: str) -> str:
 
 
 def evaluate(
-    source: str, target: str, what: Sequence[What], head: Head, ports: Ports, held: Held = lambda _: None
+    source: str, target: str, what: Sequence[What], head: Head, held: Held = lambda _: None
 ) -> Evaluation:
     """Return what ``target`` would get of what is proven in ``source``; ``held`` are values to leave out."""
-    records = {record.name: record for record in ports.state.clusters()}
-    desired = head.desired(records)
+    records, desired = head.records, head.desired
     path, text = path_of(target), head.text(path_of(target))
     unknown = next((name for name in (source, target) if name not in desired.environments), None)
     if unknown is not None or text is None or desired.guards is None:

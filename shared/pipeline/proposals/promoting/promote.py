@@ -63,7 +63,7 @@ def _by_hand(asked: PromotionAsked, ports: Ports) -> None:
     """Open the pull request that a person asked for; that lifts what holds its values."""
     promotion, pull = seen_on_github(_stored(asked.target, ports), ports)
     what, head = tuple(map(What, asked.what)) or tuple(What), Head(ports.state.fleet(), ports)
-    found = evaluate(asked.source, asked.target, what, head, ports)
+    found = evaluate(asked.source, asked.target, what, head)
     problem = refusal(found, named=bool(asked.what))
     if problem:
         ports.state.save_promotion(replace(promotion, problem=problem))
@@ -97,9 +97,10 @@ def _by_rules(number: int, ports: Ports) -> None:
     for promotion in ports.state.promotions():
         if promotion.target not in rules or promotion.number == number:
             _refresh(promotion, ports)
+    head = Head(fleet, ports)
     for rule in fleet.promotions:
         try:
-            _carry_out(rule, summaries, fleet, ports)
+            _carry_out(rule, summaries, head, ports)
         except Terminal as error:  # of this target alone
             log.warning("nothing is promoted to %s: %s: %s", rule.target, error.kind, error)
             _note(_stored(rule.target, ports), f"{error.kind}: {error}", ports)
@@ -116,7 +117,9 @@ def _refresh(promotion: Promotion, ports: Ports) -> None:
         ports.state.save_promotion(replace(after, digest=""))
 
 
-def _carry_out(rule: Rule, summaries: Sequence[ClusterSummary], fleet: FleetRecord, ports: Ports) -> None:
+def _carry_out(rule: Rule, summaries: Sequence[ClusterSummary], head: Head, ports: Ports) -> None:
+    """Carry out a rule; all rules share what was read for ``head``."""
+    fleet = head.fleet
     known, own = _stored(rule.target, ports), [s for s in summaries if s.environment == rule.source]
     waits = _waits(rule, own, ports)
     if waits is not None:
@@ -129,10 +132,9 @@ def _carry_out(rule: Rule, summaries: Sequence[ClusterSummary], fleet: FleetReco
     if promotion.by and not is_over(pull):  # that of a person stays as it is
         _note(replace(promotion, digest=digest), "", ports)
         return
-    head = Head(fleet, ports)
     if head.commit != fleet.commit:  # what the target withdrew with it is not noted before its plan
         return
-    found = evaluate(rule.source, rule.target, rule.what, head, ports, _held(rule, promotion, fleet))
+    found = evaluate(rule.source, rule.target, rule.what, head, _held(rule, promotion, fleet))
     problem = "; ".join(describe(what, each) for what, each in found.obstacles.items() if _matters(each))
     if found.blocked or not found.proofs:
         if not found.blocked or found.took_back(promotion.values) or is_over(pull):
