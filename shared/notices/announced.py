@@ -30,8 +30,6 @@ PASSING: Mapping[Kind, timedelta] = {
 """How long a problem lasts before it is taken, of a kind that Roadstead tries again by itself."""
 MOST_PENDING = 2000
 """So many facts wait for a route at most; of older ones the next message has the number."""
-FEW_PENDING = 500
-"""So many where an entity cannot hold more."""
 
 
 @dataclass(frozen=True)
@@ -207,19 +205,6 @@ def without_unused(known: Announced) -> Announced:
     """Return without the facts that are neither open nor due to a route."""
     used = set(known.open.values()).union(*(state.missing for state in known.routes.values()))
     return replace(known, facts={key: fact for key, fact in known.facts.items() if key in used})
-
-
-def smaller(known: Announced) -> Announced:
-    """Return what an entity can hold, of an outage of thousands of clusters: no reason, and fewer facts."""
-    facts = {
-        key: replace(fact, detail="", action="", diff="", outputs={}) for key, fact in known.facts.items()
-    }
-    routes = {}
-    for name, state in known.routes.items():
-        excess = max(0, len(state.pending) - FEW_PENDING)
-        left = state.pending[excess:]
-        routes[name] = replace(state, pending=left, dropped=state.dropped + excess)
-    return without_unused(replace(known, facts=facts, routes=routes))
 
 
 def unconfirmed(known: Announced, now: datetime) -> Sequence[Notice]:

@@ -9,8 +9,9 @@ from datetime import timedelta
 import pytest
 
 from shared.adapters.tables import TablesState
-from shared.jobs.failures.errors import Stale, TooLarge
-from shared.notices.announced import Announced, smaller, take
+from shared.adapters.tables.clusters import FLEETS
+from shared.jobs.failures.errors import Stale
+from shared.notices.announced import Announced, confirm, take
 from shared.notices.deliveries import failed
 from shared.notices.kinds import Kind, Severity
 from shared.notices.notice import Notice
@@ -79,21 +80,28 @@ def test_a_fleet_of_which_every_cluster_has_failed_is_remembered(state: State) -
     assert len(state.announced().open) == 5000
 
 
-def test_what_is_left_of_an_outage_of_a_large_fleet_fits_an_entity(state: State) -> None:
+def test_an_outage_of_a_large_fleet_is_remembered_as_a_whole_and_leaves_nothing_behind(state: State) -> None:
     chance = random.Random(1)
     facts = [
         replace(fact(f"aks-production-{n:05d}", number=n), detail=f"{chance.getrandbits(1200):x}")
         for n in range(10_000)
     ]
     known = take(Announced(), facts, ROUTES, T0)
+    known = confirm(known, dict.fromkeys(known.open.values(), True), ROUTES, after(120))
+    saved = state.save_announced(known)
+    assert state.announced() == saved == known
+    assert len(saved.open) == len(saved.confirmed) == 10_000
+    later = state.save_announced(replace(saved, plan_at=after(121)))
+    with pytest.raises(Stale):
+        state.save_announced(saved)
+    assert state.announced() == later
+    last = state.save_announced(Announced(etag=later.etag))
+    assert state.announced() == last == Announced()
     if isinstance(state, TablesState):
-        with pytest.raises(TooLarge):
-            state.save_announced(known)
-    saved = state.save_announced(smaller(known))
-    assert state.announced() == saved
-    assert len(saved.open) == 10_000
-    route = saved.routes["ops"]
-    assert len(route.pending) + route.dropped == 10_000
+        assert (
+            list(state._storage.keys(FLEETS, "PartitionKey eq @key", key=f"parts|notifier|{state._fleet}"))
+            == []
+        )
 
 
 def test_the_routes_of_a_fleet_are_read_back_as_they_were(state: State) -> None:

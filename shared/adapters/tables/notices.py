@@ -12,10 +12,13 @@ from pydantic import TypeAdapter
 from shared.adapters.tables.clusters import FLEETS
 from shared.adapters.tables.entities import packed, safe_key, unpacked
 from shared.adapters.tables.storage import Storage, etag_of
+from shared.jobs.failures.errors import Unavailable
 from shared.notices.announced import Announced
 from shared.notices.notice import Notice
 
 _PARTITION = "notifier"
+_READS = 3
+"""How often what the notifier remembers is read where somebody replaces it meanwhile."""
 _NOTICE: TypeAdapter[Notice] = TypeAdapter(Notice)
 _ANNOUNCED: TypeAdapter[Announced] = TypeAdapter(Announced)
 
@@ -48,16 +51,20 @@ class NoticesTable:
 
     def announced(self) -> Announced:
         """Return what the notifier remembers; a new one when none was saved."""
-        entity = self._storage.get(FLEETS, _PARTITION, self._fleet)
-        if entity is None:
-            return Announced()
-        return replace(_ANNOUNCED.validate_json(unpacked(entity)), etag=etag_of(entity))
+        for _ in range(_READS):
+            entity = self._storage.get(FLEETS, _PARTITION, self._fleet)
+            if entity is None:
+                return Announced()
+            text = self._storage.document(FLEETS, entity)
+            if text is not None:
+                return replace(_ANNOUNCED.validate_json(text), etag=etag_of(entity))
+        raise Unavailable("what the notifier remembers was replaced while it was read")
 
     def save_announced(self, announced: Announced) -> Announced:
         """Write it over its version, and return it as saved; raise Stale or TooLarge."""
-        body = packed(_ANNOUNCED.dump_json(announced, exclude={"etag"}).decode())
-        entity = {"PartitionKey": _PARTITION, "RowKey": self._fleet, **body}
-        return replace(announced, etag=self._storage.write(FLEETS, entity, announced.etag))
+        text = _ANNOUNCED.dump_json(announced, exclude={"etag"}).decode()
+        key = {"PartitionKey": _PARTITION, "RowKey": self._fleet}
+        return replace(announced, etag=self._storage.write_document(FLEETS, key, text, announced.etag))
 
     @property
     def _notices(self) -> str:

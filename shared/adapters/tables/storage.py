@@ -166,6 +166,20 @@ class Storage:
                 self._remove_parts(table, whole)
             raise
 
+    def write_document(self, table: str, entity: dict[str, Any], text: str, etag: str) -> str:
+        """Write an entity with such a text as ``write`` does; return the new etag, raise Stale or TooLarge.
+
+        Afterwards the parts are removed that were there before: nothing names them any more.
+        """
+        properties, parts = split(text)
+        before = list(self.keys(table, "PartitionKey eq @key", key=_parts_of(entity)))
+        for number, part in enumerate(parts):
+            self.upsert(table, {**_part_key(entity, properties["version"], number), **part})
+        written = self.write(table, {**entity, **properties}, etag)
+        own = f"{properties.get('version')}-"
+        self.remove(table, [part for part in before if not part["RowKey"].startswith(own)])
+        return written
+
     def document(self, table: str, entity: Entity) -> str | None:
         """Return the text of an entity; None when another writer has just replaced its parts."""
         if "parts" not in entity:

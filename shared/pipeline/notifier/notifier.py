@@ -13,7 +13,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from shared.jobs.failures.errors import ReconcileError, Retryable, TooLarge
+from shared.jobs.failures.errors import ReconcileError, Retryable
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.findings.at_rest import is_exempt
 from shared.jobs.messages import PlanRequest
@@ -94,7 +94,7 @@ def _take(before: Announced, fleet: FleetRecord, ports: Ports) -> tuple[Announce
     if unsure:
         known = remembered.confirm(known, _still_so(unsure, ports), fleet.routes, now)
     if known != replace(before, accepted=known.accepted):  # facts that nobody wants are only removed
-        known = _save(known, ports)
+        known = ports.state.save_announced(known)
     if stored:
         ports.state.remove_notices(stored)
     return known, len(stored) >= AT_ONCE
@@ -136,25 +136,16 @@ def _tell(route: Route, known: Announced, end: float, fleet: FleetRecord, ports:
         if ports.elapsed() > end:
             break
         started = deliveries.begin(known, route.name, message.facts)
-        known = _save(started, ports) if started is not known else known
+        known = ports.state.save_announced(started) if started is not known else known
         try:
             known = _deliver(route, message, known, fleet, ports)
         except ReconcileError as error:
             with about(**_subject(message)):
                 log.warning("the channel %s does not deliver: %s: %s", route.name, error.kind, error)
-            return _save(_failed(route, error, known, ports), ports)
+            return ports.state.save_announced(_failed(route, error, known, ports))
         known = deliveries.delivered(known, route.name, message.facts, ports.clock(), first=n == 0)
-        known = _save(known, ports)
+        known = ports.state.save_announced(known)
     return known
-
-
-def _save(known: Announced, ports: Ports) -> Announced:
-    """Save what the notifier remembers; without the reasons where an entity cannot hold it."""
-    try:
-        return ports.state.save_announced(known)
-    except TooLarge:
-        log.warning("what the notifier remembers is too large; the reasons of the facts are left out")
-        return ports.state.save_announced(remembered.smaller(known))
 
 
 def _deliver(

@@ -138,8 +138,8 @@ def resend_overdue(ports: Ports) -> int:
     def times(each: Continuation) -> int:
         return overdue(each, now=now, grace=2 * ports.config.lease_seconds, served=served[each.queue])
 
-    late = list[tuple[ClusterRecord, int]]()
-    for record in ports.state.clusters_named([each.name for each in continuations if times(each)]):
+    late, names = list[tuple[ClusterRecord, int]](), [each.name for each in continuations if times(each)]
+    for record in ports.state.clusters_named(names) if names else ():
         again = times(continuation_of(record)) if record.job.active else 0
         if again:
             late.append((record, again))

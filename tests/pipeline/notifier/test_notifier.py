@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.failures.errors import Throttled, TooLarge, Unauthenticated, Unavailable
+from shared.jobs.failures.errors import Throttled, Unauthenticated, Unavailable
 from shared.jobs.messages import PlanRequest
 from shared.jobs.record import Phase
 from shared.masking import Masker
@@ -22,7 +22,6 @@ from shared.pipeline.recovery.missed_work import wake_notifier
 from shared.ports.azure import ListClusters, Page
 from shared.ports.masked import masked
 from shared.ports.state import FleetRecord, SweepRecord
-from tests.support.notices import storm
 from tests.support.notified import ALL, OPS, kinds, notified_fleet, titles, with_failures
 from tests.support.one_cluster import ONE
 from tests.support.pipeline_runs import phases, push
@@ -264,25 +263,6 @@ def test_a_message_is_masked_before_it_leaves_whatever_a_fact_has() -> None:
     assert "***" in message.text
     assert "***" in issue.body
     assert secret not in str(message) + issue.body
-
-
-def test_facts_that_do_not_fit_an_entity_are_delivered_without_their_reasons() -> None:
-    cloud = MemoryCloud()
-    push(cloud, notified_fleet("one"))
-    cloud.run()
-    save = cloud.state.save_announced
-
-    def limited(known: Announced) -> Announced:
-        if any(fact.detail for fact in known.facts.values()):
-            raise TooLarge("the record is too large")
-        return save(known)
-
-    around(cloud, "state", save_announced=limited)
-    for notice in storm(3, cloud.clock()):
-        cloud.state.add_notice(notice)
-    wake_notifier(cloud.ports)
-    cloud.run(60)
-    assert [subject for _, subject, _ in kinds(cloud)] == ["aks-000", "aks-001", "aks-002"]
 
 
 def test_a_list_that_goes_on_lacking_a_cluster_is_one_message_whatever_the_number_of_sweeps() -> None:
