@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from shared.adapters.tables import TablesState
+from shared.fleet.garbage_collection import collect_rarely
 from shared.jobs.transitions.acceptance import accept_new
 from tests.support.azurite import connect, running
 from tests.support.cluster_records import NOW
@@ -23,6 +24,7 @@ WRITERS = 8
 
 def main(clusters: int) -> None:
     """Save, read each list twice, and print the second time, when connections are open."""
+    collect_rarely()  # as the app does
     records = [
         accept_new(desired(f"cluster-{number:05}"), uid="0badcafe", commit="c" * 40, now=NOW)
         for number in range(clusters)

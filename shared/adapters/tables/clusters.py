@@ -39,8 +39,8 @@ class ClustersTable:
 
     def summaries(self, *, details: bool = False) -> Sequence[ClusterSummary]:
         """Return the summaries of the whole fleet, by name; from whole records after an upgrade."""
-        columns = ("summary", "details") if details else ("summary",)
-        entities = list(self._storage.keys(CLUSTERS, "PartitionKey eq @key", *columns))
+        columns = ["summary", "details"] if details else ["summary"]
+        entities = list(self._storage.query(CLUSTERS, "PartitionKey eq @key", select=columns))
         if any(not entity.get("summary") for entity in entities):
             return [summary_of(record) for record in self.clusters()]
         summaries = [_SUMMARY.validate_json(entity["summary"]) for entity in entities]
@@ -63,7 +63,7 @@ class ClustersTable:
 
     def continuations(self) -> Sequence[Continuation]:
         """Return the continuations of all active jobs, by name; from whole records after an upgrade."""
-        entities = list(self._storage.keys(CLUSTERS, _ACTIVE, "continuation"))
+        entities = list(self._storage.query(CLUSTERS, _ACTIVE, select=["continuation"]))
         if all(entity.get("continuation") for entity in entities):
             return [_CONTINUATION.validate_json(entity["continuation"]) for entity in entities]
         return continuations_of(map(_cluster, self._storage.query(CLUSTERS, _ACTIVE)))
