@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from shared.fleet.resolve.problems import Problem
+from shared.some_of import not_shown
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST_RESULTS = 25_000
@@ -54,7 +55,7 @@ def sarif(problems: Sequence[Problem], shown: Shown, *warnings: Sequence[Problem
         "results": list(_results(found[:MOST_RESULTS], shown)),
     }
     if len(found) > MOST_RESULTS:
-        text = f"{len(found) - MOST_RESULTS} more problems are not shown."
+        text = not_shown(len(found) - MOST_RESULTS, "problem")
         notification = {"level": "warning", "message": {"text": text}}
         run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": [notification]}]
     return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}

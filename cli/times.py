@@ -1,4 +1,4 @@
-"""Times, durations and counts for a terminal."""
+"""Times and durations for a terminal."""
 
 from __future__ import annotations
 
@@ -31,8 +31,3 @@ def until(moment: str, now: datetime) -> str:
 def times(number: int) -> str:
     """Return how often: once, 3 times."""
     return "once" if number == 1 else f"{number} times"
-
-
-def many(number: int, noun: str) -> str:
-    """Return how many: 1 delete, 3 deletes."""
-    return f"{number} {noun}{'s' * (number != 1)}"

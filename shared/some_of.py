@@ -1,4 +1,4 @@
-"""The first of many names, for a sentence."""
+"""The first of many names, and how many there are, for a sentence."""
 
 from __future__ import annotations
 
@@ -12,3 +12,13 @@ def some_of(names: Sequence[str], most: int, *, total: int = 0, between: str = "
     """
     more = max(total, len(names)) - most
     return between.join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def many(number: int, noun: str) -> str:
+    """Return how many: 1 delete, 3 deletes."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def not_shown(number: int, noun: str) -> str:
+    """Return the sentence that ends a list which is too long: ``3 more problems are not shown.``"""
+    return f"{number:,} more {noun}{'s are' if number != 1 else ' is'} not shown."

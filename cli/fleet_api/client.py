@@ -41,7 +41,11 @@ class Api:
         self._origin = origin
         headers = {"x-functions-key": key} if key else {}
         limits = httpx.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))
-        self._client = httpx.Client(headers=headers, timeout=limits, verify=_trust(self.url))
+        try:
+            self._client = httpx.Client(headers=headers, timeout=limits, verify=_trust(self.url))
+        except (ImportError, ValueError, OSError, httpx.InvalidURL) as error:
+            through = "no connection with the proxy or the certificates that the environment names"
+            raise ApiError(f"{through}: {error}") from error
 
     def planned(self) -> schema.Fleet:
         """Return the fleet with the commit that was planned last, and one cluster at most."""
@@ -267,7 +271,7 @@ class Api:
         if reply.status_code == 409:
             raise Refused(str(body.get("error") or "refused"))
         if not reply.is_success and not (reply.status_code in accepts and "error" not in body):
-            failed = NoAnswer if reply.is_server_error else ApiError
+            failed = NoAnswer if _may_answer_soon(reply) else ApiError
             raise failed(f"{self.url} answered {reply.status_code}: {str(body.get('error', ''))[:300]}")
         return body
 
@@ -296,7 +300,7 @@ class Api:
             return body
         if reply.status_code == 404:
             raise ApiError(f"{self.url} is not a Roadstead app: it has no API")
-        failed = NoAnswer if reply.is_server_error else ApiError
+        failed = NoAnswer if _may_answer_soon(reply) else ApiError
         raise failed(f"{self.url} answered {reply.status_code} without JSON; is it a Roadstead app?")
 
     def close(self) -> None:
@@ -308,6 +312,10 @@ class Api:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _may_answer_soon(reply: httpx.Response) -> bool:
+    return reply.is_server_error or reply.status_code == httpx.codes.TOO_MANY_REQUESTS
 
 
 def _trust(url: str) -> ssl.SSLContext | bool:

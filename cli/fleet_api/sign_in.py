@@ -39,15 +39,17 @@ def token_of(context: Context) -> Token:
     def token() -> str:
         from azure.core.exceptions import ClientAuthenticationError
 
-        if not made:
-            made.append(_credential(context))
         try:
+            if not made:
+                made.append(_credential(context))
             return made[0].get_token(context.scope).token
         except ClientAuthenticationError as error:
             text = str(error.message or error).partition("To mitigate")[0]
             reason = line(" ".join(text.split()))
             remedy = "run az login, or choose another way with ROADSTEAD_SIGN_IN"
             raise ApiError(f"no token for {context.scope}: {reason}; {remedy}") from error
+        except ValueError as error:  # of a scope or a tenant that is none
+            raise UsageError(f"no token for {context.scope}: {line(str(error))}") from error
 
     return token
 

@@ -10,8 +10,9 @@ from rich.tree import Tree
 
 from cli.terminal.cluster_table import phase, revision
 from cli.text import printable
-from cli.times import age, many
+from cli.times import age
 from shared.pipeline.api import schema
+from shared.some_of import many
 
 _BAD_WHEN_TRUE = "Stalled"
 _OF_OBJECTS = ("FluxHealthy", "PlatformHealthy")

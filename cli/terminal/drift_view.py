@@ -16,6 +16,7 @@ from shared.fleet.kubernetes_versions import is_version
 from shared.jobs.acts import by_whom
 from shared.jobs.drift import HeldStart, change_text
 from shared.pipeline.api import schema
+from shared.some_of import many
 
 _STYLES = {"-": "red", "+": "green", "@": "dim"}
 _LEFT_ALONE = "no job changes it: put it into the manifest, or undo it in Azure"
@@ -26,7 +27,8 @@ def drift(view: schema.Drift, name: str, now: datetime) -> RenderableType:
     """Return the diff of each cluster; ``name`` is the only one, "" for the fleet."""
     view = printable(view)
     if not view["clusters"]:
-        return Text(f"{name or 'The fleet'}: the last comparison with Azure found no difference from git")
+        when = f"; roadstead status {name} shows InSync once it was compared" if name else ""
+        return Text(f"{name or 'The fleet'}: no difference from git is reported{when}")
     parts = [part for cluster in view["clusters"] for part in _cluster(cluster, now)]
     if not (view["activityLog"] or view["proposals"]):
         return Group(*parts[:-1])
@@ -63,7 +65,7 @@ def _cluster(cluster: schema.DriftedCluster, now: datetime) -> Iterator[Renderab
         note = "".join(f"; {text}" for text in notes if text)
         yield indented(Text(f"{each['path']}: for {age(each['since'], now)}{note}", style="dim"), 2)
     if cluster["more"]:
-        yield indented(Text(f"and {cluster['more']} more fields", style="dim"), 2)
+        yield indented(Text(f"and {many(cluster['more'], 'more field')}", style="dim"), 2)
     yield from _held(cluster["held"])
     if cluster["needsApproval"]:
         command = f"roadstead approve --cluster {cluster['name']}"

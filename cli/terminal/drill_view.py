@@ -9,9 +9,8 @@ from rich.text import Text
 
 from cli.terminal.cluster_table import indented
 from cli.text import line
-from cli.times import many
 from shared.pipeline.api import schema
-from shared.some_of import some_of
+from shared.some_of import many, some_of
 
 _MEANING = {
     "differs": "would wait for a person, because it differs from git",

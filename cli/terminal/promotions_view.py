@@ -10,8 +10,9 @@ from rich.text import Text
 
 from cli.terminal.cluster_table import indented
 from cli.text import line, printable
-from cli.times import age, many
+from cli.times import age
 from shared.pipeline.api import schema
+from shared.some_of import many
 
 _HOLDS = {
     "withdrawn": "on hold: a commit took it back; roadstead promote gives it again",

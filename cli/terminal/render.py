@@ -11,10 +11,10 @@ from rich.text import Text
 
 from cli.terminal.cluster_table import ClusterTable, indented
 from cli.text import line, printable
-from cli.times import age, many
+from cli.times import age
 from shared.jobs.acts import by_whom
 from shared.pipeline.api import schema
-from shared.some_of import some_of
+from shared.some_of import many, some_of
 
 NAMES_SHOWN = 5
 PROBLEMS_SHOWN = 3
@@ -104,7 +104,8 @@ def _sweep(sweep: schema.Sweep, head: Text) -> None:
     for each in sweep["problems"][:PROBLEMS_SHOWN]:
         head.append(f"\nsweep of {each['subscription']}: {each['problem']}", style="red")
     if sweep["problemCount"] > PROBLEMS_SHOWN:
-        head.append(f"\nand {sweep['problemCount'] - PROBLEMS_SHOWN} more subscriptions", style="red")
+        more = many(sweep["problemCount"] - PROBLEMS_SHOWN, "more subscription")
+        head.append(f"\nand {more}", style="red")
     if sweep["orphans"]:
         names = few([each["resource"] for each in sweep["orphans"]], sweep["orphanCount"])
         orphans = many(sweep["orphanCount"], "cluster")

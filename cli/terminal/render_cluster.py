@@ -11,10 +11,11 @@ from rich.text import Text
 
 from cli.terminal.cluster_table import not_carried_out, phase, revision
 from cli.text import printable
-from cli.times import age, many, times, until
+from cli.times import age, times, until
 from shared.fleet.policies.compliance import NON_COMPLIANT, NOT_EVALUATED
 from shared.jobs.acts import by_whom
 from shared.pipeline.api import schema
+from shared.some_of import many
 
 ACTS_SHOWN = 3
 RETIREMENTS_SHOWN = 3
@@ -81,8 +82,9 @@ def _add_facts(table: Table, view: schema.Cluster, now: datetime, *, wide: bool)
         table.add_row("action required", Text(view["actionRequired"]))
     failure = view["failure"]
     if failure:
-        tried = f"{failure['class']}, {age(failure['since'], now)} ago, tried {times(view['attempts'])}"
-        table.add_row("failure", Text(tried, style="red"))
+        tried = f", tried {times(view['attempts'])}" if view["attempts"] else ""
+        since = f"{failure['class']}, {age(failure['since'], now)} ago"
+        table.add_row("failure", Text(f"{since}{tried}", style="red"))
         if failure["requestId"]:
             table.add_row("request id", failure["requestId"])
 
@@ -194,7 +196,8 @@ def why(view: schema.Why, now: datetime) -> RenderableType:
     _add_fleet_problem(table, view)
     error = view["lastError"]
     if error:
-        table.add_row("tried", Text(f"{times(view['attempts'])} since {error['since']}"))
+        if view["attempts"]:  # what a sweep or a check found, nobody tried
+            table.add_row("tried", Text(f"{times(view['attempts'])} since {error['since']}"))
         kinds = dict.fromkeys(filter(None, (error["class"], error["code"])))
         table.add_row("last error", Text(": ".join(kinds)))
         table.add_row("", Text(error["message"]))

@@ -12,8 +12,9 @@ from rich.text import Text
 from cli.terminal.cluster_table import BELOW, indented
 from cli.terminal.columns import fitted
 from cli.text import printable
-from cli.times import age, many, until
+from cli.times import age, until
 from shared.pipeline.api import schema
+from shared.some_of import many
 
 _HEADS = ("TYPE", "SENT", "WAITING", "STATE", "TAKES")
 _LEAST = 4

@@ -15,6 +15,7 @@ from tests.support.one_cluster import ONE, cluster, files, pool, ready
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around, on_azure
 from tests.support.roadstead_command import on_terminal, plain, roadstead
+from tests.support.served_api import served
 from tests.support.sweeps import sweep
 
 
@@ -121,7 +122,18 @@ def test_why_pull_requests_are_not_opened_stands_below_the_diffs(url: str, cloud
 
 def test_a_fleet_without_drift_says_so(url: str, cloud: MemoryCloud) -> None:
     _, shown = on_terminal("drift", ROADSTEAD_URL=url)
-    assert "The fleet: the last comparison with Azure found no difference from git" in plain(shown)
+    assert "The fleet: no difference from git is reported" in plain(shown)
+
+
+def test_a_cluster_that_was_never_compared_is_not_said_to_be_as_git_has_it() -> None:
+    cloud = MemoryCloud()
+    push(cloud, files())
+    cloud.run(seconds=60)
+    with served(cloud.ports) as address:
+        shown = roadstead("drift", "one", ROADSTEAD_URL=address).stdout
+    assert shown == (
+        "one: no difference from git is reported; roadstead status one shows InSync once it was compared\n"
+    )
 
 
 def test_scripts_get_the_fields(url: str, cloud: MemoryCloud) -> None:

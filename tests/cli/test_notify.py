@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
@@ -72,6 +74,11 @@ def test_a_route_is_tested_at_once_and_audited(url: str, cloud: MemoryCloud) -> 
     assert message.title == "example: a test of the route ops"
     (act,) = [act for act in cloud.state.acts(5) if act.action == "notify"]
     assert (act.target, act.reason) == ("ops", "new address")
+
+
+def test_a_test_of_a_route_has_the_formats_too(url: str) -> None:
+    tried = roadstead("notify", "--test", "ops", "-o", "json", ROADSTEAD_URL=url)
+    assert json.loads(tried.stdout) == {"route": "ops", "delivered": True, "by": "the key of Admin"}
 
 
 def test_a_test_of_issues_leaves_none_open(url: str, cloud: MemoryCloud) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+import yaml
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from tests.support.promotions import RULE, change, files, fleet_with, merge, pulls
 from tests.support.roadstead_command import on_terminal, plain, roadstead
+
+FORMATS = ("json", "yaml", "name")
 
 
 @pytest.fixture
@@ -32,6 +37,14 @@ def test_a_promotion_is_asked_for_and_shown(url: str, cloud: MemoryCloud) -> Non
     merge(cloud, pull.number)
     refused = roadstead("promote", "development", "production", "--what", "version", ROADSTEAD_URL=url)
     assert "version: production has 1.36 already" in refused.stderr
+
+
+def test_a_promotion_that_is_asked_for_has_the_formats_too(url: str, cloud: MemoryCloud) -> None:
+    change(cloud, files(test="1.36"))
+    asked = [roadstead("promote", "development", "production", "-o", o, ROADSTEAD_URL=url) for o in FORMATS]
+    assert json.loads(asked[0].stdout)["values"] == [{"field": "kubernetesVersion", "value": "1.36"}]
+    assert yaml.safe_load(asked[1].stdout) == json.loads(asked[0].stdout)
+    assert asked[2].stdout == "environment/production\n"
 
 
 def test_what_a_rule_waits_for_and_what_it_never_gives_is_shown(url: str, cloud: MemoryCloud) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
@@ -28,6 +30,10 @@ def test_a_cluster_is_compared_with_azure_and_its_status_is_true(url: str, cloud
     assert "ClusterMissing: the cluster no longer exists in Azure" in text
     _, shown = on_terminal("why", "one", ROADSTEAD_URL=url)
     assert "is not Ready any more" in " ".join(plain(shown).split())
+    assert "tried" not in plain(shown)
+    _, shown = on_terminal("status", "one", ROADSTEAD_URL=url)
+    assert "failure" in plain(shown)
+    assert "tried" not in plain(shown)
 
 
 def test_the_whole_fleet_is_swept(url: str, cloud: MemoryCloud) -> None:
@@ -47,9 +53,12 @@ def test_the_status_shows_lists_that_failed_and_orphans(url: str, cloud: MemoryC
     now = cloud.clock()
     orphan = Orphan("/subscriptions/s/managedClusters/ghost", "ghost", "", now)
     problem = Listing("s-2", None, "its clusters cannot be listed: Unauthorized: no role")
-    cloud.state.save_sweep(SweepRecord(now, now, (Listing("s", now, "", (orphan,)), problem)))
+    others = [replace(problem, subscription=f"s-{number}") for number in (3, 4, 5)]
+    listings = (Listing("s", now, "", (orphan,)), problem, *others)
+    cloud.state.save_sweep(SweepRecord(now, now, listings))
     _, shown = on_terminal("status", ROADSTEAD_URL=url)
     text = " ".join(plain(shown).split())
     assert "sweep of s-2: its clusters cannot be listed: Unauthorized: no role" in text
+    assert "and 1 more subscription " in text
     assert "1 cluster with this fleet's tags that git does not have: /subscriptions/s" in text
     assert max(len(line) for line in plain(shown).splitlines()) <= 80

@@ -118,6 +118,8 @@ def test_a_context_has_the_address_and_az_the_token(app: str, az: str, tmp_path:
     assert named.stdout == shown.stdout
     listed = roadstead("contexts", "-o", "wide", **file, ROADSTEAD_CONTEXT="there").stdout
     assert listed.split() == ["here", app, SCOPE, "*", "there", "https://there.example"]
+    printed = roadstead("contexts", "-o", "wide", **file, ROADSTEAD_CONTEXT="context/there").stdout
+    assert printed.split() == listed.split()
     assert roadstead("contexts", "-o", "name", **file).stdout.split() == ["context/here", "context/there"]
 
 
@@ -152,6 +154,16 @@ def test_a_key_in_the_environment_is_not_sent_to_a_context_that_signs_in(
             '[contexts.a]\nurl = "https://a.example"\nsign-in = "x"',
             ["--context", "a"],
             "'x' is no way to sign in",
+        ),
+        (
+            '[contexts.a]\nurl = "https://a.example"\nscope = "api://x y"\nsign-in = "az"',
+            ["--context", "a"],
+            "An invalid scope was provided",
+        ),
+        (
+            '[contexts.a]\nurl = "https://a.example"\nscope = "x"\nsign-in = "az"\ntenant = "a b"',
+            ["--context", "a"],
+            "Invalid tenant ID provided",
         ),
         ("", ["--context", "b"], "there is no context 'b'"),
         ('current = "a"', [], "only `default` and [contexts.NAME] are known, not current"),

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.record import Phase
+from shared.jobs.record import ClusterRecord, Phase
 from tests.support.one_cluster import files, ready
 from tests.support.pipeline_runs import phases, push
+from tests.support.replaced_ports import around
 from tests.support.roadstead_command import on_terminal, plain, roadstead
+from tests.support.served_api import served
 
 
 @pytest.fixture
@@ -51,3 +54,20 @@ def test_a_takeover_names_one_cluster_or_all(which: list[str]) -> None:
     shown = roadstead("takeover", *which)
     assert shown.returncode == 2
     assert "give a cluster, or --all, or --repository" in shown.stderr
+
+
+def test_a_takeover_that_takes_nothing_over_is_a_failure(cloud: MemoryCloud) -> None:
+    read = cloud.ports.state.cluster
+
+    def settled(name: str) -> ClusterRecord | None:
+        record = read(name)
+        if record is None:
+            return None
+        next_run = replace(record.job.next_run, contest=None)
+        return replace(record, job=replace(record.job, next_run=next_run))
+
+    around(cloud, "state", cluster=settled)  # the other installation has left since the list was read
+    with served(cloud.ports) as address:
+        shown = roadstead("takeover", "--all", "--yes", ROADSTEAD_URL=address)
+    assert (shown.returncode, shown.stderr) == (1, "roadstead: took over none of 1\n")
+    assert "one does not wait for a takeover" in shown.stdout

@@ -151,3 +151,13 @@ def test_a_commit_that_is_no_id_is_a_usage_error(url: str, commit: str) -> None:
     done = roadstead("wait", "one", "--commit", commit, ROADSTEAD_URL=url)
     assert (done.returncode, done.stdout) == (2, "")
     assert "must be a commit id, or at least 8 characters of one" in done.stderr
+
+
+def test_a_delete_that_needs_an_approval_is_not_waited_for(cloud: MemoryCloud, url: str) -> None:
+    commit = push(cloud, fleet_files.fleet())
+    cloud.run()
+    options = ["--for", "deleted", "--commit", commit, "--timeout", "4s"]
+    done = roadstead("wait", "one", *options, ROADSTEAD_URL=url)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "one: on-hold: the commit removes 2 clusters, guards.deleteBudget" in done.stderr
+    assert done.stderr.endswith("see roadstead why one\n")

@@ -28,8 +28,8 @@ from cli.options import (
 from cli.terminal.cluster_table import indented
 from cli.terminal.output import confirmed, echo
 from cli.text import line
-from cli.times import many
 from shared.pipeline.api import schema
+from shared.some_of import many
 
 if TYPE_CHECKING:
     from cli.fleet_api.client import Api

@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, connect
-from cli.terminal.output import Output, OutputOption, echo, show
+from cli.terminal.output import Output, OutputOption, show
 from cli.terminal.route_table import RouteTable
 
 NO_ROUTES = "fleet.yaml has no notifications"
@@ -30,8 +30,9 @@ def notify(
     """
     with connect(url, key_file, timeout) as api:
         if test:
-            api.try_route(test, reason)
-            echo(f"{test}: the test message was delivered")
+            receipt = api.try_route(test, reason)
+            delivered = Text(f"{test}: the test message was delivered")
+            show(receipt, output, table=lambda _: delivered, names=lambda: [f"route/{test}"])
             return
         routes = api.routes()["routes"]
     show(

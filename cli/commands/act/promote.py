@@ -10,7 +10,7 @@ import typer
 
 from cli.errors import UsageError
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, connect
-from cli.terminal.output import Output, OutputOption, echo, show
+from cli.terminal.output import Output, OutputOption, show
 from cli.terminal.promotions_view import promotions_view, receipt_view
 
 
@@ -47,7 +47,12 @@ def promote(
     with connect(url, key_file, timeout) as api:
         if source:
             receipt = api.promote(source, target, [each.value for each in what or ()], reason)
-            echo(receipt_view(receipt))
+            show(
+                receipt,
+                output,
+                table=lambda _: receipt_view(receipt),
+                names=lambda: [f"environment/{receipt['target']}"],
+            )
             return
         found = api.promotions()
     show(

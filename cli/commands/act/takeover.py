@@ -61,8 +61,8 @@ def takeover(
         echo(_described(waiting))
         if not yes and not confirmed("Take them over?"):
             raise CommandError("nothing was taken over")
-        for cluster in waiting:
-            _take_over(api, cluster["name"], reason)
+        if not sum([_take_over(api, cluster["name"], reason) for cluster in waiting]):
+            raise CommandError(f"took over none of {len(waiting)}")
 
 
 def _accept_repository(api: Api, reason: str, *, yes: bool) -> None:
@@ -74,13 +74,15 @@ def _accept_repository(api: Api, reason: str, *, yes: bool) -> None:
     echo(f"Accepted the repository {accepted['repositoryId']}, branch {accepted['branch']}.")
 
 
-def _take_over(api: Api, name: str, reason: str) -> None:
+def _take_over(api: Api, name: str, reason: str) -> bool:
+    """Take a cluster over, or say why not; return whether that was done."""
     try:
         api.take_over(name, reason)
     except (NotFound, Refused) as error:  # since then the other installation has left, or there is no record
         echo(Text(line(str(error)), style="dim"))
-    else:
-        echo(f"{name}: taken over")
+        return False
+    echo(f"{name}: taken over")
+    return True
 
 
 def _described(clusters: Sequence[schema.ClusterSummary]) -> RenderableType:

@@ -19,7 +19,7 @@ def contexts(*, output: OutputOption = Output.TABLE) -> None:
     The marked one is used where no other is named.
     """
     default, known = read_contexts()
-    current = os.environ.get(CONTEXT) or default
+    current = os.environ.get(CONTEXT, "").removeprefix("context/") or default
     view = {"current": current, "contexts": [_view(context) for context in known.values()]}
     show(
         view,

@@ -106,7 +106,7 @@ def _progress(api: Api, name: str, state: State, plan: schema.Plan | None) -> tu
 
     ``plan`` is to be carried out before; without one, what the cluster has accepted counts.
     """
-    item = _item(plan, name) if state is State.READY else None
+    item = _item(plan, name) if state is State.READY else _found(plan, name)
     try:
         view = api.cluster(name)
     except NotFound as error:
@@ -133,7 +133,12 @@ def _item(plan: schema.Plan | None, name: str) -> schema.PlanItem | None:
     """Return what a plan does to a cluster, None without a plan; raise CommandError if it has no cluster."""
     if plan is None:
         return None
-    item = next((item for item in plan["items"] if item["cluster"] == name), None)
+    item = _found(plan, name)
     if item is None or item["action"] == "delete":
         raise CommandError(f"commit {plan['commit'][:8]} has no cluster {name}")
     return item
+
+
+def _found(plan: schema.Plan | None, name: str) -> schema.PlanItem | None:
+    """Return what a plan does to a cluster, None without a plan, and for one that it does not have."""
+    return next((item for item in plan["items"] if item["cluster"] == name), None) if plan else None

@@ -20,7 +20,6 @@ from cli.errors import ExitCode
 from cli.options import RepositoryPath, day
 from cli.terminal.output import Output, console, echo, print_json, show
 from cli.text import line
-from cli.times import many
 from cli.worktree import Worktree, open_worktree
 from shared.fleet.drift.exemptions import exemption_warnings
 from shared.fleet.resolve.desired_fleet import DesiredFleet
@@ -28,6 +27,7 @@ from shared.fleet.resolve.problems import Problem, number_of
 from shared.fleet.retirements.retiring import stale
 from shared.fleet.retirements.table import AS_OF
 from shared.fleet.retirements.warnings import retirement_warnings
+from shared.some_of import many
 
 
 class Format(StrEnum):

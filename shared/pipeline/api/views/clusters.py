@@ -202,7 +202,7 @@ def cluster_view(
         "actionRequired": job.next_run.action_required,
         "awaitsTakeover": record.contested,
         "nextCheckAt": iso(job.due(now) if job.active else None),
-        "attempts": job.attempts,
+        "attempts": 0 if record.finding else job.attempts,
         "failure": failure_of(record),
         "generation": record.generation,
         "observedGeneration": record.observed_generation,
