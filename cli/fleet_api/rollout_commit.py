@@ -30,11 +30,13 @@ def commit_of(api: Api, start: str, *, under_way: bool = True) -> str:
 def commit_with_items(api: Api, start: str) -> str:
     """Return the full id of a commit that an override is of: one with a rollout, or the newest plan.
 
-    A commit that only deletes or creates has no rollout. Raise CommandError for another one.
+    A commit that only deletes or creates has no rollout, and a rollout may end before what else its commit
+    asks for. Raise CommandError for another one.
     """
-    newest = api.planned()["commit"]
-    rollouts = [each["commit"] for each in api.rollouts()["rollouts"]]
-    if newest not in rollouts and newest.startswith(start):
+    newest, rollouts = api.planned()["commit"], api.rollouts()["rollouts"]
+    known = any(each["commit"] == newest for each in rollouts)
+    ended = not any(each["underWay"] for each in rollouts)
+    if newest and newest.startswith(start) and (not known or (ended and not start)):
         return newest
     return commit_of(api, start)
 

@@ -10,9 +10,9 @@ from rich.text import Text
 
 from cli.terminal.cluster_table import indented
 from cli.text import printable
-from cli.times import age, many
+from cli.times import age
 from shared.pipeline.api import schema
-from shared.some_of import some_of
+from shared.some_of import many, some_of
 
 NAMED = 5
 WAITS_SHOWN = 20
@@ -100,6 +100,9 @@ def _waits(waiting: Sequence[schema.WaitingCluster], now: datetime) -> Iterator[
         yield Text(f"{many(len(names), 'cluster')} ({some_of(names, NAMED)}): {waits}{since}", style="yellow")
         if action:
             yield indented(Text(action, style="dim"), 2)
+    left = sum(len(names) for names in list(reasons.values())[WAITS_SHOWN:])
+    if left:
+        yield Text(f"and {many(left, 'more cluster')}, each with its reason in -o json", style="dim")
 
 
 def _style(each: schema.RolloutSummary) -> str:

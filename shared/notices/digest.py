@@ -11,6 +11,7 @@ from typing import Any
 from shared.fleet.desired import digest_of
 from shared.notices.kinds import KINDS, Severity
 from shared.notices.notice import Notice
+from shared.some_of import many
 
 MOST_MESSAGES = 5
 """So many messages a digest has at most; the facts of further ones wait for the next digest."""
@@ -136,7 +137,8 @@ def messages(
     some = [_message(part, fleet, links) for part in parts]
     some = some[:MOST_MESSAGES]
     if some and dropped:
-        missed = f"{dropped} older facts were dropped while this channel did not deliver: `roadstead events`."
+        were = f"{many(dropped, 'older fact')} {'was' if dropped == 1 else 'were'}"
+        missed = f"{were} dropped while this channel did not deliver: `roadstead events NAME`."
         some[0] = replace(some[0], text=f"{some[0].text}\n\n{missed}", dropped=dropped)
     absorbed = _absorbed(facts)
     return [
@@ -219,13 +221,11 @@ def text_of(group: Group, links: Links) -> str:
     reasons, commits = group.distinct("detail"), group.distinct("commit")
     lines = [f"{group.title}", f"Since {clock(group.since)}{until if lasted else ''}"]
     lines += [f"Why: {reason}" for reason in reasons[:_REASONS]]
-    lines += [f"{len(reasons) - _REASONS} more reasons."] if len(reasons) > _REASONS else []
+    lines += [f"{many(len(reasons) - _REASONS, 'more reason')}."] if len(reasons) > _REASONS else []
     lines += [f"Next: {action}" for action in group.distinct("action")[:1]]
     lines += [f"Diff:\n{fact.diff}" for fact in group.diffs[:_DIFFS]]
     more = len(group.diffs) - _DIFFS
-    lines += (
-        [f"{more} more {'diff' if more == 1 else 'diffs'}: `roadstead drift` shows them."] if more > 0 else []
-    )
+    lines += [f"{many(more, 'more diff')}: `roadstead drift` shows them."] if more > 0 else []
     lines.append(f"{'Which' if len(group.facts) > 1 else 'What'}: {', '.join(map(_named, group.facts))}")
     for commit in commits[:_COMMITS]:
         shown = ", ".join(f"{name} {link}" for name, link in links.of(commit).items())

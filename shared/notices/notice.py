@@ -9,7 +9,7 @@ from datetime import datetime
 from shared.fleet.drift.yaml_diff import Sides, yaml_diff
 from shared.fleet.kubernetes.api_server import Certificate, ending
 from shared.jobs.acts import by_whom
-from shared.jobs.drift import DriftedField, is_news
+from shared.jobs.drift import Drift, DriftedField, is_news
 from shared.jobs.failures.retry import DEFAULTS, Policies
 from shared.jobs.findings.at_rest import found_of, is_exempt
 from shared.jobs.findings.losses import exempt_text
@@ -20,6 +20,8 @@ from shared.notices.kinds import KINDS, Kind, Severity
 
 DETAIL_LIMIT = 300
 """Characters of a reason; `roadstead why` has the whole one."""
+ACTION_LIMIT = 1000
+"""Characters of what comes next: more than it ever has, because a command in it is to be whole."""
 DIFF_LIMIT = 800
 """Characters of a diff; `roadstead drift` has the whole one."""
 NAMED = 20
@@ -28,13 +30,14 @@ EXEMPT = "exempt"
 """What a problem became that an exemption ignores from now on."""
 _CLUSTER, _DRIFT, _CERTIFICATE, _OUTPUTS = "cluster:", "drift:", "certificate:", "outputs:"
 SEE_DRIFT = (
-    "`roadstead drift` shows each field; `roadstead replay` writes git's values, a commit keeps Azure's."
+    "`roadstead drift` shows each field; `roadstead replay NAME` writes git's values, a commit keeps Azure's."
 )
-
 APPROVE = (
-    "`roadstead drift` shows each field; `roadstead approve --cluster` has git's values written, "
+    "`roadstead drift` shows each field; `roadstead approve --cluster NAME` has git's values written, "
     "a commit keeps Azure's."
 )
+
+LEFT_ALONE = "`roadstead drift` shows each field; no job changes it, and a commit keeps Azure's value."
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,11 @@ class Notice:
         return self.kind.value, self.reason, self.location
 
 
+def cut(text: str, limit: int = DETAIL_LIMIT) -> str:
+    """Return a text, or its beginning with dots at the end."""
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
 def end_of(problem: Notice, at: datetime, detail: str = "") -> Notice:
     """Return the fact that a problem is over; without a detail, it has that of the problem."""
     return replace(
@@ -115,7 +123,7 @@ def notice_between(
     if is_exempt(after) and is_exempt(before):
         return None
     if is_exempt(after):
-        ignored = exempt_text(after)[:DETAIL_LIMIT]
+        ignored = cut(exempt_text(after))
         return replace(_fact(Kind.LOST, after), over=True, became=EXEMPT, detail=ignored)
     trouble = _trouble(after)
     if trouble is not None:
@@ -143,10 +151,16 @@ def drift_between(before: ClusterRecord, after: ClusterRecord) -> Notice | None:
     diff = yaml_diff(after.name, [Sides(each.path, each.git, each.live) for each in fields])
     return replace(
         fact,
-        detail="; ".join((f"differs from git in {after.drift}", *more))[:DETAIL_LIMIT],
-        action=APPROVE if after.drift.to_approve else SEE_DRIFT,
+        detail=cut("; ".join((f"differs from git in {after.drift}", *more))),
+        action=_of_drift(after.drift),
         diff="\n".join(filter(None, (_shortened(diff, DIFF_LIMIT - len(below)), below))),
     )
+
+
+def _of_drift(drift: Drift) -> str:
+    if drift.to_approve:
+        return APPROVE
+    return LEFT_ALONE if all(each.left_alone for each in drift.fields) else SEE_DRIFT
 
 
 def certificate_between(before: ClusterRecord, after: ClusterRecord) -> Notice | None:
@@ -160,7 +174,7 @@ def certificate_between(before: ClusterRecord, after: ClusterRecord) -> Notice |
         return _end_of_certificate(earlier[0], after) if earlier else None
     if earlier and earlier[0] == first[0]:
         return None
-    return replace(_of_certificate(first[0], after), detail=first[1][:DETAIL_LIMIT])
+    return replace(_of_certificate(first[0], after), detail=cut(first[1]))
 
 
 def outputs_between(before: ClusterRecord, after: ClusterRecord) -> Notice | None:
@@ -172,7 +186,7 @@ def outputs_between(before: ClusterRecord, after: ClusterRecord) -> Notice | Non
     if known is None:
         return replace(fact, detail="its outputs are known")
     changed = sorted({name for name, _ in known.items() ^ now.items()})
-    return replace(fact, detail=f"changed: {', '.join(changed)}"[:DETAIL_LIMIT])
+    return replace(fact, detail=cut(f"changed: {', '.join(changed)}"))
 
 
 def ending_of(record: ClusterRecord) -> Sequence[tuple[Certificate, str]]:
@@ -225,7 +239,7 @@ def approved(approval: Approval) -> Notice:
         key="approved",
         subject=approval.commit[:8],
         at=approval.at,
-        detail=": ".join(filter(None, (f"approved by {approval.by}", approval.reason)))[:DETAIL_LIMIT],
+        detail=cut(": ".join(filter(None, (f"approved by {approval.by}", approval.reason)))),
         commit=approval.commit,
         names=tuple(sorted(approval.clusters)[:NAMED]),
     )
@@ -237,7 +251,7 @@ def correction_approved(record: ClusterRecord) -> Notice:
     fields = ", ".join(each.path for each in record.drift.by_approval) if record.drift else ""
     by = by_whom(approval.by, approval.reason) if approval else ""
     fact = _fact(Kind.APPROVED, record)
-    detail = f"the correction of {fields} was approved by {by}"[:DETAIL_LIMIT]
+    detail = cut(f"the correction of {fields} was approved by {by}")
     return replace(fact, key=f"approved:{record.name}", detail=detail, names=(record.name,))
 
 
@@ -267,8 +281,8 @@ def _problem(trouble: tuple[Kind, str], record: ClusterRecord, retries: Policies
     return replace(
         _fact(kind, record),
         reason=reason,
-        detail=(f"{found}; it is suspended" if found else record.job.reason)[:DETAIL_LIMIT],
-        action=action[:DETAIL_LIMIT],
+        detail=cut(f"{found}; it is suspended" if found else record.job.reason),
+        action=cut(action, ACTION_LIMIT),
     )
 
 

@@ -6,10 +6,10 @@ from shared.frozen import replace
 from shared.jobs.record import ClusterRecord
 from shared.notices.kinds import Kind
 from shared.notices.notice import (
-    DETAIL_LIMIT,
     Notice,
     approved,
     certificate_between,
+    cut,
     deleted,
     drift_between,
     notice_between,
@@ -42,7 +42,7 @@ def of_dead_letter(letter: DeadLetter) -> Notice:
         key=f"dead-letters:{letter.queue}",
         subject=letter.queue,
         at=letter.at,
-        detail=f"{letter.reason}: {letter.description}"[:DETAIL_LIMIT],
+        detail=cut(f"{letter.reason}: {letter.description}"),
         action=LETTERS,
     )
 

@@ -8,10 +8,14 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from cli.terminal.rollout_view import WAITS_SHOWN
+from cli.terminal.rollout_view import rollout_view as shown_rollout
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import Unavailable
 from shared.jobs.record import Phase
+from shared.pipeline.api.views.rollouts import rollout_view
 from shared.rollouts.rollout import Rollout, State
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around
@@ -218,3 +222,38 @@ def test_an_override_of_a_freeze_needs_a_reason_and_is_shown_and_recorded(
     act = cloud.state.acts(1)[0]
     assert (act.action, act.reason) == ("rollout-override", "the certificate ends today")
     assert "override" in run(url, "show", commit[:8])
+
+
+def test_an_override_is_of_what_a_freeze_still_holds_after_the_rollout_of_its_commit_has_ended(
+    url: str, cloud: MemoryCloud
+) -> None:
+    now = cloud.clock()
+    freeze = FREEZE.format(starts=now.isoformat(), ends=(now + timedelta(days=9)).isoformat())
+    files = staged(freeze.replace("nobody is here}", "nobody is here, appliesTo: [deletes]}"), tags("two"))
+    del files["clusters/b1/cluster.yaml"]
+    commit = push(cloud, files)
+    cloud.run(seconds=3600)
+    assert rollout_of(cloud, commit).state is State.COMPLETED
+    why = json.loads(roadstead("why", "b1", "-o", "json", ROADSTEAD_URL=url).stdout)
+    assert "`roadstead rollout override --reason TEXT` lets it start" in why["suggestedAction"]
+    assert "override is queued" in run(url, "override", "--reason", "a leak")
+    cloud.run()
+    assert "b1" not in phases(cloud)
+
+
+def test_an_override_before_the_first_plan_says_that_there_is_no_rollout() -> None:
+    with served(MemoryCloud().ports) as address:
+        done = roadstead("rollout", "override", "--reason", "a leak", ROADSTEAD_URL=address)
+    assert (done.returncode, done.stderr) == (1, "roadstead: no rollout is under way\n")
+
+
+def test_clusters_that_wait_for_more_reasons_than_are_shown_are_counted(url: str, cloud: MemoryCloud) -> None:
+    view = rollout_view(cloud.state.fleet().commit, cloud.ports)
+    assert view is not None
+    one = view["waiting"][0]
+    view["waiting"] = [{**one, "cluster": f"c{n}", "waits": f"waits for {n}"} for n in range(WAITS_SHOWN + 3)]
+    out = Console(width=80)
+    with out.capture() as captured:
+        out.print(shown_rollout(view, cloud.clock()))
+    assert captured.get().count("1 cluster (c") == WAITS_SHOWN
+    assert "and 3 more clusters, each with its reason in -o json" in captured.get()

@@ -126,3 +126,12 @@ def test_everything_that_a_channel_may_have_missed_needs_few_digests() -> None:
         left = [each for each in left if each.id not in named]
         digests += 1
     assert digests <= 2
+
+
+def test_one_more_reason_and_one_dropped_fact_are_one() -> None:
+    facts = [fact(name) for name in ("one", "two", "three", "four")]
+    (message,) = messages(facts, fleet="f", limit=12_000, links=LINKS, dropped=1)
+    assert "1 more reason." in message.text.splitlines()
+    assert message.text.endswith(
+        "1 older fact was dropped while this channel did not deliver: `roadstead events NAME`."
+    )

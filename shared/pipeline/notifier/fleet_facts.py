@@ -13,7 +13,7 @@ from shared.jobs.failures.fleet_problem import Failed
 from shared.jobs.reporting.diagnosis import CORRECT_FILE
 from shared.notices.announced import Announced
 from shared.notices.kinds import Kind
-from shared.notices.notice import DETAIL_LIMIT, NAMED, Notice
+from shared.notices.notice import ACTION_LIMIT, NAMED, Notice, cut
 from shared.pipeline.facts import of_dead_letter
 from shared.ports import DeadLetter, FleetRecord, PlanRecord
 from shared.ports.github.repository import CREDENTIAL_SETTING, CREDENTIAL_SOON
@@ -30,9 +30,11 @@ OTHERS = frozenset(
 """What is looked at each time."""
 OUTAGE = timedelta(minutes=2)
 """After so long without a delivery the other routes hear of a channel."""
-APPROVE = "`roadstead plans` shows the deletes; `roadstead approve` releases them, a commit takes them back."
+APPROVE = (
+    "`roadstead plans` shows the deletes; `roadstead approve COMMIT` releases them, a commit takes them back."
+)
 SWEEPS = "`roadstead status` has the reason; the next sweep lists the subscription again."
-ORPHANS = "`roadstead import` makes a manifest of it, or delete it in Azure."
+ORPHANS = "`roadstead import RESOURCE_ID` makes a manifest of it, or delete it in Azure."
 TOKEN = f"Create another token, set it as {CREDENTIAL_SETTING}, and deploy."
 CHANNEL = "Check the app setting with its address; what it missed is delivered once it answers."
 
@@ -49,7 +51,7 @@ def of_plan(plan_record: PlanRecord) -> Iterator[Notice]:
             key="approval",
             subject=_counted(waiting),
             at=at,
-            detail=_cut("; ".join(sorted(causes))),
+            detail=cut("; ".join(sorted(causes))),
             action=APPROVE,
             commit=plan.commit,
             names=tuple(waiting[:NAMED]),
@@ -65,7 +67,7 @@ def of_plan(plan_record: PlanRecord) -> Iterator[Notice]:
             key="manifests",
             subject=plan.commit[:8],
             at=at,
-            detail=_cut("; ".join(dict.fromkeys(problems))),
+            detail=cut("; ".join(dict.fromkeys(problems))),
             action=CORRECT_FILE,
             commit=plan.commit,
             names=tuple(names[:NAMED]),
@@ -106,8 +108,8 @@ def _of_fleet(fleet: FleetRecord, known: Announced, now: datetime) -> Iterator[N
         subject="GitHub" if credential else (fleet.planning or fleet.commit)[:8],
         at=at,
         reason=problem.kind,
-        detail=_cut(str(problem)),
-        action=_cut(problem.suggested_action),
+        detail=cut(str(problem)),
+        action=cut(problem.suggested_action, ACTION_LIMIT),
         commit=fleet.planning or fleet.commit,
     )
 
@@ -138,7 +140,7 @@ def _of_sweep(sweep: SweepRecord, known: Announced, now: datetime) -> Iterator[N
                 key=f"sweep:{listing.subscription}",
                 subject=listing.subscription,
                 at=listing.at or sweep.started or now,
-                detail=_cut(listing.problems),
+                detail=cut(listing.problems),
                 action=SWEEPS,
             )
             yield known.facts.get(known.open.get(problem.key, ""), problem)  # each list has another time
@@ -166,7 +168,7 @@ def _of_channels(known: Announced, now: datetime) -> Iterator[Notice]:
                 subject=name,
                 at=outage.since,
                 reason=outage.kind,
-                detail=_cut(outage.message),
+                detail=cut(outage.message),
                 action=CHANNEL,
             )
 
@@ -182,7 +184,3 @@ def _counted(names: Iterable[str]) -> str:
 
 def _moment(at: datetime | None) -> int:
     return int(at.timestamp()) if at else 0
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= DETAIL_LIMIT else text[: DETAIL_LIMIT - 3] + "..."

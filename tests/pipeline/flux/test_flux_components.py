@@ -124,7 +124,10 @@ def test_a_definition_without_objects_is_removed_and_one_with_objects_stays_unti
     cloud = installed(definition("v1", storage="v1"))
     api(cloud).apply(RECEIVER)
     said = brought(cloud, fleet())
-    assert "CustomResourceDefinition receivers.example.org stays, because 1 objects of it exist" in said
+    assert (
+        "CustomResourceDefinition receivers.example.org stays, because 1 object of it exists: "
+        "the next job removes it without them" in said
+    )
     receiver = live(cloud, ObjectRef("example.org/v1", "Receiver", "a", "default"))
     assert RECEIVERS in listed_in(live(cloud, INVENTORY))
     api(cloud).delete(receiver)

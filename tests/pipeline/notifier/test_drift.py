@@ -126,3 +126,16 @@ def test_the_drift_of_a_cluster_that_git_removes_ends_and_its_diff_is_bounded(fi
     push(cloud, fleet("two", extra=f"  tags: {{{tags}}}\n"))
     cloud.run()
     assert kinds(cloud)[1:] == [(Kind.DRIFT, "one", True)]
+
+
+def test_of_drift_that_no_job_changes_no_replay_is_suggested() -> None:
+    cloud = ready("one")
+    extra = {"properties": {"vmSize": "Standard_D2s_v5", "count": 1, "mode": "User"}}
+    cloud.azure.put_pool(ONE, "extra", extra)
+    swept(cloud)
+    text = cloud.channels.delivered["ops"][0].text
+    assert (
+        "Next: `roadstead drift` shows each field; no job changes it, and a commit keeps Azure's value."
+        in text
+    )
+    assert "roadstead replay" not in text

@@ -144,7 +144,7 @@ def commit_of(revision: str) -> str:
     return former[1] if former else ""
 
 
-_CREDENTIALS = "set FLUX_GIT_PASSWORD to a token that may read the repository, deploy, then replay"
+_CREDENTIALS = "set FLUX_GIT_PASSWORD to a token that may read the repository, and deploy"
 _GIT_PROBLEMS = (
     (
         ("authentication required", "authorization failed", "invalid credentials", "bad credentials"),

@@ -22,7 +22,6 @@ from shared.rollouts.calendar import Start
 from shared.rollouts.shut.held_jobs import held_start
 from shared.rollouts.shut.plan_holds import start_of
 
-OVERRIDES = "in an emergency, an Approver starts it with `roadstead replay --override --reason TEXT`"
 WITHOUT_REASON = "an override needs a reason: the body must have one"
 
 
@@ -47,7 +46,9 @@ def replay(name: str, actor: str, ports: Ports, reason: str = "", *, override: b
             return rejected(409, f"{name} is not replayed: {', '.join(left)} needs an approval; {approve}")
         hold = None if override else _hold(record, ports)
         if hold is not None:
-            return rejected(409, f"{name} is not replayed: {hold}; {OVERRIDES}")
+            command = f"`roadstead replay {name} --override --reason TEXT`"
+            starts = f"in an emergency, an Approver starts it with {command}"
+            return rejected(409, f"{name} is not replayed: {hold}; {starts}")
         try:
             saved = ports.state.save(accept_replay(record, now=ports.clock(), left=left))
         except Stale:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux import flux_objects
 from shared.fleet.kubernetes.flux.flux_readiness import (
+    Failed,
     Progressing,
     Readiness,
     Ready,
@@ -17,7 +18,7 @@ from shared.fleet.kubernetes.flux.flux_readiness import (
 from shared.fleet.kubernetes.flux.sync_objects import source_ref, sync_objects
 from shared.fleet.manifests.cluster.flux.source import MAIN
 from shared.fleet.resource_ids import ObjectRef
-from shared.jobs.outcomes import Outcome
+from shared.jobs.outcomes import Outcome, Restart
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.live_objects import LiveObjects
 from shared.pipeline.worker.steps.flux.pinned import kinds_of_flux
@@ -53,7 +54,7 @@ def applied_revision(context: StepContext, api: KubernetesApi) -> str | Outcome:
     states = [_found(one, live, context) for one in sources]
     wait = _first_wait(context, states)
     if wait:
-        return wait
+        return _other_credentials(context, api, states) or wait
     revisions = {(one.ref.kind, one.ref.name): _revision(one) for one in states}
     stale = older_commit(context, revisions[_key(source_ref(context.desired.spec.flux.main))])
     if stale:
@@ -62,6 +63,20 @@ def applied_revision(context: StepContext, api: KubernetesApi) -> str | Outcome:
     states = [_at_revision(_found(one, live, context), one, revisions, context) for one in applied]
     wait = _first_wait(context, states) or _first_wait(context, _children(context, api, states, revisions))
     return wait or _revision(states[0])
+
+
+def _other_credentials(context: StepContext, api: KubernetesApi, sources: Iterable[_Found]) -> Restart | None:
+    """Return the restart of a job whose sources fail, and with other git credentials than the app has now.
+
+    An earlier step has applied those; a deployment of the app may have brought others since.
+    """
+    if context.record.rebuilding or not any(isinstance(one.state, Failed) for one in sources):
+        return None
+    for manifest in sync_objects(context.desired, context.ports.config.git_credentials):
+        secret = flux_objects.ref_of(manifest) == flux_objects.SECRET
+        if secret and not flux_objects.is_applied(manifest, api.get(flux_objects.SECRET)):
+            return Restart("the app has other git credentials than the cluster")
+    return None
 
 
 def _key(ref: ObjectRef) -> _Source:

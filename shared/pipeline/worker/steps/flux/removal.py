@@ -19,7 +19,7 @@ from shared.fleet.kubernetes.ownership.field_ownership import MANAGER, appliers
 from shared.fleet.resource_ids import ObjectRef
 from shared.pipeline.worker.steps.flux.live_objects import LiveObjects
 from shared.ports import KubernetesApi
-from shared.some_of import some_of
+from shared.some_of import many, some_of
 
 SHOWN = 5
 
@@ -77,7 +77,8 @@ def remove_former(manifests: Sequence[Json], api: KubernetesApi) -> str:
             continue
         objects = _objects_of(found, api) if ref.kind == "CustomResourceDefinition" else 0
         if objects:
-            kept[ref] = f"the {ref} stays, because {objects} objects of it exist: delete them, then replay"
+            exist = f"{many(objects, 'object')} of it exist{'s' * (objects == 1)}"
+            kept[ref] = f"the {ref} stays, because {exist}: the next job removes it without them"
             continue
         api.delete(found)
         removed.append(str(ref))

@@ -22,6 +22,9 @@ from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.commits_behind import commits_behind
 
+_OF_EXTENSION = "A commit that changes the cluster then gives it to its Flux extension."
+"""Azure shows no credentials, so that no step sees that there are others."""
+
 
 @dataclass(frozen=True)
 class Seen:
@@ -70,6 +73,8 @@ def _wait(context: StepContext, first: Seen, seconds: float, others: str) -> Out
             return Wait(OBSERVE_SECONDS, reason, action_required=required, open_ended=True)
         case Failed(reason, message) as failed:
             required = advice(failed, first.place, ref.kind)
+            if context.desired.has_extension and "FLUX_GIT_PASSWORD" in required:
+                required = f"{required} {_OF_EXTENSION}"
             behind = commits_behind(failed.attempt, context.record, context.ports)
             return Wait(seconds, f"{name}: {reason}: {message}{behind}{others}", action_required=required)
         case Progressing(message):
