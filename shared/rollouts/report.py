@@ -77,7 +77,7 @@ def remedy(wait: Wait) -> str:
     """Return what an operator can do about a wait, "" for nothing."""
     match wait.reason:
         case Reason.APPROVAL:
-            return f"`roadstead rollout approve {wait.stage}` lets the stage begin."
+            return _approval(wait)
         case Reason.STAGE if wait.stuck is Standing.ASIDE and wait.clusters:
             out = f"`roadstead rollout skip {wait.clusters[0]}`"
             return f"It goes on once they can take part, or when {out} has taken one out."
@@ -116,6 +116,17 @@ def remedy(wait: Wait) -> str:
             return "The next commit that is planned takes the cluster along."
         case _:
             return ""
+
+
+def _approval(wait: Wait) -> str:
+    """Return who lets a stage begin, and when."""
+    role = f" with the role {wait.gate.role}" if wait.gate.role else ""
+    who = (
+        f" by {wait.missing} more people{role}" if wait.missing > 1 else f" by somebody{role}" if role else ""
+    )
+    hours = wait.gate.hours_text
+    when = f"; it counts in the hours of the stage alone, {hours}" if hours else ""
+    return f"`roadstead rollout approve {wait.stage}`{who} lets the stage begin{when}."
 
 
 def state_of(rollout: Rollout, decision: Decision) -> str:

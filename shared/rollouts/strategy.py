@@ -92,6 +92,12 @@ class Gate:
         """Return the check of a name that asks an address, None for a check run."""
         return next((each for each in self.endpoints if each.name == name), None)
 
+    @property
+    def hours_text(self) -> str:
+        """The hours in which people approve, "" for every time."""
+        hours = self.hours
+        return f"{hours.recurrence} from {hours.start} {hours.time_zone}" if hours else ""
+
     def opens(self, reached: datetime) -> datetime:
         """Return when the stage may begin that was ``reached`` at a time."""
         return max(reached + self.after, self.not_before or reached)

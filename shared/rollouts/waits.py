@@ -12,6 +12,7 @@ from shared.rollouts.calendar import Closed, closed
 from shared.rollouts.endpoint_check import EndpointCheck
 from shared.rollouts.rollout import Checked, CheckState, Decided, Refused, Rollout
 from shared.rollouts.standing import Standing
+from shared.rollouts.strategy import NO_GATE, Gate
 
 
 class Reason(StrEnum):
@@ -59,6 +60,7 @@ class Wait:
     of each is asked that asks one, and ``spent`` are the names of those that are not asked again.
     ``stuck`` is where those stand that keep a group from its success in which nothing changes: they have
     failed, or cannot take part; None while something changes.
+    ``gate`` is that of a stage that waits for an approval: who gives it, and when.
     """
 
     reason: Reason
@@ -75,6 +77,7 @@ class Wait:
     asked: tuple[EndpointCheck, ...] = ()
     spent: tuple[str, ...] = ()
     stuck: Standing | None = None
+    gate: Gate = NO_GATE
 
 
 _SOONEST, _LATEST = timedelta(seconds=30), timedelta(minutes=15)
@@ -148,7 +151,7 @@ def gate_wait(rollout: Rollout, stage: int, reached: datetime, now: datetime) ->
     by = Decided(gate.owner, reached, gate.reason, one.name) if gate.owner else None
     missing = rollout.missing_approvals(stage, now)
     if missing:
-        return Wait(Reason.APPROVAL, one.name, missing=missing, by=by, since=reached)
+        return Wait(Reason.APPROVAL, one.name, missing=missing, by=by, since=reached, gate=gate)
     if now < opens and not rollout.overridden and stage not in rollout.entered:
         return Wait(Reason.TIME, one.name, until=opens, by=by, since=reached)
     left = unpassed(rollout, stage)

@@ -10,9 +10,10 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.pipeline.api.acts.refresh import WRONG_BODY
+from tests.support import fleet_files
 from tests.support.function_calls import ADMIN, functions
 from tests.support.one_cluster import ONE, ready, record
-from tests.support.pipeline_runs import failed
+from tests.support.pipeline_runs import failed, push
 from tests.support.sweeps import delete_by_hand
 
 
@@ -61,6 +62,16 @@ def test_a_refresh_of_nothing_says_what_a_body_has(body: object) -> None:
     assert ask(MemoryCloud(), body) == (400, {"error": WRONG_BODY})
 
 
+def test_a_cluster_whose_job_runs_is_left_to_the_job() -> None:
+    cloud = MemoryCloud()
+    cloud.azure.interventions.stick_next("one")
+    push(cloud, fleet_files.fleet("one"))
+    cloud.run(seconds=60)
+    status, reply = ask(cloud, {"clusters": ["one"]})
+    assert status == 409
+    assert reply["error"].startswith("one is not refreshed, because its job reads Azure itself: it waits in")
+
+
 def test_an_unknown_cluster_and_one_whose_job_failed_are_refused() -> None:
     cloud, _ = failed()
     assert ask(cloud, {"clusters": ["nope"]}) == (
@@ -69,5 +80,6 @@ def test_an_unknown_cluster_and_one_whose_job_failed_are_refused() -> None:
     )
     status, reply = ask(cloud, {"clusters": ["two", "one"]})
     assert status == 409
-    assert reply["error"].startswith("one is not refreshed, because its job reads Azure itself: it failed in")
+    assert reply["error"].startswith("one is not refreshed: it failed in the step cluster")
+    assert reply["error"].endswith("; `roadstead replay one` starts its job again")
     assert not cloud.broker.peek("plans")

@@ -18,7 +18,7 @@ from shared.jobs.failures.errors import (
     classes,
 )
 from shared.jobs.failures.remedies import REMEDIES, suggested_action
-from shared.jobs.failures.retry import RetryPolicy
+from shared.jobs.failures.retry import RetryPolicy, policy_for
 from shared.jobs.job import Lease
 from shared.jobs.outcomes import Done, Fail, Retry, Wait
 from shared.jobs.recipes import STEPS, Recipe, Step, deadline
@@ -84,6 +84,16 @@ def test_a_retry_shows_the_error_the_attempt_and_the_suggested_action() -> None:
         "r-1",
     )
     assert diagnosis.suggested_action == "Check the service's health page."
+
+
+@pytest.mark.parametrize("kind", list(classes(Retryable)), ids=lambda kind: kind.__name__)
+def test_a_retry_names_the_last_attempt_before_the_job_fails(kind: type[ReconcileError]) -> None:
+    once = apply_outcome(record(), Retry(kind("an error")), now=NOW, jitter=0)
+    limit = policy_for(kind).attempts
+    assert explained(once).next == ("attempt 2" if limit is None else f"attempt 2 of {limit}")
+    if limit is not None:
+        tried = record(attempts={kind.__name__: limit - 1})
+        assert apply_outcome(tried, Retry(kind("an error")), now=NOW, jitter=0).failed
 
 
 def test_an_overdue_job_is_left_to_the_timer() -> None:

@@ -159,8 +159,8 @@ def test_a_cluster_of_another_fleet_suggests_another_name() -> None:
     push(cloud, files())
     cloud.run()
     assert why(cloud)["lastError"]["class"] == "NotOwned"
-    assert advice(cloud).startswith(
-        "Give the cluster another name; a resource without the tags of a fleet can be"
+    assert "Otherwise give the cluster another name; a resource without the tags of a fleet can be" in advice(
+        cloud
     )
 
 

@@ -181,7 +181,7 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
     ),
     errors.Immutable: Remedy(
         "The manifest changes a field that cannot be changed on an existing resource.",
-        "Restore the old value, or remove the cluster and create it again.",
+        "Restore the old value, or do what the message says.",
     ),
     errors.Aborted: Remedy(
         "Somebody cancelled the operation in Azure or removed its result, or Azure keeps a resource that was"
@@ -200,8 +200,9 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
     ),
     errors.NotOwned: Remedy(
         "A resource of that name exists, and its tags show that it does not belong to this fleet.",
-        "Give the cluster another name; a resource without the tags of a fleet can be adopted with the"
-        " annotation roadstead.dev/adopt (docs/lifecycle.md).",
+        "If the message names a Secret or a node pool, do what it says. Otherwise give the cluster another"
+        " name; a resource without the tags of a fleet can be adopted with the annotation roadstead.dev/adopt"
+        " (docs/lifecycle.md).",
         "Changes nothing, and stops the job until a commit changes the cluster or an operator replays it.",
         action_on_delete="Restore the tags in the message, or delete the resource by hand; then run"
         " `roadstead replay NAME`.",

@@ -11,10 +11,10 @@ from shared.fleet.planning.plan import Item
 from shared.frozen import replace
 from shared.jobs.acts import by_whom
 from shared.jobs.drift import NAMED, Drift, moment
-from shared.jobs.failures.errors import ClusterMissing, Throttled
+from shared.jobs.failures.errors import ClusterContested, ClusterMissing, NotOwned, Throttled, classes
 from shared.jobs.failures.fleet_problem import FleetProblem
 from shared.jobs.failures.remedies import NO_ACTION, suggested_action
-from shared.jobs.failures.retry import DEFAULTS, Policies
+from shared.jobs.failures.retry import DEFAULTS, Policies, policy_for
 from shared.jobs.findings.conditions import STALLED
 from shared.jobs.findings.health import error_of, faults_of, unread_of
 from shared.jobs.findings.losses import exempt_text
@@ -72,6 +72,8 @@ _APPROVE = (
 )
 _LEFT_ALONE = "No job changes this: put the live value into the manifest, or undo it in Azure."
 _NEWER = "A version is never lowered: put the one that runs into the manifest."
+_TAGS = "Restore the tags that the message names, then run `roadstead refresh NAME`."
+_TAGS_OF_JOB = "Restore the tags that the message names, then run `roadstead replay NAME`."
 CORRECT_FILE = "Correct the file: `roadstead validate` reports every problem with its place."
 
 
@@ -336,7 +338,17 @@ def _before(record: ClusterRecord) -> str:
 def _action_after_failure(record: ClusterRecord) -> str:
     failures = filter(None, (record.job.step.failure, record.job.earlier))
     kinds = [each.kind for each in failures] or [""]
-    return " ".join(suggested_action(kind, failed=True, deleting=record.deleting) for kind in kinds)
+    return " ".join(_after(kind, record) for kind in kinds)
+
+
+def _after(kind: str, record: ClusterRecord) -> str:
+    """Return what to do after a failure; a cluster of ours without our tags can only get them back."""
+    if kind == ClusterContested.__name__ and not record.contested:
+        return _TAGS
+    of_cluster = record.job.step.name not in (Step.BOOTSTRAP_SECRETS, Step.NODE_POOLS)
+    if kind == NotOwned.__name__ and of_cluster and record.was_ready and not record.deleting:
+        return _TAGS_OF_JOB
+    return suggested_action(kind, failed=True, deleting=record.deleting)
 
 
 def _where(record: ClusterRecord) -> str:
@@ -346,8 +358,8 @@ def _where(record: ClusterRecord) -> str:
 
 
 def _limit(failure: Failure, retries: Policies) -> str:
-    limits = {kind.__name__: policy.attempts for kind, policy in retries.items()}
-    limit = limits.get(failure.kind)
+    kind = next((each for each in classes() if each.__name__ == failure.kind), None)
+    limit = policy_for(kind, retries).attempts if kind is not None else None
     return f" of {limit}" if limit is not None else ""
 
 

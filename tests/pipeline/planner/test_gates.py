@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import cast
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.failures.errors import Unauthorized
 from shared.jobs.messages import CLOCKS_DIFFER
@@ -15,7 +17,18 @@ from shared.pipeline.api.views.why import why_view
 from shared.ports import CheckRun, PullRequests
 from shared.rollouts.rollout import ActKind, State
 from tests.support.pipeline_runs import push, status
-from tests.support.staged_fleets import DEV, PROD, SELDOM, act, changed, ready_fleet, rollout_of, staged, tags
+from tests.support.staged_fleets import (
+    ALL_AT_ONCE,
+    DEV,
+    PROD,
+    SELDOM,
+    act,
+    changed,
+    ready_fleet,
+    rollout_of,
+    staged,
+    tags,
+)
 
 GATED = """\
   rollout:
@@ -248,3 +261,43 @@ def test_a_check_that_cannot_be_read_holds_its_stage_says_why_and_is_read_less_a
     assert "e2e tests unknown (Unauthorized: give the token the permission" in reason_of(cloud)[1]
     assert changed(cloud, "one") == {*DEV}
     assert 24 * 4 <= refused.calls <= 24 * 4 + 40
+
+
+def remedy_of(cloud: MemoryCloud) -> str:
+    why = why_view("b1", cloud.ports)
+    assert why is not None
+    return why["suggestedAction"]
+
+
+@pytest.mark.parametrize(
+    ("gate", "remedy"),
+    [
+        ("", "`roadstead rollout approve second` lets the stage begin."),
+        ("approvers: 2", "`roadstead rollout approve second` by 2 more people lets the stage begin."),
+        (
+            "approvalRole: Admin",
+            "`roadstead rollout approve second` by somebody with the role Admin lets the stage begin.",
+        ),
+        (
+            "approvalHours: {timeZone: UTC, recurrence: FREQ=DAILY, start: '09:00', duration: 8h}",
+            "`roadstead rollout approve second` lets the stage begin; it counts in the hours of the stage"
+            " alone, FREQ=DAILY from 09:00 UTC.",
+        ),
+    ],
+)
+def test_a_stage_that_waits_for_an_approval_says_who_gives_it_and_when(gate: str, remedy: str) -> None:
+    cloud, _ = waiting(GATED.format(gate=f"approval: true\n        {gate}"))
+    assert remedy_of(cloud) == remedy
+
+
+def test_a_cluster_that_changes_and_waits_for_a_stage_does_not_say_that_no_action_is_needed() -> None:
+    cloud = ready_fleet(timer_seconds=SELDOM)
+    cloud.azure.interventions.stick_next("b1")
+    push(cloud, staged(ALL_AT_ONCE, tags("one")))
+    cloud.run(seconds=60)
+    push(cloud, staged(GATED.format(gate="approval: true"), tags("two")))
+    cloud.run(seconds=600)
+    why = why_view("b1", cloud.ports)
+    assert why is not None
+    assert (why["phase"], why["rollout"] and why["rollout"]["reason"]) == ("Updating", "approval")
+    assert why["suggestedAction"] == "`roadstead rollout approve second` lets the stage begin."

@@ -172,6 +172,7 @@ def test_a_secret_of_somebody_else_with_other_values_is_not_written_over() -> No
     cloud.run()
     assert record(cloud).phase is Phase.FAILED
     assert record(cloud).job.reason.startswith("NotOwned: the Secret flux-system/sops-age has other values")
+    assert advice(cloud).startswith("If the message names a Secret or a node pool, do what it says.")
     assert live(cloud, SOPS) == before
 
 
@@ -194,6 +195,7 @@ def test_a_type_that_kubernetes_does_not_change_is_refused_before_the_write() ->
     assert record(cloud).job.reason.startswith(
         "Immutable: the Secret flux-system/sops-age has the type Opaque"
     )
+    assert advice(cloud) == "Restore the old value, or do what the message says."
 
 
 def test_a_job_applies_the_newest_version() -> None:

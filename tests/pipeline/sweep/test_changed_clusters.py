@@ -10,6 +10,8 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.messages import SweepPart
 from shared.jobs.record import Phase
+from shared.pipeline.api.acts.refresh import refresh
+from shared.pipeline.api.acts.replay import replay
 from shared.pipeline.api.acts.takeover import take_over
 from shared.pipeline.api.views.clusters import cluster_detail, fleet_view
 from shared.pipeline.sweep.activity import ActivityLog
@@ -185,3 +187,36 @@ def test_a_record_that_was_written_a_moment_ago_is_left_to_the_next_sweep() -> N
     assert phases(cloud) == {"one": Phase.READY}
     sweep(cloud)
     assert phases(cloud) == {"one": Phase.FAILED}
+
+
+def without_tags(cloud: MemoryCloud) -> None:
+    cloud.azure.patch_cluster(ONE, {"tags": {}})
+
+
+def test_a_cluster_without_our_tags_waits_for_them_and_not_for_a_takeover_which_would_be_refused() -> None:
+    cloud = ready()
+    tags = cluster(cloud)["tags"]
+    without_tags(cloud)
+    sweep(cloud)
+    assert ready_condition(record(cloud)) == (False, "ClusterContested")
+    assert take_over("one", "someone", cloud.ports).status == 409
+    assert advice(cloud) == "Restore the tags that the message names, then run `roadstead refresh one`."
+    assert "expected the tags" in record(cloud).job.reason
+    cloud.azure.patch_cluster(ONE, {"tags": tags})
+    assert refresh(["one"], "someone", cloud.ports).status == 202
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+
+
+def test_a_job_that_meets_its_own_cluster_without_our_tags_does_not_ask_for_another_name() -> None:
+    cloud = ready()
+    tags = cluster(cloud)["tags"]
+    without_tags(cloud)
+    push(cloud, files("  tags: {a: b}\n"))
+    cloud.run(seconds=600)
+    assert record(cloud).job.reason.startswith("NotOwned: ")
+    assert advice(cloud) == "Restore the tags that the message names, then run `roadstead replay one`."
+    cloud.azure.patch_cluster(ONE, {"tags": tags})
+    assert replay("one", "someone", cloud.ports).status == 202
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}

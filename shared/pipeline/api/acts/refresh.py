@@ -20,16 +20,19 @@ WRONG_BODY = (
 
 
 def refresh(names: Sequence[str], actor: str, ports: Ports) -> HttpResult:
-    """Ask for a sweep, or that these clusters are read; one whose job has not ended is left to the job."""
+    """Ask for a sweep, or that these clusters are read; one that only its job reads is refused."""
     for name in names:
         record = ports.state.cluster(name)
         if record is None:
             return rejected(404, unknown_cluster(name, ports.config.fleet))
         if not is_at_rest(record):
             activity = diagnose(record, now=ports.clock(), retries=ports.config.retries).activity
-            return rejected(
-                409, f"{name} is not refreshed, because its job reads Azure itself: it {activity}"
-            )
+            if record.job.active:
+                return rejected(
+                    409, f"{name} is not refreshed, because its job reads Azure itself: it {activity}"
+                )
+            again = f"`roadstead replay {name}` starts its job again"
+            return rejected(409, f"{name} is not refreshed: it {activity}; {again}")
     if names:
         request_sweep(SweepPart(sweep=ports.unique(), clusters=tuple(names)), ports)
         request_checks(names, ports.unique(), ports)

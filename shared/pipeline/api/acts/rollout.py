@@ -101,11 +101,6 @@ def _lifted(rollout: Rollout) -> datetime | None:
     return rollout.paused.at if rollout.paused else None
 
 
-def _hours(stage: Stage) -> str:
-    hours = stage.gate.hours
-    return f"{hours.recurrence} from {hours.start} {hours.time_zone}" if hours else ""
-
-
 def _by_role(rollout: Rollout, stage: str, roles: Collection[str]) -> HttpResult | None:
     """Return the refusal of an approval by somebody without the role of the stage, None for no refusal."""
     wanted = {each.gate.role for each in rollout.stages if each.name == stage and each.gate.role}
@@ -164,14 +159,15 @@ def why_not(
         waiting = [one.name for number, one in stages if rollout.missing_approvals(number, now)]
         if subject not in waiting:
             known = ", ".join(waiting) or "no stage"
-            return f"an approval is of a stage that waits for one, and {known} does"
+            verb = "do" if len(waiting) > 1 else "does"
+            return f"an approval is of a stage that waits for one, and {known} {verb}"
         if rollout.approves(subject, by, now):
             return f"you have approved stage {subject}, and it waits for somebody else"
         if not person and rollout.has_people(subject, now):
             return f"a person has approved stage {subject}, and it waits for another person, not for {by}"
         closed = [each for each in rollout.stages if each.name == subject and not each.gate.takes(now)]
         if closed:
-            return f"stage {subject} is approved in its hours alone: {_hours(closed[0])}"
+            return f"stage {subject} is approved in its hours alone: {closed[0].gate.hours_text}"
     timed = rollout.windows or rollout.freezes or any(map(_can_be_overridden, rollout.stages))
     if kind is ActKind.OVERRIDE and not timed:
         return (

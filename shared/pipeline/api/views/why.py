@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shared.fleet.retirements.retiring import stale
+from shared.jobs.failures.remedies import NO_ACTION
 from shared.jobs.findings.at_rest import shown_phase
 from shared.jobs.reporting.diagnosis import Diagnosis, NewestPlan, diagnose, diagnose_absent, diagnose_deleted
 from shared.pipeline.api import schema
@@ -39,7 +40,8 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
     if diagnosis is None:
         return None
     now, waits = ports.clock(), _waits(name, fleet, ports)
-    actions = (diagnosis.suggested_action, waits["suggestedAction"] if waits else "")
+    asked = waits["suggestedAction"] if waits else ""
+    own = "" if asked and diagnosis.suggested_action == NO_ACTION else diagnosis.suggested_action
     found = retirements_of(record, now) if record else []
     return {
         "name": name,
@@ -53,7 +55,7 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
         **fleet_problem(fleet),
         "next": diagnosis.next,
         "nextAt": iso(diagnosis.next_at),
-        "suggestedAction": " ".join(filter(None, actions)),
+        "suggestedAction": " ".join(filter(None, (own, asked))),
         "retirements": found,
         "retirementsNote": stale(now.date()) if found else "",
         "certificates": certificates_of(record, now) if record else [],
