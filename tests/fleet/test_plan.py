@@ -266,3 +266,12 @@ def test_a_place_in_another_letter_case_is_the_same_place() -> None:
     plan = make_plan(COMMIT, fleet(desired("a", count=2)), {"a": Row(document)}, now=NOW)
     assert actions(plan) == {"a": Action.UPDATE}
     assert [change.path for change in plan.items[0].changes] == ["spec.nodePools[system].count"]
+
+
+@pytest.mark.parametrize(
+    ("names", "cause"), [("a", "the commit removes 1 cluster, "), ("ab", "the commit removes 2 clusters, ")]
+)
+def test_a_budget_counts_what_a_commit_removes(names: str, cause: str) -> None:
+    plan = make_plan(COMMIT, fleet(budget=0), record(*map(desired, names)), now=NOW)
+    assert plan.items[0].hold is not None
+    assert plan.items[0].hold.cause == f"{cause}guards.deleteBudget in fleet.yaml allows 0"

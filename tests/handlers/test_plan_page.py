@@ -22,7 +22,17 @@ from tests.support import fleet_files
 from tests.support.function_calls import ADMIN
 from tests.support.pipeline_runs import push
 from tests.support.served_api import served
+from tests.support.staged_fleets import PROD, ready_fleet, staged, tags
 
+APPROVED = """\
+  rollout:
+    stages:
+      - {name: first, select: {environments: [development]}, groups: [{maxConcurrency: "100%"}]}
+      - name: second
+        approval: true
+        gate: {owner: release-managers, reason: tested}
+        groups: [{maxConcurrency: "100%"}]
+"""
 HOSTILE = "\"><script>alert(1)</script><img src=x onerror=alert(1)>&'\u202e\x1b[2J"
 
 
@@ -140,3 +150,32 @@ def test_the_policy_allows_the_style_of_the_page_and_nothing_else(cloud: MemoryC
     assert "style=" not in page
     assert POLICY.startswith("default-src 'none'; style-src 'sha256-")
     assert "unsafe" not in POLICY
+
+
+def test_one_approved_delete_and_one_problem_that_is_not_shown_are_one(cloud: MemoryCloud) -> None:
+    view = plan_view(cloud.state.fleet().commit, cloud.ports)
+    assert view is not None
+    given: schema.Approval = {"by": "ann", "at": "2026-01-31T12:00:00+00:00", "clusterCount": 1, "reason": ""}
+    page = plan_page(
+        {**view, "approval": given, "problems": ["a problem"], "problemCount": 2}, fleet="f", first=True
+    )
+    assert "1 delete, by ann" in Reader(page).text
+    assert "1 more problem is not shown." in Reader(page).text
+
+
+def test_a_cluster_that_its_rollout_has_not_started_says_what_it_waits_for() -> None:
+    cloud = ready_fleet(APPROVED)
+    push(cloud, staged(APPROVED, tags("one")))
+    cloud.run()
+    view = plan_view(cloud.state.fleet().commit, cloud.ports)
+    assert view is not None
+    text = Reader(plan_page(view, fleet="example", first=True)).text
+    assert text.count("It waits for an approval of stage second (release-managers: tested).") == len(PROD)
+
+
+def test_what_is_on_hold_has_the_words_of_the_command(cloud: MemoryCloud) -> None:
+    view = plan_view(cloud.state.fleet().commit, cloud.ports)
+    assert view is not None
+    items = [{**item, "action": "on-hold", "needsApproval": False} for item in view["items"]]
+    page = plan_page({**view, "items": items}, fleet="example", first=True)  # type: ignore[typeddict-item]
+    assert "one on hold" in Reader(page).text

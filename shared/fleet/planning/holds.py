@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from shared.some_of import many
+
 
 class HoldKind(StrEnum):
     """The cause of a hold, as stored."""
@@ -77,11 +79,11 @@ _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
         " then remove the folder",
     ),
     HoldKind.DELETE_BUDGET: (
-        "the commit removes {removed} clusters, guards.deleteBudget in fleet.yaml allows {budget}",
+        "the commit removes {clusters}, guards.deleteBudget in fleet.yaml allows {budget}",
         "{approve} releases the deletes, or a commit that raises the budget",
     ),
     HoldKind.NAMESPACE_BUDGET: (
-        "it would lose namespaces of {systems}, which stay: the commit takes {removed} namespaces from "
+        "it would lose namespaces of {systems}, which stay: the commit takes {namespaces} from "
         "clusters, guards.namespaceBudget in fleet.yaml allows {budget}",
         "{approve} releases the removal of the namespaces with all that runs in them; or restore the system",
     ),
@@ -140,7 +142,7 @@ _OF_REBUILDS: Mapping[HoldKind, tuple[str, str]] = {
         "{approve} releases the rebuild, which deletes the cluster first; or take the annotation back",
     ),
     HoldKind.DELETE_BUDGET: (
-        "the commit deletes {removed} clusters, for good or to rebuild them, and guards.deleteBudget in"
+        "the commit deletes {clusters}, for good or to rebuild them, and guards.deleteBudget in"
         " fleet.yaml allows {budget}",
         "{approve} releases the deletes, or a commit that raises the budget",
     ),
@@ -246,13 +248,19 @@ class Hold:
         """Why the item is not carried out, without a full stop."""
         only = f"; Azure changes it only {self.details['only']}" if "only" in self.details else ""
         rebuild = "the rebuild is on hold: " if self.is_of_rebuild else ""
-        return rebuild + self._sentences[0].format_map(self.details) + only
+        return rebuild + self._sentences[0].format_map({**self.details, **self._counts}) + only
 
     def remedy(self, approve: str = "roadstead approve") -> str:
         """Return what releases the item, "" where the cause implies it; ``approve`` is the command."""
         if "reviewers" in self.details:
             approve += f" or an approving review of its pull request by {self.details['reviewers']}"
         return self._sentences[1].format_map({**self.details, "approve": approve})
+
+    @property
+    def _counts(self) -> Mapping[str, str]:
+        """How many clusters, or namespaces of them, a commit removes that a budget holds."""
+        removed = int(self.details.get("removed", "0"))
+        return {each: many(removed, each.removesuffix("s")) for each in ("clusters", "namespaces")}
 
     @property
     def _sentences(self) -> tuple[str, str]:

@@ -27,6 +27,7 @@ from shared.ports import Annotation, Check, CommitStatus
 from shared.ports.github import status_line
 from shared.rollouts.estimate import Durations
 from shared.rollouts.rollout import Rollout
+from shared.some_of import not_shown
 
 CONTEXT = "roadstead/plan"
 COMMENT_LIMIT = 65_000
@@ -195,7 +196,7 @@ def _problems(view: PullPlan) -> Iterator[str]:
     more = number_of(view.problems[PROBLEMS_SHOWN:])
     yield "#### Problems\n\n" + table(("place", "field", "problem"), rows)
     if more:
-        yield f"{more} more problems are not shown."
+        yield not_shown(more, "problem")
 
 
 def _items(view: PullPlan) -> Iterator[str]:
@@ -258,7 +259,7 @@ def _action(item: Item, old: object, new: object) -> str:
 
 def _changes(item: Item) -> str:
     hidden = len(item.changes) - CHANGES_SHOWN
-    more = f"\n\n{hidden:,} more fields are not shown." if hidden > 0 else ""
+    more = f"\n\n{not_shown(hidden, 'field')}" if hidden > 0 else ""
     rows = [
         (
             code(change.path.removeprefix("spec.")),

@@ -17,7 +17,7 @@ from shared.rollouts.expected import (
     work_of,
 )
 from shared.rollouts.rollout import Rollout
-from shared.some_of import some_of
+from shared.some_of import not_shown, some_of
 
 GROUPS_SHOWN = 50
 NAMED = 10
@@ -41,7 +41,7 @@ def stages_of(rollout: Rollout | None, durations: Durations) -> Iterator[str]:
         strategy = f"The strategy {code(rollout.strategy)}.\n\n" if rollout.strategy else ""
         yield f"#### Rollout\n\n{strategy}" + table(("stage", "group", "clusters", "how"), lines)
     if len(groups) > len(lines):
-        yield f"{len(groups) - len(lines)} more groups are not shown."
+        yield not_shown(len(groups) - len(lines), "group")
     if lines and (gate := final_gate(rollout)):
         yield f"After the last stage, the rollout **{describe_final(gate)}**."
     if lines:
@@ -58,7 +58,7 @@ def held_items(held: Sequence[Item]) -> Iterator[str]:
         yield "#### Freezes and change windows\n\n" + "\n".join(lines)
     left = len(held) - len(lines)
     if left > 0:
-        yield f"{left} more are not shown."
+        yield not_shown(left, "cluster")
 
 
 def _named(names: Sequence[str]) -> str:

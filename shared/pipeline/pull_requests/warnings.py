@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from shared.fleet.resolve.problems import Problem
 from shared.pipeline.pull_requests.markdown import code, prose, table
+from shared.some_of import not_shown
 
 WARNINGS_SHOWN = 20
 
@@ -19,4 +20,4 @@ def warnings_of(title: str, warnings: Sequence[Problem]) -> Iterator[str]:
     if shown:
         yield f"#### {title}\n\n" + table(("place", "field", "warning"), shown)
     if len(warnings) > len(shown):
-        yield f"{len(warnings) - len(shown)} more warnings are not shown."
+        yield not_shown(len(warnings) - len(shown), "warning")

@@ -17,6 +17,7 @@ from shared.fleet.resolve.problems import Problem
 from shared.pipeline.pull_requests.comment import (
     COMMENT_LIMIT,
     OUTDATED,
+    PROBLEMS_SHOWN,
     PullPlan,
     check_of,
     comment_of,
@@ -305,3 +306,11 @@ def test_no_text_breaks_a_table_or_a_fence(text: str) -> None:
 @given(st.lists(st.text(max_size=30)), st.integers(20, 100))
 def test_a_fitted_text_fits(parts: list[str], limit: int) -> None:
     assert len(fit(parts, limit, "cut")) <= limit
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(1, "1 more problem is not shown."), (2, "2 more problems are not shown.")]
+)
+def test_problems_that_are_not_shown_are_counted(number: int, text: str) -> None:
+    problems = tuple(replace(MISTAKE, line=each) for each in range(PROBLEMS_SHOWN + number))
+    assert text in comment_of(PullPlan("acme", "main", BASE, HEAD, problems=problems))

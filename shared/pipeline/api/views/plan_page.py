@@ -11,6 +11,7 @@ from urllib.parse import quote
 from shared.fleet.manifests.base import shown
 from shared.jobs.acts import by_whom
 from shared.pipeline.api import schema
+from shared.some_of import many, not_shown
 
 MAX_TEXT = 2000
 STYLE = """
@@ -86,8 +87,9 @@ def _facts(plan: schema.Plan) -> Iterator[str]:
     }
     approval = plan["approval"]
     if approval:
+        deletes = many(approval["clusterCount"], "delete")
         who = by_whom(approval["by"], approval["reason"])
-        facts["Approved"] = _text(f"{approval['clusterCount']} deletes, by {who}, {approval['at']}")
+        facts["Approved"] = _text(f"{deletes}, by {who}, {approval['at']}")
     if plan["howToApprove"]:
         facts["To approve"] = f'<code class="wait">roadstead approve {_text(commit[:8])}</code>'
     if plan["reviews"]:
@@ -101,7 +103,7 @@ def _problems(plan: schema.Plan) -> Iterator[str]:
         yield f"<ul>{''.join(f'<li>{_text(problem)}</li>' for problem in plan['problems'])}</ul>"
         more = plan["problemCount"] - len(plan["problems"])
         if more:
-            yield f'<p class="dim">{more} more problems.</p>'
+            yield f'<p class="dim">{not_shown(more, "problem")}</p>'
 
 
 def _rank(item: schema.PlanItem) -> tuple[int, str]:
@@ -112,11 +114,13 @@ def _rank(item: schema.PlanItem) -> tuple[int, str]:
 
 
 def _item(item: schema.PlanItem) -> str:
-    action = "needs approval" if item["needsApproval"] else item["action"]
-    kind = "wait" if item["notCarriedOut"] else "bad" if _rank(item)[0] == 2 else "dim"
+    action = "needs approval" if item["needsApproval"] else item["action"].replace("-", " ")
+    kind = "wait" if item["notCarriedOut"] or item["waits"] else "bad" if _rank(item)[0] == 2 else "dim"
     parts = [f'<h3>{_text(item["cluster"])} <span class="{kind}">{_text(action)}</span></h3>']
     if item["reason"]:
         parts.append(f"<p>{_text(item['reason'])}</p>")
+    if item["waits"]:
+        parts.append(f'<p class="wait">It {_text(item["waits"])}.</p>')
     if item["changes"]:
         lines = "".join(_change(change) for change in item["changes"])
         heads = "".join(f"<th>{name}</th>" for name in ("Field", "From", "To", "Effect", "Source"))
