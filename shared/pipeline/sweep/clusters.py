@@ -72,10 +72,12 @@ def check(part: SweepPart, attempt: int, end: float, sources: Sources, ports: Po
             request_sweep(rest, ports)
             break
         record = ports.state.cluster(name)
-        if record is None or not is_at_rest(record) or (is_at_time(part.sweep) and is_held_on(record, ports)):
+        if record is None or not is_at_rest(record):
             continue
         if record.desired.is_existing:
             changed = apply_again(record, ports) or changed
+            continue
+        if is_at_time(part.sweep) and is_held_on(record, ports):
             continue
         try:
             existing = limiter.over(ports).azure.call(GetCluster(record.desired.id))

@@ -38,7 +38,8 @@ def _held(record: ClusterRecord, start: Start, ports: Ports) -> HeldStart | None
 def is_held_on(record: ClusterRecord, ports: Ports) -> bool:
     """Return whether nothing has changed about what holds a job; a sweep is asked for again then.
 
-    A message for the end of a freeze comes sooner, every hour: thousands of clusters are not read for that.
+    A message for the end of a freeze comes sooner, every hour: thousands of clusters are not read in Azure
+    for that. What somebody puts back there, the next list shows.
     """
     held, calendar, now = record.held, ports.state.fleet().calendar, ports.clock()
     if held is None or held.until is None:

@@ -203,7 +203,7 @@ def test_a_replay_in_a_freeze_needs_an_override_of_an_approver_with_a_reason() -
     refused = replay("one", "ops", cloud.ports)
     assert refused.status == 409
     assert "a freeze holds its job until" in str(refused.body)
-    assert "roadstead replay --override" in str(refused.body)
+    assert "roadstead replay one --override" in str(refused.body)
     body = {"override": True, "reason": "the bill"}
     assert ask(cloud, {"override": True}) == 400
     assert ask(cloud, body, "local-key-of-an-operator") == 403

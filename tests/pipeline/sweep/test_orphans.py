@@ -57,7 +57,7 @@ def test_an_orphan_that_a_sweep_finds_is_notified_once_with_what_to_do_and_so_is
     cloud.run(900)
     assert kinds(cloud, "all") == [(Kind.ORPHAN, GHOST.resource, False)]
     (message,) = cloud.channels.delivered["all"]
-    for part in (GHOST.resource, "its tags name the cluster ghost", "`roadstead import`"):
+    for part in (GHOST.resource, "its tags name the cluster ghost", "`roadstead import RESOURCE_ID`"):
         assert part in message.text
     sweep(cloud)
     cloud.run(900)
