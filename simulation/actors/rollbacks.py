@@ -32,6 +32,8 @@ from simulation.rule import RuleViolated
 
 RULE = "rollback"
 ACTS, OPENED = (2, 5), 201
+LIMITED = 503
+"""Azure's limit is used up, for up to an hour by a clock that was ahead; the answer says until when."""
 UNTIL_ASKED, UNTIL_MERGED, UNTIL_LATER = (60.0, 500.0), (1.0, 400.0), (200.0, 900.0)
 AUTOMATIC, AGED, MERGED, BROKEN = 0.15, 0.4, 0.8, 0.2
 """How often the cluster upgrades itself, its upgrade seems older, a pull request is merged, and a week ends
@@ -118,7 +120,7 @@ class Rollbacks(Upkeep):
         answer = answers[0]
         self._loop.log("%s: rollback of %s/%s: %s", operators.fleet, name, pool, answer.body)
         if answer.status != OPENED:
-            if found == [""] and self._loop.peaceful:
+            if found == [""] and self._loop.peaceful and answer.status != LIMITED:
                 raise RuleViolated(RULE, f"no rollback of {name}/{pool} is proposed: {answer.body}")
             return None
         if found[-1:] == [""] and found != [""]:
