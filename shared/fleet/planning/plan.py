@@ -28,6 +28,14 @@ class Action(StrEnum):
     INVALID = "invalid"
 
 
+_NOT_CARRIED_OUT = (Action.INVALID, Action.REFUSED, Action.ON_HOLD)
+
+
+def _outcome(action: Action, needs_approval: bool) -> str:
+    released = needs_approval and action in _NOT_CARRIED_OUT
+    return "needs approval" if released else action.value.replace("-", " ")
+
+
 class Recorded(Protocol):
     """What the planner needs to know of a cluster's record."""
 
@@ -111,8 +119,7 @@ class Item:
     @property
     def outcome(self) -> str:
         """The action in plain language: an action on hold that an operator can approve needs approval."""
-        released = self.needs_approval and self.not_carried_out
-        return "needs approval" if released else self.action.value.replace("-", " ")
+        return _outcome(self.action, self.needs_approval)
 
     @property
     def awaits_deletion(self) -> bool:
@@ -147,7 +154,7 @@ class Item:
     @property
     def not_carried_out(self) -> bool:
         """Whether the plan does not do what the commit requests."""
-        return self.action in (Action.INVALID, Action.REFUSED, Action.ON_HOLD)
+        return self.action in _NOT_CARRIED_OUT
 
     @property
     def needs_action(self) -> bool:
@@ -201,8 +208,10 @@ class Plan:
     def summary(self) -> str:
         """The counts as text: "2 create, 5 unchanged, 1 needs approval"."""
         order = {action: place for place, action in enumerate(Action)}
-        items = sorted(self.items, key=lambda item: (order[item.action], not item.needs_approval))
-        counts = Counter(item.outcome for item in items)
+        kinds = Counter((item.action, item.needs_approval) for item in self.items)
+        counts = Counter[str]()
+        for action, approval in sorted(kinds, key=lambda kind: (order[kind[0]], not kind[1])):
+            counts[_outcome(action, approval)] += kinds[action, approval]
         return ", ".join(f"{number} {outcome}" for outcome, number in counts.items()) or "no clusters"
 
     def without_oversized(self, earlier: Plan | None) -> Plan:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -19,13 +21,14 @@ from shared.fleet.resolve.manifest_file import (
 from shared.fleet.resolve.problems import Problem, problem_at
 from shared.fleet.resolve.removals import LayersBelow, unmatched_removals
 from shared.fleet.resolve.repository_layout import CLUSTER_FILE, Files, cluster_path
-from shared.fleet.resolve.reuse.common_specs import CommonSpecs
+from shared.fleet.resolve.reuse.common_specs import OWN, key_of
 from shared.fleet.resolve.rules.existing_rules import fields_of_aks, is_elsewhere, without_aks
 from shared.fleet.resolve.validation import problems_of
 from shared.fleet.resolve.work import Work, units_of
 from shared.fleet.yaml_tree.merging import merge
 from shared.fleet.yaml_tree.nodes import Mark, Node, Root
 from shared.fleet.yaml_tree.parser import YamlError, parse
+from shared.fleet.yaml_tree.values import value_of
 
 SPEC = ("spec",)
 
@@ -51,28 +54,37 @@ class MergedManifest:
 
 @dataclass(frozen=True)
 class ReadManifest:
-    """A parsed manifest: its spec without ``class`` and ``environment``, and the layers that these choose.
-
-    ``key`` is that of the spec that other clusters may have too, None where none can.
-    """
+    """A parsed manifest: its spec without ``class`` and ``environment``, and the layers that these choose."""
 
     root: Root
     spec: Node
     base: Base
     cluster_class: str
     environment: str
-    key: bytes | None
 
     def merged_as(self, node: Node, problems: Problems = ()) -> MergedManifest:
         """Return the manifest as it is merged over its layers."""
         return MergedManifest(node, self.base, self.cluster_class, self.environment, problems)
 
 
+class Unplaced(NamedTuple):
+    """The value of a manifest, without the places in it, and the own fields of its spec.
+
+    ``key`` is that of the rest of the spec, which other clusters may have too. ``layers`` is how many values
+    are merged into it.
+    """
+
+    value: Mapping[str, Any]
+    own: Mapping[str, Any]
+    key: bytes
+    layers: int
+
+
 class ClusterReader:
     """Reads the manifests of the clusters of a commit."""
 
-    def __init__(self, layers: Layers, files: Files, contents: Contents, common: CommonSpecs) -> None:
-        self._layers, self._files, self._contents, self._common = layers, files, contents, common
+    def __init__(self, layers: Layers, files: Files, contents: Contents) -> None:
+        self._layers, self._files, self._contents = layers, files, contents
         self._share = layers.work.limit
 
     def share_among(self, clusters: int) -> None:
@@ -81,9 +93,51 @@ class ClusterReader:
 
     def read(self, name: str) -> ReadManifest | Problems:
         """Return the manifest of a cluster, or its problems."""
-        root = self._parsed(name)
-        if not isinstance(root, Root):
-            return root
+        content = self.content(name)
+        return self.placed(name, content) if isinstance(content, bytes) else content
+
+    def content(self, name: str) -> bytes | Problems:
+        """Return the content of a cluster's file, if the work allows that it is read."""
+        path = cluster_path(name)
+        if name in self._files.misplaced:
+            return self._files.misplaced[name]
+        if path not in self._files.blobs:
+            return (problem_at(Mark(path, 1, 1), "", self._no_file(name)),)
+        content, work = self._contents[path], self._layers.work
+        if not work.admits(units_of(content), self._share):
+            return (problem_at(Mark(path, 1, 1), "", over_limit(content, work, self._share)),)
+        return content
+
+    def unplaced(self, content: bytes) -> Unplaced | None:
+        """Return a manifest without its places; None where these are needed, or may be."""
+        value = value_of(content)
+        spec = value.get("spec") if isinstance(value, dict) else None
+        if not isinstance(spec, dict):
+            return None
+        cluster_class, environment = spec.get("class", ""), spec.get("environment", "")
+        if not (self._has("class", cluster_class) and self._has("environment", environment)):
+            return None
+        base = self._layers.base(cluster_class, environment)
+        if base.problems or base.size > self._share:
+            return None
+        own, rest = dict[str, Any](), dict[str, Any]()
+        for field, inner in spec.items():
+            (own if field in OWN else rest)[field] = inner
+        return Unplaced(value, own, key_of(own, rest), base.size)
+
+    def merges(self, read: Unplaced) -> None:
+        """Count the work of merging a manifest over its layers, which is within its share."""
+        self._layers.work.spend(read.layers)
+
+    def _has(self, kind: str, name: Any) -> bool:
+        return isinstance(name, str) and not self._layers.unknown(kind, name)
+
+    def placed(self, name: str, content: bytes) -> ReadManifest | Problems:
+        """Return the manifest of a cluster with this content, or its problems."""
+        try:
+            root = parse(content, cluster_path(name))
+        except YamlError as error:
+            return (problem_at(error.mark, error.field, error.message),)
         given = root.child("spec")
         spec = given if given is not None and _has_spec(root) else Node({}, root.mark)
         cluster_class, environment, problems = self._chosen(spec)
@@ -94,8 +148,7 @@ class ClusterReader:
             own = [*_header(root), *layer_problems(root, SPEC, chooses=("class", "environment")), *problems]
             return (*sorted(own), *base.problems)
         own_spec = without(spec, "class", "environment")
-        key = self._common.key(root, own_spec, (cluster_class, environment)) if _has_spec(root) else None
-        return ReadManifest(root, own_spec, base, cluster_class, environment, key)
+        return ReadManifest(root, own_spec, base, cluster_class, environment)
 
     def merged(self, read: ReadManifest) -> MergedManifest:
         """Merge a manifest over its layers."""
@@ -111,20 +164,6 @@ class ClusterReader:
         if root.has_removals:
             unmatched += unmatched_removals(own_spec, LayersBelow([below]), SPEC, root)
         return read.merged_as(merged, tuple(unmatched))
-
-    def _parsed(self, name: str) -> Root | Problems:
-        path = cluster_path(name)
-        if name in self._files.misplaced:
-            return self._files.misplaced[name]
-        if path not in self._files.blobs:
-            return (problem_at(Mark(path, 1, 1), "", self._no_file(name)),)
-        content, work = self._contents[path], self._layers.work
-        if not work.admits(units_of(content), self._share):
-            return (problem_at(Mark(path, 1, 1), "", over_limit(content, work, self._share)),)
-        try:
-            return parse(content, path)
-        except YamlError as error:
-            return (problem_at(error.mark, error.field, error.message),)
 
     def _no_file(self, name: str) -> str:
         near = cluster_path(name).removesuffix("yaml") + "yml"

@@ -18,7 +18,7 @@ from shared.fleet.manifests.kinds import (
     ClusterElsewhere,
     ClusterMetadata,
 )
-from shared.fleet.resolve.cluster_manifest import SPEC, ClusterReader, MergedManifest, ReadManifest
+from shared.fleet.resolve.cluster_manifest import SPEC, ClusterReader, MergedManifest, ReadManifest, Unplaced
 from shared.fleet.resolve.layers import Layers
 from shared.fleet.resolve.manifest_file import (
     Contents,
@@ -27,7 +27,7 @@ from shared.fleet.resolve.manifest_file import (
     same_names,
     wrong_name,
 )
-from shared.fleet.resolve.placeholders import Placeholders
+from shared.fleet.resolve.placeholders import Placeholders, filled, placeholders_of
 from shared.fleet.resolve.problems import Problem, described, problem_at, problem_in
 from shared.fleet.resolve.repository_layout import NOT_PLAIN, Files, cluster_path
 from shared.fleet.resolve.reuse.common_specs import Common, CommonSpecs, OwnManifest
@@ -49,43 +49,55 @@ class ClusterResolver:
         self._files, self._contents = files, contents
         self._last: tuple[str, Node | None] = ("", None)
         self._common = CommonSpecs()
-        self._reader = ClusterReader(layers, files, contents, self._common)
+        self._reader = ClusterReader(layers, files, contents)
 
     def clusters(self, names: Sequence[str]) -> Iterator[tuple[str, Desired | Problems]]:
         """Yield each of these clusters, or its problems, with the name of its folder."""
         self._reader.share_among(len(names))
         for start in range(0, len(names), BATCH):
-            batch = names[start : start + BATCH]
-            for name, read in [(name, self._reader.read(name)) for name in batch]:
-                yield name, self._resolved(name, read) if isinstance(read, ReadManifest) else read
+            for name, content, read in [self._read(name) for name in names[start : start + BATCH]]:
+                yield name, self._resolved(name, content, read) if isinstance(content, bytes) else content
 
-    def _resolved(self, name: str, read: ReadManifest) -> Desired | Problems:
-        common = self._common.get(read.key)
-        desired = self._like(name, read, common) if common is not None else None
-        return desired or self._as_a_whole(name, read)
+    def _read(self, name: str) -> tuple[str, bytes | Problems, Unplaced | None]:
+        content = self._reader.content(name)
+        if isinstance(content, bytes) and self._common.are_found:
+            return name, content, self._reader.unplaced(content)
+        return name, content, None
 
-    def _like(self, name: str, read: ReadManifest, common: Common) -> Desired | None:
+    def _resolved(self, name: str, content: bytes, read: Unplaced | None) -> Desired | Problems:
+        key = read.key if read else None
+        common = self._common.get(key)
+        like = self._like(name, read, common) if read and common else None
+        return like or self._as_a_whole(name, content, key)
+
+    def _like(self, name: str, read: Unplaced, common: Common) -> Desired | None:
         """Return a cluster with a common spec and fields of its own; None if any of them is a problem."""
-        spec = self._common.own_fields(read.base, read.spec)
-        merged = read.merged_as(Node({**read.root.value, "spec": spec}, read.root.mark))
-        placeholders = self._placeholders(name, merged)
-        plain = plain_value(merged.node, placeholders.fill, read.base.finished)
+        first = common.cluster
+        value = common.merged(read.value, read.own)
+        location = value["spec"].get("location")
+        placeholders = placeholders_of(name, first.environment, first.cluster_class, location)
+        plain = filled(value, placeholders.fill)
         try:
             own = OwnManifest.model_validate(plain)
         except ValidationError:
             return None
-        size = common.size + _most(plain["spec"]) + _most(own.metadata.labels)
-        misnamed = own.metadata.name != name or own.metadata.annotations.replaces == name
+        metadata = own.metadata
+        size = common.size + _most(plain["spec"]) + _most(metadata.labels)
+        misnamed = metadata.name != name or metadata.annotations.replaces == name
         if placeholders.failed or misnamed or size > MAX_RESOLVED_BYTES:
             return None
-        resolved = common.with_own(own.spec)
-        if group_too_long(name, resolved) and not own.metadata.annotations.adopt:
+        cluster = common.with_own(name, metadata, own.spec)
+        if group_too_long(name, cluster.spec) and not cluster.adopt:
             return None
-        return self._desired(name, resolved, own.metadata, merged)
+        self._reader.merges(read)
+        return cluster
 
-    def _as_a_whole(self, name: str, read: ReadManifest) -> Desired | Problems:
+    def _as_a_whole(self, name: str, content: bytes, key: bytes | None) -> Desired | Problems:
+        read = self._reader.placed(name, content)
+        if not isinstance(read, ReadManifest):
+            return read
         merged = self._reader.merged(read)
-        placeholders = self._placeholders(name, merged)
+        placeholders = _placeholders(name, merged)
         plain = plain_value(merged.node, placeholders.fill, merged.base.finished)
         if placeholders.failed:
             never = ("location",) if merged.model is ClusterElsewhere else ()
@@ -96,7 +108,7 @@ class ClusterResolver:
             problems = _validation_problems(error, merged.node, merged.model)
             fields = {problem.field for problem in problems}
             return (*problems, *(other for other in merged.problems if other.field not in fields))
-        return self._checked(name, manifest, merged, read.key)
+        return self._checked(name, manifest, merged, key)
 
     def _checked(
         self, name: str, manifest: Cluster, merged: MergedManifest, key: bytes | None
@@ -128,8 +140,8 @@ class ClusterResolver:
                 f"has {size} bytes with everything that is merged into it, and at most {MAX_RESOLVED_BYTES}"
             )
             return (problem_at(merged.node.mark, "", f"{text} are stored"),)
-        if merged.model is Cluster:
-            self._common.add(key, merged.node.find(SPEC), Common(desired.spec, size), _of_layers(merged))
+        if merged.model is Cluster and key is not None:
+            self._common.add(key, desired, size, merged.base, merged.node.find(SPEC))
         return desired
 
     def _desired(
@@ -152,13 +164,6 @@ class ClusterResolver:
             return NOT_PLAIN.format(path)
         return f"there is no file {path} in the repository; write it with flux install --export"
 
-    def _placeholders(self, name: str, merged: MergedManifest) -> Placeholders:
-        values = {"name": name, **_of_layers(merged)}
-        location = merged.node.find(("spec", "location")).value
-        if isinstance(location, str):
-            values["location"] = Placeholders(values).fill(location) if "{" in location else location
-        return Placeholders(values)
-
     def tree(self, name: str) -> Node | None:
         """Return a cluster's merged manifest with the place of every value, None for one without a manifest.
 
@@ -168,7 +173,7 @@ class ClusterResolver:
             read, node = self._reader.read(name) if cluster_path(name) in self._contents else (), None
             if isinstance(read, ReadManifest):
                 merged = self._reader.merged(read)
-                node = _fill(merged.node, self._placeholders(name, merged))
+                node = _fill(merged.node, _placeholders(name, merged))
             self._last = (name, node)
         return self._last[1]
 
@@ -189,9 +194,9 @@ _ITSELF = "a cluster cannot replace itself; name another one, or rebuild this on
 _RENAMED = "; a cluster is renamed by deleting and creating it"
 
 
-def _of_layers(merged: MergedManifest) -> dict[str, str]:
-    """Return the placeholders that are the same in every cluster of a class and an environment."""
-    return {"environment": merged.environment, "class": merged.cluster_class}
+def _placeholders(name: str, merged: MergedManifest) -> Placeholders:
+    location = merged.node.find(("spec", "location")).value
+    return placeholders_of(name, merged.environment, merged.cluster_class, location)
 
 
 def _most(value: Mapping[str, Any]) -> int:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
+from typing import Any
 
 from shared.fleet.resolve.problems import Path, Problem, described, field_of, problem_at, problem_in
 from shared.fleet.yaml_tree.nodes import Node, texts
@@ -48,6 +49,26 @@ class Placeholders:
             if not self._values.get(name) and _meant(name)
         )
         return described(wrong, lambda _, one: problem_in(node, one[0], _message(one[1], never)))
+
+
+def placeholders_of(name: str, environment: str, cluster_class: str, location: Any) -> Placeholders:
+    """Return the placeholders of a cluster; ``location`` is that of its merged spec, as it is written."""
+    values = {"name": name, "environment": environment, "class": cluster_class}
+    if isinstance(location, str):
+        values["location"] = Placeholders(values).fill(location) if "{" in location else location
+    return Placeholders(values)
+
+
+def filled(value: Any, fill: Callable[[str], str]) -> Any:
+    """Return a value with its strings filled in."""
+    if isinstance(value, str):
+        return fill(value) if "{" in value else value
+    if not isinstance(value, dict):
+        return [filled(inner, fill) for inner in value] if isinstance(value, list) else value
+    return {  # strings as above, without a call: nearly all values are strings
+        key: (fill(inner) if "{" in inner else inner) if isinstance(inner, str) else filled(inner, fill)
+        for key, inner in value.items()
+    }
 
 
 def misspelt(layer: Node, at: Path, root: Node) -> list[Problem]:

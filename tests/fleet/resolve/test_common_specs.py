@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from shared.fleet.manifests.cluster.spec import ClusterSpec
 from shared.fleet.resolve.desired_fleet import DesiredFleet
-from shared.fleet.resolve.reuse.common_specs import OWN
+from shared.fleet.resolve.layers import EMPTY, Base
+from shared.fleet.resolve.reuse.common_specs import MANY, OWN, CommonSpecs
 from shared.fleet.resolve.rules.cross_field_rules import findings
 from tests.support import fleet_files
 from tests.support.counted_work import lines_of
@@ -118,6 +119,17 @@ def test_clusters_that_differ_in_their_own_fields_are_validated_once() -> None:
     }
     resolved(like)  # models are built at their first use
     assert lines_of(lambda: resolved(like)) < 0.75 * lines_of(lambda: resolved(like | unlike))
+
+
+def test_common_specs_are_looked_for_while_enough_clusters_have_one() -> None:
+    cluster = resolved(fleet_files.fleet("one")).clusters["one"]
+    for like, are_found in ((MANY // 2, True), (MANY // 4 + 1, True), (MANY // 4, False)):
+        specs = CommonSpecs()
+        specs.add(b"known", cluster, 100, Base(EMPTY, None, (), 0), EMPTY)
+        for number in range(MANY):
+            assert specs.are_found
+            specs.get(b"known" if number < like else None)
+        assert specs.are_found is are_found
 
 
 class Watched(ClusterSpec):

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from shared.fleet.desired import Desired
 from shared.fleet.resolve.repository_layout import Files, manifest_paths
 from shared.fleet.resolve.resolver import resolve
+from shared.fleet.yaml_tree.parser import YamlError, parse
+from shared.fleet.yaml_tree.values import value_of
 from tests.support import fleet_files
 from tests.support.counted_work import lines_of
 from tests.support.resolved_fleets import GOOD, resolved
@@ -94,6 +96,19 @@ def survives(files: dict[str, bytes], other: frozenset[str] = frozenset()) -> No
     """Resolve the files, and use everything that the result offers, in bounded work."""
     size = sum(map(len, files.values()))
     assert lines_of(lambda: _use(files, other)) <= MOST + MOST_PER_BYTE * size
+    for content in files.values():
+        _has_one_value(content)
+
+
+def _has_one_value(content: bytes) -> None:
+    """Check that a file that is read without places is read as with them."""
+    value = value_of(content)
+    try:
+        parsed = parse(content, "file").plain()
+    except YamlError:
+        assert value is None
+    else:
+        assert value is None or repr(value) == repr(parsed)
 
 
 def _use(files: dict[str, bytes], other: frozenset[str]) -> None:

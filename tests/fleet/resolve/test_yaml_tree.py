@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shared.fleet.yaml_tree.merging import merge, without_nulls
-from shared.fleet.yaml_tree.parser import MAX_BYTES, YamlError, parse
+from shared.fleet.yaml_tree.parser import MAX_BYTES, MAX_DEPTH, MAX_NODES, YamlError, parse
+from shared.fleet.yaml_tree.values import value_of
 from tests.support.yaml_nodes import node
 
 relaxed = settings(suppress_health_check=[HealthCheck.too_slow])
@@ -66,6 +67,7 @@ def test_content_that_is_no_manifest_is_refused_with_its_place(
         parse(content, "f")
     assert message in caught.value.message
     assert caught.value.mark.line == line
+    assert value_of(content) is None
 
 
 @relaxed
@@ -73,6 +75,35 @@ def test_content_that_is_no_manifest_is_refused_with_its_place(
 def test_any_bytes_are_read_or_refused_but_never_crash(content: bytes) -> None:
     with suppress(YamlError):
         parse(content, "f").plain()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"a: [1, 1.5, true, 'true', no, {b: {}}, []]\n",
+        b"plain",
+        b"- 0x1\n",
+        b"&b a: &c d\n",
+        b"\xef\xbb\xbfa: 1\n",
+    ],
+)
+def test_a_value_without_places_is_that_of_the_tree(content: bytes) -> None:
+    assert repr(value_of(content)) == repr(parse(content, "f").plain())
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"a: null\n",
+        b"a:\n",
+        b"- {name: b, $patch: delete}\n",
+        b"a: " + b"[" * MAX_DEPTH + b"]" * MAX_DEPTH,
+        b"a: " + b"x" * MAX_NODES,
+    ],
+)
+def test_a_file_that_removes_values_or_is_large_or_deep_is_parsed(content: bytes) -> None:
+    assert value_of(content) is None
+    assert parse(content, "f").plain()
 
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=3)

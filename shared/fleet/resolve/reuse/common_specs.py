@@ -15,13 +15,15 @@ from typing import Any
 
 from pydantic import BaseModel, create_model
 
+from shared.fleet.desired import Desired
 from shared.fleet.manifests.base import Manifest
 from shared.fleet.manifests.cluster.spec import ClusterSpec
-from shared.fleet.manifests.kinds import Cluster
+from shared.fleet.manifests.kinds import Cluster, ClusterMetadata
 from shared.fleet.resolve.layers import Base
 from shared.fleet.resolve.placeholders import Placeholders
-from shared.fleet.yaml_tree.merging import merge
-from shared.fleet.yaml_tree.nodes import Node, Root, texts
+from shared.fleet.yaml_tree.merging import plain_value
+from shared.fleet.yaml_tree.nodes import Node, texts
+from shared.frozen import replace
 
 _FIELDS = ("resource_group", "node_resource_group", "location", "tags")
 OWN = frozenset(ClusterSpec.model_fields[name].alias or name for name in _FIELDS)
@@ -41,23 +43,47 @@ OwnManifest: Any = create_model(
     **_fields(Cluster, Cluster.model_fields.keys() - {"spec"}),
 )
 """A cluster's manifest with only the own fields in its spec."""
+MANY = 1_000
+"""So many clusters are asked for in any case."""
 MOST = 5_000
 """So many common specs are known at most; those of a fleet are few, or each has one cluster."""
 
 
 @dataclass(frozen=True)
 class Common:
-    """The spec of the first cluster; ``size`` is the most that its stored form takes."""
+    """The first cluster with a spec, and the own fields of its layers.
 
-    spec: ClusterSpec
+    ``size`` is the most that its stored form takes.
+    """
+
+    cluster: Desired
+    own: Mapping[str, Any]
     size: int
 
-    def with_own(self, fields: BaseModel) -> ClusterSpec:
-        """Return the spec with own fields of another manifest.
+    def merged(self, manifest: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the value of another manifest with its own fields, merged over its layers, as its spec."""
+        spec = {**self.own, **own}
+        below, above = self.own.get("tags"), own.get("tags")
+        if isinstance(below, dict) and isinstance(above, dict):
+            spec["tags"] = {**below, **above}
+        return {**manifest, "spec": spec}
+
+    def with_own(self, name: str, metadata: ClusterMetadata, fields: BaseModel) -> Desired:
+        """Return the cluster with the name, the metadata and the own fields of another manifest.
 
         Both have the same ones: the names of own fields are part of what the clusters have in common.
         """
-        return self.spec.model_copy(update={name: getattr(fields, name) for name in fields.model_fields_set})
+        given = {field: getattr(fields, field) for field in fields.model_fields_set}
+        annotations = metadata.annotations
+        return replace(
+            self.cluster,
+            name=name,
+            spec=self.cluster.spec.model_copy(update=given),
+            labels=metadata.labels,
+            adopt=annotations.adopt or "",
+            rebuild=annotations.rebuild or "",
+            replaces=annotations.replaces or "",
+        )
 
 
 class CommonSpecs:
@@ -65,38 +91,33 @@ class CommonSpecs:
 
     def __init__(self) -> None:
         self._known: dict[bytes, Common | None] = {}
-        self._own_of_base: dict[int, tuple[Base, Node]] = {}
+        self._asked = self._found = 0
 
-    def key(self, root: Root, spec: Node, chosen: tuple[str, str]) -> bytes | None:
-        """Return the key of a manifest with this spec, None for one that removes values of its layers."""
-        if root.has_removals:
-            return None
-        own = sorted(name for name in spec.value if name in OWN)
-        rest = {name: node.plain() for name, node in spec.value.items() if name not in OWN}
-        return hashlib.sha256(repr((chosen, own, rest)).encode()).digest()
+    @property
+    def are_found(self) -> bool:
+        """Whether enough clusters had one so far: to look for one takes a quarter of what it saves."""
+        return self._asked < MANY or self._found * 4 > self._asked
 
     def get(self, key: bytes | None) -> Common | None:
-        """Return what is known by a key."""
-        return self._known.get(key) if key is not None else None
+        """Return what is known by the key of a cluster, None for a cluster without one."""
+        common = self._known.get(key) if key is not None else None
+        self._asked += 1
+        self._found += common is not None
+        return common
 
-    def add(self, key: bytes | None, merged: Node, common: Common, placeholders: Mapping[str, str]) -> None:
-        """Keep the first spec of a key, unless it has placeholders that are not among these."""
-        if key is None or key in self._known or len(self._known) >= MOST:
+    def add(self, key: bytes, cluster: Desired, size: int, base: Base, merged: Node) -> None:
+        """Keep the first cluster of a key, unless its spec has placeholders that others fill differently."""
+        if key in self._known or len(self._known) >= MOST:
             return
-        given = Placeholders(placeholders)
+        given = Placeholders({"environment": cluster.environment, "class": cluster.cluster_class})
         for name, node in merged.value.items():
             if name not in OWN:
                 for _, text in texts(node):
                     given.fill(text)
-        self._known[key] = None if given.failed else common
-
-    def own_fields(self, base: Base, spec: Node) -> Node:
-        """Return the own fields of a cluster, merged over its layers."""
-        known = self._own_of_base.get(id(base))
-        if known is None:
-            known = self._own_of_base[id(base)] = base, _own(base.node)
-        return merge(known[1], _own(spec))
+        own = Node({name: node for name, node in base.node.value.items() if name in OWN}, base.node.mark)
+        self._known[key] = None if given.failed else Common(cluster, plain_value(own, str, {}), size)
 
 
-def _own(spec: Node) -> Node:
-    return Node({name: node for name, node in spec.value.items() if name in OWN}, spec.mark)
+def key_of(own: Iterable[str], rest: Mapping[str, Any]) -> bytes:
+    """Return the key of a spec with own fields of these names and this rest, which says its class too."""
+    return hashlib.sha256(repr((sorted(own), rest)).encode()).digest()
