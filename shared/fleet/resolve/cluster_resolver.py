@@ -36,11 +36,6 @@ from shared.fleet.resolve.validation import problems_of
 from shared.fleet.yaml_tree.merging import plain_value, without_nulls, without_removed
 from shared.fleet.yaml_tree.nodes import Items, Node
 
-BATCH = 64
-"""How many clusters are parsed, and then validated, together. Parsing and validation evict each other from
-the processor's cache, so few at a time cost; the trees of 256 no longer fit a cache of 1 MiB, and take a
-tenth longer than those of 64 (measured)."""
-
 
 class ClusterResolver:
     """Resolves the clusters of a commit."""
@@ -54,17 +49,12 @@ class ClusterResolver:
     def clusters(self, names: Sequence[str]) -> Iterator[tuple[str, Desired | Problems]]:
         """Yield each of these clusters, or its problems, with the name of its folder."""
         self._reader.share_among(len(names))
-        for start in range(0, len(names), BATCH):
-            for name, content, read in [self._read(name) for name in names[start : start + BATCH]]:
-                yield name, self._resolved(name, content, read) if isinstance(content, bytes) else content
+        for name in names:
+            content = self._reader.content(name)
+            yield name, self._resolved(name, content) if isinstance(content, bytes) else content
 
-    def _read(self, name: str) -> tuple[str, bytes | Problems, Unplaced | None]:
-        content = self._reader.content(name)
-        if isinstance(content, bytes) and self._common.are_found:
-            return name, content, self._reader.unplaced(content)
-        return name, content, None
-
-    def _resolved(self, name: str, content: bytes, read: Unplaced | None) -> Desired | Problems:
+    def _resolved(self, name: str, content: bytes) -> Desired | Problems:
+        read = self._reader.unplaced(content) if self._common.are_found else None
         key = read.key if read else None
         common = self._common.get(key)
         like = self._like(name, read, common) if read and common else None

@@ -155,8 +155,11 @@ def resolve_clusters(
     """
     contents = {**shared.contents, **contents}
     resolver = ClusterResolver(shared.layers, shared.files, contents)
-    same = shared.unchanged
-    resolved = dict(resolver.clusters([name for name in shared.names if name not in same]))
+    same, seen, resolved = shared.unchanged, shared.census.and_of(()), dict[str, Desired | Problems]()
+    for name, result in resolver.clusters([name for name in shared.names if name not in same]):
+        resolved[name] = result
+        if isinstance(result, Desired):
+            seen.add(result)  # now, because it is in the processor's cache
     clusters: dict[str, Desired] = {}
     invalid: dict[str, Problems] = {}
     for name in shared.names:
@@ -168,7 +171,6 @@ def resolve_clusters(
     replaced = replaced_clusters(clusters, shared.gone)  # these still exist
     manifest = shared.layers.manifest
     limits = Limits(manifest.spec.cluster_quotas if manifest else (), vaults, reaches_private)
-    seen = shared.census.and_of(cluster for name, cluster in clusters.items() if name not in same)
     clashes = clashes_between(clusters, replaced, shared.recorded, limits, seen)
     unread = (name for name in clashes if name in shared.unchanged)
     return ClusterStage(shared, contents, clusters, invalid, clashes, cluster_paths(shared.files, unread))
