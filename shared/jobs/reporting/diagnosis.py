@@ -208,7 +208,7 @@ def _of_job(record: ClusterRecord, now: datetime, retries: Policies) -> Diagnosi
         return _drifted(record, record.drift, activity)
     if unread is not None:
         activity = f"{activity}; whether it is healthy is not known: {unread.message}"
-        action = _named(_CHECK_AGAIN, record)
+        action = with_name(_CHECK_AGAIN, record)
         return Diagnosis(activity, unread.since, 0, None, "the next check reads it again", None, action)
     return Diagnosis(activity, record.updated, 0, None, _NEXT_COMMIT, None, "")
 
@@ -218,7 +218,7 @@ def _unhealthy(record: ClusterRecord, fault: Condition, activity: str) -> Diagno
     activity = f"{activity}; {fault.type} is False: {fault.message}"
     action = suggested_action(error_of(fault).kind, failed=True)
     following = "the next check reads it again; if that goes on, the cluster is no longer Ready"
-    return Diagnosis(activity, fault.since, 0, None, following, None, _named(action, record))
+    return Diagnosis(activity, fault.since, 0, None, following, None, with_name(action, record))
 
 
 def _drifted(record: ClusterRecord, drift: Drift, activity: str) -> Diagnosis:
@@ -235,7 +235,7 @@ def _drifted(record: ClusterRecord, drift: Drift, activity: str) -> Diagnosis:
     changes = list(dict.fromkeys(each.change for each in drift.fields if each.change))[:CHANGES]
     differs = f"differs from git in {drift}" + (f", set in {sources}" if sources else "")
     activity = f"{activity}, and it {'; '.join(filter(None, (differs, *changes, drift.waits)))}"
-    diagnosis = Diagnosis(activity, since, 0, None, following, None, _named(action, record))
+    diagnosis = Diagnosis(activity, since, 0, None, following, None, with_name(action, record))
     return _until_it_may_start(diagnosis, record)
 
 
@@ -264,7 +264,7 @@ def _active(record: ClusterRecord, now: datetime, retries: Policies) -> Diagnosi
         failure,
         following,
         None if late else at,
-        _named(_action_while_active(record), record),
+        with_name(_action_while_active(record), record),
     )
 
 
@@ -297,7 +297,7 @@ def _failed(record: ClusterRecord) -> Diagnosis:
         failure,
         f"nothing by itself; {commit}, or a replay starts the job again",
         None,
-        _named(_action_after_failure(record), record),
+        with_name(_action_after_failure(record), record),
     )
 
 
@@ -313,7 +313,7 @@ def _no_longer_ready(record: ClusterRecord, failure: Failure) -> Diagnosis:
         activity = f"{activity}; {exempt}"
         return Diagnosis(activity, failure.since, 0, failure, following, None, "")
     diagnosis = Diagnosis(
-        activity, failure.since, 0, failure, following, None, _named(_action_after_failure(record), record)
+        activity, failure.since, 0, failure, following, None, with_name(_action_after_failure(record), record)
     )
     return _until_it_may_start(diagnosis, record)
 
@@ -363,5 +363,6 @@ def _limit(failure: Failure, retries: Policies) -> str:
     return f" of {limit}" if limit is not None else ""
 
 
-def _named(action: str, record: ClusterRecord) -> str:
+def with_name(action: str, record: ClusterRecord) -> str:
+    """Return what an operator is to do, with the name of the cluster in its commands."""
     return action.replace("NAME", record.name)

@@ -369,3 +369,9 @@ def test_a_cluster_of_another_app_is_reported_although_a_lock_keeps_the_mark_awa
     assert record(other).contested
     assert f"the installation {installation(first)} on branch main manages it too" in record(other).job.reason
     assert record(other).job.reason.endswith("it is locked")
+
+
+def test_what_is_to_be_done_names_the_cluster() -> None:
+    _, other = two()
+    (shown,) = fleet_view(other.ports)["clusters"]
+    assert "`roadstead takeover one`" in shown["actionRequired"]

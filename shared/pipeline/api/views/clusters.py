@@ -15,7 +15,7 @@ from shared.jobs.findings.losses import exempt_text
 from shared.jobs.gaps import Gaps
 from shared.jobs.recipes import STEPS
 from shared.jobs.record import READY, ClusterRecord, Condition, Running, of_health
-from shared.jobs.reporting.diagnosis import NewestPlan
+from shared.jobs.reporting.diagnosis import NewestPlan, with_name
 from shared.jobs.reporting.summary import ClusterSummary, summary_of
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.cluster_list import EVERYTHING, Selection, counts_of, names_of_page
@@ -199,7 +199,7 @@ def cluster_view(
         "jobStartedAt": iso(job.started),
         "reason": _reason(record),
         "since": iso(job.step.since if job.active else record.updated),
-        "actionRequired": job.next_run.action_required,
+        "actionRequired": with_name(job.next_run.action_required, record),
         "awaitsTakeover": record.contested,
         "nextCheckAt": iso(job.due(now) if job.active else None),
         "attempts": 0 if record.finding else job.attempts,
