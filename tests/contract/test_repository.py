@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from localcloud.github.wire.github_server import GitHubServer
 from localcloud.github.world.git_repository import GitRepository
 from localcloud.github.world.memory_repository import MemoryRepository
-from shared.adapters.github import GitHubRepository, github_auth
+from shared.adapters.github import GitHubRepository, github_auth, repository
+from shared.adapters.github.client import json_call
 from shared.adapters.github.repository import end_of_token
 from shared.jobs.failures.errors import Dependency, InvalidManifest, Unauthenticated, Unavailable
 from shared.ports import CommitStatus, Repository
@@ -131,6 +133,27 @@ def test_the_changes_since_a_commit_can_be_more_than_a_page_of_github_has(case: 
     assert found is not None
     assert sorted(each.commit for each in found) == sorted(later)
     assert case.port.changes_since(later[-1], first, 100) is None
+
+
+def test_a_page_of_commits_that_comes_again_and_again_is_not_taken_for_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before it had pages, GitHub showed the newest 250 each time (github.blog/changelog/2021-03-22)."""
+
+    def unpaged(*given: Any, **_: Any) -> Any:
+        return json_call(*given)
+
+    monkeypatch.setattr(repository, "json_call", unpaged)
+    with GitHubServer(tmp_path, token="local", webhook_secret="s") as server:
+        git = server.create_repository("acme/fleet")
+        first, *later = [git.commit({"a.yaml": str(number).encode()}) for number in range(252)]
+        adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
+        found = adapter.changes_since(later[249], first, 1000)
+        assert found is not None
+        assert sorted(each.commit for each in found) == sorted(later[:250])
+        with pytest.raises(Unavailable):
+            adapter.changes_since(later[250], first, 1000)
+        adapter.close()
 
 
 def test_who_the_message_of_a_commit_names_has_written_it_too(case: Case) -> None:

@@ -109,6 +109,8 @@ class GitHubRepository:
                 if total and not found["commits"]:
                     raise ValueError("not all commits")
                 listed += map(_change, found["commits"])
+            if len({each.commit for each in listed}) != total:  # such as one page again and again
+                raise ValueError("not all commits")
         return listed
 
     def tree(self, commit: str) -> Sequence[TreeEntry]:
