@@ -63,7 +63,8 @@ class RolloutAct(_Wire):
     """What somebody decided of the rollout of a commit: who, when and why.
 
     ``subject`` is the stage that is approved, or the cluster that is taken out, "" for any other act. A
-    resume ``lifts`` the pause of that time. ``person`` is False for the holder of a key, and for an app.
+    resume ``lifts`` the pause of that time. ``person`` is False for the holder of a key, and for an app;
+    None in a message of the version before.
     """
 
     commit: str
@@ -73,7 +74,7 @@ class RolloutAct(_Wire):
     subject: str = ""
     reason: str = ""
     lifts: datetime | None = None
-    person: bool = True
+    person: bool | None = None
 
 
 class PromotionAsked(_Wire):
