@@ -14,6 +14,8 @@ from azure.data.tables import TableServiceClient
 
 from bench.counting import Call, Watched
 from shared.adapters.tables import TABLES, TablesState
+from shared.adapters.tables import state as tables_state
+from shared.adapters.tables import storage as tables_storage
 from shared.adapters.tables.deliveries import DELIVERIES
 from shared.adapters.tables.storage import Storage
 from shared.ports import DeadLetter, State
@@ -110,3 +112,24 @@ def test_events_of_clusters_that_exist_are_not_read_to_find_those_of_deleted_one
         assert state.prune_events_before(later(60), living={"a", "b-2", "c", "none"}) == 60
         assert Counter(read) == {"b": 30, "b0": 30}
         assert [len(state.events(name, 50)) for name in ("a", "b", "b-2", "b0", "c")] == [30, 0, 30, 0, 30]
+
+
+def test_no_more_events_of_deleted_clusters_are_read_than_are_removed(
+    azurite: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, keys = list[str](), Storage.keys
+
+    def counted(*given: Any, **named: Any) -> Iterator[Any]:
+        for entity in keys(*given, **named):
+            read.append(str(entity["RowKey"]))
+            yield entity
+
+    for module in (tables_state, tables_storage):
+        monkeypatch.setattr(module, "MOST_REMOVED", 10)
+    with connect(azurite) as service:
+        state = TablesState(service, f"fleet-{uuid.uuid4().hex[:8]}")
+        for name in ("b", "c"):
+            state.append([event(n, cluster=name) for n in range(1, 31)])
+        monkeypatch.setattr(Storage, "keys", counted)
+        assert [state.prune_events_before(later(60), living={"a", "d"}) for _ in range(7)] == [*[10] * 6, 0]
+        assert len(read) <= 7 * 11

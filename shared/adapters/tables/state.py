@@ -24,7 +24,7 @@ from shared.adapters.tables.plans import PLANS, PlansTable
 from shared.adapters.tables.promotions import PromotionsTable
 from shared.adapters.tables.proposals import ProposalsTable
 from shared.adapters.tables.rollouts import RolloutsTable
-from shared.adapters.tables.storage import READERS, TOGETHER, Entity, Storage, etag_of
+from shared.adapters.tables.storage import MOST_REMOVED, READERS, TOGETHER, Entity, Storage, etag_of
 from shared.adapters.tables.sweeps import SweepsTable
 from shared.adapters.tables.timers import TimersTable
 from shared.jobs import stored_forms
@@ -124,17 +124,19 @@ class TablesState(
         after, first = f"{newest_first(at)}~", f"{self._fleet}|"
         borders = [first, *(f"{first}{name}" for name in sorted(living)), f"{self._fleet}~"]
         with ThreadPoolExecutor(READERS) as pool:
-            keys = pool.map(partial(self._events_between, after=after), itertools.pairwise(borders))
-            by_cluster = itertools.groupby(
-                itertools.chain.from_iterable(keys), key=itemgetter("PartitionKey")
-            )
-            expired = (own for partition, own in by_cluster if not self._has_events_since(partition, after))
+            expired = pool.map(partial(self._expired_between, after=after), itertools.pairwise(borders))
             return self._storage.remove(EVENTS, itertools.chain.from_iterable(expired))
 
-    def _events_between(self, borders: tuple[str, str], *, after: str) -> Sequence[Entity]:
-        """Return the keys of older events in the partitions between two."""
+    def _expired_between(self, borders: tuple[str, str], *, after: str) -> Sequence[Entity]:
+        """Return the keys of the events between two partitions of clusters that have none since.
+
+        No more than are removed, because there may be millions.
+        """
         query = "PartitionKey gt @key and PartitionKey lt @end and RowKey gt @after"
-        return list(self._storage.keys(EVENTS, query, key=borders[0], end=borders[1], after=after))
+        keys = self._storage.keys(EVENTS, query, key=borders[0], end=borders[1], after=after)
+        by_cluster = itertools.groupby(keys, key=itemgetter("PartitionKey"))
+        expired = (own for partition, own in by_cluster if not self._has_events_since(partition, after))
+        return list(itertools.islice(itertools.chain.from_iterable(expired), MOST_REMOVED))
 
     def _has_events_since(self, partition: str, after: str) -> bool:
         query = "PartitionKey eq @key and RowKey le @after"

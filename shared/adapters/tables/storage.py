@@ -34,7 +34,7 @@ from shared.jobs.failures.errors import Stale, Unauthenticated, Unavailable, fro
 
 Entity = Mapping[str, Any]
 
-_MOST_REMOVED = 20_000
+MOST_REMOVED = 20_000
 """How many entities a call removes, so that a run of the retention timer ends in time."""
 READERS = 8
 """How many entities are read in parallel."""
@@ -222,9 +222,9 @@ class Storage:
             )
 
     def remove(self, table: str, entities: Iterable[Entity]) -> int:
-        """Remove at most ``_MOST_REMOVED`` entities, 100 a call; one that does not exist is success."""
+        """Remove at most ``MOST_REMOVED`` entities, 100 a call; one that does not exist is success."""
         removed = 0
-        some = itertools.islice(entities, _MOST_REMOVED)
+        some = itertools.islice(entities, MOST_REMOVED)
         for partition, group in itertools.groupby(some, key=itemgetter("PartitionKey")):
             keys = (str(entity["RowKey"]) for entity in group)
             while batch := list(itertools.islice(keys, TOGETHER)):
