@@ -138,14 +138,18 @@ def test_records_and_plans_of_the_version_before_are_read_without_the_new_proper
             "generation": 1,
         }
         as_before(CLUSTERS, {**key, **packed(stored_record.to_json(one))})
-        assert [found.name for found in state.summaries()] == ["one", "two"]
+        assert [(each.name, each.stored) for each in state.summaries()] == [("one", False), ("two", True)]
         assert list(state.summaries()) == [summary_of(record) for record in state.clusters()]
         assert list(state.continuations()) == continuations_of(state.clusters())
+        read = state.cluster("one")
+        assert read is not None
+        state.save(read)
+        assert [each.stored for each in state.summaries()] == [True, True]
         plans = service.get_table_client(PLANS)
         stored = dict(plans.get_entity(fleet, "c" * 40))
         added = ("settled", "reported", "reports", "notBefore")
         as_before(PLANS, {name: value for name, value in stored.items() if name not in added})
-        (read,) = state.open_plans()
-        assert (read.reported, read.not_before, state.next_report_at()) == ("pending: text", NOW, None)
-        state.save_report(replace(read, reported="success", open=False))
+        (plan,) = state.open_plans()
+        assert (plan.reported, plan.not_before, state.next_report_at()) == ("pending: text", NOW, None)
+        state.save_report(replace(plan, reported="success", open=False))
         assert state.open_plans() == []

@@ -41,9 +41,10 @@ class ClustersTable:
         """Return the summaries of the whole fleet, by name; from whole records after an upgrade."""
         columns = ["summary", "details"] if details else ["summary"]
         entities = list(self._storage.query(CLUSTERS, "PartitionKey eq @key", select=columns))
-        if any(not entity.get("summary") for entity in entities):
-            return [summary_of(record) for record in self.clusters()]
-        summaries = [_SUMMARY.validate_json(entity["summary"]) for entity in entities]
+        summaries = [_SUMMARY.validate_json(text) for entity in entities if (text := entity.get("summary"))]
+        if len(summaries) < len(entities):
+            stored = {each.name for each in summaries}
+            return [replace(each, stored=each.name in stored) for each in map(summary_of, self.clusters())]
         if not details:
             return summaries
         found = (_DETAILS.validate_json(entity["details"]) for entity in entities)
@@ -145,6 +146,6 @@ def _cluster(entity: Any) -> ClusterRecord:
 def _summary(record: ClusterRecord) -> dict[str, str]:
     summary = summary_of(record)
     return {
-        "summary": _SUMMARY.dump_json(summary, exclude={"details"}).decode(),
+        "summary": _SUMMARY.dump_json(summary, exclude={"details", "stored"}).decode(),
         "details": _DETAILS.dump_json(summary.details).decode(),
     }

@@ -51,7 +51,7 @@ class ClusterSummary:
     or a sweep has found something, for the same reason; None likewise. ``life`` is that of the cluster in
     Azure, "" where it is the ``uid``. ``existing``: it is not in Azure. ``took`` are the seconds from the
     start of its last change until it was Ready, 0 where that is not known. ``details`` are None where they
-    were not asked for, and in what the version before stored.
+    were not asked for. ``stored`` is False for that of a record that the version before saved without one.
     """
 
     name: str
@@ -84,6 +84,7 @@ class ClusterSummary:
     existing: bool = False
     took: int = 0
     failed_since: datetime | None = None
+    stored: bool = field(default=True, compare=False)
 
     @property
     def shown_phase(self) -> Phase:

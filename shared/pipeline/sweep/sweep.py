@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from shared.jobs.failures.errors import ReconcileError, Retryable, Stale
+from shared.jobs.failures.errors import ReconcileError, Retryable, Stale, TooLarge
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import PlanRequest, SweepPart
-from shared.jobs.reporting.summary import ClusterSummary, summary_of
+from shared.jobs.reporting.summary import ClusterSummary
 from shared.logs import about_record
 from shared.pipeline.outbox import request_promotions, request_proposals, request_report, request_sweep
 from shared.pipeline.planner.reports.reporter import reopen
@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 120.0
 """After so many seconds another message continues: less than half of ``functionTimeout``."""
+SAVED_TOGETHER = 200
+"""After so many records that are saved once more, the time is looked at."""
 MOST_LACKING = 200
 """How many clusters that a list lacks are read by themselves; the next sweep begins with the others.
 A list that lacks more may be of a subscription in which the app has lost its role: Azure then answers with an
@@ -82,7 +84,8 @@ def _sweep(
     Return whether the status of the newest commit may change, and whether a cluster is lost or differs.
     """
     started, changed = ports.clock(), False
-    summaries = _with_places(ports.state.summaries(), ports)
+    summaries = ports.state.summaries()
+    _store_summaries(summaries, end, ports)
     of_fleet = _by_subscription(summaries)
     before = {listing.subscription: listing for listing in ports.state.sweep().listings}
     todo = [part.subscription] if part.subscription else sorted({*of_fleet, *before, *fleet.subscriptions})
@@ -176,24 +179,27 @@ def _in_turn(lacking: Sequence[str], before: Listing) -> Sequence[str]:
     return sorted(lacking, key=lambda name: (bool(last) and name <= last[0], name))
 
 
-def _with_places(summaries: Sequence[ClusterSummary], ports: Ports) -> Sequence[ClusterSummary]:
-    """Return the summaries with the places of all clusters.
+def _store_summaries(summaries: Sequence[ClusterSummary], end: float, ports: Ports) -> None:
+    """Save the records once more that the version before saved without a summary, if no job does that.
 
-    A record that the version before saved is read as a whole, and saved once more if no job does that.
+    While there is one, whoever asks for summaries reads all records as a whole.
     """
-    unknown = [each.name for each in summaries if not (each.subscription or each.existing)]
-    if not unknown:
-        return summaries
-    found = {}
-    for record in ports.state.clusters_named(unknown):
-        found[record.name] = summary_of(record)
-        if not record.job.active:
-            try:
-                ports.state.save(record)
-            except Stale:
-                with about_record(record):
-                    log.info("%s: its record was written meanwhile", record.name)
-    return [found.get(summary.name, summary) for summary in summaries]
+    names = [each.name for each in summaries if not each.stored]
+    for first in range(0, len(names), SAVED_TOGETHER):
+        if ports.elapsed() > end:
+            return
+        ports.together(partial(_save_again, ports=ports), names[first : first + SAVED_TOGETHER])
+
+
+def _save_again(name: str, ports: Ports) -> None:
+    record = ports.state.cluster(name)
+    if record is None or record.job.active:
+        return
+    try:
+        ports.state.save(record)
+    except (Stale, TooLarge) as error:
+        with about_record(record):
+            log.info("%s: its record was not saved again: %s", name, error)
 
 
 def _by_subscription(summaries: Sequence[ClusterSummary]) -> Mapping[str, Sequence[ClusterSummary]]:

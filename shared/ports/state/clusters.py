@@ -36,7 +36,8 @@ class Clusters(Protocol):
     def summaries(self, *, details: bool = False) -> Sequence[ClusterSummary]:
         """Return the summaries of the whole fleet, by name; this reads no record as a whole.
 
-        Only with ``details`` they have any; one that the version before saved has none.
+        Only with ``details`` they are sure to have any. After an upgrade, all records are read as a whole
+        while one of them has no summary: that of such a record is not ``stored``.
         """
         ...
 

@@ -98,17 +98,6 @@ def test_clusters_are_listed_by_the_commit_that_they_have(cloud: MemoryCloud) ->
     )
 
 
-def test_a_cluster_that_the_version_before_saved_is_found_by_what_its_record_says(cloud: MemoryCloud) -> None:
-    summaries = cloud.state.summaries
-
-    def before(*, details: bool = False) -> Any:
-        return [replace(each, details=None) for each in summaries(details=details)]
-
-    around(cloud, "state", summaries=before)
-    assert names(cloud, label="team=shop") == ["one"]
-    assert names(cloud, condition="Ready=False") == ["three"]
-
-
 def test_a_list_without_such_filters_reads_no_details(cloud: MemoryCloud) -> None:
     asked, summaries = list[bool](), cloud.state.summaries
 

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from localcloud.azure.world.azure_world import AzureWorld
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId
-from shared.jobs.failures.errors import Stale, Throttled, Unavailable
+from shared.jobs.failures.errors import Stale, Throttled, TooLarge, Unavailable
 from shared.jobs.messages import PlanRequest, SweepPart
 from shared.jobs.rate_limits import Bucket
-from shared.jobs.record import Phase
+from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.outbox import request_whole_sweep
 from shared.pipeline.sweep import sweep as sweeps
 from shared.pipeline.worker.rate_limiter import TRIES
@@ -24,8 +25,13 @@ from shared.ports.azure.calls import Page
 from tests.support import pipeline_runs
 from tests.support.one_cluster import ONE, ready, record
 from tests.support.pipeline_runs import phases
-from tests.support.replaced_ports import around, calls_of, on_azure
+from tests.support.replaced_ports import around, on_azure
 from tests.support.sweeps import SUBSCRIPTIONS, delete_by_hand, reads_of, several, sweep, use_up_reads
+
+
+def etags(cloud: MemoryCloud) -> dict[str, str]:
+    """Return the version of each record."""
+    return {each.name: each.etag for each in cloud.state.clusters()}
 
 
 def listed(reads: Sequence[GetCluster | ListClusters]) -> list[str]:
@@ -205,22 +211,37 @@ def test_a_list_says_that_clusters_for_which_there_was_no_read_are_left_to_later
     assert cloud.state.sweep().listings[0].problem == ""
 
 
-def test_a_record_of_the_version_before_is_read_as_a_whole_once() -> None:
-    cloud = ready()
-    summaries, named, old = cloud.state.summaries, list[Any](), record(cloud).etag
+def test_a_sweep_saves_each_record_once_that_the_version_before_saved_without_a_summary() -> None:
+    cloud = several()
+    summaries, before = cloud.state.summaries, etags(cloud)
 
-    def without_places() -> Any:
-        return [
-            replace(each, subscription="", resource_group="") if record(cloud).etag == old else each
-            for each in summaries()
-        ]
+    def some_without_one() -> Any:
+        return [replace(each, stored=etags(cloud)[each.name] != before[each.name]) for each in summaries()]
 
-    around(cloud, "state", summaries=without_places)
-    named = calls_of(cloud, "state", "clusters_named")
+    around(cloud, "state", summaries=some_without_one)
     sweep(cloud)
+    assert all(each.stored for each in some_without_one())
+    saved = etags(cloud)
     sweep(cloud)
-    assert [names for names in named if names] == [["one"]]
-    assert cloud.state.sweep().listings[0].problem == ""
+    assert etags(cloud) == saved
+
+
+def test_a_record_that_is_too_large_to_be_saved_again_keeps_no_sweep_from_its_end() -> None:
+    cloud = several()
+    summaries, save = cloud.state.summaries, cloud.state.save
+
+    def without_one() -> Any:
+        return [replace(each, stored=False) for each in summaries()]
+
+    def too_large(given: ClusterRecord) -> ClusterRecord:
+        if given.name == "a":
+            raise TooLarge("the record is too large")
+        return save(given)
+
+    around(cloud, "state", summaries=without_one, save=too_large)
+    ended = cloud.state.sweep().finished
+    sweep(cloud)
+    assert cloud.state.sweep().finished != ended
 
 
 def test_the_state_that_does_not_answer_postpones_a_sweep() -> None:

@@ -16,7 +16,7 @@ from shared.jobs.gaps import Gaps
 from shared.jobs.recipes import STEPS
 from shared.jobs.record import READY, ClusterRecord, Condition, Running, of_health
 from shared.jobs.reporting.diagnosis import NewestPlan, with_name
-from shared.jobs.reporting.summary import ClusterSummary, summary_of
+from shared.jobs.reporting.summary import ClusterSummary
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.cluster_list import EVERYTHING, Selection, counts_of, names_of_page
 from shared.pipeline.api.views.notifications import failing_channels
@@ -68,7 +68,7 @@ def fleet_view(
     fleet, sweep = ports.state.fleet(), ports.state.sweep()
     summaries = None
     if not page.after or not selection.everything:
-        summaries = _summaries(selection, ports)
+        summaries = ports.state.summaries(details=selection.needs_details)
         selection = _with_names(selection, summaries, fleet, ports)
     if summaries is None or selection.everything:
         records = ports.state.clusters_page(page.after, page.limit)
@@ -116,16 +116,6 @@ def _rollout(fleet: FleetRecord, ports: Ports) -> str:
 
 class UnknownCommit(LookupError):
     """A commit by which clusters were to be selected was not planned."""
-
-
-def _summaries(selection: Selection, ports: Ports) -> Sequence[ClusterSummary]:
-    """Return the summaries with what a selection needs, from the records where they lack that."""
-    summaries = ports.state.summaries(details=selection.needs_details)
-    lacking = [each.name for each in summaries if each.details is None] if selection.needs_details else []
-    if not lacking:
-        return summaries
-    found = {record.name: summary_of(record) for record in ports.state.clusters_named(lacking)}
-    return [found.get(each.name, each) for each in summaries]
 
 
 def _with_names(
