@@ -6,10 +6,11 @@ to its dead letters, and no message is lost.
 
 from __future__ import annotations
 
+import operator
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationInfo, model_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationInfo, model_validator
 
 from shared.jobs import stored_forms
 from shared.jobs.gaps import FoundBy
@@ -164,6 +165,7 @@ class PlanRequest(_Versioned):
     that started since serves it; None for a request that needs a read of its own. ``attempt`` counts the
     failed attempts. ``pull`` and ``head`` are the number of a pull request and its newest commit
     according to the event. ``found`` is what looked for a missed head, None for any other request.
+    ``beyond`` is the last cluster on which the messages before worked that one to ``propose`` continues.
     """
 
     kind: Literal[
@@ -183,6 +185,7 @@ class PlanRequest(_Versioned):
     found: Found | None = None
     act: RolloutAct | None = None
     promotion: PromotionAsked | None = None
+    beyond: str = Field(default="", exclude_if=operator.not_)
 
     @model_validator(mode="before")
     @classmethod

@@ -162,14 +162,16 @@ def request_notifications(ports: Ports, *, after: float = 0, attempt: int = 0) -
     _send_plan(request, f"notify:{number}:{attempt}", at, ports)
 
 
-def request_proposals(ports: Ports, pull: int = 0, *, after: float = 0, attempt: int = 0) -> None:
+def request_proposals(
+    ports: Ports, pull: int = 0, *, beyond: str = "", after: float = 0, attempt: int = 0
+) -> None:
     """Ask for the pull requests about drift some seconds from now, ``after`` seconds at the earliest.
 
-    ``pull`` is the number of one that somebody closed or reopened.
+    ``pull`` is the number of one that somebody closed or reopened. It begins after the cluster ``beyond``.
     """
     number, at = slot(PROPOSE_SECONDS, after, ports)
-    request = PlanRequest(kind="propose", reason="proposals", attempt=attempt, pull=pull)
-    _send_plan(request, f"propose:{number}:{attempt}:{pull}", at, ports)
+    request = PlanRequest(kind="propose", reason="proposals", attempt=attempt, pull=pull, beyond=beyond)
+    _send_plan(request, f"propose:{number}:{attempt}:{pull}:{beyond}".rstrip(":"), at, ports)
 
 
 def request_promotions(

@@ -50,12 +50,12 @@ def handle(request: PlanRequest, ports: Ports) -> None:
     Raise Retryable when it cannot be postponed: the next sweep asks again.
     """
     try:
-        _say(_all(request.pull, ports), ports)
+        _say(_all(request, ports), ports)
     except Unauthorized as error:
         _say(f"GitHub refuses to open pull requests: {error}; {PERMISSIONS}", ports)
     except RateLimited as limited:
         wait = max(0.0, (limited.at - ports.clock()).total_seconds())
-        request_proposals(ports, request.pull, after=wait, attempt=request.attempt + 1)
+        _ask_again(request, wait, ports)
     except ReconcileError as error:
         seconds = (
             wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
@@ -64,34 +64,46 @@ def handle(request: PlanRequest, ports: Ports) -> None:
         )
         log.warning("proposals are not up to date: %s: %s", error.kind, error)
         if seconds is not None:
-            request_proposals(ports, request.pull, after=seconds, attempt=request.attempt + 1)
+            _ask_again(request, seconds, ports)
             return
         _say(f"pull requests are not up to date: {error.kind}: {error}", ports)
 
 
-def _all(pull: int, ports: Ports) -> str:
+def _ask_again(request: PlanRequest, seconds: float, ports: Ports) -> None:
+    attempt = request.attempt + 1
+    request_proposals(ports, request.pull, beyond=request.beyond, after=seconds, attempt=attempt)
+
+
+def _all(request: PlanRequest, ports: Ports) -> str:
     """Work on the proposals that are due; return why some are left, "" where none is.
+
+    A message that continues begins after the cluster that was the last one: what is due may stay so, as while
+    Azure works on a cluster.
 
     Raise Unavailable, after all others, for a cluster that Azure does not show.
     """
     end, fleet = ports.elapsed() + SECONDS, ports.state.fleet()
     known = {each.cluster: each for each in ports.state.proposals()}
     summaries = {each.name: each for each in ports.state.summaries()}
-    names = due(summaries, known, fleet.commit, pull)
+    names = due(summaries, known, fleet.commit, request.pull)
     if names:
         require_name(fleet, ports)
     since = ports.state.sweep().started if names else None
     head, waiting, unread, strange = Head(fleet, ports), 0, "", list[str]()
     room = opened_since(known.values(), since, ports.clock()) < NEW_AT_ONCE
-    for position, name in enumerate(names):
+    last = request.beyond
+    for name in names:
         digest = summaries[name].proposed if name in summaries else ""
         proposal = known.get(name) or Proposal(name)
         if digest and not (room or proposal.number):
             waiting += 1  # of thousands, each would be read in Azure and on GitHub
             continue
-        if position and ports.elapsed() > end:
-            request_proposals(ports)
+        if name <= request.beyond:
+            continue
+        if last != request.beyond and ports.elapsed() > end:
+            request_proposals(ports, request.pull, beyond=last, attempt=request.attempt)
             break
+        last = name
         try:
             settle(proposal, digest, room=room, head=head, ports=ports)
         except NoRoom:

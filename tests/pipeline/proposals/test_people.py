@@ -345,3 +345,42 @@ def test_clusters_that_wait_for_the_next_sweep_cost_no_call_until_then(
     waiting = drift_of_cluster("c", cloud.ports)
     assert waiting is not None
     assert waiting["proposals"].startswith("2 clusters wait for a pull request")
+
+
+def test_a_cluster_of_which_nothing_is_proposed_does_not_take_the_time_of_all_messages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(proposals, "SECONDS", -1)
+    cloud = several(TAGS + PROPOSE)
+    for each in cloud.state.clusters():
+        tag_by_hand(cloud, each.desired.id, cost="b")
+    read, get = list[str](), cloud.ports.azure.call
+
+    def busy(operation: GetCluster) -> Any:
+        read.append(operation.target.name)
+        found = get(operation)
+        if operation.target.name == "a" and found is not None:
+            return {**found, "properties": {**found["properties"], "provisioningState": "Updating"}}
+        return found
+
+    on_azure(cloud, GetCluster, busy)
+    sweep(cloud)
+    cloud.run(seconds=600, until=lambda: False)
+    assert [each.head[-1] for each in pull_requests(cloud)] == ["b", "c"]
+    assert read.count("a") == 1
+
+
+def test_the_next_message_knows_too_which_pull_request_somebody_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cloud = several(TAGS + PROPOSE)
+    for each in cloud.state.clusters():
+        tag_by_hand(cloud, each.desired.id, cost="b")
+    sweep(cloud)
+    monkeypatch.setattr(proposals, "SECONDS", -1)
+    cloud.state.save_proposal(replace(proposal(cloud, "a"), digest=""))
+    number = proposal(cloud, "c").number
+    close(cloud, number)
+    accept(PullChanged("d", "x", number, "c" * 40, "closed", proposal=True), cloud.ports)
+    cloud.run(seconds=60, until=lambda: False)
+    assert len(proposal(cloud, "c").declined) == 1
