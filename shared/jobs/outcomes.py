@@ -76,7 +76,7 @@ class Fail:
 
 @dataclass(frozen=True)
 class Restart:
-    """A resource of an earlier step has vanished; start the recipe again."""
+    """Something of an earlier step is no longer so, such as a resource that has vanished; begin again."""
 
     reason: str
 

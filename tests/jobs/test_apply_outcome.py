@@ -23,13 +23,13 @@ from shared.jobs.failures.errors import (
 )
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.job import AcceptedWrite, Lease, WaitingOn, WaitKind, WriteKind, start_step
-from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Retry, Wait
+from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.jobs.recipes import STEPS, Recipe, Step, deadline
 from shared.jobs.record import Phase
 from shared.jobs.reporting.events import events_between
 from shared.jobs.stored_record import from_json, to_json
 from shared.jobs.transitions.acceptance import accept_change
-from shared.jobs.transitions.apply_outcome import apply_outcome, release
+from shared.jobs.transitions.apply_outcome import MAX_RESTARTS, apply_outcome, release
 from tests.support.cluster_records import NOW, later, record
 from tests.support.desired_clusters import desired
 
@@ -342,6 +342,15 @@ def test_a_step_can_send_the_job_back_to_an_earlier_one() -> None:
     after = apply_outcome(at_pools, GoToStep(Step.CLUSTER, "on to 1.37"), now=later(5), jitter=0)
     assert after.job.step == start_step(Step.CLUSTER, later(5))
     assert (after.job.attempts, after.job.next_run.at) == (0, later(5))
+
+
+def test_a_job_that_began_again_too_often_says_the_last_reason_and_that_nothing_vanished() -> None:
+    often = replace(record(), job=replace(record().job, restarts=MAX_RESTARTS))
+    reason = "somebody suspended the Kustomization team, and the policy resumes it"
+    after = apply_outcome(often, Restart(reason), now=NOW, jitter=0)
+    assert after.phase is Phase.FAILED
+    assert f"{reason}; the job started again 5 times for such reasons" in after.job.reason
+    assert "vanished" not in after.job.reason
 
 
 def test_a_new_write_extends_the_deadline_and_a_repeated_one_does_not() -> None:

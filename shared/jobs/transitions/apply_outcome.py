@@ -38,7 +38,7 @@ STALLED_WAIT = 300.0
 RESTART_WAIT = 15.0
 """Seconds before a recipe starts again: a resource may vanish each time."""
 MAX_RESTARTS = 5
-"""How often a job restarts because a resource vanished; then it fails."""
+"""How often a job restarts because something of an earlier step is no longer so; then it fails."""
 _FAIL_LATE = (Interrupted.__name__, OutOfCapacity.__name__)
 
 
@@ -238,8 +238,8 @@ def _stalled(step: StepState, now: datetime) -> bool:
 
 def _restart(record: ClusterRecord, reason: str, now: datetime) -> ClusterRecord:
     if record.job.restarts >= MAX_RESTARTS:
-        cause = f"{reason}; it vanished {MAX_RESTARTS} times before, and something may remove it each time"
-        return _fail(record, Aborted(f"{cause}; Azure's activity log shows who"), now)
+        often = f"{reason}; the job started again {MAX_RESTARTS} times for such reasons"
+        return _fail(record, Aborted(f"{often}, and something may undo each time what it does"), now)
     restarted = _condition(record, False, ConditionReason.RESTARTED, reason, now)
     record = replace(with_condition(record, restarted), api_server=None)
     record = replace(record, job=replace(record.job, restarts=record.job.restarts + 1))
