@@ -7,6 +7,7 @@ one call at a time here. No error contains a credential.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -116,6 +117,31 @@ class GitHubClient:
             raise Unavailable(f"{self.name}: GitHub's response cannot be parsed") from error
 
 
+class LastAnswers:
+    """The last answer of each URL, which is asked for again with its ETag.
+
+    GitHub counts no request that has a valid credential and is answered with 304: docs.github.com/rest, "Best
+    practices for using the REST API", "Use conditional requests if appropriate".
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[Mapping[str, Any], str]] = {}
+
+    def read(self, api: GitHubApi, url: str) -> tuple[Mapping[str, Any], Any]:
+        """Return the headers and the JSON of what GitHub has now; one call."""
+        known = self._known.get(url)
+        condition = {"If-None-Match": known[0]["etag"]} if known else {}
+        status, headers, text = api.requester.requestJson("GET", url, headers=condition)
+        if known and status == 304:  # its headers replace the stored ones: RFC 9111, 3.2
+            headers, text = {**known[0], **headers}, known[1]
+        elif status != 200:
+            raise api.requester.createException(status, headers, _error_data(text))
+        found = json.loads(text)
+        if headers.get("etag"):
+            self._known[url] = headers, text
+        return headers, found
+
+
 def json_call(
     api: GitHubApi, method: str, url: str, *, query: Mapping[str, Any] | None = None, body: Any = None
 ) -> Any:
@@ -167,6 +193,15 @@ def _error(error: GithubException, repository: str) -> ReconcileError:
     if error.status in _BLOCKED or (error.status == 403 and "block" in data):
         return Withheld(f"{message}{_why_blocked(data)}", request_id=request_id)
     return from_http(error.status, "", message, retry_after=wait, request_id=request_id)
+
+
+def _error_data(text: str) -> dict[str, Any]:
+    """Return the JSON of an unsuccessful response, {} for one without."""
+    try:
+        data = json.loads(text)
+    except ValueError:
+        return {}
+    return data if isinstance(data, dict) else {}
 
 
 def _why_blocked(data: Mapping[str, Any]) -> str:

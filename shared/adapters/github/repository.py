@@ -2,6 +2,7 @@
 
 Every method makes one HTTP call (a cached blob, tree, comparison or history: none; an archive or a head:
 two; the changes since a commit: one for each hundred).
+GitHub counts those of a head only where the answer has changed, so each of thousands of deletes reads it.
 Blobs are immutable, so the most recently used ones stay in memory, bounded by their bytes, and each is
 verified by its id. So is the history of a commit: a comparison of two that exist, and the changes of a path
 up to one, stay in memory too, and so do the last trees: thousands of deletes ask for the tree of one commit.
@@ -18,12 +19,13 @@ from datetime import datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import Any
+from urllib.parse import quote
 
 from github import Auth
 from github.Commit import Commit
 
 from shared.adapters.github.archive import read_archive
-from shared.adapters.github.client import PAGE, TIMEOUT, GitHubClient, json_call
+from shared.adapters.github.client import PAGE, TIMEOUT, GitHubClient, LastAnswers, json_call
 from shared.adapters.github.issues import GitHubIssues
 from shared.adapters.github.proposals import GitHubProposing
 from shared.adapters.github.pulls import GitHubPullRequests
@@ -56,19 +58,21 @@ class GitHubRepository:
         self._compared = lru_cache(_COMPARISONS)(self._compare)
         self._changes = lru_cache(_HISTORIES)(self._read_changes)
         self._trees = lru_cache(_TREES)(self._read_tree)
+        self._answers = LastAnswers()
 
     def read_head(self, branch: str) -> BranchHead:
         """Return the commit that the branch points to; raise Dependency when there is no such branch."""
         # 409: the repository is empty, so it has no branches.
         with self._client.calling(f"no branch {branch}", absent=(404, 409)) as api:
-            ref = api.get_git_ref(f"heads/{branch}")
-            if not _COMMIT.fullmatch(ref.object.sha):
+            headers, ref = self._answers.read(api, f"{api.url}/git/ref/heads/{quote(branch)}")
+            commit = ref["object"]["sha"]
+            if not _COMMIT.fullmatch(commit):
                 raise ValueError("not the id of a commit")
-            at = parsedate_to_datetime(str(ref.raw_headers["date"]))
-            ends = end_of_token(str(ref.raw_headers.get("github-authentication-token-expiration") or ""))
+            at = parsedate_to_datetime(headers["date"])
+            ends = end_of_token(headers.get("github-authentication-token-expiration", ""))
             # Afterwards: a name that passes to another repository meanwhile then shows the other id.
-            identifier = int(json_call(api, "GET", api.url)["id"])
-            return BranchHead(ref.object.sha, at, identifier, ends)
+            _, repository = self._answers.read(api, api.url)
+            return BranchHead(commit, at, int(repository["id"]), ends)
 
     def is_descendant(self, commit: str, earlier: str) -> bool:
         """Return whether a commit is a descendant of another, or equal to it; False for an unknown one."""

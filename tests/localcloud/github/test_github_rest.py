@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
-from types import FrameType
+from types import FrameType, SimpleNamespace
+from typing import Any
 
 import httpx
 import pytest
@@ -19,6 +20,7 @@ from localcloud.common.front_door import Fault
 from localcloud.common.plain_http import NO_TLS
 from localcloud.github.wire.github_server import GitHubServer
 from shared.adapters.github import GitHubRepository, github_auth
+from shared.adapters.github.client import LastAnswers
 from shared.jobs.failures.errors import (
     Dependency,
     InvalidManifest,
@@ -164,6 +166,62 @@ def test_an_answer_that_did_not_change_is_a_304_and_costs_nothing(server: GitHub
     assert again.headers["x-ratelimit-remaining"] == first.headers["x-ratelimit-remaining"]
     git.commit({"a.yaml": b"2"})
     assert get(server, path, **{"If-None-Match": first.headers["etag"]}).status_code == 200
+
+
+def spent(server: GitHubServer) -> int:
+    """Return how many requests GitHub has counted before this one."""
+    return int(get(server, "/repos/acme/fleet").headers["x-ratelimit-used"]) - 1
+
+
+def test_a_hundred_deletes_read_a_head_that_stays_and_nothing_of_that_counts(server: GitHubServer) -> None:
+    git = server.repository("acme/fleet")
+    first = git.commit({"a.yaml": b"1"})
+    adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
+    adapter.read_head("main")
+    before, asked = spent(server), len(server.door.requests)
+    heads = [adapter.read_head("main") for _ in range(100)]
+    assert {head.commit for head in heads} == {first}
+    assert len(server.door.requests) - asked == 200  # each of them asks
+    assert spent(server) - before == 1  # the request that asked for the number before
+    adapter.close()
+
+
+def test_each_read_shows_what_the_branch_and_the_name_lead_to_now(server: GitHubServer) -> None:
+    git = server.repository("acme/fleet")
+    first = git.commit({"a.yaml": b"1"})
+    adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
+    assert [adapter.read_head("main").commit for _ in range(2)] == [first, first]
+    second = git.commit({"a.yaml": b"2"})
+    assert [adapter.read_head("main").commit for _ in range(2)] == [second, second]
+    git.id += 1  # another repository has taken the name
+    assert adapter.read_head("main").repository == git.id
+    server.door.faults = [Fault("/git/ref/", 404, {"message": "Not Found"})]
+    with pytest.raises(Dependency, match="no branch main"):
+        adapter.read_head("main")
+    assert adapter.read_head("main").commit == second
+    adapter.close()
+
+
+def test_what_a_304_does_not_state_is_as_it_was_and_its_time_is_that_of_now() -> None:
+    """RFC 9110, 15.4.5: a 304 has Date and ETag, and need not have the other headers."""
+    answers = iter(
+        [
+            (200, {"etag": '"1"', "date": "then", "github-authentication-token-expiration": "soon"}, "{}"),
+            (304, {"etag": '"1"', "date": "now"}, ""),
+        ]
+    )
+    asked = list[dict[str, str]]()
+
+    def request(_method: str, _url: str, *, headers: dict[str, str]) -> object:
+        asked.append(headers)
+        return next(answers)
+
+    api: Any = SimpleNamespace(requester=SimpleNamespace(requestJson=request))
+    known = LastAnswers()
+    known.read(api, "/repos/acme/fleet")
+    headers, found = known.read(api, "/repos/acme/fleet")
+    assert asked == [{}, {"If-None-Match": '"1"'}]
+    assert (headers["date"], headers["github-authentication-token-expiration"], found) == ("now", "soon", {})
 
 
 def test_the_reading_calls_answer_as_github_does(server: GitHubServer) -> None:
