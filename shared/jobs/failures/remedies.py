@@ -210,6 +210,7 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
     errors.Withheld: Remedy(
         "GitHub does not serve the repository under this name: it was renamed or moved, or it is blocked.",
         "Set GITHUB_REPOSITORY to the present name; ask GitHub why it blocks a repository.",
+        "A job that needs the repository waits, and asks GitHub again every five minutes.",
     ),
     errors.DeadLettered: Remedy(
         "The queue gave up the job's message: it was delivered ten times without a result, or it expired.",

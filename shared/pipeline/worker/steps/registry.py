@@ -6,8 +6,15 @@ from collections.abc import Callable
 
 from shared.fleet.aks.writes import is_stopped
 from shared.frozen import replace
-from shared.jobs.failures.errors import AnotherCluster, InvalidManifest, Unavailable, VaultUnavailable
-from shared.jobs.outcomes import Done, Fail, Outcome
+from shared.jobs.failures.errors import (
+    AnotherCluster,
+    InvalidManifest,
+    Unavailable,
+    VaultUnavailable,
+    Withheld,
+)
+from shared.jobs.failures.remedies import suggested_action
+from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.jobs.recipes import IN_THE_CLUSTER, Step
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.steps import (
@@ -21,7 +28,7 @@ from shared.pipeline.worker.steps import (
     secrets,
     systems,
 )
-from shared.pipeline.worker.steps.azure_state import vanished
+from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS, vanished
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.deletes import delete
 from shared.pipeline.worker.steps.deletes.orphaned_record import orphaned
@@ -92,6 +99,12 @@ def _held(context: StepContext, would: str) -> Outcome:
     return held(context, found, f"its job would {would}")
 
 
+def _withheld(error: Withheld) -> Wait:
+    """Return the wait of a step that GitHub does not give what it needs until somebody acts there."""
+    reason, action = f"{error.kind}: {error}", suggested_action(error.kind, failed=False)
+    return Wait(OBSERVE_SECONDS, reason, action_required=action, open_ended=True)
+
+
 def run_step(record: ClusterRecord, ports: Ports, *, inside: bool = False) -> Outcome:
     """Run the step that the record is at, unless the cluster has to wait; let errors of the ports pass.
 
@@ -116,6 +129,8 @@ def run_step(record: ClusterRecord, ports: Ports, *, inside: bool = False) -> Ou
         return instead_of_write.outcome
     except AnotherCluster as other:
         return existing.another_cluster(context, other)
+    except Withheld as error:
+        return _withheld(error)
     except VaultUnavailable:
         raise
     except Unavailable:
