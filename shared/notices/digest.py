@@ -11,12 +11,14 @@ from typing import Any
 from shared.fleet.desired import digest_of
 from shared.notices.kinds import KINDS, Severity
 from shared.notices.notice import Notice
-from shared.some_of import many
+from shared.some_of import many, some_of
 
 MOST_MESSAGES = 5
 """So many messages a digest has at most; the facts of further ones wait for the next digest."""
-_REASONS, _COMMITS, _DIFFS = 3, 3, 3
-"""How many different reasons, commits and diffs of a group a message shows."""
+_REASONS, _ACTIONS, _COMMITS, _DIFFS = 3, 3, 3, 3
+"""How many different reasons, actions, commits and diffs of a group a message shows."""
+_NAMED = 3
+"""How many clusters a message names for each of several actions."""
 _MARGIN = 600
 """Bytes for the title and for what is said of facts that were dropped."""
 
@@ -222,7 +224,7 @@ def text_of(group: Group, links: Links) -> str:
     lines = [f"{group.title}", f"Since {clock(group.since)}{until if lasted else ''}"]
     lines += [f"Why: {reason}" for reason in reasons[:_REASONS]]
     lines += [f"{many(len(reasons) - _REASONS, 'more reason')}."] if len(reasons) > _REASONS else []
-    lines += [f"Next: {action}" for action in group.distinct("action")[:1]]
+    lines += _next(group)
     lines += [f"Diff:\n{fact.diff}" for fact in group.diffs[:_DIFFS]]
     more = len(group.diffs) - _DIFFS
     lines += [f"{many(more, 'more diff')}: `roadstead drift` shows them."] if more > 0 else []
@@ -231,6 +233,33 @@ def text_of(group: Group, links: Links) -> str:
         shown = ", ".join(f"{name} {link}" for name, link in links.of(commit).items())
         lines.append(f"Commit {commit[:8]}: {shown}" if shown else f"Commit {commit[:8]}")
     return "\n".join(lines)
+
+
+def _next(group: Group) -> Iterator[str]:
+    """Yield what comes next, and for which facts where that differs, the most frequent first."""
+    alike: defaultdict[str, list[Notice]] = defaultdict(list)
+    for fact in group.facts:
+        if fact.action:
+            alike[_of_any(fact)].append(fact)
+    frequent = sorted(alike.items(), key=lambda each: (-len(each[1]), each[0]))
+    for action, facts in frequent[:_ACTIONS]:
+        subjects = list(dict.fromkeys(fact.subject for fact in facts))
+        which = f" for {some_of(subjects, _NAMED)}" if len(alike) > 1 else ""
+        yield f"Next{which}: {action if len(subjects) > 1 else facts[0].action}"
+    if len(frequent) > _ACTIONS:
+        yield f"{many(len(frequent) - _ACTIONS, 'more action')}: `roadstead why NAME`."
+
+
+def _of_any(fact: Notice) -> str:
+    """Return what comes next, with NAME in place of the cluster in its commands: what others may have too."""
+    parts = fact.action.split("`")
+    parts[1::2] = [_with_any_name(command, fact.subject) for command in parts[1::2]]
+    return "`".join(parts)
+
+
+def _with_any_name(command: str, name: str) -> str:
+    words = command.split(" ")
+    return " ".join([*words[:2], *("NAME" if word == name else word for word in words[2:])])
 
 
 def _named(fact: Notice) -> str:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shared.notices.announced import MOST_PENDING
 from shared.notices.digest import MOST_MESSAGES, Links, body_of, messages
 from shared.notices.kinds import Kind, Severity
-from shared.notices.notice import end_of
+from shared.notices.notice import Notice, end_of
 from shared.notices.routes import LIMITS
 from tests.support.hypothesis_settings import GENERATED
 from tests.support.notices import after, fact
@@ -58,6 +58,45 @@ def test_what_is_over_within_one_digest_says_what_it_was_since_when_and_why_and_
     told_before = message.text.split("\n\n")[1].splitlines()
     assert told_before[0] == "1 cluster no longer failed in westeurope"
     assert set(message.facts) == {each.id for each in (problem, other, *ends)}
+
+
+def next_lines(*facts: Notice) -> list[str]:
+    (message,) = messages(facts, fleet="f", limit=12_000, links=LINKS)
+    lines = message.text.splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith("Next"))
+    end = next(number for number, line in enumerate(lines) if line.startswith("Wh") and number > start)
+    return lines[start:end]
+
+
+def held(cluster: str, action: str) -> Notice:
+    return replace(fact(cluster, Kind.HELD, reason=""), action=action)
+
+
+def test_a_command_for_several_clusters_has_the_name_of_none() -> None:
+    action = "Stop the other app, or take the cluster over with `roadstead takeover {0}`."
+    one, two = (held(name, action.format(name)) for name in ("one", "two"))
+    assert next_lines(one) == ["Next: " + action.format("one")]
+    assert next_lines(one, two) == ["Next: " + action.format("NAME")]
+
+
+def test_each_reason_of_a_group_has_what_it_asks_for_and_of_whom() -> None:
+    contested = [held(f"aks-{n}", f"Stop it, or `roadstead takeover aks-{n}`.") for n in range(5)]
+    drain = held("two", "Raise the budget, or `roadstead why two`.")
+    assert next_lines(drain, *contested) == [
+        "Next for aks-0, aks-1, aks-2 and 2 more: Stop it, or `roadstead takeover NAME`.",
+        "Next for two: Raise the budget, or `roadstead why two`.",
+    ]
+    others = [held(f"other-{n}", f"Do number {n}.") for n in range(3)]
+    assert next_lines(drain, *contested, *others)[1:] == [
+        "Next for other-0: Do number 0.",
+        "Next for other-1: Do number 1.",
+        "2 more actions: `roadstead why NAME`.",
+    ]
+
+
+def test_a_word_that_is_also_the_name_of_the_cluster_stays() -> None:
+    first, second = (held(name, f"Do replay it: `roadstead replay {name}`.") for name in ("replay", "two"))
+    assert next_lines(first, second) == ["Next: Do replay it: `roadstead replay NAME`."]
 
 
 def test_a_diff_is_shown_where_there_is_one() -> None:
