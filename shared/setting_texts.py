@@ -5,12 +5,15 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, SecretStr
 
 from shared.fleet.reachable_addresses import networks_of
 from shared.jobs.failures.retry import with_limits
+from shared.schedules import next_time
 
 _HOST = r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?"
 _VAULT = re.compile(rf"((?P<name>[A-Za-z][A-Za-z0-9-]{{1,22}}[A-Za-z0-9])=)?(?P<url>https://{_HOST})/?")
@@ -77,8 +80,8 @@ Networks = Annotated[str, _read_by(_networks)]
 RetryLimits = Annotated[str, _read_by(with_limits)]
 Host = Annotated[str, Field(pattern=rf"^{_HOST}$")]
 Teams = Annotated[str, Field(pattern=rf"^({_TEAM}(\s*,\s*{_TEAM}){{0,9}})?$")]
-Schedule = Annotated[str, Field(pattern=r"^(\S+( \S+){5})?$")]
-"""NCRONTAB with seconds, in UTC."""
+Schedule = Annotated[str, _read_by(partial(next_time, after=datetime(2020, 1, 1, tzinfo=UTC)))]
+"""NCRONTAB with seconds, in UTC. The worker reads it before the host does, and names what is wrong."""
 Installation = Annotated[str, Field(pattern=r"^([a-z0-9][a-z0-9-]{6,62}[a-z0-9])?$")]
 ApiVersion = Annotated[str, Field(pattern=r"^(\d{4}-\d{2}-\d{2}(-preview)?)?$")]
 ApiKey = Annotated[SecretStr, Field(min_length=20)]

@@ -138,8 +138,8 @@ class Settings(BaseModel):
     plan_schedule: Schedule = ""
     resend_schedule: Schedule = ""
     retention_schedule: Schedule = ""
-    sweep_schedule: Annotated[Schedule, Field(min_length=1)] = SWEEP_SCHEDULE
-    check_schedule: Annotated[Schedule, Field(min_length=1)] = CHECK_SCHEDULE
+    sweep_schedule: Schedule = SWEEP_SCHEDULE
+    check_schedule: Schedule = CHECK_SCHEDULE
     unhealthy_minutes: Annotated[float, Field(ge=0, le=1440)] = 30
     retry_limits: RetryLimits = ""
     _notify: Mapping[str, SecretStr] = PrivateAttr(default_factory=dict)
@@ -280,7 +280,7 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     try:
         settings = Settings.model_validate(given)
     except ValidationError as error:
-        # The values are left out of the message: one of them may be a secret.
+        # The values are left out of the message: one of them may be a secret. Six fields are none.
         wrong = [f"{'.'.join(map(str, e['loc'])).upper()}: {_expected({**e})}" for e in error.errors()]
         raise SettingsError("wrong settings: " + "; ".join(wrong)) from None
     settings._notify = _named_secrets("notify_", given)

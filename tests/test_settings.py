@@ -123,6 +123,19 @@ def test_a_wrong_setting_is_named_but_its_value_is_not_shown(
     assert value not in str(caught.value)
 
 
+TIMERS = ("PLAN", "RESEND", "RETENTION", "SWEEP", "CHECK")
+
+
+@pytest.mark.parametrize("name", [f"{timer}_SCHEDULE" for timer in TIMERS])
+def test_a_schedule_that_the_host_refuses_is_named_at_the_start(name: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        load_settings(VALUES | {name: "0 70 * * * *"})
+    assert str(refused.value) == (
+        f'wrong settings: {name}: must be NCRONTAB such as "0 */5 * * * *", and in "0 70 * * * *" '
+        '"70" is no minute: use 0 to 59 with * , - and /'
+    )
+
+
 @pytest.mark.parametrize(
     ("former", "name"), [("CLAIM_SECONDS", "LEASE_SECONDS"), ("HOUSEKEEPING_SCHEDULE", "RETENTION_SCHEDULE")]
 )

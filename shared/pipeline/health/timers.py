@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from cronsim import CronSim, CronSimError
-
 from shared.pipeline.runs import expected_names
 from shared.ports import Ports
 from shared.ports.state import TimerRun
+from shared.schedules import next_time
 
 GRACE = timedelta(minutes=5)
 """How long after its time a run may end: an app starts from zero, and a timer may work for minutes."""
@@ -49,25 +48,17 @@ def timer_state(
 ) -> TimerState:
     """Return how a timer does; ``run`` is what is stored of it, ``end`` of what it asks for."""
     last = run.at if run.ran else None
-    due = _next(schedule, min(run.at, now))  # a time ahead is that of a wrong clock
-    if due is None:
-        return TimerState(name, schedule, last, None, f'its schedule "{schedule}" is no NCRONTAB expression')
+    due = next_time(schedule, min(run.at, now))  # a time ahead is that of a wrong clock
     missed = f"its run of {due:%Y-%m-%d %H:%M:%S} UTC did not come to its end" if due + GRACE < now else ""
     return TimerState(name, schedule, last, due, missed or _endless(name, schedule, end, now))
 
 
 def _endless(name: str, schedule: str, end: TimerRun | None, now: datetime) -> str:
     """Return that what a timer asks for does not come to its end, "" where it does."""
-    due = _next(schedule, min(end.at, now)) if end else None
-    if end is None or due is None or due + WORK >= now:
+    if end is None:
+        return ""
+    due = next_time(schedule, min(end.at, now))
+    if due + WORK >= now:
         return ""
     last = f"the last end was at {end.at:%Y-%m-%d %H:%M:%S} UTC" if end.ran else "none has ended yet"
     return f"the {name} of {due:%Y-%m-%d %H:%M:%S} UTC did not come to its end; {last}"
-
-
-def _next(schedule: str, after: datetime) -> datetime | None:
-    """Return the first time of a schedule after a time, None for a schedule without one."""
-    try:
-        return next(CronSim(schedule, after))
-    except (CronSimError, StopIteration):
-        return None

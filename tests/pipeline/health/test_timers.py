@@ -56,9 +56,11 @@ def test_a_run_that_a_wrong_clock_dated_ahead_hides_nothing_for_longer_than_unti
     assert timer_state("plan", EVERY_FIVE, ahead, NOON).due == NOON + timedelta(minutes=5)
 
 
-@pytest.mark.parametrize("schedule", ["", "0 0 0 31 2 *", "60 * * * * *", "every five minutes or so, please"])
-def test_a_schedule_that_never_comes_is_a_problem(schedule: str) -> None:
-    assert problem(TimerRun(NOON), NOON, schedule).startswith("its schedule")
+def test_a_timer_whose_schedule_has_a_date_and_a_weekday_is_due_where_both_are() -> None:
+    """The host needs both: CrontabSchedule.GetNextOccurrence of github.com/atifaziz/NCrontab."""
+    first_monday, ran = "0 0 3 1-7 * Mon", datetime(2026, 1, 5, 3, tzinfo=UTC)
+    state = timer_state("sweep", first_monday, TimerRun(ran), datetime(2026, 1, 31, tzinfo=UTC))
+    assert (state.due, state.problem) == (datetime(2026, 2, 2, 3, tzinfo=UTC), "")
 
 
 def test_the_run_of_a_timer_is_one_write_and_no_read() -> None:
