@@ -75,7 +75,10 @@ class _Delivery:
 
 
 class ParallelCloud(MemoryCloud):
-    """A cloud with so many workers; ``longest`` is the longest delivery of each queue in virtual seconds."""
+    """A cloud with so many workers.
+
+    ``longest`` is the longest delivery of each queue, ``busy`` are all deliveries together: virtual seconds.
+    """
 
     def __init__(self, workers: int, **options: Any) -> None:
         super().__init__(lock_seconds=LOCK_SECONDS, **options)
@@ -86,6 +89,7 @@ class ParallelCloud(MemoryCloud):
         self._numbers = itertools.count()
         self._running: _Delivery | None = None
         self.longest: dict[str, float] = {}
+        self.busy = 0.0
         self.with_ports(lambda ports: replace(ports, sleep=self._sleep))
 
     def step(self) -> bool:
@@ -104,6 +108,7 @@ class ParallelCloud(MemoryCloud):
             self._sessions[lock.session] = (worker, self.clock())
             seconds = (self.clock() - begin).total_seconds()
             self.longest[queue] = max(seconds, self.longest.get(queue, 0.0))
+            self.busy += seconds
             worker.busy -= 1
 
         worker.busy += 1

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from bench.parallel import ParallelCloud
+from bench.parallel import SESSIONS, ParallelCloud
 from localcloud.azure.world import request_limits
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.kubernetes.world.controllers import Delays
@@ -53,8 +53,8 @@ class Rollout:
     """What a rollout took: virtual seconds until the last cluster was Ready for the first time, real ones,
     calls by limit, refusals by their time in seconds.
 
-    ``longest`` are the virtual seconds of the longest invocation by queue, ``statuses`` the most of a commit,
-    ``changed`` the virtual seconds until the change in between was Ready.
+    ``longest`` are the virtual seconds of the longest invocation by queue, ``busy`` those of all invocations,
+    ``statuses`` the most of a commit, ``changed`` the virtual seconds until the change in between was Ready.
     """
 
     seconds: float
@@ -63,6 +63,7 @@ class Rollout:
     calls: Counter[str]
     refused: list[float]
     longest: Mapping[str, float] = field(default_factory=dict)
+    busy: float = 0.0
     statuses: int = 0
     changed: float = 0.0
 
@@ -99,6 +100,7 @@ def roll_out(work: Work, config: FleetConfig = CONFIG) -> Rollout:
         limits.counts,
         [(at - begin).total_seconds() for _, at in limits.refusals],
         cloud.longest,
+        cloud.busy,
         max(len(cloud.repository.statuses.history(commit)) for commit in commits),
         changed,
     )
@@ -141,12 +143,11 @@ def lower_bound(work: Work, alone: Rollout) -> float:
     A write begins a creation and a credential ends it, so those two buckets come on top of the time of a
     cluster alone whose end is seen at once. Reads happen meanwhile. A cluster needs the calls of one alone.
     """
-    fastest = roll_out(replace(work, clusters=1, workers=1, change=0.0), OFTEN).seconds
     share = math.ceil(work.clusters / work.subscriptions)
     calls = {name: number * share for name, number in alone.calls.items()}
     waits = {limit: (calls[limit.name] - limit.burst) / limit.per_second for limit in SHARED}
     gates = max(0.0, waits[request_limits.ARM_WRITE], waits[request_limits.ANY_OTHER])
-    return max(fastest + gates, waits[request_limits.ARM_READ])
+    return max(_seen_at_once(work) + gates, waits[request_limits.ARM_READ])
 
 
 def bound_of_stays(work: Work, alone: Rollout, bound: float) -> float:
@@ -162,8 +163,20 @@ def bound_of_stays(work: Work, alone: Rollout, bound: float) -> float:
     places = work.workers * MOST
     needed = 2 * work.clusters - places - work.subscriptions * credentials.burst
     later = needed / (work.subscriptions * credentials.per_second + places / wait)
-    fastest = roll_out(replace(work, clusters=1, workers=1, change=0.0), OFTEN).seconds
-    return max(bound, fastest + later)
+    return max(bound, _seen_at_once(work) + later)
+
+
+def bound_of_sessions(work: Work, alone: Rollout, bound: float) -> float:
+    """Return the least seconds with the sessions of so many workers.
+
+    All clusters are ready in Azure at the same moment, and each then takes a session as long as one alone.
+    """
+    return max(bound, _seen_at_once(work) + work.clusters * alone.busy / (work.workers * SESSIONS))
+
+
+def _seen_at_once(work: Work) -> float:
+    """Return the seconds of a cluster alone whose end is seen at once."""
+    return roll_out(replace(work, clusters=1, workers=1, change=0.0), OFTEN).seconds
 
 
 def parse() -> Work:
@@ -194,6 +207,8 @@ def main() -> None:
     print(f"lower bound     {bound:8.0f} s  one cluster alone {alone.seconds:.0f} s")
     stays = bound_of_stays(work, alone, bound)
     print(f"with its stays  {stays:8.0f} s  {whole.seconds / stays:.2f} times: a wait for Flux takes a place")
+    sessions = bound_of_sessions(work, alone, bound)
+    print(f"with sessions   {sessions:8.0f} s  {whole.seconds / sessions:.2f} times: {alone.busy:.1f} s each")
     print(
         f"kubeconfigs     {whole.calls[request_limits.ANY_OTHER.name] / work.clusters:8.2f}  of each cluster"
     )
