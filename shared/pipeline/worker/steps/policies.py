@@ -27,8 +27,9 @@ def ensure_policies(context: StepContext) -> Outcome:
         return Done()
     live = _live(context)
     bodies = policy_bodies(context.desired, live)
-    # A list may lag behind: what an earlier spec had is removed also where the list does not show it yet.
-    obsolete = (set(live) | former) - set(by_name(context.cluster, entries))
+    # At first the list may lag behind: what an earlier spec had is removed also where it is not shown yet.
+    unlisted = former if context.job.step.name is Step.POLICIES else set()
+    obsolete = (set(live) | unlisted) - set(by_name(context.cluster, entries))
     if not (bodies or obsolete):
         return Done()
     existing = read_ours(context)

@@ -32,6 +32,7 @@ from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS, vanished
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.deletes import delete
 from shared.pipeline.worker.steps.deletes.orphaned_record import orphaned
+from shared.pipeline.worker.steps.earlier_steps import verify_all
 from shared.pipeline.worker.steps.inside import NotWritten, knowing_whose
 from shared.pipeline.worker.steps.nodes import node_pools
 from shared.pipeline.worker.steps.not_ready import stopped
@@ -121,8 +122,9 @@ def run_step(record: ClusterRecord, ports: Ports, *, inside: bool = False) -> Ou
     elif inside:
         context = replace(context, ports=knowing_whose(context))
     others = _WITH_EXTENSION if context.desired.has_extension else _ELSEWHERE if elsewhere else {}
+    run = others.get(step, _STEPS[step])
     try:
-        return others.get(step, _STEPS[step])(context)
+        return verify_all(context, run) if step is Step.VERIFY and not elsewhere else run(context)
     except WriteHeld as write:
         return _held(context, str(write))
     except NotWritten as instead_of_write:
