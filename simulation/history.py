@@ -59,8 +59,8 @@ class FleetHistory:
         """When somebody promoted each value last."""
         self.declined: dict[str, datetime] = {}
         """The values of pull requests that somebody closed and did not merge, and when; no promoted one."""
-        self.restored = False
-        """Whether its tables were ever those of an older moment."""
+        self.restored_at: datetime | None = None
+        """When its tables were last replaced by those of an older moment, None for never."""
         self.looked_for: dict[str, bool] = {}
         """Of each commit whose plan began, whether it was for what looks for heads that nobody announced."""
         self._desired: dict[str, DesiredFleet] = {}
@@ -120,6 +120,11 @@ class FleetHistory:
         """Return whether a commit that was the head asks for another cluster than that of a rebuild."""
         found = (self._desired[commit].clusters.get(cluster) for commit in self.head_line)
         return any(each is not None and each.asked > created_for for each in found)
+
+    @property
+    def restored(self) -> bool:
+        """Whether its tables were ever those of an older moment."""
+        return self.restored_at is not None
 
     def desired(self, commit: str) -> DesiredFleet:
         """Return what a commit asks for."""

@@ -65,7 +65,7 @@ class Context:
     def tables_restored(self, cloud: MemoryCloud) -> None:
         """Note that the tables of a fleet have an older moment: a record may be older than its rebuild."""
         fleet = cloud.ports.config.fleet
-        self.history(cloud).restored = True
+        self.history(cloud).restored_at = self.loop.clock()
         self.created_for |= {record: began for record, began in self.began_for.items() if record[0] == fleet}
 
     def tables_replaced(self, cloud: MemoryCloud) -> None:

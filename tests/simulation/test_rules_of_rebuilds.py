@@ -1,4 +1,4 @@
-"""The rules about lives of clusters: what a rebuild ends, what a hold leaves undone, and lost generations."""
+"""The rules about lives of clusters: what a rebuild ends, what a hold leaves undone, and replaced tables."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.planning.generations import above_any
 from shared.jobs.record import ClusterRecord
+from shared.pipeline.checks import around
 from simulation.actors.grants import Grants
 from simulation.actors.sweeps import Sweeps
 from simulation.desired_state import DesiredCluster, DesiredFleet
 from simulation.event_loop import EventLoop
 from simulation.granted import IDENTITY, create_by_hand
-from simulation.history import AzureHistory
+from simulation.history import LONG_AGO, AzureHistory
 from simulation.invariants.context import Context
 from simulation.invariants.rebuilds import Loss, Rebuilds
 from simulation.operators import Operators, cluster_id
@@ -67,6 +68,16 @@ class Fleet:
         (name,) = [one for one in azure.identities.peek_credentials(*IDENTITY) if one.endswith("-web")]
         azure.delete_federated_credential(*IDENTITY, name)
 
+    def restore(self) -> None:
+        """Put older tables back: a commit that they do not know took the grants, and git has them again."""
+        older = self.cloud.state.backup()
+        self.operators.push(DesiredFleet({"a": DesiredCluster("a")}))
+        self.cloud.run()
+        self.cloud.state.restore(older)
+        self.operators.history.restored_at = self.cloud.clock()
+        self.operators.push(GRANTED)
+        self.cloud.run()
+
     def delete(self) -> None:
         """Delete the cluster."""
         self.loop.azure.delete_cluster(cluster_id("a"))
@@ -93,6 +104,25 @@ def test_nothing_granted_goes_without_a_rebuild_or_before_its_delete(desired: De
     fleet.revoke()
     with pytest.raises(RuleViolated, match="unasked removal"):
         rule._look()
+
+
+def test_a_restored_record_has_to_say_what_a_lost_commit_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet = Fleet()
+    rule = fleet.grants()
+    fleet.restore()
+    rule.check()
+    monkeypatch.setattr(around, "read_grants", lambda *_: ())
+    with pytest.raises(RuleViolated, match="git grants"):
+        rule.check()
+
+
+def test_a_job_that_ended_after_tables_were_restored_has_to_have_read_the_grants() -> None:
+    fleet = Fleet()
+    rule = fleet.grants()
+    fleet.restore()
+    fleet.operators.history.restored_at = LONG_AGO
+    with pytest.raises(RuleViolated, match="git grants"):
+        rule.check()
 
 
 def test_all_is_not_well_while_a_rebuild_was_not_carried_out() -> None:
