@@ -169,8 +169,11 @@ def bound_of_stays(work: Work, alone: Rollout, bound: float) -> float:
 def bound_of_sessions(work: Work, alone: Rollout, bound: float) -> float:
     """Return the least seconds with the sessions of so many workers.
 
-    All clusters are ready in Azure at the same moment, and each then takes a session as long as one alone.
+    All clusters are ready in Azure at the same moment, and each then takes a session as long as one alone;
+    not where Flux takes time, because a message may end instead.
     """
+    if work.flux:
+        return bound
     return max(bound, _seen_at_once(work) + work.clusters * alone.busy / (work.workers * SESSIONS))
 
 
