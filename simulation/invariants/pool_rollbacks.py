@@ -48,18 +48,21 @@ class Rollbacks:
 
     def after_event(self) -> None:
         """Compare what the node pools run with what they ran."""
-        for cluster in self.context.loop.azure.ids():
-            key, live = key_of(cluster), self.context.oracle.live(cluster)
-            for profile in live["properties"]["agentPoolProfiles"] if live else ():
-                self._runs(key, str(profile["name"]), serves(profile), profile["currentOrchestratorVersion"])
+        for key, pools in self.context.loop.azure.peek_pools().items():
+            life = self.context.azure.lives[key]
+            for pool in pools:
+                version, place = pool["currentOrchestratorVersion"], (key, life, str(pool["name"]))
+                seen = self.pools.get(place)
+                if seen is None:
+                    self.pools[place] = Seen(self.context.loop.clock(), version)
+                elif seen.version != version:
+                    self._runs(seen, key, serves(pool), version)
 
-    def _runs(self, key: ClusterId, name: str, pool: str, version: str) -> None:
-        place = (key, self.context.azure.lives[key], name)
-        seen = self.pools.setdefault(place, Seen(self.context.loop.clock(), version))
+    def _runs(self, seen: Seen, key: ClusterId, pool: str, version: str) -> None:
         before, seen.version = seen.version, version
         if _numbers(version) < _numbers(before):
             self._went_back(seen, key.name, pool, before)
-        elif version != before and seen.done:
+        elif seen.done:
             self._went_on(seen, key.name, pool, before)
 
     def _went_back(self, seen: Seen, name: str, pool: str, before: str) -> None:

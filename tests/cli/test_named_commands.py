@@ -22,11 +22,11 @@ PLACEHOLDERS = {"NAME": NAME, "COMMIT": NAME, "TEXT": "text", "RESOURCE_ID": "/s
 
 def texts(source: str) -> Iterator[str]:
     """Yield the texts of a module, without its docstrings; a value in one is a name."""
-    tree = ast.parse(source)
-    documents = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
-    inner = {id(part) for each in ast.walk(tree) if isinstance(each, ast.JoinedStr) for part in each.values}
+    nodes = [*ast.walk(ast.parse(source))]
+    documents = {id(each.value) for each in nodes if isinstance(each, ast.Expr)}
+    inner = {id(part) for each in nodes if isinstance(each, ast.JoinedStr) for part in each.values}
     other = documents | inner
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             parts = (part.value if isinstance(part, ast.Constant) else NAME for part in node.values)
             yield "".join(map(str, parts))
@@ -39,7 +39,8 @@ def named() -> dict[str, str]:
     found: dict[str, str] = {}
     for folder in ("cli", "handlers", "shared"):
         for path in sorted((ROOT / folder).rglob("*.py")):
-            for text in texts(path.read_text()):
+            source = path.read_text()
+            for text in texts(source) if "roadstead " in source else ():  # each worker collects this
                 for line in re.findall(r"`(roadstead [^`]+)`", text):
                     words = (PLACEHOLDERS.get(word, word) for word in re.sub(r"\{\w*\}", NAME, line).split())
                     found.setdefault(" ".join(words), path.relative_to(ROOT).as_posix())

@@ -66,7 +66,7 @@ FIELDS = [
     *("stage", "cluster"),
 ]
 RANDOM = Random(1)
-UNLIKE = ["".join(chr(RANDOM.randrange(0x4E00, 0x9FFF)) for _ in range(63)) for _ in range(10_000)]
+UNLIKE = ["".join(map(chr, RANDOM.choices(range(0x4E00, 0x9FFF), k=63))) for _ in range(10_000)]
 """Names that no cluster has, and that no compression makes smaller."""
 SIGNED = ("github", "flux", "system_approval")
 """Those whose bodies have a signature, and that answer 401 to everything here."""

@@ -126,6 +126,12 @@ class AzureWorld:
             found = self.engine.clusters.get(key_of(cluster))
             return found.view() if found else None
 
+    def peek_pools(self) -> dict[ClusterId, list[Json]]:
+        """Return the agent pools of every cluster as they are, by its key; see ``peek``."""
+        with self.engine.lock:
+            self.complete_due()
+            return {key: [*found.pools.values()] for key, found in self.engine.clusters.items()}
+
     def peek_maintenance(self, cluster: ClusterId) -> dict[str, Json]:
         """Return the maintenance configurations of a cluster by name; counts as no request."""
         with self.engine.lock:
