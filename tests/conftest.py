@@ -14,6 +14,7 @@ from hypothesis import settings
 
 from localcloud.common.certificates import Authority
 from shared.fleet.garbage_collection import collect_rarely
+from tests.support import warm_processes
 
 # As the app and the simulation do; thousands of tests are collected, and nearly all of that stays.
 collect_rarely()
@@ -27,6 +28,12 @@ gc.disable()
 
 # A shell that starts the tests in the background has them, and every process below, ignore Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start one process that forks warm processes for all workers, before these are started."""
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        warm_processes.share()
 
 
 @pytest.hookimpl(trylast=True)

@@ -11,9 +11,9 @@ import pytest
 from simulation.faults.catalog import FAULTS
 from simulation.runner import COMMAND
 from simulation.simulation import simulate
+from tests.simulation.without_mutations import SEEDS, SEEDS_OF_A_FAULT
 
-SEEDS, PARTS = 240, 10
-"""What one seed in twelve has happens in about twenty of them."""
+PARTS = 10
 FOUND = (1_100_000_648, 1_100_001_423, 1_100_001_690)
 """A status of a plan that was being carried out, and two that the rules took for broken."""
 
@@ -47,6 +47,6 @@ def test_a_seed_gives_the_same_trace_in_every_process() -> None:
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_every_rule_holds_with_one_kind_of_fault(fault: str) -> None:
-    for seed in range(3):
+    for seed in range(SEEDS_OF_A_FAULT):
         result = simulate(seed, only=frozenset({fault}))
         assert not result.rule, result.message

@@ -1,7 +1,8 @@
 """Processes of Python that start warm: each is forked from one that has imported the project already.
 
 Everything else is as ``subprocess`` has it: an own process with its environment, folder, streams and
-signals. An import takes a second of a core, and the tests start a thousand processes.
+signals. An import takes a second of a core, and the tests start a thousand processes. The workers of one run
+of the tests share the process that forks: see ``share``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -25,6 +27,8 @@ from localcloud.runtime.child_processes import Process
 from tests.support.warm_server import LENGTH
 
 ROOT = Path(__file__).parent.parent.parent
+_SHARED = "WARM_PROCESSES"
+"""The variable with the address of the process that forks for all workers."""
 
 
 class WarmProcess:
@@ -70,19 +74,28 @@ class WarmProcess:
 
 
 class _Server:
-    """The process that forks, of this process alone."""
+    """The process that forks: the shared one, or one of this process, perhaps with a listener for others."""
 
-    def __init__(self) -> None:
+    def __init__(self, listener: socket.socket | None = None) -> None:
         self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        if listener is None and _SHARED in os.environ:
+            self._control = socket.socket(socket.AF_UNIX)
+            self._control.connect(os.environ[_SHARED])
+        else:
+            self._start(listener)
+        atexit.register(self.close)
+
+    def _start(self, listener: socket.socket | None) -> None:
         self._control, theirs = socket.socketpair()
         with theirs:
+            passed = [end.fileno() for end in (theirs, listener) if end is not None]
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.support.warm_server", str(theirs.fileno())],
+                [sys.executable, "-m", "tests.support.warm_server", *map(str, passed)],
                 stdin=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
+                pass_fds=passed,
                 cwd=ROOT,
             )
-        atexit.register(self.close)
 
     def start(self, request: Mapping[str, object], streams: Sequence[int]) -> socket.socket:
         """Start a process; return the socket that it is reported on."""
@@ -97,7 +110,20 @@ class _Server:
     def close(self) -> None:
         """End the process; what it has started goes on."""
         self._control.close()
-        self._process.wait()
+        if self._process is not None:
+            self._process.wait()
+
+
+def share() -> None:
+    """Start the process that forks for this process and for the processes of tests that it starts."""
+    folder = tempfile.TemporaryDirectory(prefix="warm")
+    atexit.register(folder.cleanup)
+    path = str(Path(folder.name) / "server")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen(128)
+        _Server(listener)
+    os.environ[_SHARED] = path
 
 
 @cache

@@ -1,8 +1,9 @@
 """The process that warm processes come from: it has imported the project, and forks.
 
-``python -m tests.support.warm_server FD`` reads requests from a socket, and ends with the one who holds the
-other end. Each request has a command, and as descriptors the three standard streams and a socket, on which
-the server answers with the process id, and with the exit code when the process has ended.
+``python -m tests.support.warm_server FD [LISTENER]`` reads requests from a socket, and ends with the one who
+holds the other end; meanwhile it serves everybody who connects to the listener, too. Each request has a
+command, and as descriptors the three standard streams and a socket, on which the server answers with the
+process id, and with the exit code when the process has ended.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import threading
 import traceback
 import types
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -59,8 +61,9 @@ class Command:
 class Server:
     """Forks on request, and reports the ends of its children."""
 
-    def __init__(self, control: socket.socket) -> None:
-        self._control = control
+    def __init__(self, control: socket.socket, listener: socket.socket | None) -> None:
+        self._control, self._listener = control, listener
+        self._others: set[socket.socket] = set()
         self._children: dict[int, socket.socket] = {}
         self._woken, self._wake = socket.socketpair()
         for end in (self._woken, self._wake):
@@ -72,7 +75,7 @@ class Server:
     def serve(self) -> Command | None:
         """Return None when there is nobody left to serve; in a child, return its command."""
         with selectors.DefaultSelector() as selector:
-            for readable in (self._control, self._woken):
+            for readable in filter(None, (self._control, self._woken, self._listener)):
                 selector.register(readable, selectors.EVENT_READ)
             while True:
                 for key, _ in selector.select():
@@ -80,9 +83,20 @@ class Server:
                         self._woken.recv(4096)
                         self._report_ended()
                         continue
-                    received = self._receive()
+                    if key.fileobj is self._listener:
+                        other = self._listener.accept()[0]
+                        self._others.add(other)
+                        selector.register(other, selectors.EVENT_READ, other)
+                        continue
+                    control = key.data or self._control
+                    received = self._receive(control)
                     if received is None:
-                        return None
+                        if control is self._control:
+                            return None
+                        selector.unregister(control)
+                        self._others.remove(control)
+                        control.close()
+                        continue
                     command, status = received
                     pid = os.fork()
                     if pid == 0:
@@ -90,14 +104,14 @@ class Server:
                         return command
                     for stream in command.streams:
                         os.close(stream)
-                    status.sendall(f"{pid}\n".encode())
                     self._children[pid] = status
+                    _answer(status, pid)
 
-    def _receive(self) -> tuple[Command, socket.socket] | None:
-        header, descriptors, _, _ = socket.recv_fds(self._control, LENGTH.size, STREAMS + 1)
+    def _receive(self, control: socket.socket) -> tuple[Command, socket.socket] | None:
+        header, descriptors, _, _ = socket.recv_fds(control, LENGTH.size, STREAMS + 1)
         if not header:
             return None
-        with self._control.makefile("rb", buffering=0) as stream:
+        with control.makefile("rb", buffering=0) as stream:
             content = io.BufferedReader(stream, 1).read(LENGTH.unpack(header)[0])
         request = json.loads(content)
         return Command(**request, streams=descriptors[:STREAMS]), socket.socket(fileno=descriptors[STREAMS])
@@ -108,15 +122,22 @@ class Server:
             if not pid:
                 return
             with self._children.pop(pid) as asked:
-                asked.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+                _answer(asked, os.waitstatus_to_exitcode(status))
 
     def _leave(self, status: socket.socket) -> None:
         """Give up, in a child, what is the server's."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        for end in (self._control, self._woken, self._wake, status, *self._children.values()):
+        for end in (self._control, self._woken, self._wake, status, *self._children.values(), *self._others):
             end.close()
+        if self._listener is not None:
+            self._listener.close()
+
+
+def _answer(asked: socket.socket, number: int) -> None:
+    with suppress(BrokenPipeError):  # who asked has ended, and others are still served
+        asked.sendall(f"{number}\n".encode())
 
 
 def run(command: Command) -> int:
@@ -191,7 +212,8 @@ def load() -> None:
 def main() -> None:
     """Serve the socket of the command line."""
     load()
-    command = Server(socket.socket(fileno=int(sys.argv[1]))).serve()
+    control, *others = (socket.socket(fileno=int(number)) for number in sys.argv[1:])
+    command = Server(control, others[0] if others else None).serve()
     if command is not None:
         end(run(command))
 
