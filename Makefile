@@ -47,7 +47,7 @@ up: $(READY) $(AZURITE) ## start the local cloud and the functions; Ctrl-C stops
 
 test: $(AZURITE) ## every check and every test
 	@$(MAKE) --no-print-directory --jobs 2 types style collect
-	@$(BIN)/python -m pytest -n 4 --dist worksteal
+	@$(BIN)/python -m pytest -n 5 --dist worksteal
 
 collect: $(READY) # compiles the tests for the workers, which would each do that
 	@$(BIN)/python -m pytest --collect-only --quiet > .collected || { cat .collected; exit 1; }

@@ -7,6 +7,7 @@ import io
 import logging
 import signal
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin two workers with the tests that mostly wait, while the others use the processor.
+    """Begin half of the workers with the tests that mostly wait, while the others use the processor.
 
     Each worker begins with a part of the list, and takes some of another one's end when it has run out.
     """
@@ -46,9 +47,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         (waits if "e2e" in item.path.parts else computes).append(item)
     workers = getattr(config, "workerinput", {"workercount": 1})["workercount"]
-    half = len(waits) // 2
-    part = max(len(items) // workers - half, 0)
-    items[:] = waits[:half] + computes[:part] + waits[half:] + computes[part:]
+    waiting, each, rest = (workers + 1) // 2, len(items) // workers, iter(computes)
+    parts = (waits[number::waiting] for number in range(waiting))
+    items[:] = [item for part in parts for item in (*part, *islice(rest, max(each - len(part), 0)))]
+    items += rest
 
 
 def pytest_collection_finish() -> None:
