@@ -76,7 +76,7 @@ class Unplaced(NamedTuple):
 
     value: Mapping[str, Any]
     own: Mapping[str, Any]
-    key: bytes
+    key: str
     layers: int
 
 

@@ -72,7 +72,7 @@ class ClusterResolver:
         except ValidationError:
             return None
         metadata = own.metadata
-        size = common.size + _most(plain["spec"]) + _most(metadata.labels)
+        size = common.size + _most(plain)
         misnamed = metadata.name != name or metadata.annotations.replaces == name
         if placeholders.failed or misnamed or size > MAX_RESOLVED_BYTES:
             return None
@@ -82,7 +82,7 @@ class ClusterResolver:
         self._reader.merges(read)
         return cluster
 
-    def _as_a_whole(self, name: str, content: bytes, key: bytes | None) -> Desired | Problems:
+    def _as_a_whole(self, name: str, content: bytes, key: str | None) -> Desired | Problems:
         read = self._reader.placed(name, content)
         if not isinstance(read, ReadManifest):
             return read
@@ -101,7 +101,7 @@ class ClusterResolver:
         return self._checked(name, manifest, merged, key)
 
     def _checked(
-        self, name: str, manifest: Cluster, merged: MergedManifest, key: bytes | None
+        self, name: str, manifest: Cluster, merged: MergedManifest, key: str | None
     ) -> Desired | Problems:
         misnamed = wrong_name(merged.node, manifest.metadata.name, name, "folder is called", more=_RENAMED)
         if misnamed:

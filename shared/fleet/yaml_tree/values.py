@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 from yaml import AliasEvent, MappingEndEvent, ScalarEvent, SequenceEndEvent, SequenceStartEvent
+from yaml.cyaml import CParser  # type: ignore[attr-defined]  # of the loaders, what only yields events
 
 from shared.fleet.yaml_tree.merging import REMOVED
 from shared.fleet.yaml_tree.parser import MAX_DEPTH, MAX_NODES
@@ -30,7 +31,7 @@ def value_of(content: bytes) -> Any:
     if len(content) > MAX_NODES or b"<<<<<<<" in content or b">>>>>>>" in content:
         return None
     try:
-        following = yaml.CSafeLoader(content.decode("utf-8")).get_event
+        following = CParser(content.decode("utf-8")).get_event
         following()  # stream start
         if not isinstance(following(), yaml.DocumentStartEvent):
             return None

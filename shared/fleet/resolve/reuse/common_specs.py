@@ -45,6 +45,8 @@ OwnManifest: Any = create_model(
 """A cluster's manifest with only the own fields in its spec."""
 MANY = 1_000
 """So many clusters are asked for in any case."""
+LONG = 500
+"""Characters of a spec from which on a digest stands for it."""
 MOST = 5_000
 """So many common specs are known at most; those of a fleet are few, or each has one cluster."""
 
@@ -73,7 +75,8 @@ class Common:
 
         Both have the same ones: the names of own fields are part of what the clusters have in common.
         """
-        given = {field: getattr(fields, field) for field in fields.model_fields_set}
+        values = fields.__dict__
+        given = {field: values[field] for field in fields.model_fields_set}
         annotations = metadata.annotations
         return replace(
             self.cluster,
@@ -87,10 +90,10 @@ class Common:
 
 
 class CommonSpecs:
-    """The common specs of one commit, by a digest of the content that they are resolved from."""
+    """The common specs of one commit, by the content that they are resolved from."""
 
     def __init__(self) -> None:
-        self._known: dict[bytes, Common | None] = {}
+        self._known: dict[str, Common | None] = {}
         self._asked = self._found = 0
 
     @property
@@ -98,14 +101,14 @@ class CommonSpecs:
         """Whether enough clusters had one so far: to look for one takes a quarter of what it saves."""
         return self._asked < MANY or self._found * 4 > self._asked
 
-    def get(self, key: bytes | None) -> Common | None:
+    def get(self, key: str | None) -> Common | None:
         """Return what is known by the key of a cluster, None for a cluster without one."""
         common = self._known.get(key) if key is not None else None
         self._asked += 1
         self._found += common is not None
         return common
 
-    def add(self, key: bytes, cluster: Desired, size: int, base: Base, merged: Node) -> None:
+    def add(self, key: str, cluster: Desired, size: int, base: Base, merged: Node) -> None:
         """Keep the first cluster of a key, unless its spec has placeholders that others fill differently."""
         if key in self._known or len(self._known) >= MOST:
             return
@@ -118,6 +121,7 @@ class CommonSpecs:
         self._known[key] = None if given.failed else Common(cluster, plain_value(own, str, {}), size)
 
 
-def key_of(own: Iterable[str], rest: Mapping[str, Any]) -> bytes:
+def key_of(own: Iterable[str], rest: Mapping[str, Any]) -> str:
     """Return the key of a spec with own fields of these names and this rest, which says its class too."""
-    return hashlib.sha256(repr((sorted(own), rest)).encode()).digest()
+    text = repr((sorted(own), rest))
+    return text if len(text) < LONG else hashlib.sha256(text.encode()).hexdigest()
