@@ -20,34 +20,42 @@ AZ ?= .tools/azure-cli/bin/az
 
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
 
-.PHONY: help demo up test collect authority azure-cli bodies crashes simulate check style types format lock package clean
+.PHONY: help environment demo up test collect authority azure-cli bodies crashes simulate check style types format lock package clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-$(READY): requirements.txt pyproject.toml
+$(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "Roadstead needs Python 3.11 to 3.13; set PYTHON=/path/to/python"; exit 1; }
 	@echo "Creating the Python environment $(VENV), once ..."
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV)
+
+$(READY): requirements.txt pyproject.toml | $(BIN)/python
 	@echo "Installing the packages of requirements.txt: about a minute ..."
 	@$(PIP) --require-hashes --requirement requirements.txt
 	@echo "Installing Roadstead and its development tools: about a minute ..."
 	@$(PIP) --editable '.[dev]'
 	@touch $@
 
-$(AZURITE): $(READY) localcloud/runtime/tools.py
+$(AZURITE): localcloud/runtime/tools.py | $(BIN)/python
 	@$(BIN)/python -m localcloud.runtime.tools
 	@touch $@
 
-demo: $(READY) $(AZURITE) ## create, change and delete clusters by pushes to the local cloud
+environment: $(READY) $(AZURITE) # packages and tools, at the same time
+	@:
+
+demo: ## create, change and delete clusters by pushes to the local cloud
+	@$(MAKE) --no-print-directory --jobs 2 environment
 	@$(BIN)/python -m localcloud.demo
 
-up: $(READY) $(AZURITE) ## start the local cloud and the functions; Ctrl-C stops them
+up: ## start the local cloud and the functions; Ctrl-C stops them
+	@$(MAKE) --no-print-directory --jobs 2 environment
 	@$(BIN)/python -m localcloud up --state $(STATE)
 
-test: $(AZURITE) ## every check and every test
+test: ## every check and every test
+	@$(MAKE) --no-print-directory --jobs 2 environment
 	@$(MAKE) --no-print-directory --jobs 2 types style collect
-	@$(BIN)/python -m pytest -n 5 --dist worksteal
+	@$(BIN)/python -m pytest -n 6 --dist worksteal
 
 collect: $(READY) # compiles the tests for the workers, which would each do that
 	@$(BIN)/python -m pytest --collect-only --quiet > .collected || { cat .collected; exit 1; }
