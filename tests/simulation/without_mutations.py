@@ -5,8 +5,8 @@ from __future__ import annotations
 from simulation.faults.catalog import FAULTS
 from tests.simulation.mutations import Mutation
 
-SEEDS = 240
-"""What one seed in twelve has happens in about twenty of them."""
+SEEDS = 200
+"""What one seed in ten has happens in about twenty of them."""
 SEEDS_OF_A_FAULT = 3
 
 

@@ -66,3 +66,16 @@ def crash_points(run: Callable[[Counter], object], *places: str) -> list[int]:
     recorder = Recorder(note)
     run(recorder)
     return recorder.points(ours)
+
+
+def points_of_places(run: Callable[[Counter], object]) -> list[int]:
+    """Return the points before and after the first call that each path through the code leads to."""
+    first: dict[tuple[tuple[str, int], ...], int] = {}
+
+    def note(stack: list[FrameType]) -> None:
+        place = tuple((frame.f_code.co_filename, frame.f_lasti) for frame in stack)
+        first.setdefault(place, recorder.calls)
+
+    recorder = Recorder(note)
+    run(recorder)
+    return recorder.points(first.values())

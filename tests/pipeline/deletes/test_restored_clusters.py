@@ -14,6 +14,7 @@ from shared.jobs.job import Delay, Lease
 from shared.jobs.record import ClusterRecord, Phase
 from shared.ports.azure import DeleteCluster, GetCluster
 from tests.support import fleet_files
+from tests.support.crash_points import points_of_places
 from tests.support.one_cluster import ONE, files, pool, pools, record, tombstoned
 from tests.support.pipeline_runs import accepted, phases, push, status, step_until
 from tests.support.replaced_ports import frozen, on_azure, plan_at_once
@@ -70,10 +71,9 @@ def test_a_crash_at_any_point_neither_deletes_nor_loses_a_restored_cluster() -> 
         assert accepted(cloud)["create", "one"] == 1
         assert cloud.dead_letters == []
 
-    calls = Counter()
-    restore(calls)
-    assert calls.calls > 50
-    for point in range(0, 2 * calls.calls, 3):
+    points = points_of_places(restore)
+    assert len(points) > 100
+    for point in points:
         restore(Counter(point))
 
 
