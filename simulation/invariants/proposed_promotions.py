@@ -92,7 +92,7 @@ class Promotions:
         written = yaml.safe_load(cloud.repository.files(commit)[f"environments/{target}.yaml"])
         value, by_hand = written["spec"]["defaults"]["flux"]["components"], BY_HAND in actor.request
         history, known = self._context.history(cloud), cloud.state.fleet().commit
-        candidates = history.heads_since(actor.since - KNOWN) | {known}
+        candidates = {*history.heads_since(actor.since - KNOWN), known} - {""}  # of tables without a plan
         missing = [self._missing(cloud, history.desired(c), value, by_hand=by_hand) for c in candidates]
         if all(missing):
             raise RuleViolated(RULE, f"{fleet} proposes {value} to {target}, and {missing[0]}")
