@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
+
+import pytest
 
 from shared.jobs.acts import Act
 from shared.ports import DeadLetter, State
@@ -46,6 +49,22 @@ def test_events_before_a_time_are_older_by_a_millisecond_at_least(state: State) 
     state.append([event(n) for n in range(1, 6)])
     assert [found.sequence for found in state.events("one", 2, before=later(4))] == [3, 2]
     assert list(state.events("one", 2, before=later(1))) == []
+
+
+@pytest.mark.parametrize("past", ["0001-01-01T00:00+23:59", "1969-12-31T23:59:59.999Z", "1970-01-01T00:00Z"])
+def test_nothing_is_before_a_time_in_the_distant_past(state: State, past: str) -> None:
+    state.append([event(n) for n in range(1, 4)])
+    state.save_act(Act("1", NOW, "approve", "c0ffee", "ada"))
+    assert list(state.events("one", 5, before=datetime.fromisoformat(past))) == []
+    assert list(state.acts(5, before=datetime.fromisoformat(past))) == []
+
+
+@pytest.mark.parametrize("future", ["2286-11-20T17:46:40Z", "2286-11-21T00:00Z", "9999-12-31T23:59:59-23:59"])
+def test_everything_is_before_a_time_in_the_distant_future(state: State, future: str) -> None:
+    state.append([event(n) for n in range(1, 4)])
+    state.save_act(Act("1", NOW, "approve", "c0ffee", "ada"))
+    assert len(state.events("one", 5, before=datetime.fromisoformat(future))) == 3
+    assert len(state.acts(5, before=datetime.fromisoformat(future))) == 1
 
 
 def test_acts_come_newest_first_each_once_with_its_last_result(state: State) -> None:

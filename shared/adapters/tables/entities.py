@@ -25,8 +25,13 @@ _LAST = 10**13
 
 
 def newest_first(moment: datetime) -> str:
-    """Return a key prefix that sorts later moments first, to the millisecond."""
-    return f"{_LAST - int(moment.timestamp() * 1000):013d}"
+    """Return a key prefix that sorts later moments first, to the millisecond.
+
+    A moment before 1970 has the prefix of its first millisecond, one after 2286 that of its last: of what is
+    stored, none is that old or that late, and another number of digits would not sort.
+    """
+    milliseconds = min(max(int(moment.timestamp() * 1000), 1), _LAST)
+    return f"{_LAST - milliseconds:013d}"
 
 
 def is_key(text: str) -> bool:
