@@ -132,6 +132,14 @@ def test_an_allowed_name_that_leads_to_an_address_of_the_app_is_left_alone(
     assert inbox.got == []
 
 
+@pytest.mark.parametrize("host", ["localhost", "127.1", "2130706433", "0x7f000001", "0177.0.0.1", "0"])
+def test_however_an_address_is_written_the_one_that_was_reached_counts(inbox: Inbox, host: str) -> None:
+    place = f"{host}:{urlsplit(inbox.url).port}"
+    with pytest.raises(Dependency, match="own machine, link or platform"):
+        HttpsEndpoints(frozenset({place})).status(f"https://{place}/x")
+    assert inbox.got == []
+
+
 @pytest.mark.parametrize("url", ["http://127.0.0.1/x", "https://user:word@127.0.0.1/x", "https://[::1", "x"])
 def test_only_https_without_credentials_is_asked(url: str) -> None:
     with pytest.raises(Dependency, match="is not an https:// URL"):

@@ -17,7 +17,6 @@ from shared.fleet.kubernetes.kubeconfig import (
     KubeconfigError,
     read_kubeconfig,
 )
-from shared.fleet.reachable_addresses import networks_of, refused_address
 
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 KEY = "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n"  # the markers alone: no key
@@ -178,29 +177,3 @@ def test_any_other_value_is_read_or_refused_and_nothing_else(where: str, value: 
         return
     assert found.url.startswith("https://")
     assert found.token or found.key
-
-
-@pytest.mark.parametrize(
-    "address",
-    [
-        *("127.0.0.1", "127.8.8.8", "::1", "169.254.169.254", "fe80::1%eth0", "0.0.0.0", "224.0.0.1"),  # noqa: S104
-        *("168.63.129.16", "fd00:ec2::254", "::ffff:169.254.169.254", "::ffff:127.0.0.1"),
-    ],
-)
-def test_an_app_does_not_connect_to_itself_its_link_or_its_platform(address: str) -> None:
-    assert refused_address(address, ())
-
-
-@pytest.mark.parametrize("address", ["10.0.0.4", "192.168.1.9", "20.50.2.9", "2603:1030::1"])
-def test_an_app_connects_to_any_other_address(address: str) -> None:
-    assert refused_address(address, ()) == ""
-
-
-def test_with_networks_an_app_connects_to_those_alone() -> None:
-    allowed = networks_of("10.1.0.0/16, 127.0.0.1/32")
-    assert refused_address("10.1.200.4", allowed) == ""
-    assert refused_address("127.0.0.1", allowed) == ""
-    assert refused_address("10.2.0.4", allowed)
-    assert refused_address("20.50.2.9", allowed)
-    with pytest.raises(ValueError, match="host bits"):
-        networks_of("10.1.0.1/16")
