@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.make_plan import make_plan
 from shared.fleet.planning.plan import Action
-from shared.fleet.planning.renames import renames
+from shared.fleet.planning.renames import Look, Rename, likeness, renames
 from tests.support.desired_clusters import NOW, desired, fleet, record, with_field
 
 COMMIT = "a" * 40
@@ -27,7 +28,7 @@ def stored(name: str, **fields: Any) -> Mapping[str, Any]:
 
 
 def looks_renamed(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    return renames({old["name"]: old}, {new["name"]: new}) == {old["name"]: new["name"]}
+    return bool(likeness(Look.of(old), Look.of(new)))
 
 
 def test_a_rename_holds_the_delete_and_the_creation_until_the_delete_is_approved() -> None:
@@ -107,8 +108,80 @@ def test_a_name_inside_another_word_is_not_the_own_name() -> None:
     assert not looks_renamed(old, new)
 
 
+OWN: Mapping[str, Any] = {
+    "environment": "production",
+    "class": "small",
+    "labels": {"team": "shop"},
+    "tags": {"team": "shop"},
+    "resourceGroup": "shop",
+    "kubernetesVersion": "1.36",
+    "dnsPrefix": "shop",
+}
+"""What the manifest of a removed cluster says of it."""
+DIFFERING: list[tuple[Mapping[str, Any], str]] = [
+    ({}, "the dnsPrefix shop"),
+    ({"dnsPrefix": None}, ""),
+    ({"dnsPrefix": "web", "count": 3}, ""),
+    ({"dnsPrefix": "shop", "count": 3, "environment": "test", "class": "large"}, "the dnsPrefix shop"),
+]
+ALIKE: list[tuple[Mapping[str, Any], str]] = [
+    ({}, "the same spec"),
+    ({"deletionProtection": True, "suspend": {"until": "2026-01-31"}, "drift": {}}, "the same spec"),
+    ({"labels": {"team": "web"}}, "the same spec, but for labels"),
+    ({"environment": "test", "tags": {"team": "web"}}, "the same spec, but for environment and tags"),
+    ({"class": "large", "resourceGroup": "web"}, "the same spec, but for class and resourceGroup"),
+    ({"labels": {}, "tags": {"team": "web"}, "resourceGroup": "web"}, ""),
+    ({"environment": "test", "class": "large", "kubernetesVersion": "1.37"}, ""),
+    ({"count": 3}, ""),
+]
+
+
+def described(name: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    of_document = {key: fields[key] for key in ("environment", "class", "labels") if key in fields}
+    return stored(name, **{key: fields[key] for key in fields.keys() - of_document.keys()}) | of_document
+
+
+@pytest.mark.parametrize(("fields", "common"), DIFFERING)
+def test_a_name_in_azure_makes_two_clusters_alike(fields: Mapping[str, Any], common: str) -> None:
+    assert likeness(Look.of(described("a", OWN)), Look.of(described("b", {**OWN, **fields}))) == common
+
+
+@pytest.mark.parametrize(("fields", "common"), ALIKE)
+def test_so_does_the_same_spec_with_two_differences_at_most(fields: Mapping[str, Any], common: str) -> None:
+    own = {key: value for key, value in OWN.items() if key != "dnsPrefix"}
+    assert likeness(Look.of(described("a", own)), Look.of(described("b", {**own, **fields}))) == common
+
+
+def test_two_clusters_that_are_not_alike_are_deleted_and_created() -> None:
+    old = with_field(desired("a"), "tags", {"team": "shop"})
+    new = replace(with_field(desired("b"), "kubernetesVersion", "1.37"), labels={"team": "web"})
+    plan = make_plan(COMMIT, fleet(new), record(old), now=NOW)
+    assert {item.cluster: item.action for item in plan.items} == {"a": Action.DELETE, "b": Action.CREATE}
+
+
+def test_a_hold_says_what_makes_the_two_look_like_one() -> None:
+    new = replace(desired("b"), labels={"team": "web"})
+    plan = make_plan(COMMIT, fleet(new), record(desired("a")), now=NOW)
+    assert plan.items[0].reason == (
+        "it looks like a rename of a to b, which would delete a and create b empty: both have the same spec, but "
+        "for labels; if they are two clusters, roadstead approve releases both; otherwise restore the folder a"
+    )
+
+
+def test_a_hold_of_an_earlier_version_is_shown() -> None:
+    assert "both have the same spec" in str(Hold(HoldKind.RENAME, {"old": "a", "new": "b"}))
+
+
 def test_each_cluster_is_in_one_pair_at_most() -> None:
     removed = {name: stored(name) for name in ("a", "b", "c")}
     added = {name: stored(name) for name in ("x", "y")}
-    assert renames(removed, added) == {"a": "x", "b": "y"}
-    assert renames({"a": removed["a"]}, added) == {"a": "x"}
+    x, y = Rename("x", "the same spec"), Rename("y", "the same spec")
+    assert renames(removed, added) == {"a": x, "b": y}
+    assert renames({"a": removed["a"]}, added) == {"a": x}
+
+
+def test_a_cluster_is_paired_with_one_that_is_alike_and_not_with_another_of_the_same_spec() -> None:
+    own = {key: value for key, value in OWN.items() if key != "dnsPrefix"}
+    other = own | {"labels": {}, "tags": {}, "resourceGroup": "web"}
+    added = {"x": described("x", other), "y": described("y", own)}
+    assert renames({"a": described("a", own)}, added) == {"a": Rename("y", "the same spec")}

@@ -96,12 +96,14 @@ _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
         "",
     ),
     HoldKind.RENAME: (
-        "it looks like a rename of {old} to {new}, which would delete {old} and create {new} empty",
-        "{approve} releases both; or restore the folder {old}",
+        "it looks like a rename of {old} to {new}, which would delete {old} and create {new} empty: both have"
+        " {common}",
+        "if they are two clusters, {approve} releases both; otherwise restore the folder {old}",
     ),
     HoldKind.RENAMED: (
-        "it looks like a rename of {old} to {new}, which would delete {old} and create {new} empty",
-        "{approve} releases both; or restore the folder {old}",
+        "it looks like a rename of {old} to {new}, which would delete {old} and create {new} empty: both have"
+        " {common}",
+        "if they are two clusters, {approve} releases both; otherwise restore the folder {old}",
     ),
     HoldKind.UNREAD: (
         "a commit that is half invalid deletes nothing, because nobody knows what the manifest of {new}"
@@ -150,6 +152,8 @@ _OF_REBUILDS: Mapping[HoldKind, tuple[str, str]] = {
 """The same for the guards of a delete where they hold a rebuild."""
 
 
+_BEFORE: Mapping[str, str] = {"common": "the same spec"}
+"""Details that a plan of an earlier version does not have."""
 RETRY = "retry"
 """What starts, in the details of a hold of time: the retry of a failed job."""
 NEVER = "a commit lets it"
@@ -248,7 +252,7 @@ class Hold:
         """Why the item is not carried out, without a full stop."""
         only = f"; Azure changes it only {self.details['only']}" if "only" in self.details else ""
         rebuild = "the rebuild is on hold: " if self.is_of_rebuild else ""
-        return rebuild + self._sentences[0].format_map({**self.details, **self._counts}) + only
+        return rebuild + self._sentences[0].format_map({**_BEFORE, **self.details, **self._counts}) + only
 
     def remedy(self, approve: str = "roadstead approve") -> str:
         """Return what releases the item, "" where the cause implies it; ``approve`` is the command."""
