@@ -42,8 +42,8 @@ def networks_of(text: str) -> tuple[Network, ...]:
 def refused_address(address: str, allowed: Sequence[Network]) -> str:
     """Return why an app does not connect to an address, "" where it may.
 
-    With ``allowed`` networks it connects to those alone, whatever they are. An address of IPv6 with one of IPv4
-    in it leads there, so that one is judged.
+    With ``allowed`` networks it connects to those alone, whatever they are. An address of IPv6 with one of
+    IPv4 in it leads there, so that one is judged.
     """
     try:
         found = ipaddress.ip_address(address.partition("%")[0])

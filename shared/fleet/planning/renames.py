@@ -60,8 +60,8 @@ class Look:
 def likeness(removed: Look, added: Look) -> str:
     """Return what a removed and a new cluster have in common that makes them look like one, "" for nothing.
 
-    It is a name in Azure that both manifests give; or the spec, where at most ``MOST_DIFFERENT`` of the fields
-    differ that often do: the environment, the class, labels, tags and the like.
+    It is a name in Azure that both manifests give; or the spec, where at most ``MOST_DIFFERENT`` of the
+    fields differ that often do: the environment, the class, labels, tags and the like.
     """
     for field, name in removed.azure_names.items():
         if added.azure_names.get(field) == name:
