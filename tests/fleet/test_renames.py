@@ -164,7 +164,8 @@ def test_a_hold_says_what_makes_the_two_look_like_one() -> None:
     plan = make_plan(COMMIT, fleet(new), record(desired("a")), now=NOW)
     assert plan.items[0].reason == (
         "it looks like a rename of a to b, which would delete a and create b empty: both have the same spec, "
-        "but for labels; if they are two clusters, roadstead approve releases both; otherwise restore the folder a"
+        "but for labels; if they are two clusters, roadstead approve releases both; otherwise restore the "
+        "folder a"
     )
 
 
