@@ -138,7 +138,7 @@ ALIKE: list[tuple[Mapping[str, Any], str]] = [
 
 def described(name: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
     of_document = {key: fields[key] for key in ("environment", "class", "labels") if key in fields}
-    return stored(name, **{key: fields[key] for key in fields.keys() - of_document.keys()}) | of_document
+    return {**stored(name, **{key: fields[key] for key in fields.keys() - of_document.keys()}), **of_document}
 
 
 @pytest.mark.parametrize(("fields", "common"), DIFFERING)

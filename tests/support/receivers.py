@@ -30,8 +30,8 @@ class Inbox:
 
     url: str = ""
     got: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
-    answers: list[tuple[int, dict[str, str], str]] = field(default_factory=list)
-    default: tuple[int, dict[str, str], str] = (200, {}, "ok")
+    answers: list[tuple[int, dict[str, str], str | bytes]] = field(default_factory=list)
+    default: tuple[int, dict[str, str], str | bytes] = (200, {}, "ok")
 
     def app(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)

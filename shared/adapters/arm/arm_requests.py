@@ -16,6 +16,8 @@ from azure.core.rest import HttpRequest
 from azure.mgmt.core import ARMPipelineClient
 from azure.mgmt.core.exceptions import ARMErrorFormat
 
+from shared.adapters.arm.documents import UNREADABLE, check_document
+from shared.jobs.failures.errors import Unavailable
 from shared.ports.azure import AzureCall, Page, PageCall, Written
 
 PUBLIC_CLOUD = "https://management.azure.com"
@@ -41,17 +43,21 @@ class ArmRequests:
         if isinstance(operation, PageCall):
             link = operation.page
             page = self._answer(HttpRequest("GET", link) if link else self._first(operation)).json()
-            return Page(page.get("value") or [], page.get("nextLink") or "")
+            return Page(_documents(page, operation), _link(page))
         response = self._answer(self._first(operation))
         if operation.writes:
             return written(response)
         page = response.json()
         if operation.request is None or operation.request.verb == "GET":
+            check_document(page, operation.needs)
             return page
-        found = list(page.get("value") or ())
-        while page.get("nextLink"):
-            page = self._answer(HttpRequest("GET", page["nextLink"])).json()
-            found += page.get("value") or ()
+        found, links = _documents(page, operation), set[str]()
+        while (link := _link(page)) and link not in links:
+            links.add(link)
+            page = self._answer(HttpRequest("GET", link)).json()
+            found += _documents(page, operation)
+        if link:
+            raise Unavailable(f"{UNREADABLE}: a page of a list links to an earlier one")
         return found
 
     def _first(self, operation: AzureCall[Any]) -> HttpRequest:
@@ -68,6 +74,20 @@ class ArmRequests:
         if response.status_code not in _FINE:
             raise HttpResponseError(response=response, error_format=ARMErrorFormat)
         return response
+
+
+def _documents(page: Any, operation: AzureCall[Any]) -> list[Any]:
+    documents = page.get("value") or []
+    if not isinstance(documents, list):
+        raise TypeError("the value of a page is no list")
+    for document in documents:
+        check_document(document, operation.needs)
+    return documents
+
+
+def _link(page: Any) -> str:
+    """Return the link to the next page, "" on the last one."""
+    return str(page.get("nextLink") or "")
 
 
 def written(response: Any) -> Written:

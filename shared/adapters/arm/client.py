@@ -7,8 +7,7 @@ and nothing else, so no call retries, sleeps, registers a provider or writes a l
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from json import JSONDecodeError
+from collections.abc import Iterator, Mapping
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -33,6 +32,7 @@ from azure.core.pipeline.transport import RequestsTransport
 from azure.mgmt.core.policies import ARMChallengeAuthenticationPolicy
 
 from shared.adapters.arm.arm_requests import PUBLIC_CLOUD, ArmRequests, id_of, written
+from shared.adapters.arm.documents import UNREADABLE, check_document
 from shared.adapters.transport import pooled_transport
 from shared.jobs.failures.errors import ReconcileError, Unauthenticated, Unavailable, from_http
 from shared.jobs.failures.retry import retry_after
@@ -40,7 +40,6 @@ from shared.ports.azure import AzureCall, Conditional, Page, PageCall, Written
 from shared.ports.azure.errors import cause_of
 
 _CONNECT_SECONDS, _READ_SECONDS = 5, 20
-_UNREADABLE = "Azure Resource Manager gave an answer that cannot be read"
 T = TypeVar("T")
 
 
@@ -69,13 +68,16 @@ class ArmAzure:
         answer: Any = None
         try:
             answer = self._send(operation)
-        except ResourceNotModifiedError:
+        except ResourceNotModifiedError as error:
+            if not operation.writes:
+                raise Unavailable(f"{UNREADABLE}: it is not modified, which nobody asked") from error
             answer = Written()  # there was nothing to do
         except HttpResponseError as error:
             if not (operation.absent_is_fine and _is_absent(error)):
                 raise _from_response(error) from error
-        except JSONDecodeError as error:  # an answer that no header calls JSON is not decoded before
-            raise Unavailable(_UNREADABLE) from error
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            # The libraries expect the form of their models, and no JSON is decoded that no header calls so.
+            raise Unavailable(UNREADABLE) from error
         except AzureError as error:
             raise Unavailable(f"Azure Resource Manager did not answer: {type(error).__name__}") from error
         return operation.result(answer)
@@ -166,11 +168,28 @@ def _read(method: Any, operation: AzureCall[Any]) -> Any:
     answer = method(*_arguments(operation))
     if isinstance(operation, PageCall):
         pages = answer.by_page(operation.page or None)
-        documents = [one.as_dict() for one in next(pages)]
+        documents = [_document(model, operation) for model in next(pages)]
         return Page(documents, pages.continuation_token or "")
     if isinstance(answer, ItemPaged):
-        return [model.as_dict() for model in answer]
-    return answer.as_dict()
+        return [_document(model, operation) for page in _each_once(answer.by_page()) for model in page]
+    return _document(answer, operation)
+
+
+def _document(model: Any, operation: AzureCall[Any]) -> Any:
+    """Return the document of a model; what fits none comes as it is, without ``as_dict``."""
+    document = model.as_dict()
+    check_document(document, operation.needs, type(model))
+    return document
+
+
+def _each_once(pages: Any) -> Iterator[Any]:
+    """Yield pages; raise Unavailable for a link to one that was read."""
+    links = set[str]()
+    for page in pages:
+        yield page
+        if pages.continuation_token in links:
+            raise Unavailable(f"{UNREADABLE}: a page of a list links to an earlier one")
+        links.add(pages.continuation_token)
 
 
 def _write(method: Any, operation: AzureCall[Any]) -> Written:
@@ -222,7 +241,7 @@ def _from_response(error: HttpResponseError) -> ReconcileError:
     if response is None or isinstance(error, DecodeError):
         if isinstance(error, ClientAuthenticationError):
             return Unauthenticated("There is no credential for Azure: " + error.message.partition("\n")[0])
-        return Unavailable(_UNREADABLE)
+        return Unavailable(UNREADABLE)
     document = _as_document(error.error) if error.error is not None else {}
     return from_http(
         response.status_code,

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from pydantic import AwareDatetime, BaseModel, Field, ValidationError
+
 from shared.fleet.json_tree import Json
 
 NAMED = 3
@@ -50,21 +52,35 @@ class Change:
     at: datetime
 
 
+class _Value(BaseModel):
+    value: str
+
+
+class _Event(BaseModel):
+    """An event of the log; the names are Microsoft's."""
+
+    caller: str = Field(min_length=1)
+    resourceId: str = Field(min_length=1)
+    eventTimestamp: AwareDatetime
+    operationName: _Value | None = None
+    status: _Value | None = None
+
+
 def writes_in(events: Iterable[Json]) -> list[Activity]:
     """Return the writes among events of the activity log; an event of another form is none."""
     found = []
-    for event in events:
-        caller, resource, moment = (event.get(name) for name in ("caller", "resourceId", "eventTimestamp"))
-        operation = _value(event, "operationName").lower()
-        if not (caller and resource and moment) or _READS.search(operation):
+    for document in events:
+        try:
+            event = _Event.model_validate(document)
+        except ValidationError:
+            continue
+        operation, status = _value(event.operationName), _value(event.status)
+        if _READS.search(operation) or status in _FAILED:
             continue
         policy = _BY_POLICY.match(operation)
-        if policy and policy[1] not in _EFFECTS:
-            continue
-        if _value(event, "status").lower() not in _FAILED:
-            at = datetime.fromisoformat(str(moment))
-            who = AZURE_POLICY if policy else str(caller)[:CALLER_LIMIT]
-            found.append(Activity(str(resource).lower(), who, at, operation))
+        if policy is None or policy[1] in _EFFECTS:
+            who = AZURE_POLICY if policy else event.caller[:CALLER_LIMIT]
+            found.append(Activity(event.resourceId.lower(), who, event.eventTimestamp, operation))
     return found
 
 
@@ -130,5 +146,5 @@ def changed_by(
     return Change(" or ".join([*callers[:NAMED], *more]), own[0].at)
 
 
-def _value(event: Json, name: str) -> str:
-    return str((event.get(name) or {}).get("value") or "")
+def _value(given: _Value | None) -> str:
+    return given.value.lower() if given else ""

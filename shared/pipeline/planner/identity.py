@@ -17,7 +17,7 @@ from shared.frozen import replace
 from shared.jobs.failures.errors import ReconcileError
 from shared.pipeline.repository.commit_reader import PlanInputs
 from shared.ports import FleetRecord, Ports
-from shared.ports.azure import ListClusters
+from shared.ports.azure import ListClusters, every_document
 
 log = logging.getLogger(__name__)
 
@@ -59,14 +59,9 @@ def _were_lost(inputs: PlanInputs, ports: Ports) -> bool:
     named = {cluster.id.subscription.lower() for cluster in in_azure}
     try:
         for subscription in sorted({*named, *inputs.desired.subscriptions}):
-            page = ""
-            while True:
-                shown = ports.azure.call(ListClusters(SubscriptionId(subscription), page=page))
-                if any(_is_ours(cluster, ports) for cluster in shown.documents):
-                    return True
-                if not shown.next:
-                    break
-                page = shown.next
+            listed = every_document(ports.azure, ListClusters(SubscriptionId(subscription)))
+            if any(_is_ours(cluster, ports) for cluster in listed):
+                return True
     except ReconcileError as error:
         log.warning("whether Azure has clusters of this app could not be read: %s", error)
         return True

@@ -27,7 +27,7 @@ from shared.pipeline.sweep.verdicts import (
 from shared.pipeline.worker.rate_limiter import RateLimited
 from shared.pipeline.worker.steps.azure_state import busy
 from shared.ports import Ports
-from shared.ports.azure import GetCluster, ListClusters
+from shared.ports.azure import GetCluster, ListClusters, every_document
 from shared.ports.state import Listing, Orphan
 
 log = logging.getLogger(__name__)
@@ -99,14 +99,8 @@ def compare(
 
 def read_list(subscription: str, ports: Ports) -> Mapping[str, Json]:
     """Return the clusters of a subscription by their places; one call for each page."""
-    listed: dict[str, Json] = {}
-    page = ""
-    while True:
-        shown = ports.azure.call(ListClusters(SubscriptionId(subscription), page=page))
-        listed |= {place_of(cluster): cluster for cluster in shown.documents}
-        if not shown.next:
-            return listed
-        page = shown.next
+    listed = every_document(ports.azure, ListClusters(SubscriptionId(subscription)))
+    return {place_of(cluster): cluster for cluster in listed}
 
 
 def orphans_of(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, fields, replace
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId, GroupId, ManagedIdentityId, RegionId, SubscriptionId
+from shared.jobs.failures.errors import Unavailable
 from shared.jobs.rate_limits import Limit
 
 T = TypeVar("T")
@@ -46,6 +47,8 @@ class AzureCall(Generic[T]):
 
     ``sdk`` is the operation group and the method in the client library of ``service``, and ``request`` what
     is sent without one. ``absent_is_fine``: a resource that does not exist is a result and not an error.
+    ``needs`` are the paths that each document has, such as "properties.agentPoolProfiles[].name": the adapter
+    raises Unavailable for one without them.
     """
 
     sdk: ClassVar[str] = ""
@@ -55,6 +58,7 @@ class AzureCall(Generic[T]):
     service: ClassVar[Service] = "containerservice"
     writes: ClassVar[bool] = False
     absent_is_fine: ClassVar[bool] = False
+    needs: ClassVar[Sequence[str]] = ()
     target: GroupId | ClusterId | RegionId | SubscriptionId | ManagedIdentityId
 
     def __init_subclass__(cls) -> None:
@@ -125,3 +129,17 @@ class Azure(Protocol):
     def call(self, operation: AzureCall[T]) -> T:
         """Make the operation's one request and return its result."""
         ...
+
+
+def every_document(azure: Azure, first: PageCall) -> Iterator[Json]:
+    """Yield the documents of all pages, one call for each; raise Unavailable for a page that comes again."""
+    read, operation = set[str](), first
+    while True:
+        page = azure.call(operation)
+        yield from page.documents
+        if not page.next:
+            return
+        if page.next in read:
+            raise Unavailable("Azure Resource Manager links a page of a list to an earlier one")
+        read.add(page.next)
+        operation = replace(operation, page=page.next)

@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId, SubscriptionId
-from shared.jobs.failures.errors import Dependency
+from shared.jobs.failures.errors import Dependency, Unavailable
 from shared.jobs.rate_limits import AKS_OTHER, ARM_DELETE, ARM_READ, ARM_WRITE
 from shared.ports.azure.calls import AzureCall, PageCall, Write
+
+_NEEDS = ("id", "name", "location", "properties", "properties.agentPoolProfiles[].name")
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class GetCluster(AzureCall[Json | None]):
 
     sdk, limits = "managed_clusters.get", (ARM_READ,)
     absent_is_fine = True
+    needs = _NEEDS
     target: ClusterId
 
 
@@ -51,6 +54,7 @@ class ListClusters(PageCall):
     """Return a page of the clusters of a subscription, each as ``GetCluster`` returns it."""
 
     sdk, limits = "managed_clusters.list", (ARM_READ,)
+    needs = _NEEDS
     target: SubscriptionId
 
 
@@ -105,5 +109,8 @@ class GetKubeconfig(AzureCall[str]):
         """Decode the first kubeconfig."""
         for kubeconfig in answer.get("kubeconfigs") or ():
             if kubeconfig.get("value"):
-                return b64decode(kubeconfig["value"]).decode()
+                try:
+                    return b64decode(kubeconfig["value"]).decode()
+                except ValueError:  # not chained: it may have a part of the credential
+                    raise Unavailable("Azure gave a kubeconfig that cannot be read") from None
         raise Dependency("Azure has no credentials for the cluster yet")

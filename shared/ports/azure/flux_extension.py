@@ -45,6 +45,7 @@ class GetExtension(_BelowCluster, AzureCall[Json | None]):
 
     service, sdk, limits = "extensions", "extensions.get", (ARM_READ,)
     absent_is_fine = True
+    needs = ("name", "properties")
     target: ClusterId
     extension: str
 
@@ -64,6 +65,7 @@ class ListFluxConfigurations(_BelowCluster, AzureCall[Mapping[str, Json]]):
     """Return the configurations of the cluster by name, each with the statuses of its objects."""
 
     service, sdk, limits = "fluxconfigurations", "flux_configurations.list", (ARM_READ,)
+    needs = ("name", "properties")
     target: ClusterId
 
     def result(self, answer: Sequence[Json]) -> Mapping[str, Json]:

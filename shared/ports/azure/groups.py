@@ -17,6 +17,7 @@ class GetGroup(AzureCall[Json | None]):
 
     service, sdk, limits = "resource", "resource_groups.get", (ARM_READ,)
     absent_is_fine = True
+    needs = ("id", "name", "location")
     target: GroupId
 
 
@@ -26,6 +27,7 @@ class ListResources(AzureCall[Sequence[str]]):
 
     service, sdk, limits = "resource", "resources.list_by_resource_group", (ARM_READ,)
     absent_is_fine = True
+    needs = ("id",)
     target: GroupId
 
     def result(self, answer: Sequence[Json] | None) -> Sequence[str]:

@@ -27,6 +27,7 @@ class GetIdentity(AzureCall[Json | None]):
 
     request, limits = Request("GET", "{target.resource}", _IDENTITIES), (ARM_READ,)
     absent_is_fine = True
+    needs = ("id", "properties.principalId")
     target: ManagedIdentityId
 
 
@@ -36,6 +37,7 @@ class ListFederatedCredentials(AzureCall[Sequence[Json] | None]):
 
     request, limits = Request("LIST", _CREDENTIALS, _IDENTITIES), (ARM_READ,)
     absent_is_fine = True
+    needs = ("name", "properties")
     target: ManagedIdentityId
 
 
@@ -45,6 +47,7 @@ class GetFederatedCredential(AzureCall[Json | None]):
 
     request, limits = Request("GET", f"{_CREDENTIALS}/{{credential}}", _IDENTITIES), (ARM_READ,)
     absent_is_fine = True
+    needs = ("name", "properties")
     target: ManagedIdentityId
     credential: str
 
@@ -77,6 +80,7 @@ class ListRoleAssignments(AzureCall[Sequence[Json]]):
     """
 
     request, limits = Request("LIST", f"{_OF_SUBSCRIPTION}/roleAssignments", _ROLES), (ARM_READ,)
+    needs = ("id", "properties")
     target: SubscriptionId
     principal: str = ""
 
@@ -91,6 +95,7 @@ class ListRoles(AzureCall[Sequence[Json]]):
     """Return the role definitions of a subscription that have a name: none, or one."""
 
     request, limits = Request("LIST", f"{_OF_SUBSCRIPTION}/roleDefinitions", _ROLES), (ARM_READ,)
+    needs = ("id", "properties")
     target: SubscriptionId
     role: str
 
@@ -106,6 +111,7 @@ class GetRoleAssignment(AzureCall[Json | None]):
 
     request, limits = Request("GET", _ASSIGNMENT, _ROLES), (ARM_READ,)
     absent_is_fine = True
+    needs = ("id", "properties")
     target: SubscriptionId
     scope: str
     assignment: str

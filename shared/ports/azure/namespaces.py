@@ -24,6 +24,7 @@ class ListManagedNamespaces(AzureCall[Mapping[str, Json]]):
     """
 
     sdk, limits = "managed_namespaces.list_by_managed_cluster", (AKS_OTHER, ARM_READ)
+    needs = ("name", "properties")
     target: ClusterId
 
     def result(self, answer: Sequence[Json]) -> Mapping[str, Json]:

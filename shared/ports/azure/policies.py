@@ -31,6 +31,7 @@ class ListPolicyAssignments(AzureCall[Sequence[Json] | None]):
 
     request, limits = Request("LIST", f"{_OF_GROUP}{_ASSIGNMENTS}", _VERSION), (ARM_READ,)
     absent_is_fine = True
+    needs = ("id", "name", "properties")
     target: GroupId
 
 

@@ -21,6 +21,7 @@ class GetUpgradeProfile(AzureCall[Json]):
     """
 
     sdk, limits = "managed_clusters.get_upgrade_profile", (AKS_OTHER, ARM_READ)
+    needs = ("properties",)
     target: ClusterId
 
 
@@ -33,6 +34,7 @@ class GetPoolUpgradeProfile(AzureCall[Json]):
     """
 
     sdk, limits = "agent_pools.get_upgrade_profile", (AKS_OTHER, ARM_READ)
+    needs = ("properties",)
     target: ClusterId
     pool: str
 
@@ -54,6 +56,7 @@ class ListMaintenance(AzureCall[Mapping[str, Json]]):
     """Return the cluster's maintenance configurations by name; raise Dependency when it does not exist."""
 
     sdk, limits = "maintenance_configurations.list_by_managed_cluster", (AKS_OTHER, ARM_READ)
+    needs = ("name", "properties")
     target: ClusterId
 
     def result(self, answer: Sequence[Json]) -> Mapping[str, Json]:

@@ -27,7 +27,7 @@ from shared.pipeline.repository.commit_reader import read_desired
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.pipeline.worker.steps.context import StepContext
 from shared.ports import Ports
-from shared.ports.azure import ListClusters
+from shared.ports.azure import ListClusters, every_document
 
 _UID = "drill"
 _INSIDE = "it is not in Azure: a job would read inside it whose it is, and write nothing"
@@ -86,14 +86,10 @@ def _list(subscriptions: Sequence[str], ports: Ports) -> tuple[Mapping[str, Json
 
 def _listed(subscription: str, *, ports: Ports) -> dict[str, Json] | str:
     """Return the clusters of a subscription by their places, or why they could not be listed."""
-    azure, page, found = RateLimiter(None, ports).over(ports).azure, "", dict[str, Json]()
+    azure = RateLimiter(None, ports).over(ports).azure
     try:
-        while True:
-            shown = azure.call(ListClusters(SubscriptionId(subscription), page=page))
-            found |= {str(one["id"]).lower(): one for one in shown.documents}
-            page = shown.next
-            if not page:
-                return found
+        listed = every_document(azure, ListClusters(SubscriptionId(subscription)))
+        return {str(cluster["id"]).lower(): cluster for cluster in listed}
     except RateLimited as limited:
         return str(limited)
     except ReconcileError as error:

@@ -1,0 +1,185 @@
+"""Whatever Azure answers, a read has a result or an error of ours, and the import has a reason."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.adapters.arm import ArmAzure
+from shared.fleet.aks.ownership import Owner
+from shared.fleet.drift.activity import writes_in
+from shared.fleet.importing.importer import NotImportable, imported
+from shared.fleet.policies.compliance import compliance_of
+from shared.fleet.resource_ids import ManagedIdentityId, RegionId, SubscriptionId
+from shared.jobs.failures.errors import ReconcileError, Unavailable
+from shared.ports.azure import (
+    AzureCall,
+    GetCluster,
+    GetExtension,
+    GetFederatedCredential,
+    GetGroup,
+    GetIdentity,
+    GetKubeconfig,
+    GetPoolUpgradeProfile,
+    GetRoleAssignment,
+    GetUpgradeProfile,
+    ListClusters,
+    ListFederatedCredentials,
+    ListFluxConfigurations,
+    ListMaintenance,
+    ListManagedNamespaces,
+    ListPolicyAssignments,
+    ListResources,
+    ListRoleAssignments,
+    ListRoles,
+    ListVersions,
+    PageCall,
+    QueryPolicyStates,
+    every_document,
+)
+from shared.ports.azure.activity_log import ListActivity
+from tests.support.azure_ports import CLUSTER, StaticCredential
+from tests.support.cluster_records import NOW
+from tests.support.function_calls import call
+from tests.support.odd_bodies import odd_bodies
+from tests.support.pipeline_runs import ready
+from tests.support.receivers import Inbox
+
+HERE = SubscriptionId(CLUSTER.subscription)
+IDENTITY = ManagedIdentityId.of(
+    f"{CLUSTER.resource.partition('/providers')[0]}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/shop"
+)
+RESOURCE = {
+    "id": f"{CLUSTER.resource}/x",
+    "name": "x",
+    "type": "a/b",
+    "location": "westeurope",
+    "tags": {"a": "b"},
+}
+EVENT = {
+    "caller": "ann@example.com",
+    "resourceId": CLUSTER.resource,
+    "eventTimestamp": "2026-01-01T12:00:00Z",
+    "operationName": {"value": "Microsoft.ContainerService/managedClusters/write"},
+    "status": {"value": "Succeeded"},
+}
+STATE = {
+    "policyAssignmentName": "x",
+    "policyDefinitionReferenceId": "y",
+    "complianceState": "NonCompliant",
+    "timestamp": "2026-01-01T12:00:00Z",
+}
+UPGRADES = {"kubernetesVersion": "1.36.1", "upgrades": [{"kubernetesVersion": "1.37.0"}]}
+READS: list[tuple[AzureCall[Any], dict[str, Any]]] = [
+    (GetGroup(CLUSTER.group), RESOURCE | {"properties": {"provisioningState": "Succeeded"}}),
+    (ListResources(CLUSTER.group), RESOURCE),
+    (GetExtension(CLUSTER, "flux"), RESOURCE | {"properties": {"extensionType": "microsoft.flux"}}),
+    (ListFluxConfigurations(CLUSTER), RESOURCE | {"properties": {"kustomizations": {"a": {"path": "./"}}}}),
+    (ListMaintenance(CLUSTER), RESOURCE | {"properties": {"maintenanceWindow": {"durationHours": 4}}}),
+    (ListManagedNamespaces(CLUSTER), RESOURCE | {"properties": {"labels": {"a": "b"}}}),
+    (GetKubeconfig(CLUSTER), {"kubeconfigs": [{"name": "user", "value": "YTogYg=="}]}),
+    (GetUpgradeProfile(CLUSTER), RESOURCE | {"properties": {"controlPlaneProfile": UPGRADES}}),
+    (GetPoolUpgradeProfile(CLUSTER, "apps"), RESOURCE | {"properties": UPGRADES}),
+    (ListVersions(RegionId(CLUSTER.subscription, "westeurope")), {"values": [{"version": "1.36"}]}),
+    (GetIdentity(IDENTITY), RESOURCE | {"properties": {"principalId": "p"}}),
+    (ListFederatedCredentials(IDENTITY), RESOURCE | {"properties": {"issuer": "i", "audiences": ["a"]}}),
+    (GetFederatedCredential(IDENTITY, "x"), RESOURCE | {"properties": {"issuer": "i"}}),
+    (ListRoleAssignments(HERE), RESOURCE | {"properties": {"principalId": "p", "scope": "/"}}),
+    (ListRoles(HERE, "Reader"), RESOURCE | {"properties": {"roleName": "Reader"}}),
+    (GetRoleAssignment(HERE, CLUSTER.resource, "x"), RESOURCE | {"properties": {"principalId": "p"}}),
+    (ListPolicyAssignments(CLUSTER.group), RESOURCE | {"properties": {"parameters": {"a": {"value": 1}}}}),
+    (QueryPolicyStates(CLUSTER, "x"), STATE),
+    (ListActivity(HERE, filter="x"), EVENT),
+]
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture
+def azure(inbox: Inbox) -> Iterator[ArmAzure]:
+    adapter = ArmAzure(StaticCredential(), base_url=inbox.url)
+    yield adapter
+    adapter.close()
+
+
+def is_listed(operation: AzureCall[Any]) -> bool:
+    return type(operation).__name__.startswith(("List", "Query")) and not isinstance(operation, ListVersions)
+
+
+def answered(operation: AzureCall[Any], azure: ArmAzure) -> Any:
+    """Return the result, and let read it who reads it first; an error of ours is one, too."""
+    try:
+        found = azure.call(operation)
+    except ReconcileError:
+        return None
+    if isinstance(operation, ListActivity):
+        return writes_in(found.documents)
+    return compliance_of(found, ["x"], NOW) if isinstance(operation, QueryPolicyStates) else found
+
+
+@pytest.mark.parametrize(("operation", "document"), READS, ids=lambda each: type(each).__name__)
+def test_a_read_has_a_result_or_an_error_of_ours(
+    operation: AzureCall[Any], document: dict[str, Any], azure: ArmAzure, inbox: Inbox
+) -> None:
+    body = {"value": [document], "nextLink": ""} if is_listed(operation) else document
+    inbox.default = (200, JSON, json.dumps(body))
+    assert answered(operation, azure), "the test would show nothing"
+    for odd in odd_bodies(body):
+        inbox.default = (200, JSON, odd)
+        answered(operation, azure)
+
+
+@pytest.mark.parametrize(
+    "operation", [ListMaintenance(CLUSTER), ListRoleAssignments(HERE), ListClusters(HERE)]
+)
+def test_a_list_whose_pages_link_to_each_other_ends(
+    operation: AzureCall[Any], azure: ArmAzure, inbox: Inbox
+) -> None:
+    pages = [(200, JSON, json.dumps({"value": [], "nextLink": f"{inbox.url}/{page}"})) for page in "ab"]
+    inbox.answers += pages * 20
+    with pytest.raises(Unavailable, match="earlier one"):
+        list(every_document(azure, operation)) if isinstance(operation, PageCall) else azure.call(operation)
+
+
+def imports(azure: ArmAzure, cloud: MemoryCloud) -> tuple[int, Any]:
+    return call(replace(cloud.ports, azure=azure), "import", query={"resource": CLUSTER.resource})
+
+
+@pytest.mark.parametrize("status", [200, 304, 400, 404, 409, 429, 500])
+@pytest.mark.parametrize(
+    "body", [b"{}", b"", b"[]", b'{"properties": 5}', b'{"error": 5}', b'{"error": {"details": 5}}']
+)
+def test_an_import_says_what_is_wrong_with_the_answer(
+    status: int, body: bytes, azure: ArmAzure, inbox: Inbox
+) -> None:
+    inbox.default = (status, JSON, body)
+    answer, said = imports(azure, MemoryCloud())
+    assert answer in (404, 409, 502)
+    assert said["error"]
+
+
+def cluster() -> dict[str, Any]:
+    cloud = ready("one")
+    found = cloud.ports.azure.call(GetCluster(cloud.state.clusters()[0].desired.id))
+    assert found is not None
+    document: dict[str, Any] = json.loads(json.dumps(found))
+    return document
+
+
+def test_no_document_of_a_cluster_ends_an_import_with_a_server_error(azure: ArmAzure, inbox: Inbox) -> None:
+    document = cluster()
+    for odd in odd_bodies(document):
+        inbox.default = (200, JSON, odd)
+        try:
+            found = azure.call(GetCluster(CLUSTER))
+        except ReconcileError:
+            continue
+        assert found is not None
+        try:
+            imported(CLUSTER, Owner("example", "example/fleet", "x", ""), found, {})
+        except NotImportable:
+            continue
