@@ -11,14 +11,18 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
+from datetime import datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import jwt
 import requests
 from github import Auth, BadAttributeException, Github, GithubException, GithubIntegration
 from github.Repository import Repository as GitHubApi
+from pydantic import TypeAdapter
 from urllib3.util import Retry
 
 from shared.jobs.failures.errors import (
@@ -49,6 +53,14 @@ _NO_RETRY = Retry(0, read=False, status_forcelist=(*_MOVED, 302), allowed_method
 renamed repository would lack the content of its folders, and a rejected write would look successful."""
 _LINK = _NO_RETRY.new(status_forcelist=_MOVED)
 """For requests whose response is a link: a 302 is read and not followed."""
+
+
+UNREADABLE = (
+    *(ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError),
+    BadAttributeException,
+)
+"""What reading an answer of another form raises; a ValidationError is a ValueError."""
+T = TypeVar("T")
 
 
 class GitHubClient:
@@ -113,7 +125,7 @@ class GitHubClient:
             ) from error
         except requests.RequestException as error:
             raise Unavailable(f"GitHub did not answer: {type(error).__name__}") from error
-        except (ValueError, LookupError, TypeError, AttributeError, BadAttributeException) as error:
+        except UNREADABLE as error:
             raise Unavailable(f"{self.name}: GitHub's response cannot be parsed") from error
 
 
@@ -140,6 +152,27 @@ class LastAnswers:
         if headers.get("etag"):
             self._known[url] = headers, text
         return headers, found
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def checked(value: T) -> T:
+    """Return a dataclass whose fields have their types; raise ValidationError where GitHub's do not fit."""
+    kind: Any = type(value)
+    given = {known.name: getattr(value, known.name) for known in fields(kind)}
+    result: T = _adapter(kind).validate_python(given)
+    return result
+
+
+def moment(text: Any) -> datetime:
+    """Return a time of GitHub's; raise ValueError or TypeError for anything else."""
+    at = datetime.fromisoformat(text)
+    if at.tzinfo is None:
+        raise ValueError("a time without a zone")
+    return at
 
 
 def json_call(
@@ -199,7 +232,7 @@ def _error_data(text: str) -> dict[str, Any]:
     """Return the JSON of an unsuccessful response, {} for one without."""
     try:
         data = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return data if isinstance(data, dict) else {}
 
@@ -217,7 +250,8 @@ def _why_blocked(data: Mapping[str, Any]) -> str:
 def _sentence(data: Mapping[str, Any]) -> str:
     """Return the message of a response with its details: "Validation Failed: description is too long"."""
     details: list[str] = [str(data.get("message", ""))]
-    for item in data.get("errors") or ():
+    errors = data.get("errors")
+    for item in errors if isinstance(errors, list) else ():
         details.append(str(item.get("message", item.get("code", "")) if isinstance(item, dict) else item))
     return ": ".join(part for part in details if part)
 
@@ -232,7 +266,7 @@ def _retry_after(error: GithubException) -> float | None:
         return None
     try:
         return max(1.0, int(reset) - parsedate_to_datetime(date).timestamp())
-    except ValueError:
+    except (ValueError, TypeError, OverflowError):
         return None
 
 

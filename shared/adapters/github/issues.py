@@ -16,11 +16,10 @@ class GitHubIssues:
         login = self._client.login
         query = {"state": "open", "sort": "created", "direction": "desc", "per_page": PAGE}
         with self._client.calling("no issues") as api:
-            items = json_call(api, "GET", f"{api.url}/issues", query=query)
-        for item in items:
-            author = (item["user"] or {}).get("login")  # None for an account that GitHub no longer has
-            if author == login and (item.get("body") or "").startswith(marker):
-                return int(item["number"])
+            for item in json_call(api, "GET", f"{api.url}/issues", query=query):
+                author = (item["user"] or {}).get("login")  # None for an account that GitHub no longer has
+                if author == login and (item.get("body") or "").startswith(marker):
+                    return int(item["number"])
         return None
 
     def open_issue(self, title: str, body: str) -> int:

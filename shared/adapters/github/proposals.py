@@ -24,10 +24,9 @@ class GitHubProposing:
         """Return the commit that a branch points to, None when there is no such branch."""
         try:
             with self._client.calling(f"no branch {branch}", absent=(404, 409)) as api:
-                found = json_call(api, "GET", f"{api.url}/git/ref/heads/{branch}")
+                return str(json_call(api, "GET", f"{api.url}/git/ref/heads/{branch}")["object"]["sha"])
         except Dependency:
             return None
-        return str(found["object"]["sha"])
 
     def add_commit(self, commit: NewCommit) -> str:
         """Create a commit: one call for its parent, one for the tree, one for the commit."""
@@ -87,10 +86,10 @@ class GitHubProposing:
         owner = self._client.name.partition("/")[0]
         query = {"state": "open", "head": f"{owner}:{branch}", "base": base}
         with self._client.calling("no pull requests") as api:
-            found = json_call(api, "GET", f"{api.url}/pulls", query=query)
+            found = [pull_of(item) for item in json_call(api, "GET", f"{api.url}/pulls", query=query)]
         if not found:
             raise Conflict(f"the pull request of {branch} was closed meanwhile")
-        return pull_of(found[0])
+        return found[0]
 
     def edit_pull(self, number: int, text: PullText) -> None:
         """Replace what a pull request says."""

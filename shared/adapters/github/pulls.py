@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from shared.adapters.github.client import PAGE, GitHubClient, json_call
+from shared.adapters.github.client import PAGE, GitHubClient, checked, json_call
 from shared.adapters.github.reviews import GitHubReviews, labels_of
 from shared.jobs.failures.errors import Dependency, Unauthorized
 from shared.ports import Annotation, Check, CheckRun, Comment, Pull
@@ -45,10 +45,9 @@ class GitHubPullRequests(GitHubReviews):
         """Return a pull request, or None; reading it makes GitHub create the test merge commit."""
         try:
             with self._client.calling(f"no pull request {number}") as api:
-                item = json_call(api, "GET", f"{api.url}/pulls/{number}")
+                return pull_of(json_call(api, "GET", f"{api.url}/pulls/{number}"))
         except Dependency:
             return None
-        return pull_of(item)
 
     def comment(self, number: int, marker: str) -> Comment | None:
         """Return our oldest comment that begins with the marker, or None."""
@@ -57,12 +56,12 @@ class GitHubPullRequests(GitHubReviews):
             with self._client.calling(f"no pull request {number}") as api:
                 url, query = f"{api.url}/issues/{number}/comments", {"per_page": PAGE, "page": page}
                 items = json_call(api, "GET", url, query=query)
-            for item in items:
-                body = item.get("body") or ""
-                if body.startswith(marker) and (item.get("user") or {}).get("login") == login:
-                    return Comment(item["id"], body)
-            if len(items) < PAGE:
-                break
+                for item in items:
+                    body = item.get("body") or ""
+                    if body.startswith(marker) and (item.get("user") or {}).get("login") == login:
+                        return checked(Comment(id=item["id"], body=body))
+                if len(items) < PAGE:
+                    break
         return None
 
     def write_comment(self, number: int, body: str, *, over: Comment | None) -> None:
@@ -107,11 +106,11 @@ class GitHubPullRequests(GitHubReviews):
         if check.details_url:
             body["details_url"] = check.details_url
         with self._client.calling(f"no commit {commit}") as api:
-            run = json_call(api, "POST", f"{api.url}/check-runs", body=body)
+            run = int(json_call(api, "POST", f"{api.url}/check-runs", body=body)["id"])
         for start in range(ANNOTATIONS_PER_CALL, len(notes), ANNOTATIONS_PER_CALL):
             more = {"output": {**output, "annotations": notes[start : start + ANNOTATIONS_PER_CALL]}}
             with self._client.calling(f"no check run of {commit}") as api:
-                json_call(api, "PATCH", f"{api.url}/check-runs/{run['id']}", body=more)
+                json_call(api, "PATCH", f"{api.url}/check-runs/{run}", body=more)
 
 
 def pull_of(item: Mapping[str, Any]) -> Pull:
@@ -119,16 +118,18 @@ def pull_of(item: Mapping[str, Any]) -> Pull:
     head, base = item["head"], item["base"]
     mergeable = item.get("mergeable")  # present only in the response for a single pull request
     source = head.get("repo") or {}  # None when the fork was deleted
-    return Pull(
-        number=item["number"],
-        head=head["sha"],
-        base=base["ref"],
-        merge=None if mergeable is None else (item.get("merge_commit_sha") or "") if mergeable else "",
-        fork=source.get("full_name", "").lower() != base["repo"]["full_name"].lower(),
-        open=item["state"] == "open",
-        merged=bool(item.get("merged_at")),
-        url=item["html_url"],
-        labels=labels_of(item),
+    return checked(
+        Pull(
+            number=item["number"],
+            head=head["sha"],
+            base=base["ref"],
+            merge=None if mergeable is None else (item.get("merge_commit_sha") or "") if mergeable else "",
+            fork=source.get("full_name", "").lower() != base["repo"]["full_name"].lower(),
+            open=item["state"] == "open",
+            merged=bool(item.get("merged_at")),
+            url=item["html_url"],
+            labels=labels_of(item),
+        )
     )
 
 

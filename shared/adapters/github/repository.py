@@ -25,7 +25,15 @@ from github import Auth
 from github.Commit import Commit
 
 from shared.adapters.github.archive import read_archive
-from shared.adapters.github.client import PAGE, TIMEOUT, GitHubClient, LastAnswers, json_call
+from shared.adapters.github.client import (
+    PAGE,
+    TIMEOUT,
+    GitHubClient,
+    LastAnswers,
+    checked,
+    json_call,
+    moment,
+)
 from shared.adapters.github.issues import GitHubIssues
 from shared.adapters.github.proposals import GitHubProposing
 from shared.adapters.github.pulls import GitHubPullRequests
@@ -68,11 +76,13 @@ class GitHubRepository:
             commit = ref["object"]["sha"]
             if not _COMMIT.fullmatch(commit):
                 raise ValueError("not the id of a commit")
-            at = parsedate_to_datetime(headers["date"])
+            at = moment(parsedate_to_datetime(headers["date"]).isoformat())
             ends = end_of_token(headers.get("github-authentication-token-expiration", ""))
             # Afterwards: a name that passes to another repository meanwhile then shows the other id.
             _, repository = self._answers.read(api, api.url)
-            return BranchHead(commit, at, int(repository["id"]), ends)
+            return checked(
+                BranchHead(commit=commit, at=at, repository=repository["id"], credential_expires=ends)
+            )
 
     def is_descendant(self, commit: str, earlier: str) -> bool:
         """Return whether a commit is a descendant of another, or equal to it; False for an unknown one."""
@@ -194,7 +204,8 @@ def _change(entry: Any) -> Change:
 
 
 def _tree_entry(item: Mapping[str, Any]) -> TreeEntry:
-    return TreeEntry(item["path"], item["sha"], item.get("size", 0), plain=item["mode"] in _PLAIN_MODES)
+    size, plain = item.get("size", 0), item["mode"] in _PLAIN_MODES
+    return checked(TreeEntry(path=item["path"], sha=item["sha"], size=size, plain=plain))
 
 
 class _BlobCache:

@@ -7,11 +7,10 @@ members", which includes the members of child teams.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from shared.adapters.github.client import PAGE, GitHubClient, json_call
+from shared.adapters.github.client import PAGE, GitHubClient, T, checked, json_call, moment
 from shared.jobs.failures.errors import Dependency, Unauthorized
 from shared.ports.github import (
     MergedPull,
@@ -42,29 +41,20 @@ class GitHubReviews:
 
     def reviews(self, number: int) -> Sequence[Review] | None:
         """Return the submitted reviews of a pull request, oldest first; None for too many."""
-        found = self._listed(f"/pulls/{number}/reviews", f"no pull request {number}")
-        if found is None:
-            return None
-        return [_review(item) for item in found if item["user"] and item["state"] in _STATES]
+        return self._listed(f"/pulls/{number}/reviews", f"no pull request {number}", _reviews)
 
     def removed_files(self, number: int) -> frozenset[str] | None:
         """Return the paths that a pull request removes or renames; None for too many files."""
-        found = self._listed(f"/pulls/{number}/files", f"no pull request {number}")
-        if found is None:
-            return None
-        gone = (item for item in found if item["status"] in _GONE)
-        return frozenset(str(item.get("previous_filename") or item["filename"]) for item in gone)
+        found = self._listed(f"/pulls/{number}/files", f"no pull request {number}", _gone)
+        return None if found is None else frozenset(found)
 
     def pull_authors(self, number: int) -> PullAuthors:
         """Return the accounts of the authors and committers of a pull request's commits.
 
         GitHub names no account of a co-author: it is known only of an address that hides it.
         """
-        found = self._listed(f"/pulls/{number}/commits", f"no pull request {number}") or []
-        people = [item[role] for item in found for role in ("author", "committer")]
-        known = [int(person["id"]) if person else None for person in people]
-        messages = (str(item["commit"]["message"]) for item in found)
-        known += [account_behind(address) for message in messages for address in co_authors(message)]
+        found = self._listed(f"/pulls/{number}/commits", f"no pull request {number}", _people) or []
+        known = [account for people in found for account in people]
         complete = None not in known and 0 < len(found) < COMMITS
         return PullAuthors(frozenset(each for each in known if each is not None), complete=complete)
 
@@ -72,12 +62,13 @@ class GitHubReviews:
         """Return the members of a team; None for too many."""
         owner, _, slug = team.partition("/")
         try:
-            found = self._listed(f"/orgs/{owner}/teams/{slug}/members", f"no team {team}", root=True)
+            path = f"/orgs/{owner}/teams/{slug}/members"
+            found = self._listed(path, f"no team {team}", _ids, root=True)
         except Dependency as error:
             raise Dependency(f"{error}; {self._permission(owner)}", request_id=error.request_id) from error
         except Unauthorized as error:
             raise Unauthorized(f"{error}; {self._permission(owner)}", request_id=error.request_id) from error
-        return None if found is None else frozenset(int(member["id"]) for member in found)
+        return None if found is None else frozenset(found)
 
     def _permission(self, owner: str) -> str:
         """Return which permission lets us read the members of a team."""
@@ -85,29 +76,57 @@ class GitHubReviews:
             return f"give the GitHub App the organization permission Members: read, and accept it for {owner}"
         return f"give the token the permission Members: read of {owner} (a classic token: read:org)"
 
-    def _listed(self, path: str, missing: str, *, root: bool = False) -> Sequence[Mapping[str, Any]] | None:
-        """Return a list of the repository (``root``: of GitHub), None when it has too many pages."""
-        items: list[Mapping[str, Any]] = []
+    def _listed(
+        self, path: str, missing: str, read: Callable[[list[Any]], list[T]], *, root: bool = False
+    ) -> Sequence[T] | None:
+        """Return what is read of a list of the repository (``root``: of GitHub), None for too many pages."""
+        items: list[T] = []
         for page in range(1, PAGES + 1):
             with self._client.calling(missing) as api:
                 url = path if root else f"{api.url}{path}"
                 found = json_call(api, "GET", url, query={"per_page": PAGE, "page": page})
-            items += found
-            if len(found) < PAGE:
-                return items
+                items += read(found)
+                if len(found) < PAGE:
+                    return items
         return None
 
 
+def _reviews(found: list[Any]) -> list[Review]:
+    return [_review(item) for item in found if item["user"] and item["state"] in _STATES]
+
+
+def _gone(found: list[Any]) -> list[str]:
+    gone = (item for item in found if item["status"] in _GONE)
+    return [str(item.get("previous_filename") or item["filename"]) for item in gone]
+
+
+def _people(found: list[Any]) -> list[list[int | None]]:
+    """Return the accounts of each commit, None for one that is not known."""
+    people = []
+    for item in found:
+        accounts = [int(item[role]["id"]) if item[role] else None for role in ("author", "committer")]
+        people.append(
+            accounts + [account_behind(each) for each in co_authors(str(item["commit"]["message"]))]
+        )
+    return people
+
+
+def _ids(found: list[Any]) -> list[int]:
+    return [int(member["id"]) for member in found]
+
+
 def _merged(item: Mapping[str, Any]) -> MergedPull:
-    return MergedPull(
-        number=item["number"],
-        head=item["head"]["sha"],
-        base=item["base"]["ref"],
-        repository=int(item["base"]["repo"]["id"]),
-        merge_commit=item["merge_commit_sha"] or "",
-        author=int((item["user"] or {}).get("id", 0)),
-        at=datetime.fromisoformat(item["merged_at"]),
-        labels=labels_of(item),
+    return checked(
+        MergedPull(
+            number=item["number"],
+            head=item["head"]["sha"],
+            base=item["base"]["ref"],
+            repository=int(item["base"]["repo"]["id"]),
+            merge_commit=item["merge_commit_sha"] or "",
+            author=int((item["user"] or {}).get("id", 0)),
+            at=moment(item["merged_at"]),
+            labels=labels_of(item),
+        )
     )
 
 
@@ -117,13 +136,15 @@ def labels_of(item: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _review(item: Mapping[str, Any]) -> Review:
-    return Review(
-        id=int(item["id"]),
-        reviewer=int(item["user"]["id"]),
-        login=str(item["user"]["login"]),
-        state=ReviewState(item["state"]),
-        commit=item["commit_id"] or "",
-        at=datetime.fromisoformat(item["submitted_at"]),
-        url=str(item["html_url"]),
-        text=item["body"] or "",
+    return checked(
+        Review(
+            id=int(item["id"]),
+            reviewer=int(item["user"]["id"]),
+            login=str(item["user"]["login"]),
+            state=ReviewState(item["state"]),
+            commit=item["commit_id"] or "",
+            at=moment(item["submitted_at"]),
+            url=str(item["html_url"]),
+            text=item["body"] or "",
+        )
     )
