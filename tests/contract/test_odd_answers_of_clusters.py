@@ -1,0 +1,112 @@
+"""Whatever an API server answers, a call has a result or an error of ours, and no list goes on for ever."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from localcloud.common.certificates import Authority
+from localcloud.common.clock import ManualClock
+from shared.adapters.kubernetes import KubernetesConnections
+from shared.fleet.kubernetes.kubeconfig import Kubeconfig
+from shared.fleet.reachable_addresses import networks_of
+from shared.jobs.failures.errors import Blocked, ReconcileError, Unavailable
+from shared.ports import KubernetesApi
+from tests.support.kubernetes_ports import CLUSTER, SETTINGS, config_map
+from tests.support.odd_bodies import odd_bodies
+from tests.support.receivers import Inbox
+
+NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+JSON = {"Content-Type": "application/json"}
+KINDS = {"resources": [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True}]}
+METADATA = {
+    **{"name": "settings", "namespace": "default", "uid": "u", "resourceVersion": "1"},
+    **{"labels": {"a": "b"}, "annotations": {"a": "b"}, "creationTimestamp": "2026-01-01T12:00:00Z"},
+    "ownerReferences": [{"kind": "Node", "name": "n"}],
+    "managedFields": [{"manager": "roadstead", "fieldsV1": {"f:data": {}}}],
+}
+CONDITION = {"type": "Ready", "status": "True", "reason": "Fine", "message": "it is"}
+OBJECT = {"metadata": METADATA, "data": {"a": "b"}, "spec": {}, "status": {"conditions": [CONDITION]}}
+REFUSAL = {
+    "reason": "Forbidden",
+    "message": "no",
+    "details": {"causes": [{"reason": "DisruptionBudget", "message": "the budget"}]},
+}
+CALLS: dict[str, tuple[Callable[[KubernetesApi], Any], Any]] = {
+    "get": (lambda api: api.get(SETTINGS), OBJECT),
+    "list": (lambda api: api.list("v1", "ConfigMap"), {"metadata": {"continue": ""}, "items": [OBJECT]}),
+    "apply": (lambda api: api.apply(config_map({"a": "b"})), OBJECT),
+    "create": (lambda api: api.create(config_map({"a": "b"})), OBJECT),
+    "replace": (lambda api: api.replace(config_map({"a": "b"})), OBJECT),
+    "cordon": (lambda api: api.cordon("node", NOW), OBJECT),
+    "evict": (lambda api: api.evict("default", "pod"), {"status": "Success"}),
+    "check": (lambda api: api.check(), {"status": {"allowed": True}}),
+}
+
+
+@pytest.fixture
+def api(inbox: Inbox, trusted: Authority) -> Iterator[KubernetesApi]:
+    opened = KubernetesConnections(
+        lambda _: "", aad_token=None, clock=ManualClock(), networks=networks_of("127.0.0.0/8")
+    )
+    with closing(opened):
+        connection = opened.open(CLUSTER, Kubeconfig(inbox.url, trusted.pem, token="a-token"))
+        inbox.answers.append((200, JSON, json.dumps(KINDS)))
+        inbox.default = (404, JSON, "{}")
+        assert connection.get(SETTINGS) is None
+        yield connection
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_has_a_result_or_an_error_of_ours(name: str, api: KubernetesApi, inbox: Inbox) -> None:
+    call, body = CALLS[name]
+    inbox.default = (200, JSON, json.dumps(body))
+    call(api)
+    for odd in odd_bodies(body):
+        inbox.default = (200, JSON, odd)
+        try:
+            call(api)
+        except ReconcileError:
+            continue
+
+
+@pytest.mark.parametrize("name", ["get", "evict"])
+@pytest.mark.parametrize("status", [403, 422, 429, 500])
+def test_a_refusal_is_an_error_of_ours_whatever_it_says(
+    name: str, status: int, api: KubernetesApi, inbox: Inbox
+) -> None:
+    for odd in odd_bodies(REFUSAL):
+        inbox.default = (status, JSON, odd)
+        with pytest.raises(ReconcileError):
+            CALLS[name][0](api)
+
+
+def test_a_refusal_by_a_budget_is_known(api: KubernetesApi, inbox: Inbox) -> None:
+    inbox.default = (429, JSON, json.dumps(REFUSAL))
+    with pytest.raises(Blocked, match="the budget"):
+        CALLS["evict"][0](api)
+
+
+def test_the_kinds_of_a_cluster_may_have_any_form(api: KubernetesApi, inbox: Inbox) -> None:
+    for odd in odd_bodies(KINDS):
+        inbox.default = (200, JSON, odd)
+        with pytest.raises(ReconcileError):
+            api.list("apps/v1", "Deployment")
+
+
+def test_what_is_no_object_is_no_answer_and_the_place_is_named(api: KubernetesApi, inbox: Inbox) -> None:
+    for body, place in (("<html>", "metadata"), ('{"metadata": {"name": 5}}', "metadata.name")):
+        inbox.default = (200, JSON, body)
+        with pytest.raises(Unavailable, match=place):
+            api.get(SETTINGS)
+
+
+def test_a_list_whose_pages_continue_with_each_other_ends(api: KubernetesApi, inbox: Inbox) -> None:
+    inbox.answers += [(200, JSON, json.dumps({"metadata": {"continue": page}})) for page in "ab" * 20]
+    with pytest.raises(Unavailable, match="that was read"):
+        api.list("v1", "ConfigMap")
