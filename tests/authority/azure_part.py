@@ -1,7 +1,7 @@
 """The Azure part of a local cloud whose clusters are real: ``Options(modules={"azure": __name__})``.
 
 Real Flux reads git over TLS only, so the repositories of the GitHub part are also served with TLS here, at
-the address in ``git.url``.
+the address in ``FLUX_GIT_HOST``.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from localcloud.runtime.parts.part import Config, kubeconfigs, run
 from tests.authority.git_tls import GitOverTls
 from tests.authority.real_plane import RealPlane
 
+PRIVATE = "git.private"
+"""The file in the state folder while nobody reads git without credentials."""
 _CLUSTERS = 1
 
 
@@ -27,8 +29,9 @@ def real_clusters(config: Config, authority: Authority, _identity: IdentityServe
     """Yield the real control planes."""
     state = config.state
     logging.getLogger("httpx").setLevel(logging.WARNING)  # the nodes ask ten times a second
-    with closing(GitOverTls(authority, config.urls["github"])) as git:
-        (state / "git.url").write_text(git.url)
+    port = int(config.settings["FLUX_GIT_HOST"].rpartition(":")[2])
+    git = GitOverTls(authority, config.urls["github"], port=port, private=state / PRIVATE)
+    with closing(git):
         plane = RealPlane(
             state / "real", authority, ca=state / "ca.pem", kubeconfigs=kubeconfigs(state), most=_CLUSTERS
         )

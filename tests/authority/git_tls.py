@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import httpx
 from werkzeug.wrappers import Request, Response
 
@@ -13,14 +15,17 @@ _RETURNED = ("Content-Type", "Cache-Control", "WWW-Authenticate", "Location")
 
 
 class GitOverTls:
-    """Passes requests at ``url`` on to an address; ``close`` after use."""
+    """Passes requests at a port on to an address; ``close`` after use.
 
-    def __init__(self, authority: Authority, target: str) -> None:
+    While the file ``private`` exists, nobody reads without credentials. The address itself judges those.
+    """
+
+    def __init__(self, authority: Authority, target: str, *, port: int, private: Path) -> None:
+        self._private = private
         self._client = httpx.Client(base_url=target, trust_env=False, timeout=30)
         self._server = HttpServer(
-            Request.application(self._pass_on), tls=authority.server_context(), threads=4
+            Request.application(self._pass_on), port=port, tls=authority.server_context(), threads=4
         )
-        self.url = self._server.url
 
     def close(self) -> None:
         """Answer no more requests."""
@@ -28,6 +33,8 @@ class GitOverTls:
         self._client.close()
 
     def _pass_on(self, request: Request) -> Response:
+        if self._private.exists() and "Authorization" not in request.headers:
+            return Response(status=401, headers={"WWW-Authenticate": 'Basic realm="git"'})
         headers = {name: request.headers[name] for name in _FORWARDED if name in request.headers}
         reply = self._client.request(
             request.method, request.full_path, headers=headers, content=request.get_data()

@@ -13,22 +13,17 @@ from cli.fleet_api.client import NotFound
 from localcloud.common.clock import system_clock
 from localcloud.runtime.local_cloud import LocalCloud
 from localcloud.runtime.options import Options
+from localcloud.runtime.port_reservations import PortReservations
 from shared.adapters.kubernetes import KubernetesConnections
 from shared.fleet.resource_ids import ClusterId
 from shared.ports import KubernetesApi
+from tests.authority.azure_part import PRIVATE
 from tests.authority.flux_components import components
 from tests.support import fleet_files
 from tests.support.fleet_operator import Operator
 
 NAME = "one"
 COMPONENTS = "flux/gotk-components.yaml"
-OPTIONS = Options(
-    create_seconds=1,
-    lock_seconds=5,
-    resend_schedule="*/2 * * * * *",
-    extra={"POLL_SECONDS": "1", "RETRY_LIMITS": "Unavailable=60/1 Throttled=forever/1 Conflict=forever/1"},
-    modules={"azure": "tests.authority.azure_part"},
-)
 READY_SECONDS = 150.0
 _READS = frozenset({"get", "list", "watch"})
 _QUESTIONS = "/apis/authorization.k8s.io/"
@@ -45,11 +40,22 @@ class RealFleet:
         """The state folder of the cloud."""
         return self.operator.cloud.state
 
+    @property
+    def repository(self) -> str:
+        """The address of the fleet repository for Flux."""
+        settings = self.operator.cloud.settings
+        return f"https://{settings['FLUX_GIT_HOST']}/{settings['GITHUB_REPOSITORY']}.git"
+
+    def without_credentials(self, *, allowed: bool) -> None:
+        """Let everybody read the repository, or those with credentials alone."""
+        private = self.state / PRIVATE
+        private.unlink(missing_ok=True) if allowed else private.touch()
+
     def files(
         self, *, flux: str = "", extra: str = "", flux_components: bytes | None = None
     ) -> dict[str, bytes]:
         """Return the fleet: ``flux`` and ``extra`` are YAML below the cluster's spec.flux and spec."""
-        own = f"  flux:\n    repository: {(self.state / 'git.url').read_text()}/example/fleet.git\n{flux}"
+        own = f"  flux:\n    repository: {self.repository}\n{flux}"
         files = fleet_files.fleet(budget=5)
         files[f"clusters/{NAME}/cluster.yaml"] = fleet_files.cluster(NAME, extra=f"{extra}{own}")
         files[COMPONENTS] = flux_components or components()
@@ -60,6 +66,11 @@ class RealFleet:
         commit = self.operator.push(files)
         self.operator.wait_for_status(commit, "success", seconds=READY_SECONDS)
         return commit
+
+    def conditions(self) -> str:
+        """Return what the conditions of the cluster say."""
+        found = self.operator.api.get(f"clusters/{NAME}")["conditions"]
+        return "; ".join(f"{each['type']}={each['status']}: {each['message']}" for each in found)
 
     def reason(self) -> str:
         """Return what the cluster waits for, "" before it is planned."""
@@ -111,11 +122,30 @@ class RealFleet:
         return [json.loads(line) for line in log.read_text().splitlines(keepends=True) if line.endswith("\n")]
 
 
+def _options(git_port: int) -> Options:
+    return Options(
+        create_seconds=1,
+        lock_seconds=5,
+        plan_schedule="*/10 * * * * *",
+        resend_schedule="*/2 * * * * *",
+        extra={
+            "POLL_SECONDS": "1",
+            "RETRY_LIMITS": "Unavailable=60/1 Throttled=forever/1 Conflict=forever/1",
+            "FLUX_GIT_HOST": f"127.0.0.1:{git_port}",
+        },
+        modules={"azure": "tests.authority.azure_part"},
+    )
+
+
 @contextmanager
 def real_fleet(folder: Path) -> Iterator[RealFleet]:
-    """Start a cloud with a real cluster in waiting; the fleet's repository is empty."""
+    """Start a cloud with a real cluster in waiting; the fleet's repository is empty.
+
+    Its git server, which Flux reads, is the one that the credentials are for.
+    """
     with (
-        LocalCloud(folder / "cloud", OPTIONS) as cloud,
+        closing(PortReservations()) as reserved,
+        LocalCloud(folder / "cloud", _options(reserved.reserve(None))) as cloud,
         closing(Operator(cloud, folder / "clone")) as operator,
     ):
         yield RealFleet(operator)

@@ -109,7 +109,6 @@ def test_secrets_in_git_are_opened_with_the_keys_that_were_there_before_flux(fle
 
 def system_files(fleet: RealFleet) -> dict[str, bytes]:
     """Return a system on the cluster that has a ConfigMap from the fleet's own repository."""
-    repository = f"{(fleet.state / 'git.url').read_text()}/example/fleet.git"
     system = f"""\
 apiVersion: roadstead.dev/v1alpha1
 kind: System
@@ -118,7 +117,7 @@ spec:
   owners: [shop-team@example.com]
   clusters: {{names: [{NAME}]}}
   namespaces: [shop]
-  source: {{repository: {repository}, path: ./teams/shop}}
+  source: {{repository: {fleet.repository}, path: ./teams/shop}}
   quota: {{pods: 5}}
 """
     menu = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: menu}\ndata: {dish: soup}\n"

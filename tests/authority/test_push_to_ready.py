@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from shared.fleet.resource_ids import ObjectRef
@@ -12,9 +14,12 @@ from tests.authority.flux_components import NAMESPACE, components, retired_contr
 from tests.authority.programs import KUSTOMIZE
 from tests.authority.real_fleet import RealFleet, real_fleet
 
-pytestmark = pytest.mark.timeout(600)
-ALONE = {"namespaces", "configmaps", "clusterroles", "gitrepositories", "kustomizations"}
+pytestmark = pytest.mark.timeout(1200)
+ALONE = {"namespaces", "configmaps", "secrets", "clusterroles", "gitrepositories", "kustomizations"}
 """Of these kinds Roadstead has one object; what it has several of is listed."""
+CHECK_SECONDS = 480.0
+"""A check after a commit begins minutes later, so that Flux has applied it."""
+SOURCE = ObjectRef("source.toolkit.fluxcd.io/v1", "GitRepository", "flux-system", "flux-system")
 OWNER = ObjectRef("v1", "ConfigMap", "platform-info", "platform")
 
 
@@ -38,6 +43,40 @@ def test_a_second_apply_writes_nothing_but_the_request_that_flux_reconciles(flee
         "patch /apis/kustomize.toolkit.fluxcd.io/v1/namespaces/flux-system/kustomizations/flux-system",
         "patch /apis/source.toolkit.fluxcd.io/v1/namespaces/flux-system/gitrepositories/flux-system",
     ]
+
+
+def test_a_private_repository_is_read_with_the_credentials_of_the_app(fleet: RealFleet) -> None:
+    fleet.without_credentials(allowed=False)
+    refs = f"{fleet.repository}/info/refs?service=git-upload-pack"
+    trust = ssl.create_default_context(cafile=str(fleet.state / "ca.pem"))
+    assert httpx.get(refs, verify=trust, trust_env=False).status_code == 401
+    fleet.ready(fleet.files())
+    with fleet.api() as api:
+        source = api.get(SOURCE)
+        assert source is not None
+        assert source["spec"]["secretRef"] == {"name": "flux-system"}
+
+
+def test_a_commit_that_changes_only_the_platform_is_pulled_and_one_that_breaks_it_is_found(
+    fleet: RealFleet,
+) -> None:
+    files = fleet.files()
+    fleet.without_credentials(allowed=False)
+    fleet.ready(files)
+    changed = files | {"platform/more.yaml": _config_map("more", "pulled")}
+    fleet.ready(changed)
+    fleet.operator.wait(lambda: _data(fleet, "more") == {"is": "pulled"}, "Flux applies it", seconds=120)
+    commit = fleet.operator.push(changed | {"platform/broken.yaml": b"a: ["})
+    fleet.operator.wait(
+        lambda: "broken.yaml" in fleet.conditions(), "the check finds it", seconds=CHECK_SECONDS, every=2
+    )
+    fleet.operator.push(changed)
+    fleet.operator.wait(
+        lambda: "broken.yaml" not in fleet.conditions(),
+        f"{commit[:8]} is over",
+        seconds=CHECK_SECONDS,
+        every=2,
+    )
 
 
 def test_a_branch_that_does_not_exist_is_named_until_it_does(fleet: RealFleet) -> None:
@@ -77,6 +116,16 @@ def test_an_upgrade_to_an_image_that_does_not_exist_is_not_ready(fleet: RealFlee
     fleet.operator.push(fleet.files(flux_components=components(tags={KUSTOMIZE.name: "v0-missing"})))
     fleet.wait_for_reason(KUSTOMIZE.name)
     fleet.ready(fleet.files())
+
+
+def _config_map(name: str, value: str) -> bytes:
+    metadata = f"{{name: {name}, namespace: platform}}"
+    return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {metadata}\ndata: {{is: {value}}}\n".encode()
+
+
+def _data(fleet: RealFleet, name: str) -> object:
+    with fleet.api() as api:
+        return (api.get(ObjectRef("v1", "ConfigMap", name, "platform")) or {}).get("data")
 
 
 def _changed(fleet: RealFleet) -> dict[str, bytes]:

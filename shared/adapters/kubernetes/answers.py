@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from shared.fleet.json_tree import Json, path_text
 from shared.jobs.failures.errors import (
     Conflict,
     InvalidManifest,
     NamespaceTerminating,
     ReconcileError,
+    Unavailable,
     from_http,
 )
 from shared.jobs.failures.retry import retry_after
@@ -29,6 +33,70 @@ Sources: kubernetes/apiserver ``pkg/admission/plugin/webhook/errors/statuserror.
 """
 
 
+class _Part(BaseModel):
+    """What is relied on of an answer; what a kind has beyond that is for whoever reads it."""
+
+    model_config = ConfigDict(strict=True)
+
+
+class _Metadata(_Part):
+    """The names are those of Kubernetes: kubernetes/apimachinery ``pkg/apis/meta/v1/types.go``."""
+
+    name: str
+    uid: str = ""
+    resourceVersion: str = ""
+    namespace: str = ""
+    creationTimestamp: str | None = None
+    deletionTimestamp: str | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    ownerReferences: list[dict[str, Any]] | None = None
+    managedFields: list[dict[str, Any]] | None = None
+
+
+class _Condition(_Part):
+    type: str
+    status: str
+    reason: str | None = None
+    message: str | None = None
+
+
+class _Status(_Part):
+    conditions: list[_Condition] | None = None
+
+
+class Object(_Part):
+    """An object of any kind."""
+
+    metadata: _Metadata
+    spec: dict[str, Any] | None = None
+    data: dict[str, str] | None = None
+    status: _Status | None = None
+
+
+class _ListMetadata(_Part):
+    more: str = Field(default="", alias="continue")
+
+
+class Page(_Part):
+    """A page of a list."""
+
+    metadata: _ListMetadata = _ListMetadata()
+    items: list[Object] | None = None
+
+
+class _Resource(_Part):
+    name: str
+    kind: str
+    namespaced: bool
+
+
+class Discovery(_Part):
+    """The kinds of a version of the API."""
+
+    resources: list[_Resource] | None = None
+
+
 @dataclass(frozen=True)
 class Answer:
     """The status, headers and JSON object of a response; {} for any other content."""
@@ -42,9 +110,27 @@ class Answer:
         """Parse a response."""
         try:
             value = json.loads(content)
-        except ValueError:
+        except (ValueError, RecursionError):
             value = {}
         return cls(status, headers, value if isinstance(value, dict) else {})
+
+    @property
+    def causes(self) -> Sequence[Mapping[str, Any]]:
+        """What a refusal says of its causes."""
+        details = self.body.get("details")
+        causes = details.get("causes") if isinstance(details, dict) else None
+        return [cause for cause in causes if isinstance(cause, dict)] if isinstance(causes, list) else []
+
+    def read_as(self, form: type[BaseModel], subject: str) -> Json:
+        """Return the body; raise Unavailable, with the place and no value, where it has another form."""
+        try:
+            form.model_validate(self.body)
+        except ValidationError as error:
+            place = path_text(error.errors(include_input=False, include_url=False)[0]["loc"])
+            raise Unavailable(
+                f"{subject}: the answer of the API server has no {place}, or another form"
+            ) from None
+        return self.body
 
     @property
     def reason(self) -> str:
@@ -59,10 +145,9 @@ def refusal(answer: Answer, subject: str, *, secret: bool = False) -> ReconcileE
     fallback = reason or ("Invalid" if invalid else f"HTTP {answer.status}")
     message = f"{subject}: {('' if secret else said) or fallback}"
     headers = {name.lower(): value for name, value in answer.headers.items()}
-    causes = (answer.body.get("details") or {}).get("causes") or ()
     if invalid:
         return InvalidManifest(message, code=reason)
-    if any(cause.get("reason") == "NamespaceTerminating" for cause in causes):
+    if any(cause.get("reason") == "NamespaceTerminating" for cause in answer.causes):
         return NamespaceTerminating(message, code=reason)
     if answer.status == 410:
         return Conflict(message, code=reason)
@@ -77,17 +162,16 @@ def refusal(answer: Answer, subject: str, *, secret: bool = False) -> ReconcileE
 
 def refused_eviction(answer: Answer) -> str:
     """Return why a budget, an admission policy or a webhook refused an eviction, "" when none did."""
-    return _budget(answer.body) or _admission(answer)
+    return _budget(answer) or _admission(answer)
 
 
-def _budget(status: Mapping[str, Any]) -> str:
+def _budget(answer: Answer) -> str:
     """Return what a rejected eviction says about its disruption budget; "" when no budget rejected it.
 
     The API server rejects a pod with two budgets with a server error that only its message identifies.
     """
-    causes = (status.get("details") or {}).get("causes") or ()
-    budgets = [cause for cause in causes if cause.get("reason") == "DisruptionBudget"]
-    message = str(status.get("message") or "")
+    budgets = [cause for cause in answer.causes if cause.get("reason") == "DisruptionBudget"]
+    message = str(answer.body.get("message") or "")
     if budgets or "more than one PodDisruptionBudget" in message:
         return " ".join([message, *(str(cause.get("message") or "") for cause in budgets)]).strip()
     return ""

@@ -10,7 +10,14 @@ from urllib.parse import quote, urlencode
 import urllib3
 from kubernetes.client.exceptions import ApiException
 
-from shared.adapters.kubernetes.answers import Answer, refusal, refused_eviction
+from shared.adapters.kubernetes.answers import (
+    Answer,
+    Discovery,
+    Object,
+    Page,
+    refusal,
+    refused_eviction,
+)
 from shared.adapters.kubernetes.kubeconfig import SeenCertificates
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.api_server import ApiServer, Certificate
@@ -62,7 +69,8 @@ class Connection:
             answer = self._call("POST", f"/apis/{_REVIEWS}/selfsubjectaccessreviews", body, _JSON)
             if answer.status >= 300:
                 raise self._error(answer, f"the API server of {self._cluster.name}")
-            if (answer.body.get("status") or {}).get("allowed") is not True:
+            status = answer.body.get("status")
+            if not isinstance(status, dict) or status.get("allowed") is not True:
                 resource = f"{access.resource}.{access.group}" if access.group else access.resource
                 missing = f"the identity may not {access.verb} {resource} in the cluster {self._cluster.name}"
                 raise Unauthorized(f"{missing}; it has to be an administrator there", code="Forbidden")
@@ -75,7 +83,7 @@ class Connection:
             return None
         if answer.status >= 300:
             raise self._error(answer, str(ref), secret=ref.kind == "Secret")
-        return answer.body
+        return answer.read_as(Object, str(ref))
 
     def apply(self, manifest: Json, *, dry_run: bool = False) -> Json:
         """Apply as field manager "roadstead", taking over conflicting fields."""
@@ -92,7 +100,7 @@ class Connection:
         answer = self._call("POST", f"{collection}?fieldManager={MANAGER}", manifest, _JSON)
         if answer.status >= 300:
             raise self._error(answer, str(ref), secret=ref.kind == "Secret")
-        return answer.body
+        return answer.read_as(Object, str(ref))
 
     def replace(self, live: Json, *, status: bool = False) -> Json:
         """Write an object, or its status, over the version that was read."""
@@ -121,7 +129,7 @@ class Connection:
             if answer.status == 404:
                 self._resources.clear()
             raise self._error(answer, str(ref), secret=ref.kind == "Secret")
-        return answer.body
+        return answer.read_as(Object, str(ref))
 
     def list(
         self, api_version: str, kind: str, *, namespace: str = "", labels: str = "", fields: str = ""
@@ -131,7 +139,7 @@ class Connection:
         if path is None:
             raise Dependency(f"the cluster does not serve {api_version} {kind}", code="NotFound")
         query = {"limit": str(_PAGE), "labelSelector": labels, "fieldSelector": fields, "continue": ""}
-        objects: list[Json] = []
+        objects, pages = list[Json](), set[str]()
         while True:
             parameters = urlencode({name: value for name, value in query.items() if value})
             answer = self._call("GET", f"{path}?{parameters}")
@@ -139,11 +147,15 @@ class Connection:
                 if answer.status == 404:
                     self._resources.clear()
                 raise self._error(answer, f"the list of {api_version} {kind}", secret=kind == "Secret")
-            for item in answer.body.get("items") or ():
+            page = answer.read_as(Page, f"the list of {api_version} {kind}")
+            for item in page.get("items") or ():
                 objects.append({"apiVersion": api_version, "kind": kind, **item})
-            query["continue"] = (answer.body.get("metadata") or {}).get("continue") or ""
+            query["continue"] = str((page.get("metadata") or {}).get("continue") or "")
             if not query["continue"]:
                 return objects
+            if query["continue"] in pages:
+                raise Unavailable(f"the list of {api_version} {kind} continues with a page that was read")
+            pages.add(query["continue"])
 
     def cordon(self, node: str, at: datetime) -> None:
         """Cordon a node; one that no longer exists is success."""
@@ -199,7 +211,8 @@ class Connection:
             return
         if answer.status >= 300:
             raise self._error(answer, f"discovery of {api_version}")
-        for resource in answer.body.get("resources") or ():
+        found = answer.read_as(Discovery, f"discovery of {api_version}")
+        for resource in found.get("resources") or ():
             if "/" not in resource["name"]:
                 key = (api_version, resource["kind"])
                 self._resources[key] = (resource["name"], bool(resource["namespaced"]))
