@@ -63,6 +63,7 @@ class KeyVaults:
         what = f"the secret {name} of the vault {vault}"
         try:
             found = self._client(url).get_secret(name)
+            value, version = found.value, str(found.properties.version)
         except ResourceNotFoundError as error:
             raise SecretMissing(f"{what} does not exist, or is deleted", code=_code(error)) from None
         except HttpResponseError as error:
@@ -73,9 +74,14 @@ class KeyVaults:
             # The library's text of a challenge for another domain.
             text = f"the vault {vault} asks for a token of another service, which it does not get"
             raise Unauthenticated(f"{text}; check its address in KEY_VAULTS") from None
-        if found.value is None:
+        except (LookupError, TypeError, AttributeError, RecursionError):
+            # Not chained: the library's text may have parts of the answer.
+            raise VaultUnavailable(f"the vault {vault} gave an answer that cannot be read") from None
+        if value is None:
             raise SecretMissing(f"{what} has no value")
-        return VaultSecret(str(found.properties.version), found.value)
+        if not isinstance(value, str):
+            raise VaultUnavailable(f"the vault {vault} gave an answer that cannot be read")
+        return VaultSecret(version, value)
 
     def probe_of(self, vault: str) -> VaultProbe:
         """Return what asks a vault whether it answers."""
@@ -165,5 +171,5 @@ def _code(error: HttpResponseError) -> str:
     try:
         found = response.json()["error"]
         return str((found.get("innererror") or found)["code"])
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
         return ""

@@ -1,4 +1,4 @@
-"""Whatever an API server answers, a call has a result or an error of ours, and no list goes on for ever."""
+"""Whatever an API server answers, a call has a result or an error of ours, and every list ends."""
 
 from __future__ import annotations
 

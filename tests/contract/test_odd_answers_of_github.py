@@ -97,7 +97,7 @@ def github(inbox: Inbox) -> Iterator[GitHubRepository]:
 
 
 def again(github: GitHubRepository) -> None:
-    """Forget what it knows of immutable things."""
+    """Empty its caches."""
     for known in (github._compared, github._changes, github._trees):
         known.cache_clear()
     github._answers._known.clear()

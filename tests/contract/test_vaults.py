@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ from shared.jobs.failures.errors import (
     VaultUnavailable,
 )
 from tests.support.azure_ports import StaticCredential
+from tests.support.odd_bodies import odd_bodies
 from tests.support.vaults import VAULT, VaultSetting
 
 VALUE = "c4nary-of-the-vault-93ba"
@@ -167,6 +169,30 @@ def test_a_server_error_and_no_answer_are_the_vaults_own_unavailability(served: 
     assert isinstance(refused(served), VaultUnavailable)
     nowhere = KeyVaults({VAULT: "https://127.0.0.1:1"}, StaticCredential())
     assert isinstance(refused(VaultSetting(nowhere, served.world)), VaultUnavailable)
+
+
+SECRET = {"id": "https://ops.vault.azure.net/secrets/age/1", "value": VALUE, "attributes": {"enabled": True}}
+ERROR = {"error": {"code": "Forbidden", "message": "no", "innererror": {"code": "ForbiddenByRbac"}}}
+
+
+@pytest.mark.parametrize(("status", "answer"), [(200, SECRET), (403, ERROR), (404, ERROR), (500, ERROR)])
+def test_whatever_a_vault_answers_is_a_secret_or_an_error_of_ours(
+    status: int, answer: Any, served: VaultSetting
+) -> None:
+    assert served.server is not None
+    served.port.secret(VAULT, "age")
+    for odd in odd_bodies(answer):
+        try:
+            body = json.loads(odd)
+        except (ValueError, RecursionError):
+            continue
+        served.server.door.faults[:] = [Fault("GET /secrets", status, body)]
+        try:
+            found = served.port.secret(VAULT, "age")
+        except ReconcileError as error:
+            assert VALUE not in f"{error!r} {error.__cause__!r}"  # noqa: PT017
+        else:
+            assert isinstance(found.value, str)
 
 
 def test_no_vault_gets_a_token_for_another_service(trusted: Authority) -> None:

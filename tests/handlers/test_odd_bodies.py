@@ -1,7 +1,7 @@
 """Each body that somebody sends, with each part missing, null, of every other type, huge or deep.
 
 An answer is no server error and says what is wrong. A message of a queue is carried out, or raises until it
-is a dead letter, and that is saved: none is lost, and none comes back for ever.
+is a dead letter, and that is saved: none is lost, and none comes back indefinitely.
 """
 
 from __future__ import annotations

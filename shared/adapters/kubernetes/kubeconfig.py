@@ -7,7 +7,6 @@ private folder that is removed before the first request.
 from __future__ import annotations
 
 import base64
-import binascii
 import socket
 import ssl
 import tempfile
@@ -26,6 +25,11 @@ from shared.adapters.reached_address import address_of, looking
 from shared.fleet.kubernetes.api_server import AUTHORITY, SERVER, ApiServer, Certificate
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import InvalidKubeconfig, Unauthenticated
+
+
+_MALFORMED = (
+    *(yaml.YAMLError, LookupError, TypeError, AttributeError, ValueError, RecursionError, StopIteration),
+)
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ def read_login(cluster: ClusterId, text: str) -> Login:
             user.get("token", ""),
             exec_plugin="exec" in user or "auth-provider" in user,
         )
-    except (yaml.YAMLError, KeyError, TypeError, AttributeError, StopIteration, binascii.Error):
+    except _MALFORMED:
         raise Unauthenticated(f"the kubeconfig of {cluster.name} is invalid") from None
 
 

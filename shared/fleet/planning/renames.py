@@ -21,7 +21,7 @@ from shared.some_of import some_of
 _OF_DOCUMENT = ("environment", "class", "labels")
 _OF_SPEC = ("resourceGroup", "nodeResourceGroup", "tags", "kubernetesVersion", "maintenanceWindows")
 _OF_OPERATION = ("deletionProtection", "suspend", "drift")
-"""What says nothing about which cluster it is: who deletes one changes it first."""
+"""What does not identify a cluster: who deletes one changes it first."""
 MOST_DIFFERENT = 2
 """Of ``_OF_DOCUMENT`` and ``_OF_SPEC``: who renames a folder may change as much in the same commit."""
 _NAMED = 3
@@ -38,7 +38,7 @@ class Look:
 
     @classmethod
     def of(cls, document: Json) -> Look:
-        """Return the look of a cluster by its stored form."""
+        """Return what a stored form has of that."""
         name, spec = document["name"], document["spec"]
         own_name = re.compile(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])")
         varying = {field: document.get(field) for field in _OF_DOCUMENT}
