@@ -26,7 +26,6 @@ from shared.fleet.kubernetes.api_server import AUTHORITY, SERVER, ApiServer, Cer
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import InvalidKubeconfig, Unauthenticated
 
-
 _MALFORMED = (
     *(yaml.YAMLError, LookupError, TypeError, AttributeError, ValueError, RecursionError, StopIteration),
 )

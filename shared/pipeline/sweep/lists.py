@@ -135,9 +135,9 @@ def _is_unknown(name: str, existing: Json, ports: Ports) -> bool:
     record = ports.state.cluster(name)
     if record is not None and record.desired.id.resource.lower() == place:
         return False
-    _, _, subscription, _, group, *_, azure_name = str(existing["id"]).split("/")
+    cluster = ClusterId.of(str(existing["id"]))
     try:
-        return ports.azure.call(GetCluster(ClusterId(subscription, group, azure_name))) is not None
+        return cluster is not None and ports.azure.call(GetCluster(cluster)) is not None
     except (RateLimited, ReconcileError) as error:
         with about(cluster=name):
             log.warning("%s is left to the next sweep: %s", existing["id"], error)
