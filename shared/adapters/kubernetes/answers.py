@@ -70,7 +70,7 @@ class Object(_Part):
 
     metadata: _Metadata
     spec: dict[str, Any] | None = None
-    data: dict[str, str] | None = None
+    data: dict[str, Any] | None = None
     status: _Status | None = None
 
 
