@@ -20,7 +20,6 @@ WHOLE = Proposal(
     opened=NOW,
     values=("v",),
     commits=("a", "b"),
-    closing=True,
     declined=("w",),
     left_out=(LeftOut("tags.own", "why"),),
     problem="ü",

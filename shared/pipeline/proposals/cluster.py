@@ -1,8 +1,4 @@
-"""The proposal of one cluster: its branch and its pull request are brought to what differs now.
-
-What is saved always says which commits of the branch are ours, before the branch points to them. So a crash
-at any line, or a second app, never makes a commit of ours look like one of somebody else, nor the other way.
-"""
+"""The proposal of one cluster: its branch and its pull request are brought to what differs now."""
 
 from __future__ import annotations
 
@@ -21,20 +17,20 @@ from shared.jobs.drift import DriftedField, digest_of_proposal, drift_from
 from shared.jobs.failures.errors import Retryable
 from shared.jobs.record import ClusterRecord
 from shared.logs import about_record
-from shared.pipeline.proposals.head import Head, parents_of
-from shared.pipeline.proposals.remembered import branch_of, proposable, seen, value_of, wanted, with_commit
-from shared.pipeline.proposals.texts import OVER, commit_message, over_text, pull_text
+from shared.pipeline.proposals.head import Head
+from shared.pipeline.proposals.own_pull import File, OwnBranch, SomebodyPushed
+from shared.pipeline.proposals.remembered import branch_of, proposable, seen, value_of, wanted
+from shared.pipeline.proposals.texts import commit_message, over_text, proposal_text
 from shared.pipeline.sweep.conclusions import decided_of
 from shared.pipeline.worker.rate_limiter import RateLimiter
 from shared.pipeline.worker.steps.context import StepContext
-from shared.ports import NewCommit, Ports, Pull
+from shared.ports import Ports, Pull
 from shared.ports.azure import GetCluster
 from shared.ports.state import LeftOut, Proposal
 
 log = logging.getLogger(__name__)
 
 NO_MANIFEST = "the newest commit has no manifest of the cluster"
-SOMEBODY_PUSHED = "somebody else has pushed to the branch {}: it is left as it is, and so is its pull request"
 
 
 class NoRoom(Exception):
@@ -57,9 +53,13 @@ class _Turn:
     ports: Ports
 
     @property
-    def branch(self) -> str:
+    def branch(self) -> OwnBranch[Proposal]:
         """The branch of the proposal."""
-        return branch_of(self.ports.config.fleet, self.proposal.cluster)
+        return OwnBranch(branch_of(self.ports.config.fleet, self.proposal.cluster), self.ports, self.save)
+
+    def save(self, proposal: Proposal) -> Proposal:
+        """Save a proposal, and return it as saved."""
+        return self.ports.state.save_proposal(replace(proposal, commit=self.head.fleet.commit))
 
 
 def settle(proposal: Proposal, digest: str, *, room: bool, head: Head, ports: Ports) -> None:
@@ -121,35 +121,23 @@ def _propose(
     if not taken:
         _end(turn, left_out=left_out)
         return
-    branch, text = turn.branch, pull_text(live.name, taken, left_out)
-    values = tuple(map(value_of, taken))
-    proposal, ports = turn.proposal, turn.ports
-    opened = turn.pull is not None and turn.pull.open
+    proposal, values, opened = (
+        turn.proposal,
+        tuple(map(value_of, taken)),
+        turn.pull is not None and turn.pull.open,
+    )
     if not (opened and proposal.values == values):
-        tip = ports.proposing.tip(branch)
-        if tip is not None and tip not in proposal.commits:
-            problem = SOMEBODY_PUSHED.format(branch)
-            _save(turn, replace(proposal, digest=turn.digest, left_out=left_out, problem=problem))
-            return
         if not opened and not turn.room:
             raise NoRoom
-        message = commit_message(live.name, taken)
-        content = found.content.encode()
-        parents = parents_of(tip, turn.head.commit, turn.ports)
-        commit = ports.proposing.add_commit(NewCommit(cluster_path(live.name), content, message, parents))
-        asked = proposal.opened if opened else ports.clock()
-        proposal = _save(turn, replace(with_commit(proposal, commit), opened=asked))
-        if tip is None:
-            ports.proposing.create_branch(branch, commit)
-        else:
-            ports.proposing.advance_branch(branch, commit)
-    if turn.pull is not None and opened:
-        pull = turn.pull
-        ports.proposing.edit_pull(pull.number, text)
-    else:
-        pull = ports.proposing.open_pull(branch, ports.config.branch, text)
-    shown = replace(proposal, number=pull.number, url=pull.url, values=values, left_out=left_out)
-    _save(turn, replace(shown, digest=turn.digest, problem="", closing=False))
+        file = File(cluster_path(live.name), found.content, commit_message(live.name, taken))
+        asked = proposal.opened if opened else turn.ports.clock()
+        try:
+            proposal = turn.branch.commit(replace(proposal, opened=asked), file, turn.head)
+        except SomebodyPushed as error:
+            turn.save(replace(proposal, digest=turn.digest, left_out=left_out, problem=str(error)))
+            return
+    proposal = turn.branch.show(proposal, turn.pull, proposal_text(live.name, taken, left_out))
+    turn.save(replace(proposal, values=values, left_out=left_out, digest=turn.digest, problem=""))
 
 
 def _manifest(
@@ -172,30 +160,17 @@ def _manifest(
 
 def _end(turn: _Turn, *, left_out: tuple[LeftOut, ...] = (), forget: bool = False) -> None:
     """Close the pull request of what is proposed no longer, and delete the branch if it is ours alone."""
-    proposal, ports, branch = turn.proposal, turn.ports, turn.branch
-    tip = ports.proposing.tip(branch) if proposal.commits else None
-    kept = tip is not None and tip not in proposal.commits
-    if turn.pull is not None and turn.pull.open:
-        again = proposal.closing
-        proposal = _save(turn, replace(proposal, closing=True))
-        if not (again and ports.pulls.comment(turn.pull.number, OVER)):
-            ports.pulls.write_comment(turn.pull.number, over_text(kept=kept), over=None)
-        ports.proposing.close_pull(turn.pull.number)
-        proposal = replace(proposal, values=())
+    branch, tip = turn.branch, turn.branch.tip(turn.proposal)
+    kept = tip is not None and tip not in turn.proposal.commits
+    proposal = branch.close(turn.proposal, turn.pull, over_text(kept=kept))
     declined = turn.pull is not None and not (turn.pull.open or turn.pull.merged)
     if declined and turn.digest:  # somebody may still reopen it
-        _save(turn, replace(proposal, digest=turn.digest, left_out=left_out, problem=""))
+        turn.save(replace(proposal, digest=turn.digest, left_out=left_out, problem=""))
         return
-    if tip is not None and not kept:
-        ports.proposing.delete_branch(branch)
-    problem = f"somebody else has pushed to the branch {branch}: it stays" if kept else ""
-    proposal = replace(proposal, digest=turn.digest, commits=(), closing=False, left_out=left_out)
+    problem = f"somebody else has pushed to the branch {branch.name}: it stays" if kept else ""
+    proposal = replace(branch.delete(proposal, tip), digest=turn.digest, commits=(), left_out=left_out)
     if forget or not (turn.digest or proposal.declined or problem):
         if proposal.etag:
-            ports.state.remove_proposal(proposal)
+            turn.ports.state.remove_proposal(proposal)
         return
-    _save(turn, replace(proposal, problem=problem))
-
-
-def _save(turn: _Turn, proposal: Proposal) -> Proposal:
-    return turn.ports.state.save_proposal(replace(proposal, commit=turn.head.fleet.commit))
+    turn.save(replace(proposal, problem=problem))

@@ -99,10 +99,3 @@ class Head:
         wanted = {path: self._files.blobs[path] for path in paths}
         blobs = read_blobs(self.commit, wanted, self.ports)
         return {path: blobs[sha] for path, sha in wanted.items()}
-
-
-def parents_of(tip: str | None, head: str, ports: Ports) -> list[str]:
-    """Return the parents of a branch's next commit: its tip, and the newest commit, whose files it has."""
-    if tip is None:
-        return [head]
-    return [tip] if ports.repository.is_descendant(tip, head) else [tip, head]

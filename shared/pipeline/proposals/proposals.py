@@ -14,19 +14,18 @@ from dataclasses import replace
 from shared.jobs.failures.errors import (
     OtherRepository,
     ReconcileError,
-    Retryable,
     Stale,
     Terminal,
     Unauthorized,
     Unavailable,
     Withheld,
 )
-from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import PlanRequest
 from shared.logs import about
 from shared.pipeline.outbox import request_proposals
 from shared.pipeline.proposals.cluster import NoRoom, NotShown, settle
 from shared.pipeline.proposals.head import Head
+from shared.pipeline.proposals.own_pull import PERMISSIONS, seconds_until_again
 from shared.pipeline.proposals.remembered import NEW_AT_ONCE, due, opened_since
 from shared.pipeline.repository.branch_source import require_name
 from shared.pipeline.worker.rate_limiter import RateLimited
@@ -39,9 +38,6 @@ log = logging.getLogger(__name__)
 SECONDS = 120.0
 """After so long another message continues: less than half of ``functionTimeout``."""
 NAMED = 3
-ATTEMPTS = 4
-"""How often a message is postponed that failed; then the next sweep sends one."""
-PERMISSIONS = "give its GitHub App, or its token, the permissions Contents: write and Pull requests: write"
 
 
 def handle(request: PlanRequest, ports: Ports) -> None:
@@ -57,11 +53,7 @@ def handle(request: PlanRequest, ports: Ports) -> None:
         wait = max(0.0, (limited.at - ports.clock()).total_seconds())
         _ask_again(request, wait, ports)
     except ReconcileError as error:
-        seconds = (
-            wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
-            if isinstance(error, Retryable) and request.attempt < ATTEMPTS
-            else None
-        )
+        seconds = seconds_until_again(error, request, ports)
         log.warning("proposals are not up to date: %s: %s", error.kind, error)
         if seconds is not None:
             _ask_again(request, seconds, ports)

@@ -12,14 +12,12 @@ from shared.jobs.drift import BRANCHES, Drift, DriftedField
 from shared.jobs.messages import CLOCKS_DIFFER
 from shared.jobs.reporting.summary import ClusterSummary
 from shared.masking import MASKED
+from shared.pipeline.proposals.own_pull import declined_after
 from shared.ports import Pull
 from shared.ports.state import LeftOut, Proposal
 
 NEW_AT_ONCE = 10
 """So many pull requests are opened between the beginnings of two sweeps."""
-COMMITS = 5
-KEPT = 100
-"""So many declined values of a cluster are remembered."""
 DECLINED = "declined: its pull request was closed without a merge; reopen that to propose this value again"
 SENSITIVE = "the value may contain a secret"
 
@@ -79,16 +77,11 @@ def proposes(proposal: Proposal, field: DriftedField) -> bool:
 
 
 def seen(proposal: Proposal, pull: Pull | None) -> Proposal:
-    """Return a proposal with what GitHub shows of its pull request, None for one that does not exist.
-
-    Somebody who closes it declines its values, and somebody who reopens it takes that back.
-    """
-    if pull is None or pull.merged or (proposal.closing and not pull.open):
-        return replace(proposal, values=(), closing=False)
-    others = tuple(each for each in proposal.declined if each not in proposal.values)
-    if pull.open:
-        return replace(proposal, declined=others)
-    return replace(proposal, declined=(*others, *proposal.values)[-KEPT:])
+    """Return a proposal with what GitHub shows of its pull request, None for one that does not exist."""
+    if pull is None:
+        return replace(proposal, values=())
+    after = replace(proposal, declined=declined_after(proposal.declined, proposal.values, pull))
+    return replace(after, values=()) if pull.merged else after
 
 
 def proposable(stored: Drift, now: Drift) -> tuple[list[DriftedField], tuple[LeftOut, ...]] | None:
@@ -121,8 +114,3 @@ def wanted(
     """Return the fields to propose, and why the others are not proposed."""
     new = [each for each in fields if value_of(each) not in proposal.declined]
     return new, tuple(LeftOut(each.path, DECLINED) for each in fields if each not in new)
-
-
-def with_commit(proposal: Proposal, commit: str) -> Proposal:
-    """Return a proposal with a commit to which its branch may point from now on."""
-    return replace(proposal, commits=(*proposal.commits, commit)[-COMMITS:])

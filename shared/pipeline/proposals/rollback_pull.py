@@ -15,10 +15,10 @@ from shared.fleet.rollback.node_pool_rollback import Versions
 from shared.jobs.drift import ROLLBACKS
 from shared.jobs.failures.errors import Conflict
 from shared.pipeline.proposals.head import Head
-from shared.pipeline.proposals.texts import BODY_LIMIT
-from shared.pipeline.pull_requests.markdown import code, fit, prose, table
+from shared.pipeline.proposals.own_pull import File, move, new_commit, pull_text
+from shared.pipeline.pull_requests.markdown import code, prose, table
 from shared.pipeline.repository.commit_reader import read_files
-from shared.ports import NewCommit, Ports, Pull, PullText
+from shared.ports import Ports, Pull, PullText
 
 
 @dataclass(frozen=True)
@@ -46,17 +46,14 @@ def open_rollback(asked: RollbackAsked, head: Head, ports: Ports) -> Pull:
     """
     of_upgrade = f"{asked.cluster}/{asked.pool}-{rollback_tag(asked.target.last_used)}"
     branch, path = f"{ROLLBACKS}{ports.config.fleet}/{of_upgrade}", cluster_path(asked.cluster)
-    tip, content = ports.proposing.tip(branch), asked.content.encode()
+    tip = ports.proposing.tip(branch)
     merged = tip is not None and ports.repository.is_descendant(head.commit, tip)
     if tip is None or merged:
         versions = f"- Kubernetes {asked.target.kubernetes}\n- {asked.target.image}\n"
         message = f"{asked.title}\n\nThe pool ran these until {asked.target.moment}:\n\n{versions}"
-        commit = ports.proposing.add_commit(NewCommit(path, content, message, [head.commit]))
-        if tip is None:
-            ports.proposing.create_branch(branch, commit)
-        else:
-            ports.proposing.advance_branch(branch, commit)
-    elif read_files(tip, ports).blobs.get(path) != blob_id(content):
+        commit = new_commit(File(path, asked.content, message), [head.commit], ports)
+        move(branch, tip, commit, ports)
+    elif read_files(tip, ports).blobs.get(path) != blob_id(asked.content.encode()):
         raise Conflict(f"the branch {branch} has another manifest: delete it, then ask again")
     return ports.proposing.open_pull(branch, ports.config.branch, _text(asked))
 
@@ -79,4 +76,4 @@ def _text(asked: RollbackAsked) -> PullText:
         "Correct the cause, then upgrade again: raise orchestratorVersion and remove rollback.\n"
         "- **Close** it to change nothing.",
     ]
-    return PullText(asked.title, fit(parts, BODY_LIMIT, "**Shortened: GitHub accepts no longer text.**"))
+    return pull_text(asked.title, parts)

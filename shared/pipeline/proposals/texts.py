@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 from shared.fleet.resolve.repository_layout import cluster_path
 from shared.jobs.drift import DriftedField
-from shared.pipeline.pull_requests.markdown import code, fit, prose, table
+from shared.pipeline.proposals.own_pull import pull_text
+from shared.pipeline.pull_requests.markdown import code, prose, table
 from shared.ports import PullText
 from shared.ports.state import LeftOut
 
-BODY_LIMIT = 65_000
-"""Characters; GitHub takes 65,536."""
 OVER = "<!-- roadstead:proposal over -->"
 """The first characters of the comment with which a proposal ends."""
 
@@ -22,7 +21,7 @@ def commit_message(name: str, fields: Sequence[DriftedField]) -> str:
     return f"{_title(name)}\n\nThe values are those that Azure has:\n\n{lines}\n"
 
 
-def pull_text(name: str, fields: Sequence[DriftedField], left_out: Sequence[LeftOut]) -> PullText:
+def proposal_text(name: str, fields: Sequence[DriftedField], left_out: Sequence[LeftOut]) -> PullText:
     """Return what the pull request says."""
     manifest = code(cluster_path(name))
     rows = [
@@ -42,7 +41,7 @@ def pull_text(name: str, fields: Sequence[DriftedField], left_out: Sequence[Left
     if left_out:
         reasons = [(code(each.path), prose(each.reason)) for each in left_out]
         parts.append("Also different, and not part of this:\n\n" + table(("field", "why"), reasons))
-    return PullText(_title(name), fit(parts, BODY_LIMIT, "**Shortened: GitHub accepts no longer text.**"))
+    return pull_text(_title(name), parts)
 
 
 def over_text(*, kept: bool) -> str:

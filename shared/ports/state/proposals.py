@@ -23,8 +23,7 @@ class Proposal:
     ``digest`` is that of the drift for which everything was done (``digest_of_proposal``), "" for none.
     ``number`` and ``url`` are those of the newest pull request, 0 and "" before the first one, ``opened``
     when it was asked for. ``values`` has a digest of each field that it proposes, with both values.
-    ``commits`` are the commits of ours that the branch may point to. ``closing``: this app was about to close
-    the pull request.
+    ``commits`` are the commits of ours that the branch may point to.
 
     ``declined`` are the values of pull requests that somebody closed without merging. ``left_out`` says why
     fields are not proposed, ``problem`` why the branch or the pull request is left as it is; ``commit`` is
@@ -39,7 +38,6 @@ class Proposal:
     opened: datetime | None = None
     values: tuple[str, ...] = ()
     commits: tuple[str, ...] = ()
-    closing: bool = False
     declined: tuple[str, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     problem: str = ""

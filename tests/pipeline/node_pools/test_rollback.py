@@ -10,7 +10,7 @@ from shared.jobs.failures.errors import Unauthorized
 from shared.jobs.record import Phase
 from shared.pipeline.api.acts.replay import replay
 from shared.pipeline.intake.accept import accept
-from shared.pipeline.proposals.proposals import PERMISSIONS
+from shared.pipeline.proposals.own_pull import PERMISSIONS
 from shared.ports.azure import GetPoolUpgradeProfile, PutPool
 from tests.support.one_cluster import ONE, advice, files, pool, record
 from tests.support.pipeline_runs import accepted, phases, push, pushed, status

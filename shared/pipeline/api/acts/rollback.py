@@ -22,7 +22,7 @@ from shared.pipeline.api import schema
 from shared.pipeline.api.acts.approval import operator
 from shared.pipeline.http_result import HttpResult, rejected, unknown_cluster
 from shared.pipeline.proposals.head import Head
-from shared.pipeline.proposals.proposals import PERMISSIONS
+from shared.pipeline.proposals.own_pull import PERMISSIONS
 from shared.pipeline.proposals.rollback_pull import RollbackAsked, open_rollback
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.pipeline.worker.steps.azure_state import profiles_of

@@ -75,7 +75,7 @@ def _drop_numbers(ports: Ports) -> None:
     """Drop the numbers of issues and pull requests; what people decided of values stays. Raise Stale."""
     state = ports.state
     for proposal in state.proposals():
-        state.save_proposal(replace(proposal, number=0, url="", values=(), closing=False, digest=""))
+        state.save_proposal(replace(proposal, number=0, url="", values=(), digest=""))
     for promotion in state.promotions():
         state.save_promotion(replace(promotion, number=0, url="", values=(), digest=""))
     known = state.announced()

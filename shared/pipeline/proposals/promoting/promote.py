@@ -12,24 +12,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from shared.fleet.desired import digest_of
-from shared.jobs.failures.errors import ReconcileError, Retryable, Terminal, Unauthorized
-from shared.jobs.failures.retry import wait_before_retry
+from shared.jobs.failures.errors import ReconcileError, Terminal, Unauthorized
 from shared.jobs.messages import PlanRequest, PromotionAsked
 from shared.jobs.record import Phase
 from shared.jobs.reporting.summary import ClusterSummary
 from shared.pipeline.outbox import request_promotion, request_promotions
 from shared.pipeline.proposals.head import Head
+from shared.pipeline.proposals.own_pull import KEPT, PERMISSIONS, seconds_until_again
 from shared.pipeline.proposals.promoting.evaluation import Evaluation, Held, evaluate
 from shared.pipeline.proposals.promoting.promotion_pull import end, give, is_over, seen_on_github
-from shared.pipeline.proposals.proposals import ATTEMPTS, PERMISSIONS
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import Lifted, Promotion
 from shared.promotions.obstacles import Obstacle, Reason, describe
 from shared.promotions.promoted_values import Rule, Value, What
 
 log = logging.getLogger(__name__)
-
-KEPT = 100
 
 
 def handle(request: PlanRequest, ports: Ports) -> None:
@@ -44,12 +41,7 @@ def handle(request: PlanRequest, ports: Ports) -> None:
         else:
             _by_rules(request.pull, ports)
     except ReconcileError as error:
-        attempt = request.attempt + 1
-        seconds = (
-            wait_before_retry(error, attempt, ports.random(), ports.config.retries)
-            if isinstance(error, Retryable) and request.attempt < ATTEMPTS
-            else None
-        )
+        seconds, attempt = seconds_until_again(error, request, ports), request.attempt + 1
         log.warning("promotions are not up to date: %s: %s", error.kind, error)
         if seconds is None:
             _note_failure(asked, error, ports)

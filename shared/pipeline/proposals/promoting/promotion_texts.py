@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from shared.pipeline.proposals.own_pull import pull_text
 from shared.pipeline.proposals.promoting.evaluation import Evaluation
-from shared.pipeline.proposals.texts import BODY_LIMIT
-from shared.pipeline.pull_requests.markdown import code, fit, prose, table
+from shared.pipeline.pull_requests.markdown import code, prose, table
 from shared.ports import PullText
 from shared.ports.state import Promotion
 from shared.some_of import some_of
@@ -42,9 +42,7 @@ def promotion_text(promotion: Promotion, found: Evaluation, head: str) -> PullTe
     ]
     if found.keepers:
         parts.append(f"These set a value of their own and keep it: {_names(found.keepers)}.")
-    return PullText(
-        _title(promotion), fit(parts, BODY_LIMIT, "**Shortened: GitHub accepts no longer text.**")
-    )
+    return pull_text(_title(promotion), parts)
 
 
 def promotion_over_text(why: str) -> str:
