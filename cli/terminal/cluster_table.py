@@ -54,7 +54,7 @@ class ClusterTable:
             "LOCATION": lambda: cluster["location"],
             "ENVIRONMENT": lambda: cluster["environment"],
             "CLASS": lambda: cluster["clusterClass"],
-            "FLUX": lambda: revision(cluster["fluxRevision"]),
+            "FLUX": lambda: _revision(cluster, self.now),
             "RESOURCE-GROUP": lambda: cluster["resourceGroup"],
             "COMMIT": lambda: cluster["commit"][:8],
             "MESSAGE": lambda: _message(cluster),
@@ -131,7 +131,18 @@ def step(cluster: schema.ClusterSummary) -> str:
     return f"{cluster['step']} {cluster['stepNumber']}/{cluster['stepCount']}" if cluster["step"] else ""
 
 
-def revision(text: str) -> str:
+def applied(view: schema.ClusterSummary | schema.Tree, now: datetime, *, wide: bool = False) -> str:
+    """Return what Flux said that it applied last, and how long ago that was read."""
+    text = view["fluxRevision"] if wide else _short(view["fluxRevision"])
+    return f"applied {text or 'nothing'}, read {age(view['fluxReadAt'], now)} ago"
+
+
+def _revision(cluster: schema.ClusterSummary, now: datetime) -> str:
+    text = _short(cluster["fluxRevision"])
+    return f"{text}, {age(cluster['fluxReadAt'], now)} ago" if text else ""
+
+
+def _short(text: str) -> str:
     """Return a revision of Flux in short: "main@sha1:3f2c91aa..." is "main@3f2c91aa"."""
     place, _, commit = text.partition("@")
     return f"{place}@{commit.rpartition(':')[2][:8]}" if commit else text

@@ -8,7 +8,7 @@ from datetime import datetime
 from rich.text import Text
 from rich.tree import Tree
 
-from cli.terminal.cluster_table import phase, revision
+from cli.terminal.cluster_table import applied, phase
 from cli.text import printable
 from cli.times import age
 from shared.pipeline.api import schema
@@ -33,9 +33,10 @@ def cluster_tree(view: schema.Tree, now: datetime) -> Tree:
     pools = root.add(Text(f"node pools{read}"))
     for pool in view["nodePools"]:
         _add_objects(pools.add(_pool(pool, view["checkedAt"])), pool["notReady"], pool["failed"], now)
-    applied = f", applied {revision(view['fluxRevision'])}" if view["fluxRevision"] else ""
-    for title, groups in ((f"Flux{applied}", view["flux"]), ("workloads", view["workloads"])):
+    for title, groups in (("Flux", view["flux"]), ("workloads", view["workloads"])):
         branch = root.add(Text(f"{title}{read}"))
+        if title == "Flux" and view["fluxReadAt"]:
+            branch.add(Text(applied(view, now)))
         for group in groups:
             _add_objects(branch.add(_group(group)), group["unhealthy"], group["failed"], now)
     if view.get("systems"):  # none from an app of the version before

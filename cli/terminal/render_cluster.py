@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cli.terminal.cluster_table import not_carried_out, phase, revision
+from cli.terminal.cluster_table import applied, not_carried_out, phase
 from cli.text import printable
 from cli.times import age, times, until
 from shared.fleet.policies.compliance import NON_COMPLIANT, NOT_EVALUATED
@@ -64,8 +64,8 @@ def _add_facts(table: Table, view: schema.Cluster, now: datetime, *, wide: bool)
         table.add_row("environment", Text(f"{view['environment'] or 'none'}{of_class}"))
     if view["labels"]:
         table.add_row("labels", Text(", ".join(f"{key}={text}" for key, text in view["labels"].items())))
-    if view["fluxRevision"]:
-        table.add_row("flux", Text(view["fluxRevision"] if wide else revision(view["fluxRevision"])))
+    if view["fluxReadAt"]:
+        table.add_row("flux", Text(applied(view, now, wide=wide)))
     _add_retirements(table, view["retirements"])
     _add_certificates(table, view["certificates"])
     _add_policies(table, view.get("policies") or (), now)

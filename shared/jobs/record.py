@@ -86,15 +86,27 @@ class Condition:
 
 
 @dataclass(frozen=True)
+class AppliedRevision:
+    """The revision that the first Kustomization said it applied last, "" for none, and when that was read."""
+
+    revision: str
+    read_at: datetime
+
+    def __str__(self) -> str:
+        return f"Flux applied {self.revision or 'nothing'}, read at {self.read_at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+@dataclass(frozen=True)
 class Running:
-    """What ran when a cluster was verified last: the version of its control plane, its nodes, and what Flux
-    had applied; "" and 0 for what is not known. ``renamed`` has the manifest's name of each node pool
+    """What ran when a cluster was verified or compared last: the version of its control plane, and its nodes;
+    "" and 0 for what is not known. ``flux`` is what a job or a check read last of Flux, None where neither
+    could read it. ``renamed`` has the manifest's name of each node pool
     that has another one in Azure, because it replaced one; also once somebody has deleted it.
     """
 
     kubernetes_version: str = ""
     nodes: int = 0
-    flux_revision: str = ""
+    flux: AppliedRevision | None = None
     renamed: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -131,7 +143,7 @@ class ClusterRecord:
     ``had_systems``: an accepted spec had systems, or a job found namespaces of some, so that teams' objects
     may be on the cluster; it stays so.
 
-    ``running`` is what the last verification saw, None before that.
+    ``running`` is what was read last of what runs, None before the first verification.
 
     ``installation`` is the id of the app's state, "" in a record of a version without one. ``life`` is the
     life of the cluster in Azure where that is not ``uid``. ``api_server`` is where a token of the app opened

@@ -246,7 +246,7 @@ def test_a_wider_terminal_shows_more_columns_of_the_fleet_and_none_that_is_empty
         assert max(map(len, lines)) <= width
         return lines[1].split()
 
-    narrow, usual, large = heads(80), heads(120), heads(200)
+    narrow, usual, large = heads(80), heads(140), heads(200)
     assert narrow[:5] == ["NAME", "PHASE", "STEP", "GEN", "SINCE"]
     assert len(narrow) < len(usual) == len(large)
     assert (large[: len(usual)], usual[: len(narrow)]) == (usual, narrow)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -37,6 +38,8 @@ def test_the_tree_fits_the_terminal_and_names_what_is_unhealthy(
     assert max(map(len, rows)) <= columns
     assert rows[0] == "one, Ready, Kubernetes 1.36 (runs 1.36.3)"
     text = "\n".join(rows)
+    applied = [row for row in rows if "applied main@" in row]
+    assert re.fullmatch("│   ├── applied main@[0-9a-f]{8}, read [0-9]+[smhd] ago", applied[0])
     assert "├── node pools, read " in text
     assert "│   ├── system: 1.36 (runs 1.36.3), 1 of 1 node ready" in text
     assert "│   └── apps: 1.36 (runs 1.36.3), 2 of 2 nodes ready" in text

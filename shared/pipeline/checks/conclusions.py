@@ -14,7 +14,7 @@ from shared.jobs.failures.errors import Stale
 from shared.jobs.findings.flux_correction import applies_again
 from shared.jobs.findings.health import HEALTHY, Finding, HealthCondition, checked, outcome_of
 from shared.jobs.messages import CheckMessage, SweepPart
-from shared.jobs.record import ClusterRecord
+from shared.jobs.record import AppliedRevision, ClusterRecord, Running
 from shared.jobs.reporting.events import events_between, renewed_event
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.pipeline.checks.around import Around, with_around
@@ -70,6 +70,16 @@ def _owner(fault: Fault, record: ClusterRecord) -> str:
     return "" if system is None else f"the system {system['name']} of {', '.join(system['owners'])}: "
 
 
+def _with_reading(record: ClusterRecord, reading: Reading | None) -> ClusterRecord:
+    """Return the record with what was read, and with the time of that; what was not read keeps its own."""
+    if reading is None:
+        return record
+    running, revision = record.running or Running(), reading.revision
+    if revision is not None:
+        running = replace(running, flux=AppliedRevision(revision, reading.inside.at))
+    return replace(record, inside=reading.inside, running=running)
+
+
 def conclude(
     record: ClusterRecord,
     found: Sequence[Finding],
@@ -92,8 +102,7 @@ def conclude(
     the next check, minutes later, requests it again.
     """
     now, patience = ports.clock(), timedelta(seconds=ports.config.unhealthy_seconds)
-    inside = reading.inside if reading else record.inside
-    after = checked(replace(record, api_server=server, inside=inside), found, now)
+    after = checked(replace(_with_reading(record, reading), api_server=server), found, now)
     after = with_reports(after, reading, ports)
     after = with_around(after, around, ports)
     outcome, events = outcome_of(after, now, patience), list[Event]()

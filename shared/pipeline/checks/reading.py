@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from shared.fleet.aks.upgrades import POOL_LABEL
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux import flux_objects
-from shared.fleet.kubernetes.flux.flux_readiness import Suspended
+from shared.fleet.kubernetes.flux.flux_readiness import Suspended, last_applied
 from shared.fleet.kubernetes.flux.instance_objects import INSTANCE, OWNER, instance_readiness
 from shared.fleet.kubernetes.flux.sync_objects import has_app_credentials, sync_objects
 from shared.fleet.kubernetes.health import health
@@ -72,7 +72,8 @@ def read(context: StepContext) -> Reading:
     inside = Inside(now, tuple(parts), tuple(api.certificates()))
     known = None if of_facts else facts
     told = _reporting(others_of_ours.alert, objects)
-    return Reading(health.in_order(faults), node_faults, len(objects), len(nodes), inside, known, told)
+    faults, revision = health.in_order(faults), last_applied(by_ref.get(flux_objects.KUSTOMIZATION))
+    return Reading(faults, node_faults, len(objects), len(nodes), inside, known, told, revision=revision)
 
 
 def _reporting(alert: Json | None, objects: Sequence[Json]) -> Reporting | None:

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux.configuration_status import Reported, reported
+from shared.fleet.kubernetes.flux.configuration_status import Reported, reported, reported_revision
 from shared.fleet.kubernetes.flux.flux_configurations import EXTENSION_NAME, changed_fields, extension_body
 from shared.fleet.kubernetes.flux.flux_readiness import Failed, Progressing, Ready, Suspended
 from shared.fleet.kubernetes.health.health import PATIENCE, SUSPENDED, Fault, changed, in_order, missing
 from shared.fleet.kubernetes.health.inside import Count, Inside
+from shared.fleet.manifests.cluster.flux.source import MAIN
 from shared.fleet.resource_ids import ObjectRef
 from shared.pipeline.checks.readings import Reading
 from shared.pipeline.checks.unfinished import as_far_as_known
@@ -42,8 +43,15 @@ def read_extension(context: StepContext) -> Reading:
     existing = context.azure(GetCluster(cluster))
     pools = [] if existing is None else profiles_of(existing)
     inside = Inside(now, tuple(parts))
+    revision = reported_revision(found[MAIN]) if MAIN in found else ""
     return Reading(
-        in_order(faults), list(_of_pools(pools)), len(objects), len(pools), inside, from_azure=True
+        in_order(faults),
+        list(_of_pools(pools)),
+        len(objects),
+        len(pools),
+        inside,
+        from_azure=True,
+        revision=revision or None,
     )
 
 

@@ -25,7 +25,8 @@ class Reading:
 
     ``nodes`` and ``objects`` of Flux were read. ``facts`` is the ConfigMap with the facts of the cluster, as
     Roadstead applied it; None where there is none. ``reporting`` is None where Flux reports nothing.
-    ``from_azure``: nothing was read inside; ``nodes`` are then node pools, as Azure shows them.
+    ``revision`` is what the first Kustomization says it applied last, "" for nothing, and None where Azure
+    does not say it. ``from_azure``: nothing was read inside; ``nodes`` are then node pools, as Azure shows them.
     """
 
     flux: Sequence[Fault]
@@ -36,3 +37,4 @@ class Reading:
     facts: Json | None = None
     reporting: Reporting | None = None
     from_azure: bool = False
+    revision: str | None = None

@@ -349,7 +349,7 @@ def _compared(
     after = apply_comparison(record, decided, verified, now=now)
     if after.running is None:
         return after
-    running = running_of(existing, owner, after.running.flux_revision, after.running)
+    running = running_of(existing, owner, after.running.flux, after.running)
     facts = (
         None if after.facts is None else facts_of(record.desired, existing)
     )  # a job applies the first ones

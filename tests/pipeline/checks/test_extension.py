@@ -8,7 +8,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.findings.health import HealthCondition
-from shared.jobs.record import Phase
+from shared.jobs.record import AppliedRevision, Phase
 from tests.support.checks import check, condition
 from tests.support.extension_clusters import FLUX, FOLDERS, PRIVATE, change, configuration, hydrated
 from tests.support.one_cluster import ONE, files, record
@@ -82,6 +82,30 @@ def test_an_object_that_fails_is_quoted() -> None:
     found = condition(record(cloud))
     assert (found.status, found.reason) == (False, "BuildFailed")
     assert "the Kustomization flux-system-apps in flux-system: BuildFailed" in found.message
+
+
+def test_the_revision_is_the_one_that_azure_reports_as_applied_and_keeps_its_time_while_there_is_none() -> (
+    None
+):
+    cloud = hydrated()
+    commit = cloud.repository.push(files(PRIVATE) | FOLDERS | {"platform/more.yaml": MORE})
+    check(cloud)
+    known = flux(cloud)
+    assert known.revision == f"main@sha1:{commit}"
+    cloud.repository.push(files(PRIVATE) | FOLDERS | {"platform/more.yaml": b"{kind: Nothing}"})
+    check(cloud)
+    assert condition(record(cloud)).reason == "BuildFailed"
+    assert flux(cloud) == known
+
+
+MORE = b"{apiVersion: v1, kind: ConfigMap, metadata: {name: more, namespace: default}}"
+
+
+def flux(cloud: MemoryCloud) -> AppliedRevision:
+    running = record(cloud).running
+    assert running is not None
+    assert running.flux is not None
+    return running.flux
 
 
 def test_newer_facts_of_the_cluster_are_no_change_of_somebody_and_come_with_the_next_job() -> None:

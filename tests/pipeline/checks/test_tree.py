@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION
 from shared.fleet.kubernetes.health.inside import NAMED
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.stored_record import to_json
@@ -14,10 +16,11 @@ from shared.pipeline.api import schema
 from shared.pipeline.api.views.tree import tree_view
 from tests.support.checks import check, pass_time
 from tests.support.flux_components import named
-from tests.support.one_cluster import ENTRA, ONE, api, files, pool, pools, ready, record, world
+from tests.support.one_cluster import ENTRA, ONE, api, files, live, pool, pools, ready, record, world
 from tests.support.pipeline_runs import another_worker_for_each_message, push
 from tests.support.sweeps import delete_by_hand, sweep
 
+MORE = b"{apiVersion: v1, kind: ConfigMap, metadata: {name: more, namespace: default}}"
 PODS = {"selector": {"matchLabels": {"app": "web"}}}
 TEMPLATE = {
     "metadata": {"labels": {"app": "web"}},
@@ -75,6 +78,51 @@ def test_a_healthy_cluster_is_counted_and_names_no_object() -> None:
     assert [each["type"] for each in shown["conditions"]] == [
         *("Ready", "InSync", "FluxHealthy", "PlatformHealthy", "Stalled")
     ]
+
+
+def applied(cloud: MemoryCloud) -> str:
+    """Return what the first Kustomization says that it applied last."""
+    return str(live(cloud, KUSTOMIZATION)["status"]["lastAppliedRevision"])
+
+
+def test_the_revision_is_the_one_that_flux_says_it_applied_also_after_a_commit_was_broken_and_repaired() -> (
+    None
+):
+    cloud = ready()
+    first = tree(cloud)
+    assert (first["fluxRevision"], first["checkedAt"]) == (applied(cloud), None)
+    push(cloud, files() | {"platform/broken.yaml": b"kind: [unfinished"})
+    check(cloud)
+    broken = tree(cloud)
+    assert broken["fluxRevision"] == applied(cloud) == first["fluxRevision"]
+    repaired = push(cloud, files() | {"platform/more.yaml": MORE})
+    check(cloud)
+    shown = tree(cloud)
+    assert shown["fluxRevision"] == applied(cloud) == f"main@sha1:{repaired}"
+    assert shown["fluxReadAt"] == shown["checkedAt"] != first["fluxReadAt"]
+
+
+def test_the_revision_keeps_the_time_at_which_it_was_read_whatever_else_is_read_later() -> None:
+    cloud = ready()
+    before = tree(cloud)
+    pass_time(cloud)
+    push(cloud, files() | {"platform/more.yaml": MORE})
+    pass_time(cloud)
+    sweep(cloud)
+    shown = tree(cloud)
+    assert applied(cloud) != shown["fluxRevision"]
+    assert (shown["fluxRevision"], shown["fluxReadAt"]) == (before["fluxRevision"], before["fluxReadAt"])
+    message = next(each["message"] for each in shown["conditions"] if each["type"] == "Ready")
+    at = datetime.fromisoformat(before["fluxReadAt"] or "")
+    assert message == f"Flux applied {before['fluxRevision']}, read at {at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def test_a_kustomization_that_somebody_deleted_has_applied_nothing() -> None:
+    cloud = ready()
+    api(cloud).delete(live(cloud, KUSTOMIZATION))
+    check(cloud)
+    shown = tree(cloud)
+    assert (shown["fluxRevision"], shown["fluxReadAt"]) == ("", shown["checkedAt"])
 
 
 def test_a_replaced_pool_has_the_name_of_git_and_not_that_of_azure() -> None:

@@ -46,15 +46,19 @@ def where(cloud: MemoryCloud) -> Json:
     return data
 
 
+def applied(cloud: MemoryCloud) -> str:
+    """Return what the record says that Flux applied."""
+    running = record(cloud).running
+    return running.flux.revision if running and running.flux else ""
+
+
 def test_a_private_cluster_without_any_way_to_it_is_hydrated_in_order_with_its_facts() -> None:
     cloud = hydrated()
     assert where(cloud) == {"cluster": "one", "region": "eastus", "tier": "gold"}
     assert written(cloud) == {("put-extension", "flux"): 1, ("put-configuration", "flux-system"): 1}
     names = {one["name"] for one in configuration(cloud)["statuses"]}
     assert names == {"flux-system", "flux-system-flux-system", "flux-system-base", "flux-system-apps"}
-    running = record(cloud).running
-    assert running is not None
-    assert running.flux_revision == f"main@sha1:{cloud.repository.head('main')}"
+    assert applied(cloud) == f"main@sha1:{cloud.repository.head('main')}"
     assert cloud.state.plan(cloud.repository.head("main")).plan.problems == ()  # type: ignore[union-attr]
 
 
@@ -124,9 +128,7 @@ def test_what_git_changes_is_ready_only_when_flux_has_applied_that_commit() -> N
     push(cloud, files(PRIVATE + APPS + "  tags: {a: c}\n") | BASE | newer)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
-    running = record(cloud).running
-    assert running is not None
-    assert running.flux_revision.endswith(cloud.repository.head("main"))
+    assert applied(cloud).endswith(cloud.repository.head("main"))
 
 
 TWO = """\
@@ -288,6 +290,21 @@ def test_what_azure_shows_of_an_earlier_time_or_commit_ends_no_job(
     cloud.run(seconds=600, until=lambda: False)
     assert phases(cloud) == {"one": Phase.PROVISIONING}
     assert reason in record(cloud).job.reason
+
+
+def test_what_the_source_fetched_is_not_said_to_be_applied_where_azure_does_not_show_that() -> None:
+    def unnamed(found: dict[str, Any]) -> None:
+        for one in (one for each in found.values() for one in each["properties"]["statuses"]):
+            for condition in one["statusConditions"]:
+                condition["message"] = "all is well"
+
+    cloud = without_a_way()
+    cloud.with_ports(lambda ports: replace(ports, azure=Shown(ports.azure, unnamed)))
+    push(cloud, files(PRIVATE + FLUX))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert applied(cloud) == ""
+    assert "Azure shows no revision that Flux applied" in [each.message for each in record(cloud).conditions]
 
 
 def test_a_configuration_that_is_changed_back_while_others_are_written_is_written_once() -> None:

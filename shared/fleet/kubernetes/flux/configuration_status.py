@@ -24,6 +24,7 @@ from shared.fleet.kubernetes.flux.flux_readiness import (
     message_of,
 )
 from shared.fleet.kubernetes.health.health import time_of
+from shared.fleet.manifests.cluster.flux.source import MAIN
 from shared.fleet.resource_ids import ObjectRef
 
 UNREPORTED = Progressing("the agents of the extension have not reported it yet")
@@ -75,6 +76,18 @@ def _state(status: Json, ready: Json) -> Readiness:
 def synced_revision(live: Json) -> str:
     """Return what the source of a configuration fetched, "" for nothing yet."""
     return str((live.get("properties") or {}).get("sourceSyncedCommitId") or "")
+
+
+def reported_revision(live: Json) -> str:
+    """Return what the first Kustomization of the main configuration applied, "" where its state names none.
+
+    Azure has it in the message of a Kustomization that is Ready alone.
+    """
+    main = f"{MAIN}-{MAIN}"
+    states = (
+        one.state for one in reported(live) if (one.ref.kind, one.ref.name) == (KUSTOMIZATION.kind, main)
+    )
+    return next((state.revision for state in states if isinstance(state, Ready)), "")
 
 
 def is_outdated(live: Json) -> bool:

@@ -130,6 +130,11 @@ def _revision(status: Json) -> str:
     return str((status.get("artifact") or {}).get("revision") or status.get("lastAppliedRevision") or "")
 
 
+def last_applied(kustomization: Json | None) -> str:
+    """Return what a Kustomization applied last, "" for nothing, and for one that does not exist."""
+    return str(((kustomization or {}).get("status") or {}).get("lastAppliedRevision") or "")
+
+
 def commit_of(revision: str) -> str:
     """Return the commit of a revision such as "main@sha1:8f3c..."; "" for another kind of revision.
 

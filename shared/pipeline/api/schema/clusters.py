@@ -149,6 +149,7 @@ class ClusterSummary(TypedDict):
     runningVersion: str
     nodes: int
     fluxRevision: str
+    fluxReadAt: str | None
     conditions: list[Condition]
     retirements: list[Retirement]
     certificates: list[EndingCertificate]

@@ -70,6 +70,7 @@ class Tree(TypedDict):
     kubernetesVersion: str
     runningVersion: str
     fluxRevision: str
+    fluxReadAt: str | None
     conditions: list[Condition]
     checkedAt: str | None
     nodePools: list[NodePool]

@@ -207,7 +207,8 @@ def cluster_view(
         "kubernetesVersion": spec["kubernetesVersion"],
         "runningVersion": running.kubernetes_version,
         "nodes": running.nodes,
-        "fluxRevision": running.flux_revision,
+        "fluxRevision": running.flux.revision if running.flux else "",
+        "fluxReadAt": iso(running.flux.read_at if running.flux else None),
         "conditions": [
             condition_of(each, confirmed if _is_confirmed(each, found=found) else None)
             for each in record.conditions

@@ -36,6 +36,7 @@ def tree_view(name: str, ports: Ports) -> schema.Tree | None:
         "kubernetesVersion": view["kubernetesVersion"],
         "runningVersion": view["runningVersion"],
         "fluxRevision": view["fluxRevision"],
+        "fluxReadAt": view["fluxReadAt"],
         "conditions": [conditions[kind] for kind in SHOWN if kind in conditions],
         "checkedAt": iso(inside.at if inside else None),
         "nodePools": _pools(record, [part for part in parts if part.kind == NODE]),

@@ -11,7 +11,7 @@ from shared.fleet.aks.writes import Write, is_final
 from shared.fleet.json_tree import Json
 from shared.jobs.failures.errors import Interrupted, InvalidManifest, NotYetVisible, from_operation
 from shared.jobs.outcomes import Fail, Outcome, Restart, Retry, Wait
-from shared.jobs.record import Running
+from shared.jobs.record import AppliedRevision, Running
 from shared.pipeline.worker.steps.context import StepContext
 from shared.ports.azure.errors import cause_of
 
@@ -146,7 +146,9 @@ def reverted_fields(what: str, paths: Sequence[str]) -> Fail:
     return Fail(InvalidManifest(f"Azure accepted the last write to {what}, but {differs}; {reason}"))
 
 
-def running_of(existing: Json, owner: Owner, flux_revision: str, before: Running | None = None) -> Running:
+def running_of(
+    existing: Json, owner: Owner, flux: AppliedRevision | None, before: Running | None = None
+) -> Running:
     """Return what runs, as Azure shows the cluster; what Flux has applied is not shown there.
 
     The names that ``before`` has of pools which Azure lacks now remain.
@@ -154,7 +156,7 @@ def running_of(existing: Json, owner: Owner, flux_revision: str, before: Running
     served = azure_names(existing, owner, before).items()
     renamed = {name: pool for pool, names in served for name in names if name != pool}
     nodes = sum(map(nodes_of, profiles_of(existing)))
-    return Running(control_plane(existing), nodes, flux_revision, renamed)
+    return Running(control_plane(existing), nodes, flux, renamed)
 
 
 def azure_names(existing: Json, owner: Owner, before: Running | None) -> dict[str, list[str]]:

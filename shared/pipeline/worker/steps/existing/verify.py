@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from shared.jobs.outcomes import Done
-from shared.jobs.record import Running
+from shared.jobs.record import AppliedRevision, Running
 from shared.ports import KubernetesApi
 
 
-def verified_elsewhere(api: KubernetesApi, applied: str) -> Done:
-    """Return the end of the job; ``applied`` is Flux's revision."""
-    nodes = len(api.list("v1", "Node"))
-    return Done(f"Flux applied {applied}", running=Running(nodes=nodes, flux_revision=applied))
+def verified_elsewhere(api: KubernetesApi, applied: AppliedRevision) -> Done:
+    """Return the end of the job."""
+    return Done(str(applied), running=Running(nodes=len(api.list("v1", "Node")), flux=applied))

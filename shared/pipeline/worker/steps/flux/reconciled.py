@@ -19,6 +19,7 @@ from shared.fleet.kubernetes.flux.sync_objects import source_ref, sync_objects
 from shared.fleet.manifests.cluster.flux.source import MAIN
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.outcomes import Outcome, Restart
+from shared.jobs.record import AppliedRevision
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.live_objects import LiveObjects
 from shared.pipeline.worker.steps.flux.pinned import kinds_of_flux
@@ -42,7 +43,7 @@ class _Found:
     child: bool = False
 
 
-def applied_revision(context: StepContext, api: KubernetesApi) -> str | Outcome:
+def applied_revision(context: StepContext, api: KubernetesApi) -> AppliedRevision | Outcome:
     """Return what the first Kustomization applied, or the wait for what Flux has not reconciled yet.
 
     That counts every source and Kustomization of the manifest, at what the sources fetched after the request
@@ -62,7 +63,7 @@ def applied_revision(context: StepContext, api: KubernetesApi) -> str | Outcome:
     applied = [one for one in manifests if one["kind"] == flux_objects.KUSTOMIZATION.kind]
     states = [_at_revision(_found(one, live, context), one, revisions, context) for one in applied]
     wait = _first_wait(context, states) or _first_wait(context, _children(context, api, states, revisions))
-    return wait or _revision(states[0])
+    return wait or AppliedRevision(_revision(states[0]), context.ports.clock())
 
 
 def _other_credentials(context: StepContext, api: KubernetesApi, sources: Iterable[_Found]) -> Restart | None:

@@ -14,6 +14,7 @@ from shared.fleet.kubernetes.health.rollout import unfinished
 from shared.frozen import replace
 from shared.jobs.drift import Verified
 from shared.jobs.outcomes import Done, Outcome, Restart
+from shared.jobs.record import AppliedRevision
 from shared.pipeline.worker.steps.azure_state import busy, running_of, state_of, vanished
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.existing.verify import verified_elsewhere
@@ -42,7 +43,7 @@ def verify(context: StepContext) -> Outcome:
     if installing:
         return installing
     applied = applied_revision(context, api)
-    if not isinstance(applied, str):
+    if not isinstance(applied, AppliedRevision):
         return _deleted(context, deployments, api) or applied
     waiting = first_unready(context, api)
     if waiting:
@@ -51,12 +52,14 @@ def verify(context: StepContext) -> Outcome:
     ended = verified_elsewhere(api, applied) if elsewhere else verified_in_azure(context, applied)
     if not isinstance(ended, Done):
         return ended
-    note = "; ".join(filter(None, (f"Flux applied {applied}", remove_former_secrets(context, api))))
+    note = "; ".join(filter(None, (str(applied), remove_former_secrets(context, api))))
     return replace(ended, note=note)
 
 
-def verified_in_azure(context: StepContext, applied: str) -> Outcome:
-    """Return the end of the job where Azure shows the cluster as it is to be; ``applied`` is Flux's revision.
+def verified_in_azure(context: StepContext, applied: AppliedRevision | None) -> Outcome:
+    """Return the end of the job where Azure shows the cluster as it is to be.
+
+    ``applied`` is None where the Flux extension reports no revision.
 
     The versions that nodes run are read in the cluster, where the app has a way to it. A cluster with the
     Flux extension and no pools of ours is not entered at all.
@@ -70,7 +73,8 @@ def verified_in_azure(context: StepContext, applied: str) -> Outcome:
     verified, in_sync = _compared(context, existing)
     needed = bool(context.desired.spec.node_pools) or not context.desired.has_extension
     behind = drain.behind(context, existing) if needed and context.enters else None
-    return behind or Done(f"Flux applied {applied}", running=running, verified=verified, in_sync=in_sync)
+    note = str(applied or "Azure shows no revision that Flux applied")
+    return behind or Done(note, running=running, verified=verified, in_sync=in_sync)
 
 
 def _compared(context: StepContext, existing: Json) -> tuple[Verified, bool]:

@@ -10,6 +10,7 @@ from shared.fleet.kubernetes.flux.configuration_status import (
     Reported,
     is_outdated,
     reported,
+    reported_revision,
     synced_revision,
 )
 from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION, NAMESPACE
@@ -25,6 +26,7 @@ from shared.fleet.manifests.cluster.flux.source import MAIN
 from shared.fleet.resource_ids import ObjectRef
 from shared.frozen import replace
 from shared.jobs.outcomes import Outcome, Restart
+from shared.jobs.record import AppliedRevision
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.verify import verified_in_azure
 from shared.pipeline.worker.steps.flux.waiting import Seen, first_wait
@@ -44,8 +46,10 @@ def verify_configurations(context: StepContext) -> Outcome:
     wait = first_wait(context, seen, context.poll_seconds)
     if wait:
         return wait
-    revision = synced_revision(found[MAIN])
-    return older_commit(context, revision) or verified_in_azure(context, revision)
+    stale = older_commit(context, synced_revision(found[MAIN]))
+    revision = reported_revision(found[MAIN])
+    applied = AppliedRevision(revision, context.ports.clock()) if revision else None
+    return stale or verified_in_azure(context, applied)
 
 
 def _seen(context: StepContext, name: str, body: Json, live: Json) -> Iterator[Seen]:
