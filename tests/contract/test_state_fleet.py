@@ -10,7 +10,7 @@ from shared.jobs.failures.errors import Stale
 from shared.jobs.failures.fleet_problem import FleetProblem
 from shared.jobs.rate_limits import Bucket
 from shared.ports import FleetRecord, State
-from shared.ports.state import Listing, Orphan, SweepRecord, TimerRun
+from shared.ports.state import Listing, Orphan, PathsCheck, SweepRecord, TimerRun
 from tests.support.cluster_records import NOW, later
 
 
@@ -93,7 +93,9 @@ def test_the_fingerprints_of_a_large_fleet_are_read_back_as_they_were(state: Sta
 def test_the_record_of_the_sweeps_is_written_only_over_the_version_that_was_read(state: State) -> None:
     assert state.sweep() == SweepRecord()
     orphan = Orphan("/subscriptions/s/x", "one", "0a0b@main", NOW)
-    first = SweepRecord(NOW, later(60), (Listing("s", NOW, "no answer", (orphan,), "", ("one",), NOW),))
+    listing = Listing("s", NOW, "no answer", (orphan,), "", ("one",), NOW)
+    paths = PathsCheck("a" * 40, "b" * 40, NOW, "one", "no answer")
+    first = SweepRecord(NOW, later(60), (listing,), paths=paths)
     state.save_sweep(first)
     saved = state.sweep()
     assert saved == first

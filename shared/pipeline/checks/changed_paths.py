@@ -1,16 +1,21 @@
 """Commits that change what Flux applies: clusters that no job verifies afterwards are checked minutes later.
 
-A timer compares the commit that was planned last with the one that was compared before. That takes two trees
-of GitHub, and the records only if more than manifests of Roadstead changed.
+A timer compares the newest commit that was planned with the last one that was covered, and requests checks of
+the clusters whose Flux applies a folder that differs. It covers one commit at a time, and the newest one
+after it: so commits that follow each other put nothing off. For a commit that cannot be compared, and for the
+first one, every cluster is checked.
+
+A run takes two trees of GitHub, and the records only if more than manifests of Roadstead changed. It requests
+``MOST`` checks; the next run goes on after the last of them.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
+from posixpath import normpath
 
 from shared.fleet.manifests.cluster.flux.source import MAIN
 from shared.fleet.resolve.repository_layout import Files, cluster_paths, shared_paths
@@ -22,6 +27,7 @@ from shared.pipeline.outbox import request_checks
 from shared.pipeline.repository.commit_reader import read_files
 from shared.pipeline.worker.steps.flux.wanted_commit import pulls_the_fleet
 from shared.ports import FleetRecord, Ports
+from shared.ports.state import PathsCheck
 
 log = logging.getLogger(__name__)
 
@@ -29,81 +35,110 @@ SETTLED = timedelta(minutes=3)
 """So long after a plan Flux has fetched the commit, as it looks every minute, and has mostly applied it."""
 GIVES_UP = timedelta(minutes=30)
 """So long GitHub is asked again for a commit that it does not show: a forced push may have removed it."""
-MOST = 100
-"""How many clusters are checked because of one commit: each path has one before another has its second."""
+MOST = 1000
+"""How many checks a run of the timer requests: about as many as end before the next run."""
 
 
 def check_changed_paths(ports: Ports) -> None:
-    """Ask that clusters are checked whose Flux applies what the newest commit changed; once for a commit."""
-    fleet = ports.state.fleet()
-    if fleet.planning or fleet.commit in ("", fleet.flux_checked):
-        return
-    with about(commit=fleet.commit):
-        _check_changed(fleet, ports)
+    """Request the checks of the clusters whose Flux applies what commits changed, ``MOST`` at most."""
+    before, fleet = ports.state.sweep().paths, ports.state.fleet()
+    after = _next(before, fleet, ports.clock())
+    if after.commit and _is_settled(after, ports.clock()):
+        with about(commit=after.commit):
+            after = _next(_advanced(after, fleet, ports), fleet, ports.clock())
+    if after != before:
+        _save(after, ports)
 
 
-def _check_changed(fleet: FleetRecord, ports: Ports) -> None:
-    plan_record = ports.state.plan(fleet.commit)
-    # A plan of the future is one of a wrong clock.
-    age = abs(ports.clock() - plan_record.at) if plan_record else timedelta()
-    if age < SETTLED:
-        return
-    try:
-        names = _following(fleet.flux_checked, fleet.commit, ports) if fleet.flux_checked else ()
-    except ReconcileError as error:
-        log.warning("what %s changes is not known: %s: %s", fleet.commit[:8], error.kind, error)
-        if age < GIVES_UP:
-            return
-        names = ()
-    request_checks(names, f"paths:{fleet.commit}", ports)
-    try:
-        ports.state.save_fleet(replace(fleet, flux_checked=fleet.commit))
-    except Stale:
-        log.info(
-            "the planner has saved the fleet's record meanwhile; the next run of the timer compares again"
-        )
+def _next(paths: PathsCheck, fleet: FleetRecord, now: datetime) -> PathsCheck:
+    """Return which commit to cover: the one of an earlier run, or else the newest one that was planned."""
+    if paths.commit or fleet.commit in ("", paths.covered):
+        return paths
+    return replace(paths, commit=fleet.commit, since=fleet.at or now)
 
 
-def _following(before: str, commit: str, ports: Ports) -> Sequence[str]:
-    """Return the clusters at rest whose Flux applies what changed between two commits, ``MOST`` at most.
+def _is_settled(paths: PathsCheck, now: datetime) -> bool:
+    """Return whether Flux had the time to apply a commit; a plan of the future is one of a wrong clock."""
+    return paths.since is None or abs(now - paths.since) >= SETTLED
 
-    A job of the newer commit that has ended well has verified that.
+
+def _advanced(paths: PathsCheck, fleet: FleetRecord, ports: Ports) -> PathsCheck:
+    """Return how far a commit is covered, after the checks of this run were requested."""
+    problem, changed = "", None
+    if paths.covered:
+        try:
+            changed = _changed(read_files(paths.covered, ports), read_files(paths.commit, ports))
+        except ReconcileError as error:
+            problem = f"what {paths.commit[:8]} changes is not known: {error.kind}: {error}"
+            log.warning("%s", problem)
+            if paths.since is not None and abs(ports.clock() - paths.since) < GIVES_UP:
+                return replace(paths, problem=f"{problem}; the next run asks again")
+            problem += "; every cluster is checked instead"
+    names = _following(paths, changed, fleet, ports) if changed is None or changed else ()
+    request_checks(names[:MOST], f"paths:{paths.commit}", ports)
+    if len(names) > MOST:
+        return replace(paths, after=names[MOST - 1], problem=problem)
+    return PathsCheck(paths.commit, problem=problem)
+
+
+def _following(
+    paths: PathsCheck, changed: Set[str] | None, fleet: FleetRecord, ports: Ports
+) -> Sequence[str]:
+    """Return the clusters at rest whose Flux applies a folder that changed, by name, after earlier runs.
+
+    Without ``changed`` each folder may have.
     """
-    changed = _changed(read_files(before, ports), read_files(commit, ports))
-    if not changed:
-        return ()
-    groups: defaultdict[str, list[str]] = defaultdict(list)
-    for record in ports.state.clusters():
-        unverified = record.commit != commit or is_unfinished(record)
-        if is_at_rest(record) and unverified and pulls_the_fleet(record, ports.config):
-            for path in _paths(record):
-                groups[path].append(record.name)
-    ranked: dict[str, int] = {}
-    for path, names in groups.items():
-        if _covers(path, changed):
-            for rank, name in enumerate(names):
-                ranked[name] = min(rank, ranked.get(name, rank))
-    return sorted(ranked, key=lambda name: (ranked[name], name))[:MOST]
+    unverified = _unverified(paths, fleet, ports.clock())
+    return sorted(
+        record.name
+        for record in ports.state.clusters()
+        if record.name > paths.after
+        and is_at_rest(record)
+        and unverified(record)
+        and pulls_the_fleet(record, ports.config)
+        and (changed is None or not changed.isdisjoint(_paths(record)))
+    )
+
+
+def _unverified(paths: PathsCheck, fleet: FleetRecord, now: datetime) -> Callable[[ClusterRecord], bool]:
+    """Return whether neither a job that ended well nor a check has read how Flux does with a commit.
+
+    What was read at a time in the future was read by a wrong clock.
+    """
+    settled = now if paths.since is None else paths.since + SETTLED
+
+    def unverified(record: ClusterRecord) -> bool:
+        verified = record.commit in (paths.commit, fleet.commit) and not is_unfinished(record)
+        return not verified and not (record.inside and settled <= record.inside.at <= now)
+
+    return unverified
+
+
+def _save(paths: PathsCheck, ports: Ports) -> None:
+    """Write how far the checks have come; sweeps may write their record at the same time."""
+    while True:
+        try:
+            ports.state.save_sweep(replace(ports.state.sweep(), paths=paths))
+        except Stale:
+            continue
+        return
 
 
 def _paths(record: ClusterRecord) -> frozenset[str]:
-    """Return the folders of its first source that Flux applies to a cluster."""
+    """Return the folders of its first source that Flux applies to a cluster; "" is the root."""
     flux = record.document["spec"]["flux"]
     others = (one for one in flux.get("kustomizations") or () if one.get("source") in (None, MAIN))
-    return frozenset({flux["path"], *(one.get("path") or "./" for one in others if one["name"] != MAIN)})
+    paths = (flux["path"], *(one.get("path") or "" for one in others if one["name"] != MAIN))
+    return frozenset(normpath(f"/{path.lstrip('/')}")[1:] for path in paths)
 
 
 def _changed(before: Files, after: Files) -> frozenset[str]:
-    """Return the paths that differ, without the manifests of Roadstead."""
+    """Return the folders in which a file differs, at any depth; the manifests of Roadstead are none."""
     differing = dict(before.blobs.items() ^ after.blobs.items())
     manifests = {path for files in (before, after) for path in _manifests(files)}
-    return frozenset(differing) - manifests
+    parts = (path.split("/") for path in differing.keys() - manifests)
+    return frozenset("/".join(names[:depth]) for names in parts for depth in range(len(names)))
 
 
 def _manifests(files: Files) -> Iterable[str]:
     return (*shared_paths(files), *cluster_paths(files, files.folders))
-
-
-def _covers(path: str, changed: Iterable[str]) -> bool:
-    folder = path.removeprefix("./").strip("/")
-    return any(not folder or each.startswith(f"{folder}/") for each in changed)

@@ -45,7 +45,7 @@ CHECK_SECONDS = 120.0
 WAIT_SECONDS = 60.0
 """How long the clusters wait for which there is no token."""
 MOST_WAITS = 30
-"""How often; then the next check reads the clusters that are left."""
+"""How often; then nothing is known of the clusters that are left, and they are checked again soon."""
 
 
 def handle(message: CheckMessage, ports: Ports) -> None:
@@ -106,8 +106,9 @@ def _postpone(waiting: list[ClusterRecord], message: CheckMessage, ports: Ports)
         return
     for record in waiting:
         with about_record(record):
-            log.info("%s is left to the next check: there was no token for it", record.name)
-        request_next_check(record, ports, message.at)
+            log.info("%s was not read: there was no token for it", record.name)
+            why = "Azure's limit for credentials left no token for its check: jobs have them first"
+            conclude(record, unknown(why, record), record.api_server, message, ports)
 
 
 def _affordable(record: ClusterRecord, waiting: list[ClusterRecord], limiter: RateLimiter) -> bool:

@@ -26,7 +26,8 @@ class Reading:
     ``nodes`` and ``objects`` of Flux were read. ``facts`` is the ConfigMap with the facts of the cluster, as
     Roadstead applied it; None where there is none. ``reporting`` is None where Flux reports nothing.
     ``revision`` is what the first Kustomization says it applied last, "" for nothing, and None where Azure
-    does not say it. ``from_azure``: nothing was read inside; ``nodes`` are then node pools, as Azure shows them.
+    does not say it. ``from_azure``: nothing was read inside; ``nodes`` are then node pools, as Azure shows
+    them.
     """
 
     flux: Sequence[Fault]

@@ -17,7 +17,7 @@ from shared.ports.state.plans import PlanRecord, Plans
 from shared.ports.state.promotions import Lifted, Promotion, Promotions
 from shared.ports.state.proposals import LeftOut, Proposal, Proposals
 from shared.ports.state.rollouts import Rollouts
-from shared.ports.state.sweeps import Listing, Orphan, SweepRecord, Sweeps
+from shared.ports.state.sweeps import Listing, Orphan, PathsCheck, SweepRecord, Sweeps
 from shared.ports.state.timers import TimerRun, Timers
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
     "Notices",
     "Orphan",
     "Override",
+    "PathsCheck",
     "PlanRecord",
     "Plans",
     "Promotion",

@@ -101,8 +101,6 @@ class FleetRecord:
     """The clusters whose being Ready has deletes begin, each with the generation."""
     gaps: Gaps = field(default_factory=Gaps)
     """The heads that no webhook had announced."""
-    flux_checked: str = ""
-    """The commit whose changes were compared last with what Flux applies, "" for none yet."""
     groups_indexed: bool = False
     """Whether every cluster is a member of its resource group, as ``Clusters`` stores them."""
     routes: tuple[Route, ...] = ()

@@ -132,6 +132,23 @@ def test_an_unhealthy_cluster_that_waited_too_often_for_a_token_is_checked_again
     assert len(scheduled_checks(cloud)) == 1
 
 
+def test_a_healthy_cluster_that_waited_too_often_for_a_token_is_unknown_and_checked_again() -> None:
+    cloud = ready(ENTRA)
+    check(cloud)
+    assert condition(record(cloud)).status is True
+    cloud.state.save(replace(record(cloud), api_server=None))
+    another_worker_for_each_message(cloud)
+    take_tokens(cloud, ONE, 60)
+    message = CheckMessage(check="paths:1", clusters=("one",), attempt=checks.MOST_WAITS)
+    checks.handle(message, cloud.ports)
+    found = condition(record(cloud))
+    assert (found.status, found.reason) == (None, "NotRead")
+    assert "left no token" in found.message
+    assert len(scheduled_checks(cloud)) == 1
+    cloud.run(seconds=1200)
+    assert condition(record(cloud)).status is True
+
+
 def cancel_checks(cloud: MemoryCloud) -> None:
     for message in scheduled_checks(cloud):
         cloud.broker.cancel_scheduled("jobs", message.sequence)

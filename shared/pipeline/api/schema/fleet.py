@@ -32,6 +32,20 @@ class Orphan(TypedDict):
     since: str | None
 
 
+class PathsCheck(TypedDict):
+    """Up to which commit clusters were checked for what it changes in the folders that Flux applies.
+
+    ``commit`` is the newer one that comes next; the checks of the clusters up to the name ``after`` are
+    requested. ``problem`` is why a commit could not be compared. Each is "" for nothing.
+    """
+
+    covered: str
+    commit: str
+    plannedAt: str | None
+    after: str
+    problem: str
+
+
 class Sweep(TypedDict):
     """When the fleet was compared with Azure, and what no cluster shows of it; the first of each list."""
 
@@ -41,6 +55,7 @@ class Sweep(TypedDict):
     problemCount: int
     orphans: list[Orphan]
     orphanCount: int
+    paths: PathsCheck
 
 
 class FailingChannel(TypedDict):

@@ -31,4 +31,11 @@ def sweep_view(record: SweepRecord) -> schema.Sweep:
             for orphan in orphans[:SHOWN]
         ],
         "orphanCount": len(orphans),
+        "paths": {
+            "covered": record.paths.covered,
+            "commit": record.paths.commit,
+            "plannedAt": iso(record.paths.since),
+            "after": record.paths.after,
+            "problem": record.paths.problem,
+        },
     }
