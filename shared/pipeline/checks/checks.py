@@ -17,6 +17,7 @@ import logging
 from shared.fleet.kubernetes.flux.flux_objects import ComponentsError
 from shared.jobs.failures.errors import ReconcileError, Retryable, Unexpected
 from shared.jobs.findings.at_rest import found_of, is_at_rest
+from shared.jobs.findings.health import needs_check
 from shared.jobs.messages import CheckMessage
 from shared.jobs.outcomes import Done, Retry
 from shared.jobs.rate_limits import AKS_OTHER
@@ -45,7 +46,7 @@ CHECK_SECONDS = 120.0
 WAIT_SECONDS = 60.0
 """How long the clusters wait for which there is no token."""
 MOST_WAITS = 30
-"""How often; then nothing is known of the clusters that are left, and they are checked again soon."""
+"""How often, at most."""
 
 
 def handle(message: CheckMessage, ports: Ports) -> None:
@@ -98,7 +99,11 @@ def _handle(message: CheckMessage, ports: Ports) -> None:
 
 
 def _postpone(waiting: list[ClusterRecord], message: CheckMessage, ports: Ports) -> None:
-    """Have clusters checked in a minute for which there is no token, not more often than ``MOST_WAITS``."""
+    """Have clusters checked in a minute for which there is no token, not more often than ``MOST_WAITS``.
+
+    Then the timer's next check reads those of a whole check. Nothing is known of others, for which something
+    had asked, so they are checked again soon.
+    """
     if message.attempt < MOST_WAITS:
         names = tuple(record.name for record in waiting)
         rest = message.model_copy(update={"clusters": names, "attempt": message.attempt + 1})
@@ -107,8 +112,11 @@ def _postpone(waiting: list[ClusterRecord], message: CheckMessage, ports: Ports)
     for record in waiting:
         with about_record(record):
             log.info("%s was not read: there was no token for it", record.name)
-            why = "Azure's limit for credentials left no token for its check: jobs have them first"
-            conclude(record, unknown(why, record), record.api_server, message, ports)
+            if message.of_fleet or needs_check(record):
+                request_next_check(record, ports, message.at)
+            else:
+                why = "Azure's limit for credentials left no token for its check: jobs have them first"
+                conclude(record, unknown(why, record), record.api_server, message, ports)
 
 
 def _affordable(record: ClusterRecord, waiting: list[ClusterRecord], limiter: RateLimiter) -> bool:
