@@ -83,10 +83,8 @@ def reported_revision(live: Json) -> str:
 
     Azure has it in the message of a Kustomization that is Ready alone.
     """
-    main = f"{MAIN}-{MAIN}"
-    states = (
-        one.state for one in reported(live) if (one.ref.kind, one.ref.name) == (KUSTOMIZATION.kind, main)
-    )
+    main = KUSTOMIZATION.kind, f"{MAIN}-{MAIN}"
+    states = (found.state for found in reported(live) if (found.ref.kind, found.ref.name) == main)
     return next((state.revision for state in states if isinstance(state, Ready)), "")
 
 
