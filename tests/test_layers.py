@@ -75,6 +75,28 @@ def test_the_pure_core_does_no_input_or_output() -> None:
         assert not [i for i in imports(path) if i.split(".")[0] in effects], name
 
 
+RECORDS = "shared/pipeline/records.py"
+WRITERS = {
+    "save": {RECORDS},
+    "delete": {RECORDS},
+    "append": {RECORDS, "shared/pipeline/worker/leased_record.py", "shared/pipeline/intake/reported.py"},
+}
+"""Who writes a cluster's record and its events. Events of no record are those of a step whose outcome is
+discarded, and what Flux reports."""
+
+
+def of_the_state(path: Path) -> set[str]:
+    """Return the methods of the state that a file names, whatever it does with them."""
+    named = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute))
+    return {node.attr for node in named if ast.unparse(node.value).split(".")[-1] in ("state", "_state")}
+
+
+def test_one_module_saves_the_records_of_clusters_with_their_events() -> None:
+    places = [(name, of_the_state(path)) for name, path in sources("shared/pipeline", "handlers", "cli")]
+    for method, writers in WRITERS.items():
+        assert {name for name, methods in places if method in methods} == writers, method
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_files_import_each_other_in_a_circle(package: str) -> None:
     modules = graph(package)

@@ -175,7 +175,7 @@ class ClusterRecord:
 
     ``held`` is what keeps a correction from starting that the last sweep wanted, None for nothing.
 
-    ``recent_events`` are those that are stored with the record alone; see ``shared.pipeline.history``.
+    ``recent_events`` are those that are stored with the record alone; see ``shared.pipeline.records``.
     """
 
     name: str

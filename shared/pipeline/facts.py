@@ -20,12 +20,11 @@ from shared.ports import DeadLetter, PlanRecord, Ports
 LETTERS = "`roadstead dead-letters` shows them, and dismisses what was handled."
 
 
-def store_fact(before: ClusterRecord, after: ClusterRecord, ports: Ports) -> None:
-    """Store what the change of a record is to whoever is notified; most changes are nothing."""
+def notices_of(before: ClusterRecord, after: ClusterRecord, ports: Ports) -> list[Notice]:
+    """Return what the change of a record is to whoever is notified; most changes are nothing."""
     facts = [notice_between(before, after, retries=ports.config.retries), drift_between(before, after)]
-    for notice in (*facts, certificate_between(before, after), outputs_between(before, after)):
-        if notice is not None:
-            ports.state.add_notice(notice)
+    facts += [certificate_between(before, after), outputs_between(before, after)]
+    return [notice for notice in facts if notice is not None]
 
 
 def store_approval(before: PlanRecord | None, after: PlanRecord, ports: Ports) -> None:

@@ -14,9 +14,9 @@ from shared.jobs.event import Event
 from shared.jobs.failures.errors import Stale
 from shared.jobs.job import Lease
 from shared.jobs.recipes import STEPS, Recipe
-from shared.jobs.record import Phase
+from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.transitions.acceptance import accept_delete
-from shared.pipeline.history import MOST, with_events
+from shared.pipeline.records import ATTEMPTS, MOST, Transition, change, save
 from shared.pipeline.worker.leased_record import LeasedRecord
 from shared.ports.azure import PutCluster
 from tests.support import fleet_files
@@ -93,11 +93,19 @@ def test_what_a_superseded_step_did_is_an_event_though_its_outcome_is_discarded(
 
 def test_many_events_move_without_those_that_are_not_saved_yet() -> None:
     cloud = MemoryCloud()
-    full = replace(record(), recent_events=tuple(map(event, range(MOST))))
-    after = with_events(full, [event(MOST)], cloud.ports)
+    full = replace(record(), recent_events=tuple(map(event, range(MOST))), etag="")
+    after = save(Transition(full, [event(MOST)]), cloud.ports)
     assert after.recent_events == (event(MOST),)
-    assert len(cloud.state.events("one", 100)) == MOST
-    assert with_events(record(), [event(1)], cloud.ports).recent_events == (event(1),)
+    assert len(cloud.state.events("one", 100)) == MOST + 1
+    assert save(Transition(after, [event(MOST + 1)]), cloud.ports).recent_events[1:] == (event(MOST + 1),)
+
+
+def test_an_event_at_rest_is_nowhere_before_its_record_is_saved() -> None:
+    cloud = MemoryCloud()
+    at_rest = replace(record(active=False), recent_events=(event(1),))
+    with pytest.raises(Stale):  # it was never saved
+        save(Transition(at_rest, [event(2)]), cloud.ports)
+    assert list(cloud.state.events("one", 5)) == [event(1)]
 
 
 def test_events_of_a_save_that_fails_are_saved_by_themselves() -> None:
@@ -108,3 +116,18 @@ def test_events_of_a_save_that_fails_are_saved_by_themselves() -> None:
     with pytest.raises(Stale):
         leased.save(saved, [event(1)])
     assert list(cloud.state.events("one", 5)) == [event(1)]
+
+
+def test_a_record_that_others_write_all_the_time_is_given_up_and_its_event_is_nowhere() -> None:
+    cloud, tries = MemoryCloud(), list[ClusterRecord]()
+    cloud.state.save(replace(record(), etag=""))
+
+    def raced(after: ClusterRecord) -> ClusterRecord:
+        tries.append(after)
+        raise Stale("another writer changed the record")
+
+    around(cloud, "state", save=raced)
+    with pytest.raises(Stale):
+        change("one", lambda found: Transition(found or record(), [event(1)]), cloud.ports)
+    assert len(tries) == ATTEMPTS
+    assert not cloud.state.events("one", 5)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -15,6 +15,8 @@ from shared.pipeline.api.views.parts import iso, whole_moments
 from shared.pipeline.http_result import MAX_NAME, HttpResult
 from shared.ports import Ports
 from shared.ports.state.acts import newest_changes
+
+log = logging.getLogger(__name__)
 
 MAX_TEXT = 500
 MAX_CLUSTERS = 10_000
@@ -33,7 +35,7 @@ class Request:
 def audited(request: Request, caller: Caller, ports: Ports, effect: Callable[[], HttpResult]) -> HttpResult:
     """Carry an act out and return its result; without its record, nothing happens.
 
-    An act that is interrupted keeps a record without a result; a part of one that failed may have happened.
+    An act that is interrupted keeps a record without a result, and so does one whose result cannot be saved.
     """
     act = Act(
         id=ports.unique(),
@@ -51,12 +53,20 @@ def audited(request: Request, caller: Caller, ports: Ports, effect: Callable[[],
     try:
         result = effect()
     except ReconcileError as error:
-        with suppress(ReconcileError):  # it may be the state that does not answer
-            ports.state.save_act(replace(act, result=f"failed: {error.kind}: {error}"[:MAX_TEXT]))
+        _save_result(act, f"failed: {error.kind}: {error}", ports)
         raise
-    outcome = "accepted" if result.ok else f"refused: {result.body.get('error', result.status)}"
-    ports.state.save_act(replace(act, result=_storable(outcome, MAX_TEXT)))
+    _save_result(
+        act, "accepted" if result.ok else f"refused: {result.body.get('error', result.status)}", ports
+    )
     return result
+
+
+def _save_result(act: Act, result: str, ports: Ports) -> None:
+    """Save what came of an act; what happened is the caller's answer, also while the state is away."""
+    try:
+        ports.state.save_act(replace(act, result=_storable(result, MAX_TEXT)))
+    except ReconcileError as error:
+        log.warning("the act %s has no result in the audit: %s: %s", act.id, error.kind, error)
 
 
 def _storable(text: str, limit: int) -> str:

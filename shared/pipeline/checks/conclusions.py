@@ -9,8 +9,6 @@ from datetime import timedelta
 from shared.fleet.kubernetes.api_server import ApiServer
 from shared.fleet.kubernetes.health.health import Fault
 from shared.fleet.systems.cluster_systems import system_with, systems_in
-from shared.jobs.event import Event
-from shared.jobs.failures.errors import Stale
 from shared.jobs.findings.flux_correction import applies_again
 from shared.jobs.findings.health import HEALTHY, Finding, HealthCondition, checked, outcome_of
 from shared.jobs.messages import CheckMessage, SweepPart
@@ -21,10 +19,10 @@ from shared.pipeline.checks.around import Around, with_around
 from shared.pipeline.checks.readings import Reading
 from shared.pipeline.checks.secrets import has_secrets
 from shared.pipeline.checks.silence import with_reports
-from shared.pipeline.facts import store_fact
-from shared.pipeline.history import prune_events
+from shared.pipeline.facts import notices_of
 from shared.pipeline.outbox import request_next_check, request_status_again, request_sweep
-from shared.pipeline.sweep.conclusions import written_beside
+from shared.pipeline.records import Transition, change
+from shared.pipeline.sweep.conclusions import is_beside
 from shared.pipeline.worker.steps.flux.commits_behind import commits_behind
 from shared.ports import Ports
 
@@ -91,7 +89,7 @@ def conclude(
     *,
     renewed: Mapping[str, str] | None = None,
 ) -> None:
-    """Save what a check found; a record that somebody else writes meanwhile is left to the next check.
+    """Save what a check found, also where a sweep writes meanwhile; a newer job leaves it to the next check.
 
     ``reading`` is None when it could not read: what the one before read remains, with its time.
     ``around`` is what Azure has around it, None in the same way. ``renewed`` is what it
@@ -102,29 +100,28 @@ def conclude(
     the next check, minutes later, requests it again.
     """
     now, patience = ports.clock(), timedelta(seconds=ports.config.unhealthy_seconds)
-    after = checked(replace(_with_reading(record, reading), api_server=server), found, now)
-    after = with_reports(after, reading, ports)
-    after = with_around(after, around, ports)
-    outcome, events = outcome_of(after, now, patience), list[Event]()
-    if renewed:
-        after = replace(after, job=replace(after.job, sequence=after.job.sequence + 1), updated=now)
-        events += [renewed_event(after, reason, what) for reason, what in renewed.items()]
-    if outcome is not None:
-        concluded = apply_outcome(after, outcome, now=now, jitter=0)
-        events += events_between(after, concluded, outcome)
-        after = concluded
-        request_status_again(ports.state.fleet().commit, ports)
-    request_next_check(after, ports, message.at)
-    if events:
-        ports.state.append(events)
-    store_fact(record, after, ports)
-    try:
-        ports.state.save(after)
-        prune_events(after, record.job.sequence, ports)
-        if applies_again(after, now):
-            part = SweepPart(sweep=f"flux:{int(now.timestamp())}", clusters=(after.name,))
-            request_sweep(part, ports)
-    except Stale:
-        current = written_beside(record, ports)
-        if current is not None:
-            conclude(current, found, server, message, ports, reading, around, renewed=renewed)
+
+    def decide(current: ClusterRecord | None) -> Transition | None:
+        if current is None or not is_beside(current, record):
+            return None
+        after = checked(replace(_with_reading(current, reading), api_server=server), found, now)
+        after = with_around(with_reports(after, reading, ports), around, ports)
+        outcome = outcome_of(after, now, patience)
+        if renewed:
+            after = replace(after, job=replace(after.job, sequence=after.job.sequence + 1), updated=now)
+        events = [renewed_event(after, reason, what) for reason, what in (renewed or {}).items()]
+        if outcome is not None:
+            concluded = apply_outcome(after, outcome, now=now, jitter=0)
+            events += events_between(after, concluded, outcome)
+            after = concluded
+            request_status_again(ports.state.fleet().commit, ports)
+        request_next_check(after, ports, message.at)
+        then = [_request_correction] if applies_again(after, now) else []
+        return Transition(after, events, notices_of(current, after, ports), then)
+
+    change(record.name, decide, ports, known=(record,))
+
+
+def _request_correction(record: ClusterRecord, ports: Ports) -> None:
+    moment = int(ports.clock().timestamp())
+    request_sweep(SweepPart(sweep=f"flux:{moment}", clusters=(record.name,)), ports)

@@ -10,9 +10,10 @@ import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from shared.fleet.manifests.base import shown
-from shared.jobs.failures.errors import ReconcileError, Stale
+from shared.jobs.failures.errors import ReconcileError
 from shared.jobs.findings.at_rest import is_at_rest
 from shared.jobs.findings.conditions import FLUX_REPORTS
 from shared.jobs.findings.health import HealthCondition
@@ -25,6 +26,7 @@ from shared.pipeline.http_result import MAX_NAME, HttpResult, rejected
 from shared.pipeline.intake.event_keys import EventKeys
 from shared.pipeline.intake.flux_event import MAX_BODY_BYTES, FluxEvent, read_event
 from shared.pipeline.outbox import request_checks, send_copy
+from shared.pipeline.records import Transition, change
 from shared.ports import Ports
 
 log = logging.getLogger(__name__)
@@ -96,17 +98,17 @@ def _is_known(record: ClusterRecord) -> bool:
 def _end_wait(record: ClusterRecord, ports: Ports) -> None:
     """Let a step run now that waits for what happens inside the cluster.
 
-    One that runs, or that a limit or an error delays, goes on as it is. Nor is a record written that somebody
-    else has written meanwhile.
+    One that runs, or that a limit or an error delays, goes on as it is.
     """
-    job, now = record.job, ports.clock()
-    at = max(now, record.updated + PAUSE)
+    change(record.name, partial(_at_once, now=ports.clock()), ports, known=(record,))
+
+
+def _at_once(record: ClusterRecord | None, *, now: datetime) -> Transition | None:
+    if record is None:
+        return None
+    job, at = record.job, max(now, record.updated + PAUSE)
     waits = job.step.name in IN_THE_CLUSTER and job.next_run.delay is Delay.WAIT and job.lease is None
-    if not waits or job.next_run.at <= at or at > now + PAUSE:
-        return
-    try:
-        saved = ports.state.save(replace(record, job=replace(job, next_run=replace(job.next_run, at=at))))
-    except Stale:
-        log.info("%s: its record was written meanwhile", record.name)
-        return
-    send_copy(saved, ports)
+    if not (job.active and waits) or job.next_run.at <= at or at > now + PAUSE:
+        return None
+    sooner = replace(record, job=replace(job, next_run=replace(job.next_run, at=at)))
+    return Transition(sooner, then=[send_copy])

@@ -10,6 +10,7 @@ clusters that may be saved until the next check.
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -38,9 +39,9 @@ from shared.jobs.transitions.acceptance import (
     accept_retry,
     under_installation,
 )
-from shared.logs import about_record
-from shared.pipeline.history import with_events
+from shared.logs import about
 from shared.pipeline.outbox import send_continuations
+from shared.pipeline.records import Transition, change
 from shared.pipeline.repository.commit_reader import PlanInputs
 from shared.ports import FleetRecord, Handover, PlanRecord, Ports
 
@@ -181,12 +182,7 @@ def supersede(clusters: Sequence[str], ports: Ports) -> None:
 
 
 def _save_unchanged(cluster: str, ports: Ports) -> ClusterRecord | None:
-    while (record := ports.state.cluster(cluster)) is not None:
-        try:
-            return ports.state.save(record)
-        except Stale:
-            continue
-    return None
+    return change(cluster, lambda record: Transition(record) if record else None, ports)
 
 
 def _start(
@@ -206,36 +202,36 @@ def _start(
     The check for another planner is between the read and the save, see ``supersede``: the records in
     ``inputs`` were read before ``fleet`` was saved.
     """
-    record, desired = inputs.records.get(item.cluster), inputs.desired.clusters.get(item.cluster)
-    while True:
+    desired, attempts = inputs.desired.clusters.get(item.cluster), itertools.count()
+
+    def decide(record: ClusterRecord | None) -> Transition | _Started | None:
+        # A worker has saved its step since: accept on top of that record.
+        if next(attempts) and ports.state.fleet().etag != fleet.etag:
+            return None
         if item.action is Action.UPDATE and _prevented(item, record):
             return _Started(_awaits_deletion(item), None)
         accepted = _accepted(item, record, desired, plan_record.plan.commit, ports)
         if accepted is None:
             return _Started(item, record)
-        try:
-            job, at = replace(accepted.job, small_change=item.cluster in small), later.get(item.cluster)
-            if at is not None and record is None and at > accepted.created:
-                job = starting(job, at)
-            of_rollout = plan_record.plan.commit if inputs.desired.rollout else ""
-            accepted = replace(accepted, job=job, rollout=of_rollout)
-            accepted = under_installation(accepted, fleet.installation)
-            restored = record is not None and record.deleting and not accepted.deleting
-            approved = _approved_by(accepted, plan_record.approval)
-            rebuild = desired.rebuild if desired and item.action is Action.REBUILD else ""
-            event = accepted_event(accepted, approved, restored=restored, rebuild=rebuild)
-            saved = ports.state.save(with_events(accepted, [event], ports))
-        except Stale:
-            # A worker has saved its step since: accept on top of that record.
-            record = ports.state.cluster(item.cluster)
-            if ports.state.fleet().etag != fleet.etag:
-                raise Stale("another planner has started") from None
-            continue
-        except TooLarge as error:
-            with about_record(accepted):
-                log.error("%s: %s", item.cluster, error)  # noqa: TRY400 - it is a manifest's problem
-            return _Started(_not_storable(item, error), None)
-        return _Started(item, saved)
+        job, at = replace(accepted.job, small_change=item.cluster in small), later.get(item.cluster)
+        if at is not None and record is None and at > accepted.created:
+            job = starting(job, at)
+        of_rollout = plan_record.plan.commit if inputs.desired.rollout else ""
+        accepted = under_installation(replace(accepted, job=job, rollout=of_rollout), fleet.installation)
+        restored = record is not None and record.deleting and not accepted.deleting
+        approved = _approved_by(accepted, plan_record.approval)
+        rebuild = desired.rebuild if desired and item.action is Action.REBUILD else ""
+        return Transition(accepted, [accepted_event(accepted, approved, restored=restored, rebuild=rebuild)])
+
+    try:
+        started = change(item.cluster, decide, ports, known=(inputs.records.get(item.cluster),))
+    except TooLarge as error:
+        with about(cluster=item.cluster, generation=item.generation):
+            log.error("%s: %s", item.cluster, error)  # noqa: TRY400 - it is a manifest's problem
+        return _Started(_not_storable(item, error), None)
+    if started is None:
+        raise Stale("another planner has started")
+    return _Started(item, started) if isinstance(started, ClusterRecord) else started
 
 
 def _prevented(item: Item, record: ClusterRecord | None) -> bool:

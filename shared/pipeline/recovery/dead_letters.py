@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shared.jobs.failures.errors import DeadLettered, Retryable, Stale
+from shared.jobs.failures.errors import DeadLettered, Retryable
 from shared.jobs.failures.fleet_problem import Failed, FleetProblem
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import CheckMessage, JobMessage, PlanRequest, message_of_worker
@@ -25,8 +25,9 @@ from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.jobs.transitions.lease import names_moment
 from shared.logs import about, about_record
 from shared.pipeline import outbox
-from shared.pipeline.facts import store_dead_letter, store_fact
-from shared.pipeline.outbox import send_copy
+from shared.pipeline.facts import notices_of, store_dead_letter
+from shared.pipeline.outbox import request_report, send_copy
+from shared.pipeline.records import Transition, again, change
 from shared.ports import DeadLetter, Ports
 
 log = logging.getLogger(__name__)
@@ -99,7 +100,8 @@ def _handle(
                 outbox.request_next_check(record, ports, message.at)
         return True
     if isinstance(message, PlanRequest):
-        _record_problem(message, received, ports)
+        if message.kind == "plan":
+            _record_problem(message, received, ports)
         asked = message.approval or message.promotion or message.act
         return message.kind not in ("pull", "outdated", "review") and not asked
     log.info("the dead letter %s of %s is not readable", received.id, received.queue)
@@ -126,26 +128,25 @@ def _parsed(received: ReceivedDeadLetter) -> _Message | None:
 def _fail_job(
     message: JobMessage, record: ClusterRecord | None, received: ReceivedDeadLetter, ports: Ports
 ) -> None:
-    while True:
+    def decide(record: ClusterRecord | None) -> Transition | None:
         if record is None or not record.job.active or not names_moment(message, record):
             log.info("%s: the dead letter is of another moment of the record", message.cluster)
-            return
+            return None
         now = ports.clock()
         if record.job.lease is not None and record.job.lease.until > now:
             send_copy(record, ports)  # a worker runs the step: this copy finds how it ended
-            return
+            return None
         outcome = Fail(_error(record, received))
         after = _since_first_failure(record, apply_outcome(record, outcome, now=now, jitter=0))
-        ports.state.append(list(events_between(record, after, outcome)))  # first, so that it is never missing
-        store_fact(record, after, ports)
-        try:
-            ports.state.save(after)
-        except Stale:
-            record = ports.state.cluster(message.cluster)
-            continue
-        ports.telemetry.record(of_outcome(record, after, outcome))
-        outbox.request_report(ports)
-        return
+        measured = of_outcome(record, after, outcome)
+        return Transition(
+            after,
+            [*events_between(record, after, outcome)],
+            notices_of(record, after, ports),
+            [lambda _, ports: ports.telemetry.record(measured), lambda _, ports: request_report(ports)],
+        )
+
+    change(message.cluster, decide, ports, known=(record,))
 
 
 def _since_first_failure(before: ClusterRecord, after: ClusterRecord) -> ClusterRecord:
@@ -166,21 +167,16 @@ def _error(record: ClusterRecord, received: ReceivedDeadLetter) -> DeadLettered:
     return DeadLettered(message, code=last.code or received.reason, request_id=last.request_id)
 
 
+@again
 def _record_problem(request: PlanRequest, received: ReceivedDeadLetter, ports: Ports) -> None:
     commit = request.approval.commit if request.approval else ""
-    while request.kind == "plan":
-        fleet = ports.state.fleet()
-        again = commit or (fleet.problem.approve_again if fleet.problem else "")
-        problem = FleetProblem(received.cause, approve_again=again, failed=Failed.REQUEST)
-        if fleet.problem is not None and fleet.problem.what is Failed.PLAN:
-            problem = replace(fleet.problem, approve_again=again)  # it says more than the queue
-        if fleet.problem == problem:
-            return
-        try:
-            ports.state.save_fleet(replace(fleet, problem=problem))
-        except Stale:
-            continue
-        return
+    fleet = ports.state.fleet()
+    approved = commit or (fleet.problem.approve_again if fleet.problem else "")
+    problem = FleetProblem(received.cause, approve_again=approved, failed=Failed.REQUEST)
+    if fleet.problem is not None and fleet.problem.what is Failed.PLAN:
+        problem = replace(fleet.problem, approve_again=approved)  # it says more than the queue
+    if fleet.problem != problem:
+        ports.state.save_fleet(replace(fleet, problem=problem))
 
 
 def _dead_letter(received: ReceivedDeadLetter) -> DeadLetter:

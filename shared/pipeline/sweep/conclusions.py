@@ -18,7 +18,7 @@ from shared.fleet.kubernetes.flux.cluster_facts import facts_of
 from shared.fleet.manifests.cluster.drift import DriftAction
 from shared.jobs.drift import Verified, attributed, digest_of_proposal, exhausted
 from shared.jobs.event import Event
-from shared.jobs.failures.errors import ClusterMissing, ReconcileError, Stale, Unexpected, classes
+from shared.jobs.failures.errors import ClusterMissing, ReconcileError, Unexpected, classes
 from shared.jobs.findings.at_rest import found_of, is_at_rest, is_unfinished, own_failure
 from shared.jobs.findings.conditions import IN_SYNC
 from shared.jobs.findings.flux_correction import CORRECTED, FLUX, applies_again
@@ -37,8 +37,7 @@ from shared.jobs.transitions.acceptance import accept_retry
 from shared.jobs.transitions.apply_comparison import apply_comparison, apply_finding, start_correction
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.logs import about_record
-from shared.pipeline.facts import store_fact
-from shared.pipeline.history import prune_events
+from shared.pipeline.facts import notices_of
 from shared.pipeline.outbox import (
     MAX_SKEW,
     request_checks,
@@ -47,6 +46,7 @@ from shared.pipeline.outbox import (
     request_rollout,
     send_continuation,
 )
+from shared.pipeline.records import Send, Transition, change
 from shared.pipeline.sweep.activity import ActivityLog
 from shared.pipeline.sweep.held_corrections import still_held, unless_held
 from shared.pipeline.sweep.sources import Sources
@@ -101,16 +101,39 @@ def conclude(
 ) -> bool:
     """Save what Azure shows of a cluster at rest, if its record says something else, and start a correction.
 
-    Return whether the cluster is not Ready any more, or not in sync with git, or is so again. A record that
-    somebody else writes meanwhile is left to them, and to the next sweep.
+    Return whether the cluster is not Ready any more, or not in sync with git, or is so again. A sweep and a
+    check may end at one moment, and neither loses what the other found; after a newer job, the next sweep
+    reads the cluster.
     """
+    news = False
+
+    def decide(current: ClusterRecord | None) -> Transition | None:
+        nonlocal news
+        news, decided = False, None
+        if current is not None and is_beside(current, record):
+            news, decided = _decided(current, existing, sources, activity, ports)
+        return decided
+
     with about_record(record):
-        return _conclude(record, existing, sources, activity, ports)
+        saved = change(record.name, decide, ports, known=(record,))
+    return saved is not None and news
 
 
-def _conclude(
+def is_beside(current: ClusterRecord, record: ClusterRecord) -> bool:
+    """Return whether a record has the same job as when it was read, whatever somebody wrote over it since."""
+    same = (current.uid, current.job) == (record.uid, record.job)
+    if not same:
+        log.info("%s: its record was written meanwhile", record.name)
+    return same
+
+
+def _decided(
     record: ClusterRecord, existing: Json | None, sources: Sources, activity: ActivityLog, ports: Ports
-) -> bool:
+) -> tuple[bool, Transition | None]:
+    """Return whether anything is news, and what is saved, None for nothing.
+
+    What follows is requested first, so that a crash cannot lose it.
+    """
     owner, now = StepContext.of(record, ports).owner, ports.clock()
     found, concluded, events = (
         verdict(existing, owner, unfinished=is_unfinished(record)),
@@ -122,7 +145,7 @@ def _conclude(
     if existing is not None and not record.job.active:
         older = _older_than(StepContext.of(record, ports), existing, found)
     if older is not None:
-        return _rebuild(record, older, now, ports)
+        return True, _rebuild(record, older, now, ports)
     if found:
         found = replace(found, error=activity.named(found.error, record, now))
     if suspended:
@@ -157,10 +180,7 @@ def _conclude(
         if started is not before and after.held is None:
             events.append(correction_event(after, "a job starts the cluster again"))
     if after == record:
-        return False
-    ports.state.append(events)
-    store_fact(record, concluded, ports)
-    store_fact(concluded, after, ports)
+        return False, None
     if after.idle and after.facts is not None and after.facts != record.facts:
         facts = digest_of(after.facts)
         request_checks([after.name], f"facts:{after.uid}:{facts}", ports, after=CHECK_AFTER_SECONDS)
@@ -168,17 +188,12 @@ def _conclude(
         request_next_check(after, ports)
         if after.rollout:
             request_rollout(ports)
-    try:
-        saved = ports.state.save(after)
-    except Stale:
-        current = written_beside(record, ports)
-        return current is not None and conclude(current, existing, sources, activity, ports)
-    prune_events(saved, record.job.sequence, ports)
-    if saved.job.active:
-        send_continuation(saved, ports)
-    if digest_of_proposal(saved.drift) != digest_of_proposal(record.drift):
-        request_proposals(ports)
-    return turned or _differs_since(record) != _differs_since(after)
+    notices = [*notices_of(record, concluded, ports), *notices_of(concluded, after, ports)]
+    then: list[Send] = [send_continuation]
+    if digest_of_proposal(after.drift) != digest_of_proposal(record.drift):
+        then.append(lambda _, ports: request_proposals(ports))
+    news = turned or _differs_since(record) != _differs_since(after)
+    return news, Transition(after, events, notices, then)
 
 
 def _differs_since(record: ClusterRecord) -> datetime | None:
@@ -194,17 +209,10 @@ def _older_than(context: StepContext, existing: Json, found: Found | None) -> Fa
     return older_than_azure(context, UNKNOWN_LIFE) if of_life else None
 
 
-def _rebuild(record: ClusterRecord, older: Fail, now: datetime, ports: Ports) -> bool:
-    """Save that a record is older than Azure; the plan that was requested brings it up to date."""
+def _rebuild(record: ClusterRecord, older: Fail, now: datetime, ports: Ports) -> Transition:
+    """Return that a record is older than Azure; the plan that was requested brings it up to date."""
     after = apply_outcome(record, older, now=now, jitter=0)
-    ports.state.append(list(events_between(record, after, older)))
-    store_fact(record, after, ports)
-    try:
-        ports.state.save(after)
-    except Stale:
-        log.info("%s: its record was written meanwhile", record.name)
-        return False
-    return True
+    return Transition(after, [*events_between(record, after, older)], notices_of(record, after, ports))
 
 
 def _is_news(found: Found | None, record: ClusterRecord, now: datetime) -> bool:
@@ -218,18 +226,6 @@ def _completes(found: Found, record: ClusterRecord, now: datetime) -> bool:
     """Return whether something else is known now of a finding that a record has already."""
     loss = loss_of(record, found.error, now)
     return record.loss is not None and loss is not None and loss != record.loss
-
-
-def written_beside(record: ClusterRecord, ports: Ports) -> ClusterRecord | None:
-    """Return what somebody wrote over a record, None unless its job is the same as before.
-
-    A sweep and a check may end at one moment: neither loses what the other one found.
-    """
-    current = ports.state.cluster(record.name)
-    same = current is not None and (current.uid, current.job) == (record.uid, record.job)
-    if not same:
-        log.info("%s: its record was written meanwhile", record.name)
-    return current if same else None
 
 
 def _turned(record: ClusterRecord, found: Found | None, now: datetime) -> tuple[ClusterRecord, list[Event]]:

@@ -14,13 +14,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from shared.jobs.failures.errors import ReconcileError, Retryable, Stale, TooLarge
+from shared.jobs.failures.errors import ReconcileError, Retryable, TooLarge
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import PlanRequest, SweepPart
+from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.summary import ClusterSummary
-from shared.logs import about_record
 from shared.pipeline.outbox import request_promotions, request_proposals, request_report, request_sweep
 from shared.pipeline.planner.reports.reporter import reopen
+from shared.pipeline.records import Transition, again, change
 from shared.pipeline.runs import record_end
 from shared.pipeline.sweep.activity import ActivityLog
 from shared.pipeline.sweep.clusters import ATTEMPTS, check, postpone, request_checks, retry
@@ -192,14 +193,13 @@ def _store_summaries(summaries: Sequence[ClusterSummary], end: float, ports: Por
 
 
 def _save_again(name: str, ports: Ports) -> None:
-    record = ports.state.cluster(name)
-    if record is None or record.job.active:
-        return
+    def decide(record: ClusterRecord | None) -> Transition | None:
+        return None if record is None or record.job.active else Transition(record)
+
     try:
-        ports.state.save(record)
-    except (Stale, TooLarge) as error:
-        with about_record(record):
-            log.info("%s: its record was not saved again: %s", name, error)
+        change(name, decide, ports)
+    except TooLarge as error:
+        log.info("%s: its record was not saved again: %s", name, error)
 
 
 def _by_subscription(summaries: Sequence[ClusterSummary]) -> Mapping[str, Sequence[ClusterSummary]]:
@@ -225,11 +225,7 @@ def _with_hidden(record: SweepRecord, *, subscription: str, names: Sequence[str]
     return replace(record, listings=tuple(listings))
 
 
-def _save(change: Callable[[SweepRecord], SweepRecord], ports: Ports) -> None:
+@again
+def _save(change_of: Callable[[SweepRecord], SweepRecord], ports: Ports) -> None:
     """Write a change of the record of the sweeps; another sweep may write it at the same time."""
-    while True:
-        try:
-            ports.state.save_sweep(change(ports.state.sweep()))
-        except Stale:
-            continue
-        return
+    ports.state.save_sweep(change_of(ports.state.sweep()))

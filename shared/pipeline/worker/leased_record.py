@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from shared.frozen import replace
 from shared.jobs.event import Event
 from shared.jobs.failures.errors import ReconcileError, Stale
 from shared.jobs.record import ClusterRecord
 from shared.jobs.transitions.lease import request_write
-from shared.pipeline.history import with_events
+from shared.notices.notice import Notice
+from shared.pipeline.records import Transition, move_events, remove, save
 from shared.ports import Ports
 
 
@@ -35,10 +37,12 @@ class LeasedRecord:
         self.since, self.confirmed_at = ports.elapsed(), float("-inf")
         self._ports = ports
         self._events: list[Event] = []
+        self._notices: list[Notice] = []
 
-    def advance(self, record: ClusterRecord, events: Iterable[Event]) -> None:
+    def advance(self, record: ClusterRecord, events: Iterable[Event], notices: Iterable[Notice]) -> None:
         """Continue with the record after a step that was done, and with the lease of the next one."""
         self._events += events
+        self._notices += notices
         self.record, self.stored, self.since = record, False, self._ports.elapsed()
 
     def secure(self) -> None:
@@ -64,20 +68,30 @@ class LeasedRecord:
             raise LeaseLost(f"{mine.name}: a newer commit was accepted")
         self.confirmed_at = asked_at
 
-    def save(self, record: ClusterRecord, events: Iterable[Event] = ()) -> None:
-        """Save the record over the version that is stored, with the events since the last save; raise Stale.
+    def save(
+        self, record: ClusterRecord, events: Iterable[Event] = (), notices: Iterable[Notice] = ()
+    ) -> None:
+        """Save the record over the version that is stored, with all since the last save; raise Stale.
 
-        Where that fails, the events are saved by themselves: what a step did is real, also when a newer
-        commit discards its outcome.
+        At the end of the job, and where that fails, the events are saved by themselves: what a step did is
+        real, also when a newer commit discards its outcome.
         """
         self._events += events
+        self._notices += notices
         asked_at = self._ports.elapsed()
         try:
-            self.record = self._ports.state.save(with_events(record, self._events, self._ports))
+            if not record.job.active:
+                move_events([*record.recent_events, *self._events], record, self._ports)
+                record, self._events = replace(record, recent_events=()), []
+            self.record = save(Transition(record, self._events, self._notices), self._ports)
         except ReconcileError:
             self.append()
             raise
-        self._events, self.stored, self.confirmed_at = [], True, asked_at
+        self._events, self._notices, self.stored, self.confirmed_at = [], [], True, asked_at
+
+    def remove(self, events: Iterable[Event]) -> None:
+        """Remove the record, whose events since the last save, and these, are saved first; raise Stale."""
+        remove(self.record, [*self._events, *events], self._ports)
 
     def append(self, events: Iterable[Event] = ()) -> None:
         """Save the events since the last save, and these, by themselves."""

@@ -44,9 +44,9 @@ from shared.jobs.transitions.lease import (
 )
 from shared.logs import about, about_record
 from shared.pipeline import outbox
-from shared.pipeline.facts import store_deletion, store_fact
-from shared.pipeline.history import prune_events, with_rebuild_time
+from shared.pipeline.facts import notices_of, store_deletion
 from shared.pipeline.outbox import postpone_message, send_continuation, send_copy, send_later
+from shared.pipeline.records import Transition, change, with_rebuild_time
 from shared.pipeline.worker.cluster_access import ClusterAccess
 from shared.pipeline.worker.lease_guard import with_lease_guard
 from shared.pipeline.worker.leased_record import LeasedRecord, LeaseLost
@@ -177,9 +177,9 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
     following = keep_lease(before, after, now=ports.clock(), seconds=seconds)
     changed = _reported(after) != _reported(before)
     quiet = isinstance(outcome, Done) and not (changed or before.deleting)
-    store_fact(before, after, ports)
+    notices = notices_of(before, after, ports)
     if following is not None and quiet:
-        leased.advance(following, events)
+        leased.advance(following, events, notices)
         return True
     if not after.job.active and needs_check(after):  # what a check found before may be over
         moment = f"{after.uid}:{after.job.sequence}"
@@ -187,12 +187,10 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
     if (changed or not after.job.active) and after.rollout:
         outbox.request_rollout(ports, after=ROLLOUT_AFTER_SECONDS)
     try:
-        leased.save(following or after, events)
+        leased.save(following or after, events, notices)
     except Stale:
         _give_lease_back(leased, ports)
         return False
-    # The planner, or a reservation, may have taken the number before that of the message.
-    prune_events(leased.record, leased.found.job.sequence - 1, ports)
     if after.job.active and following is None:
         send_continuation(leased.record, ports)
     if changed or not after.job.active:
@@ -264,18 +262,19 @@ def _give_lease_back(leased: LeasedRecord, ports: Ports) -> None:
     A record that was only saved again, before our lease was, waits for a message: this one had no effect.
     """
     owner = leased.record.job.lease.owner if leased.record.job.lease else ""
-    while (current := ports.state.cluster(leased.record.name)) is not None:
+
+    def decide(current: ClusterRecord | None) -> Transition | ClusterRecord | None:
+        if current is None:
+            return None
         released = release(current, owner)
-        if released is None:
-            if current.job.lease is None and names_moment(job_message(leased.found, None), current):
-                send_copy(current, ports)
-            return
-        try:
-            saved = ports.state.save(released)
-        except Stale:
-            continue
-        send_copy(saved, ports)
-        return
+        if released is not None:
+            return Transition(released)
+        waits = current.job.lease is None and names_moment(job_message(leased.found, None), current)
+        return current if waits else None
+
+    waiting = change(leased.record.name, decide, ports)
+    if waiting is not None:
+        send_copy(waiting, ports)
 
 
 def _resend_current(name: str, ports: Ports) -> None:
@@ -289,10 +288,9 @@ def _delete_record(leased: LeasedRecord, outcome: Done, ports: Ports) -> None:
     after = apply_outcome(record, outcome, now=ports.clock(), jitter=0)
     ports.telemetry.record(of_outcome(record, after, outcome))
     deleted = [replace(event, reason="Deleted") for event in events_between(record, after, outcome)]
-    leased.append([*record.recent_events, *deleted])
     store_deletion(record, ports)
     try:
-        ports.state.delete(record)
+        leased.remove(deleted)
     except Stale:
         _give_lease_back(leased, ports)
         return

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from shared.jobs.acts import by_whom
 from shared.jobs.drift import CorrectionApproval
-from shared.jobs.failures.errors import Stale
 from shared.jobs.messages import SweepPart
 from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.diagnosis import diagnose
@@ -19,6 +18,7 @@ from shared.pipeline.api import schema
 from shared.pipeline.api.acts.approval import operator
 from shared.pipeline.http_result import HttpResult, rejected, unknown_cluster
 from shared.pipeline.outbox import request_sweep
+from shared.pipeline.records import Transition, change
 from shared.ports import Ports
 
 
@@ -30,28 +30,35 @@ def approve_correction(
     The same approval twice is one.
     """
     by = operator(actor)
-    while True:
-        record = ports.state.cluster(name)
+
+    def decide(record: ClusterRecord | None) -> Transition | ClusterRecord | HttpResult:
         if record is None:
             return rejected(404, unknown_cluster(name, ports.config.fleet))
         problem = _why_not(record, correction, ports)
         if problem:
             return rejected(409, problem)
         if record.drift is None or record.drift.approval is not None:
-            break
+            _request_sweep(record, ports)
+            return record
         approval = CorrectionApproval(by, ports.clock(), reason)
         after = accept_correction(record, record.drift, approval, now=approval.at)
-        ports.state.add_notice(correction_approved(after))
-        try:
-            record = ports.state.save(after)
-        except Stale:
-            continue  # a sweep or a plan saved the record first
-        ports.state.append([correction_approved_event(record, by_whom(by, reason))])
-        break
-    request_sweep(SweepPart(sweep=ports.unique(), clusters=(name,)), ports)
-    fields = [each.path for each in record.drift.by_approval] if record.drift else []
+        event = correction_approved_event(after, by_whom(by, reason))
+        return Transition(after, [event], then=[_announce, _request_sweep])
+
+    record: ClusterRecord | HttpResult = change(name, decide, ports)
+    if isinstance(record, HttpResult):
+        return record
+    fields = [field.path for field in record.drift.by_approval] if record.drift else []
     receipt: schema.CorrectionReceipt = {"cluster": name, "approved": fields, "by": by}
     return HttpResult(202, receipt)
+
+
+def _announce(record: ClusterRecord, ports: Ports) -> None:
+    ports.state.add_notice(correction_approved(record))
+
+
+def _request_sweep(record: ClusterRecord, ports: Ports) -> None:
+    request_sweep(SweepPart(sweep=ports.unique(), clusters=(record.name,)), ports)
 
 
 def _why_not(record: ClusterRecord, correction: str, ports: Ports) -> str:

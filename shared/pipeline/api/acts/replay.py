@@ -1,13 +1,11 @@
-"""Replays: an operator starts a job again that failed, or whose result somebody changed in Azure.
-
-The record decides; compare-and-swap saves it.
-"""
+"""Replays: an operator starts a job again that failed, or whose result somebody changed in Azure."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from shared.fleet.drift.policy import is_version
 from shared.jobs.drift import HeldStart
-from shared.jobs.failures.errors import Stale
 from shared.jobs.findings.health import problem_of
 from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.diagnosis import diagnose
@@ -17,6 +15,7 @@ from shared.pipeline.api import schema
 from shared.pipeline.api.acts.approval import operator
 from shared.pipeline.http_result import HttpResult, rejected, unknown_cluster
 from shared.pipeline.outbox import request_report, send_continuation
+from shared.pipeline.records import Transition, change
 from shared.ports import Ports
 from shared.rollouts.calendar import Start
 from shared.rollouts.shut.held_jobs import held_start
@@ -31,35 +30,42 @@ def replay(name: str, actor: str, ports: Ports, reason: str = "", *, override: b
     What waits for an approval stays as it is. In a freeze, and outside its change windows, a job starts only
     with an ``override``.
     """
-    while True:
-        record = ports.state.cluster(name)
+    by = operator(actor)
+
+    def decide(record: ClusterRecord | None) -> Transition | HttpResult:
         if record is None:
             return rejected(404, unknown_cluster(name, ports.config.fleet))
-        idle_problem = not record.job.active and (problem_of(record) or record.drift is not None)
-        if not record.failed and not idle_problem:
-            activity = diagnose(record, now=ports.clock(), retries=ports.config.retries).activity
-            return rejected(409, f"{name} has not failed: it {activity}")
         same = record.observed_generation == record.generation
         left = tuple(each.path for each in record.drift.to_approve) if record.drift and same else ()
-        if any(map(is_version, left)):
-            approve = f"`roadstead approve --cluster {name}` has it written"
-            return rejected(409, f"{name} is not replayed: {', '.join(left)} needs an approval; {approve}")
-        hold = None if override else _hold(record, ports)
-        if hold is not None:
-            command = f"`roadstead replay {name} --override --reason TEXT`"
-            starts = f"in an emergency, an Approver starts it with {command}"
-            return rejected(409, f"{name} is not replayed: {hold}; {starts}")
-        try:
-            saved = ports.state.save(accept_replay(record, now=ports.clock(), left=left))
-        except Stale:
-            continue  # a plan or another replay saved the record first
-        break
-    by = operator(actor)
-    ports.state.append([replayed_event(saved, by, reason)])
-    send_continuation(saved, ports)
-    request_report(ports)
+        problem = _why_not(record, left, ports, override=override)
+        if problem:
+            return rejected(409, problem)
+        after = accept_replay(record, now=ports.clock(), left=left)
+        then = [send_continuation, lambda _, ports: request_report(ports)]
+        return Transition(after, [replayed_event(after, by, reason)], then=then)
+
+    saved = change(name, decide, ports)
+    if isinstance(saved, HttpResult):
+        return saved
     receipt: schema.ReplayReceipt = {"cluster": name, "replayed": saved.job.recipe.value, "by": by}
     return HttpResult(202, receipt)
+
+
+def _why_not(record: ClusterRecord, left: Sequence[str], ports: Ports, *, override: bool) -> str:
+    """Return why a cluster is not replayed, whose fields of ``left`` wait for an approval; "" when it is."""
+    name = record.name
+    idle_problem = not record.job.active and (problem_of(record) or record.drift is not None)
+    if not record.failed and not idle_problem:
+        activity = diagnose(record, now=ports.clock(), retries=ports.config.retries).activity
+        return f"{name} has not failed: it {activity}"
+    if any(map(is_version, left)):
+        approve = f"`roadstead approve --cluster {name}` has it written"
+        return f"{name} is not replayed: {', '.join(left)} needs an approval; {approve}"
+    hold = None if override else _hold(record, ports)
+    if hold is None:
+        return ""
+    command = f"`roadstead replay {name} --override --reason TEXT`"
+    return f"{name} is not replayed: {hold}; in an emergency, an Approver starts it with {command}"
 
 
 def _hold(record: ClusterRecord, ports: Ports) -> HeldStart | None:
