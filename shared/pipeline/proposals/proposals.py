@@ -27,6 +27,7 @@ from shared.pipeline.proposals.cluster import NoRoom, NotShown, settle
 from shared.pipeline.proposals.head import Head
 from shared.pipeline.proposals.own_pull import PERMISSIONS, seconds_until_again
 from shared.pipeline.proposals.remembered import NEW_AT_ONCE, due, opened_since
+from shared.pipeline.records import again
 from shared.pipeline.repository.branch_source import require_name
 from shared.pipeline.worker.rate_limiter import RateLimited
 from shared.ports import Ports
@@ -142,14 +143,9 @@ def _not_understood(names: Sequence[str]) -> str:
     return f"nothing is proposed of {some_of(names, NAMED)}: the log has the details" if names else ""
 
 
+@again
 def _say(problem: str, ports: Ports) -> None:
     """Save why pull requests are not opened that should be, "" for nothing, if that is something new."""
-    while True:
-        record = ports.state.sweep()
-        if record.proposals == problem:
-            return
-        try:
-            ports.state.save_sweep(replace(record, proposals=problem))
-        except Stale:
-            continue
-        return
+    record = ports.state.sweep()
+    if record.proposals != problem:
+        ports.state.save_sweep(replace(record, proposals=problem))

@@ -8,13 +8,14 @@ from datetime import timedelta
 import pytest
 from pydantic import TypeAdapter
 
-from localcloud.memory.memory_cloud import MemoryCloud
+from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from shared.jobs.messages import PlanRequest, RolloutAct
 from shared.pipeline.api.acts.rollout import act_on_rollout
 from shared.pipeline.api.views.rollouts import rollout_view
 from shared.pipeline.planner.planner import handle
 from shared.rollouts.rollout import ActKind, Decided, Rollout
 from tests.support.pipeline_runs import push
+from tests.support.replaced_ports import around
 from tests.support.staged_fleets import DEV, PROD, changed, ready_fleet, rollout_of, staged, tags
 
 OTHER = "other@example.com"
@@ -195,3 +196,20 @@ def test_an_override_of_a_commit_without_a_rollout_is_answered_once_another_one_
     assert without_effect(cloud) == [
         ("rollout-override", "c" * 40, "another commit than cccccccc was planned since; act on that one")
     ]
+
+
+def test_an_act_that_a_crash_interrupts_still_stops_a_planner_that_stands_still() -> None:
+    cloud, commit = waiting("approvers: 1")
+    save = cloud.state.save_rollout
+
+    def dies(rollout: Rollout) -> None:
+        save(rollout)
+        raise Crash
+
+    around(cloud, "state", save_rollout=dies)
+    with pytest.raises(Crash):
+        handle(act_of(cloud, commit, ActKind.PAUSE), cloud.ports)
+    around(cloud, "state", save_rollout=save)
+    before = cloud.state.fleet().etag
+    handle(act_of(cloud, commit, ActKind.PAUSE), cloud.ports)
+    assert cloud.state.fleet().etag != before

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shared.jobs.acts import Act
-from shared.jobs.failures.errors import ReconcileError, Retryable, Stale
+from shared.jobs.failures.errors import ReconcileError, Retryable
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import Approval, PlanRequest
 from shared.jobs.review_check import Ignored, ReviewCheck, Verdict
@@ -25,6 +25,7 @@ from shared.pipeline.planner.approval.review_rules import (
     pull_of,
     standing,
 )
+from shared.pipeline.records import again
 from shared.ports import FleetRecord, MergedPull, PlanRecord, Ports, Review
 from shared.ports.state.acts import newest_changes
 
@@ -95,16 +96,12 @@ def approved_request(request: PlanRequest, ports: Ports) -> PlanRequest | None:
     return None
 
 
+@again
 def _save(read: PlanRecord, check: ReviewCheck, ports: Ports) -> None:
     """Save what the reviews say, unless the commit was planned again: that plan reads them itself."""
-    plan_record: PlanRecord | None = read
-    while plan_record is not None and plan_record.plan == read.plan:
-        try:
-            ports.state.save_review(replace(plan_record, review=check))
-        except Stale:  # a report was saved meanwhile
-            plan_record = ports.state.plan(read.plan.commit)
-            continue
-        return
+    plan_record = ports.state.plan(read.plan.commit)
+    if plan_record is not None and plan_record.plan == read.plan:
+        ports.state.save_review(replace(plan_record, review=check))
 
 
 def _deletes(plan_record: PlanRecord | None, ports: Ports) -> Mapping[str, datetime]:

@@ -32,6 +32,7 @@ from shared.pipeline.outbox import (
 )
 from shared.pipeline.planner.reports.commit_status import CONTEXT, RolloutProgress, progress_of, status_of
 from shared.pipeline.planner.reports.report_pace import LONGEST, has_room, interval
+from shared.pipeline.records import again
 from shared.ports import CommitStatus, FleetRecord, PlanRecord, Ports
 from shared.ports.github import status_line
 from shared.rollouts.decide import decide
@@ -162,32 +163,29 @@ def _replace_status(commit: str, ports: Ports) -> None:
         request_status_again(commit, ports)
 
 
+@again
 def report_again(commit: str, ports: Ports) -> None:
     """Have the status of a commit written again, which another one may have replaced."""
-    while (plan_record := ports.state.plan(commit)) is not None:
+    plan_record = ports.state.plan(commit)
+    if plan_record is not None:
         unknown = replace(plan_record, open=True, settled=False, reported="", not_before=None)
-        try:
-            ports.state.save_report(unknown)
-        except Stale:
-            continue
+        ports.state.save_report(unknown)
         request_report(ports)
-        return
 
 
+@again
 def reopen(commit: str, ports: Ports) -> None:
     """Have the status of a commit reported whose clusters have changed since it ended.
 
     A cluster that begins to differ from git changes the status only when that has lasted.
     """
-    while (plan_record := ports.state.plan(commit)) is not None:
-        if not plan_record.open:
-            try:
-                ports.state.save_report(replace(plan_record, open=True, not_before=None))
-            except Stale:
-                continue
-        request_report(ports)
-        request_report(ports, after=ports.config.unhealthy_seconds)
+    plan_record = ports.state.plan(commit)
+    if plan_record is None:
         return
+    if not plan_record.open:
+        ports.state.save_report(replace(plan_record, open=True, not_before=None))
+    request_report(ports)
+    request_report(ports, after=ports.config.unhealthy_seconds)
 
 
 def lasting_since(ports: Ports) -> datetime:

@@ -18,7 +18,6 @@ from datetime import datetime
 
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.frozen import replace
-from shared.jobs.failures.errors import Stale
 from shared.jobs.messages import PlanRequest, RolloutAct
 from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.summary import ClusterSummary, summary_of
@@ -26,6 +25,7 @@ from shared.pipeline.outbox import request_promotions, request_report, request_r
 from shared.pipeline.planner.staging.commit_selection import read_selection
 from shared.pipeline.planner.staging.gate_checks import with_checks
 from shared.pipeline.planner.without_effect import answer_act
+from shared.pipeline.records import again
 from shared.pipeline.repository.commit_reader import PlanInputs
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import Override
@@ -293,27 +293,30 @@ def _act(act: RolloutAct, fleet: FleetRecord, ports: Ports) -> FleetRecord:
 
     An override is of the items of its commit, too, which may have no rollout.
     """
-    kind, decided = ActKind(act.kind), Decided(act.by, act.at, act.reason, act.subject, act.person)
-    overrides = kind is ActKind.OVERRIDE
+    overrides = ActKind(act.kind) is ActKind.OVERRIDE
     overridden = overrides and fleet.override is not None and fleet.override.commit == act.commit
     if overrides and not overridden and act.commit in (fleet.planning, fleet.commit):
         override = Override(act.commit, act.by, act.at, act.reason)
         fleet, overridden = ports.state.save_fleet(replace(fleet, override=override)), True
-    while (rollout := ports.state.rollout(act.commit)) is not None:
-        after = act_on(rollout, kind, decided, act.lifts)
-        if after == rollout:
-            if not overridden and not is_as_asked(rollout, kind, decided, act.lifts):
-                answer_act(act, rollout, ports)
-            return fleet
-        try:
-            ports.state.save_rollout(after)
-        except Stale:
-            continue
-        request_report(ports)
-        return ports.state.save_fleet(fleet)
-    if not overridden:
-        answer_act(act, None, ports)
-    return fleet
+    if not _act_on_rollout(act, ports, answered=overridden):
+        return fleet
+    request_report(ports)
+    return ports.state.save_fleet(fleet)
+
+
+@again
+def _act_on_rollout(act: RolloutAct, ports: Ports, *, answered: bool) -> bool:
+    """Return whether a rollout is as an act asks for; ``answered``: one without effect needs no answer."""
+    kind, decided = ActKind(act.kind), Decided(act.by, act.at, act.reason, act.subject, act.person)
+    rollout = ports.state.rollout(act.commit)
+    after = act_on(rollout, kind, decided, act.lifts) if rollout else None
+    if after is not None and after != rollout:
+        ports.state.save_rollout(after)
+        return True
+    as_asked = rollout is not None and is_as_asked(rollout, kind, decided, act.lifts)
+    if not (as_asked or answered):
+        answer_act(act, rollout, ports)
+    return as_asked
 
 
 def _ask_at(at: datetime | None, ports: Ports) -> None:
