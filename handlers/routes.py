@@ -16,7 +16,8 @@ import azure.functions as func
 
 from handlers.reply import html, reply
 from handlers.sign_in import SignIn
-from shared.jobs.failures.errors import ReconcileError
+from shared.jobs.failures.errors import ReconcileError, Unreadable
+from shared.jobs.failures.remedies import suggested_action
 from shared.pipeline.api.access import Caller, Denied, Role, decide
 from shared.pipeline.api.views.plan_page import message_page
 from shared.pipeline.http_result import rejected
@@ -95,6 +96,9 @@ def answered(name: str, answer: Callable[[], func.HttpResponse]) -> func.HttpRes
     """Return the answer of a function, or 503 with the reason when a service that it needs has failed."""
     try:
         return answer()
+    except Unreadable as error:
+        log.warning("%s: %s", name, error)
+        return reply(rejected(503, f"{error}. {suggested_action(error.kind, failed=False)}"))
     except ReconcileError as error:
         log.exception("%s: a service has failed", name)
         return reply(rejected(503, f"a service that Roadstead needs has failed: {error.kind}: {error}"))

@@ -53,7 +53,7 @@ class Api:
 
     def fleet(self, **filters: str) -> schema.Fleet:
         """Return the fleet with all its clusters, or those that the filters of the API leave."""
-        return self._typed(schema.Fleet, self.whole("clusters", "clusters", **filters))
+        return self._typed(schema.Fleet, self.whole("clusters", "clusters", "unreadable", **filters))
 
     def fleet_page(self, limit: int, after: str = "", **filters: str) -> schema.Fleet:
         """Return the fleet with a page of its clusters."""
@@ -170,7 +170,7 @@ class Api:
 
     def recorded(self) -> schema.Recorded:
         """Return the clusters as accepted."""
-        return self._typed(schema.Recorded, self.whole("recorded", "clusters"))
+        return self._typed(schema.Recorded, self.whole("recorded", "clusters", "unreadable"))
 
     def routes(self) -> schema.Routes:
         """Return the routes of notifications."""
@@ -224,7 +224,7 @@ class Api:
                 view = self.get(f"{first}&after={quote(view['next'], safe='')}")
                 if view.get("commit") != joined.get("commit"):
                     break
-                joined |= {name: joined[name] + view[name] for name in lists}
+                joined |= {name: joined.get(name, []) + view.get(name, []) for name in lists}
             else:
                 return {**joined, "next": None}
         raise ApiError(f"{self.url} plans one commit after the other; try again later")

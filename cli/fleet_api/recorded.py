@@ -48,7 +48,8 @@ class Against:
     """What a plan is compared with; ``commit`` was planned last, "" for none.
 
     ``durations`` are how many seconds changes of each kind took in the fleet, ``replacing`` what the newest
-    plan knew of clusters that others are to replace.
+    plan knew of clusters that others are to replace, and ``unreadable`` the clusters whose records the app
+    cannot read, with the reason.
     """
 
     description: str
@@ -57,6 +58,7 @@ class Against:
     deletes: Deletes = Deletes()
     durations: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     replacing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unreadable: Mapping[str, str] = field(default_factory=dict)
 
 
 def recorded(tree: Worktree, api: Api) -> Against:
@@ -72,7 +74,8 @@ def recorded(tree: Worktree, api: Api) -> Against:
     durations = {kind: tuple(each) for kind, each in view.get("durations", {}).items()}
     replacing = {old: tuple(new) for old, new in view.get("replacing", {}).items()}
     description = f"{fleet} at {commit[:8] or 'no commit'}"
-    return Against(description, commit, clusters, _deletes(view), durations, replacing)
+    unreadable = {row["row"]: row["problem"] for row in view.get("unreadable", [])}
+    return Against(description, commit, clusters, _deletes(view), durations, replacing, unreadable)
 
 
 def _deletes(view: schema.Recorded) -> Deletes:

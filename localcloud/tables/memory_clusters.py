@@ -9,12 +9,15 @@ from collections.abc import Collection, Sequence
 
 from shared.frozen import replace
 from shared.jobs.continuations import Continuation, continuations_of
-from shared.jobs.failures.errors import Stale, TooLarge
+from shared.jobs.failures.errors import Stale, TooLarge, Unreadable
 from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.summary import ClusterSummary, summary_of
+from shared.jobs.rows import CLUSTER, Listed, UnreadableRow
 from shared.jobs.stored_record import from_json, to_json, with_etag
+from shared.jobs.stored_text import WrongText
 from shared.ports import GroupMember
 
+CLUSTERS = "roadsteadclusters"
 ENTITY_BYTES = 1 << 20
 """learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model: an entity has at
 most 1 MiB. How a record is written is the adapter's; it can be no smaller than compressed."""
@@ -30,10 +33,15 @@ class Version:
 
     @property
     def record(self) -> ClusterRecord:
-        """The record as it was stored; to be read under the lock of the clusters."""
+        """The record as it was stored; to be read under the lock of the clusters. Raise WrongText."""
         if self._record is None:
             self._record, self._text = from_json(self._text, self.etag), ""
         return self._record
+
+    @property
+    def text(self) -> str:
+        """The text that was stored."""
+        return to_json(self._record) if self._record is not None else self._text
 
 
 class MemoryClusters:
@@ -50,19 +58,33 @@ class MemoryClusters:
         self._group_delete_intents: dict[str, frozenset[GroupMember]] = {}
 
     def cluster(self, name: str) -> ClusterRecord | None:
-        """Return a cluster's record, or None."""
+        """Return a cluster's record, or None; raise Unreadable."""
         with self._lock:
             saved = self._clusters.get(name)
-            return saved.record if saved else None
+            try:
+                return saved.record if saved else None
+            except WrongText as error:
+                raise Unreadable(str(_row(name, error))) from error
 
-    def clusters(self) -> Sequence[ClusterRecord]:
+    def clusters(self) -> Listed[ClusterRecord]:
         """Return the records of the whole fleet, by name."""
-        with self._lock:
-            return [self._clusters[name].record for name in sorted(self._clusters)]
+        return self.clusters_named(self._names())
 
-    def summaries(self, *, details: bool = False) -> Sequence[ClusterSummary]:
+    def unreadable(self) -> Sequence[UnreadableRow]:
+        """Return the rows that cannot be read now; only a cluster's can be damaged here."""
+        return self.clusters().unreadable
+
+    def damage(self, name: str, text: str) -> str:
+        """Put a text in place of what is stored of a cluster, and return that."""
+        with self._lock:
+            before = self._clusters[name].text
+            self._clusters[name] = Version(text, f"v{next(self._versions)}")
+        return before
+
+    def summaries(self, *, details: bool = False) -> Listed[ClusterSummary]:
         """Return the summaries of the whole fleet, by name."""
-        return [self._summary(record)[0 if details else 1] for record in self.clusters()]
+        listed = self.clusters()
+        return Listed((self._summary(record)[0 if details else 1] for record in listed), listed.unreadable)
 
     def _summary(self, record: ClusterRecord) -> tuple[ClusterSummary, ClusterSummary]:
         """Return the summary of a record with details and without, created once for each version."""
@@ -72,17 +94,30 @@ class MemoryClusters:
             known = self._summaries[record.name] = record, summary, replace(summary, details=None)
         return known[1:]
 
-    def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRecord]:
+    def clusters_page(self, after: str, limit: int) -> Listed[ClusterRecord]:
         """Return at most ``limit`` records, by name, of those after a name."""
-        return [record for record in self.clusters() if record.name > after][:limit]
+        return self.clusters_named([name for name in self._names() if name > after][:limit])
 
-    def clusters_named(self, names: Sequence[str]) -> Sequence[ClusterRecord]:
+    def _names(self) -> Sequence[str]:
+        with self._lock:
+            return sorted(self._clusters)
+
+    def clusters_named(self, names: Sequence[str]) -> Listed[ClusterRecord]:
         """Return the records of these clusters in this order."""
-        return [record for name in names if (record := self.cluster(name)) is not None]
+        found, unreadable = list[ClusterRecord](), list[UnreadableRow]()
+        with self._lock:
+            for name in names:
+                try:
+                    if name in self._clusters:
+                        found.append(self._clusters[name].record)
+                except WrongText as error:
+                    unreadable.append(_row(name, error))
+        return Listed(found, unreadable)
 
-    def continuations(self) -> Sequence[Continuation]:
+    def continuations(self) -> Listed[Continuation]:
         """Return the continuations of all active jobs, by name of the cluster."""
-        return continuations_of(self.clusters())
+        listed = self.clusters()
+        return Listed(continuations_of(listed), listed.unreadable)
 
     def save(self, record: ClusterRecord) -> ClusterRecord:
         """Write the record over its version, or as a new one; raise Stale."""
@@ -143,6 +178,10 @@ class MemoryClusters:
         with self._lock:
             left = stored.pop(group, frozenset()).union(add).difference(remove)
             stored |= {group: left} if left else {}
+
+
+def _row(name: str, error: WrongText) -> UnreadableRow:
+    return UnreadableRow(CLUSTER, CLUSTERS, "memory", name, str(error))
 
 
 def _by_name(members: Collection[GroupMember]) -> Sequence[GroupMember]:

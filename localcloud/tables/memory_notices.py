@@ -9,6 +9,7 @@ from datetime import datetime
 
 from shared.frozen import replace
 from shared.jobs.failures.errors import Stale
+from shared.jobs.rows import Listed
 from shared.notices.announced import Announced
 from shared.notices.notice import Notice
 
@@ -28,10 +29,10 @@ class MemoryNotices:
         with self._lock:
             self._notices[(notice.at, notice.id)] = notice
 
-    def notices(self, limit: int) -> Sequence[Notice]:
+    def notices(self, limit: int) -> Listed[Notice]:
         """Return the oldest saved facts."""
         with self._lock:
-            return [self._notices[key] for key in sorted(self._notices)[:limit]]
+            return Listed([self._notices[key] for key in sorted(self._notices)[:limit]])
 
     def remove_notices(self, notices: Sequence[Notice]) -> None:
         """Remove facts."""

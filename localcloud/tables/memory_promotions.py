@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Sequence
 
 from shared.frozen import replace
 from shared.jobs.failures.errors import Stale
+from shared.jobs.rows import Listed
 from shared.ports.state import Promotion
 
 
@@ -20,10 +20,10 @@ class MemoryPromotions:
     def __init__(self) -> None:
         self._promotions: dict[str, Promotion] = {}
 
-    def promotions(self) -> Sequence[Promotion]:
+    def promotions(self) -> Listed[Promotion]:
         """Return all promotions, by environment."""
         with self._lock:
-            return [self._promotions[name] for name in sorted(self._promotions)]
+            return Listed([self._promotions[name] for name in sorted(self._promotions)])
 
     def promotion(self, target: str) -> Promotion | None:
         """Return the promotion to an environment, or None."""

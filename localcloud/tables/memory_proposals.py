@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Sequence
 
 from shared.frozen import replace
 from shared.jobs.failures.errors import Stale
+from shared.jobs.rows import Listed
 from shared.ports.state import Proposal
 
 
@@ -20,10 +20,10 @@ class MemoryProposals:
     def __init__(self) -> None:
         self._proposals: dict[str, Proposal] = {}
 
-    def proposals(self) -> Sequence[Proposal]:
+    def proposals(self) -> Listed[Proposal]:
         """Return all proposals, by cluster."""
         with self._lock:
-            return [self._proposals[name] for name in sorted(self._proposals)]
+            return Listed([self._proposals[name] for name in sorted(self._proposals)])
 
     def proposal(self, cluster: str) -> Proposal | None:
         """Return the proposal of a cluster, or None."""

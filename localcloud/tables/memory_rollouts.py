@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from shared.frozen import replace
 from shared.jobs.failures.errors import Stale
+from shared.jobs.rows import Listed
 from shared.rollouts.rollout import Rollout, State
 
 
@@ -25,10 +26,10 @@ class MemoryRollouts:
         with self._lock:
             return self._rollouts.get(commit)
 
-    def rollouts(self) -> Sequence[Rollout]:
+    def rollouts(self) -> Listed[Rollout]:
         """Return the rollouts that are stored, newest first."""
         with self._lock:
-            return self._newest_first()
+            return Listed(self._newest_first())
 
     def save_rollout(self, rollout: Rollout) -> Rollout:
         """Write a rollout over its version, and return it as saved; raise Stale."""

@@ -17,7 +17,8 @@ from shared.jobs.acts import Act
 from shared.jobs.event import Event
 from shared.jobs.failures.errors import Stale
 from shared.jobs.rate_limits import Bucket
-from shared.jobs.stored_record import to_json
+from shared.jobs.rows import Listed
+from shared.jobs.stored_text import WrongText
 from shared.ports import DeadLetter, FleetRecord, PlanRecord
 from shared.ports.state import SweepRecord, TimerRun
 
@@ -60,7 +61,7 @@ class MemoryState(MemoryClusters, MemoryNotices, MemoryProposals, MemoryPromotio
         with self._lock:
             vars(self).update({name: copy(value) for name, value in backup.items()})
             for name, saved in self._clusters.items():
-                self._clusters[name] = Version(to_json(saved.record), f"v{next(self._versions)}")
+                self._clusters[name] = Version(saved.text, f"v{next(self._versions)}")
             self._fleet = replace(self._fleet, etag=self._fleet.etag and f"v{next(self._versions)}")
             self._sweep = replace(self._sweep, etag=self._sweep.etag and f"v{next(self._versions)}")
             for name, proposal in self._proposals.items():
@@ -82,16 +83,16 @@ class MemoryState(MemoryClusters, MemoryNotices, MemoryProposals, MemoryPromotio
             for event in events:
                 self._events[_event_key(event)] = event
 
-    def events(self, cluster: str, limit: int, before: datetime | None = None) -> Sequence[Event]:
+    def events(self, cluster: str, limit: int, before: datetime | None = None) -> Listed[Event]:
         """Return a cluster's newest events (before a millisecond), newest first."""
         with self._lock:
             saved = self._clusters.get(cluster)
-            recent = {_event_key(event): event for event in saved.record.recent_events} if saved else {}
+            recent = {_event_key(event): event for event in _recent(saved)}
             stored = {key: event for key, event in self._events.items() if event.cluster == cluster}
         found = list((stored | recent).values())
         if before is not None:
             found = [event for event in found if _millisecond(event.at) < _millisecond(before)]
-        return sorted(found, key=lambda event: (event.at, event.sequence), reverse=True)[:limit]
+        return Listed(sorted(found, key=lambda event: (event.at, event.sequence), reverse=True)[:limit])
 
     def prune_events(self, cluster: str, keep: int) -> int:
         """Remove all but a cluster's newest events."""
@@ -180,17 +181,17 @@ class MemoryState(MemoryClusters, MemoryNotices, MemoryProposals, MemoryPromotio
         newest = next(iter(self.open_plans()), None)
         return newest.not_before if newest else None
 
-    def plans_since(self, at: datetime) -> Sequence[PlanRecord]:
+    def plans_since(self, at: datetime) -> Listed[PlanRecord]:
         """Return the plans created since a time, newest first."""
         with self._lock:
             found = [plan_record for plan_record in self._plans.values() if plan_record.at >= at]
-        return sorted(found, key=lambda plan_record: plan_record.at, reverse=True)
+        return Listed(sorted(found, key=lambda plan_record: plan_record.at, reverse=True))
 
-    def open_plans(self) -> Sequence[PlanRecord]:
+    def open_plans(self) -> Listed[PlanRecord]:
         """Return the plans whose commit status may still change, newest first."""
         with self._lock:
             found = [plan_record for plan_record in self._plans.values() if plan_record.open]
-        return sorted(found, key=lambda plan_record: plan_record.at, reverse=True)
+        return Listed(sorted(found, key=lambda plan_record: plan_record.at, reverse=True))
 
     def blobs(self, ids: Collection[str]) -> Mapping[str, bytes]:
         """Return those of these blobs that are saved, by their ids."""
@@ -252,12 +253,13 @@ class MemoryState(MemoryClusters, MemoryNotices, MemoryProposals, MemoryPromotio
         with self._lock:
             self._acts[(act.at, act.id)] = act
 
-    def acts(self, limit: int, before: datetime | None = None) -> Sequence[Act]:
+    def acts(self, limit: int, before: datetime | None = None) -> Listed[Act]:
         """Return the newest acts (before a millisecond), newest first."""
         with self._lock:
             newest = sorted(self._acts.items(), reverse=True)
         acts = [act for _, act in newest]
-        return [a for a in acts if before is None or _millisecond(a.at) < _millisecond(before)][:limit]
+        earlier = [a for a in acts if before is None or _millisecond(a.at) < _millisecond(before)]
+        return Listed(earlier[:limit])
 
     def prune_acts(self, before: datetime) -> int:
         """Remove older acts."""
@@ -284,10 +286,11 @@ class MemoryState(MemoryClusters, MemoryNotices, MemoryProposals, MemoryPromotio
         with self._lock:
             self._dead_letters.pop((letter.at, letter.queue, letter.id), None)
 
-    def dead_letters(self, limit: int) -> Sequence[DeadLetter]:
+    def dead_letters(self, limit: int) -> Listed[DeadLetter]:
         """Return the newest dead letters, newest first."""
         with self._lock:
-            return [self._dead_letters[key] for key in sorted(self._dead_letters, reverse=True)[:limit]]
+            keys = sorted(self._dead_letters, reverse=True)[:limit]
+            return Listed(self._dead_letters[key] for key in keys)
 
     def count_dead_letters(self) -> int:
         """Return how many dead letters are saved."""
@@ -312,6 +315,14 @@ class MemoryState(MemoryClusters, MemoryNotices, MemoryProposals, MemoryPromotio
         """Return when a head was pushed according to the last delivery that announced it."""
         with self._lock:
             return self._announced.get(head)
+
+
+def _recent(saved: Version | None) -> Sequence[Event]:
+    """Return the events that a record alone has; none where it cannot be read."""
+    try:
+        return saved.record.recent_events if saved else ()
+    except WrongText:
+        return ()
 
 
 def _event_key(event: Event) -> tuple[str, str, int, str]:

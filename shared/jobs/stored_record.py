@@ -3,28 +3,60 @@
 from __future__ import annotations
 
 import json
-
-from pydantic import TypeAdapter, ValidationError
+from collections.abc import Mapping
 
 from shared.frozen import replace
 from shared.jobs import stored_forms
+from shared.jobs.recipes import STEPS
 from shared.jobs.record import ClusterRecord
+from shared.jobs.stored_text import StoredText, WrongText
 
-_STORED = TypeAdapter(ClusterRecord)
+_STORED = StoredText[ClusterRecord](ClusterRecord)
+_PLACE = ("subscriptionId", "resourceGroup", "location", "kubernetesVersion")
+"""The texts of a spec that are read without a check of the whole spec."""
 
 
 def to_json(record: ClusterRecord) -> str:
     """Return the stored form, without the etag."""
-    return _STORED.dump_json(record, exclude={"etag"}).decode()
+    return _STORED.write(record, "etag")
 
 
 def from_json(text: str, etag: str) -> ClusterRecord:
-    """Read the stored form, also that of the version before, which lacks fields of the present one."""
+    """Read the stored form, also that of the version before, which lacks fields of the present one.
+
+    Raise WrongText for a text that is neither.
+    """
     try:
-        record = _STORED.validate_json(text)
-    except ValidationError:
-        record = _STORED.validate_python(stored_forms.upgrade_cluster(json.loads(text)))
+        record = _STORED.read(text)
+    except WrongText as error:
+        record = _of_version_before(text, error)
+    _check(record)
     return replace(record, etag=etag)
+
+
+def _of_version_before(text: str, error: WrongText) -> ClusterRecord:
+    try:
+        stored = stored_forms.upgrade_cluster(json.loads(text))
+    except (ValueError, TypeError, LookupError, AttributeError):
+        raise error from None
+    try:
+        return _STORED.read_object(stored)
+    except WrongText:
+        raise error from None
+
+
+def _check(record: ClusterRecord) -> None:
+    """Raise WrongText where the parts of a record do not fit together, or its document is not one."""
+    if record.job.step.name not in STEPS[record.job.recipe]:
+        raise WrongText("job.step.name is no step of job.recipe")
+    spec = record.document.get("spec")
+    if record.document.get("name") != record.name:
+        raise WrongText("document.name is not name")
+    if not isinstance(spec, Mapping):
+        raise WrongText("document.spec is missing, or has a wrong type")
+    for field in _PLACE:
+        if not isinstance(spec.get(field), str):
+            raise WrongText(f"document.spec.{field} is missing, or has a wrong type")
 
 
 def with_etag(record: ClusterRecord, etag: str) -> ClusterRecord:

@@ -15,7 +15,7 @@ from datetime import datetime
 from shared.frozen import replace
 from shared.rollouts.calendar import Closed
 from shared.rollouts.rollout import Group, Member, Passed, Rollout, State
-from shared.rollouts.standing import Seen, Standing, standing
+from shared.rollouts.standing import Seen, Standing, known_in, standing
 from shared.rollouts.waits import Reason, Wait, gate_wait, shut_members, shut_wait
 
 
@@ -158,6 +158,7 @@ def _inactive(rollout: Rollout, standings: Mapping[str, Standing], seen: Seen) -
     return {name: Wait(Reason.ABORTED, by=aborted, since=since) for name in left} | _skipped(rollout, seen)
 
 
+_CHANGING = (Standing.IN_FLIGHT, Standing.UNKNOWN)
 _NOT_STARTED = (Standing.WAITING, Standing.BUSY, Standing.ASIDE)
 
 
@@ -196,7 +197,7 @@ class _Part:
     def unfinished(self) -> Wait | None:
         """Return which clusters the next group waits for, None once enough of them have succeeded."""
         counts = self.counts()
-        unfinished = self.named(Standing.WAITING, Standing.BUSY, Standing.IN_FLIGHT)
+        unfinished = self.named(Standing.WAITING, Standing.BUSY, *_CHANGING)
         if unfinished:
             return Wait(Reason.STAGE, self.name, self.number, unfinished, since=self.reached)
         failed = self.named(Standing.FAILED)
@@ -233,12 +234,16 @@ def _groups(rollout: Rollout, standings: Mapping[str, Standing], seen: Seen) -> 
             rollout.stages[stage].groups[group],
             own,
             standings,
-            [seen[e.cluster].ready_since for e in own if standings[e.cluster] is Standing.VERIFIED],
+            [
+                record.ready_since
+                for each in own
+                if standings[each.cluster] is Standing.VERIFIED and (record := known_in(seen, each.cluster))
+            ],
             rollout.follows(stage, group),
             {
                 each.cluster: since
                 for each in own
-                if each.cluster in seen and (since := seen[each.cluster].failed_since)
+                if (record := known_in(seen, each.cluster)) and (since := record.failed_since)
             },
         )
         for (stage, group), own in members.items()
@@ -299,7 +304,7 @@ def _starts(
     One that waits for nobody takes room from the others, unless its suspension has it wait afterwards.
     """
     rule, failed = part.rule, part.named(Standing.FAILED)
-    flying = [*part.named(Standing.IN_FLIGHT, Standing.BUSY)]
+    flying = [*part.named(Standing.BUSY, *_CHANGING)]
     flying += [name for name in part.named(Standing.ASIDE) if name in busy]
     at_once = {each.cluster for each in part.members if each.at_once and each.suspended_until is None}
     flying += [name for name in part.named(Standing.WAITING) if name in at_once]
@@ -336,17 +341,17 @@ def _starts(
 def _skipped(rollout: Rollout, seen: Seen) -> dict[str, Wait]:
     """Return the waits of clusters that somebody took out before they started: for a newer commit."""
     by = {each.subject: each for each in rollout.skipped}
-    left = (each for each in rollout.members if each.cluster in by and each.cluster in seen)
+    left = (each for each in rollout.members if each.cluster in by)
     return {
         each.cluster: Wait(Reason.SKIPPED, by=by[each.cluster], since=by[each.cluster].at)
         for each in left
-        if seen[each.cluster].generation < each.generation
+        if (record := known_in(seen, each.cluster)) and record.generation < each.generation
     }
 
 
 def _ended(rollout: Rollout, groups: Sequence[_Part], opened: Wait | None, now: datetime) -> Rollout:
     """Return the rollout as completed once none of its clusters waits or changes, or is watched."""
-    if any(part.named(Standing.IN_FLIGHT, Standing.BUSY) for part in groups):
+    if any(part.named(Standing.BUSY, *_CHANGING) for part in groups):
         return rollout
     if opened is not None and opened.reason is Reason.SOAK:
         return rollout

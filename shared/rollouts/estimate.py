@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from shared.jobs.reporting.summary import ClusterSummary
 from shared.rollouts.rollout import Rollout, State
-from shared.rollouts.standing import Seen
+from shared.rollouts.standing import Seen, known_in
 
 Durations = Mapping[str, tuple[int, ...]]
 """Seconds by the kind of change, oldest first."""
@@ -74,7 +74,7 @@ def with_completed(durations: Durations, rollout: Rollout, seen: Seen) -> Durati
     """
     if rollout.state is not State.COMPLETED or not rollout.kind:
         return durations
-    members = ((each, seen.get(each.cluster)) for each in rollout.members if not each.at_once)
+    members = ((each, known_in(seen, each.cluster)) for each in rollout.members if not each.at_once)
     took = [
         found.took
         for each, found in members

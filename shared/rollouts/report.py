@@ -143,7 +143,7 @@ def state_of(rollout: Rollout, decision: Decision) -> str:
             pass
     if decision.block is not None:
         return _PAUSED.get(decision.block.reason, "Paused")
-    flying = (Standing.IN_FLIGHT, Standing.BUSY)
+    flying = (Standing.IN_FLIGHT, Standing.BUSY, Standing.UNKNOWN)
     if decision.start or any(each in flying for each in decision.standings.values()):
         return "Progressing"
     found = [*decision.waits.values(), *filter(None, [decision.final])]

@@ -8,9 +8,11 @@ from enum import StrEnum
 
 from shared.jobs.record import Phase, of_health
 from shared.jobs.reporting.summary import ClusterSummary
+from shared.jobs.rows import UnreadableRow
 from shared.rollouts.rollout import Member, Rollout
 
-Seen = Mapping[str, ClusterSummary]
+Seen = Mapping[str, ClusterSummary | UnreadableRow]
+"""What is recorded of clusters; one that it lacks was deleted, and one that cannot be read was not."""
 _WORKING = (Phase.PROVISIONING, Phase.UPDATING, Phase.STALLED)
 
 
@@ -23,6 +25,8 @@ class Standing(StrEnum):
     ASIDE = "set aside"
     """It waits, and cannot take part."""
     IN_FLIGHT = "changing"
+    UNKNOWN = "unknown"
+    """Its record cannot be read: it counts as one that changes."""
     SUSPENDED = "suspended"
     """It has this rollout's generation, and its suspension ends first."""
     VERIFIED = "ready"
@@ -34,6 +38,8 @@ class Standing(StrEnum):
 def standing(member: Member, rollout: Rollout, seen: Seen, now: datetime) -> Standing:
     """Return where a member stands; only the generation that the rollout gave it counts as its success."""
     record = seen.get(member.cluster)
+    if isinstance(record, UnreadableRow):
+        return Standing.UNKNOWN
     gone = record is None or record.uid != member.uid or record.phase is Phase.DELETING
     if record is not None and record.uid == member.uid and _takes_back(member, record):
         return Standing.WAITING
@@ -49,6 +55,12 @@ def standing(member: Member, rollout: Rollout, seen: Seen, now: datetime) -> Sta
         return Standing.FAILED
     verified = record.phase is Phase.READY and record.observed_generation >= member.generation
     return Standing.VERIFIED if verified and not record.lost else Standing.IN_FLIGHT
+
+
+def known_in(seen: Seen, cluster: str) -> ClusterSummary | None:
+    """Return what is recorded of a cluster, None where that is nothing, or cannot be read."""
+    found = seen.get(cluster)
+    return None if isinstance(found, UnreadableRow) else found
 
 
 def _takes_back(member: Member, record: ClusterSummary) -> bool:

@@ -13,6 +13,7 @@ from shared.fleet.aks.field_effects import Effect
 from shared.fleet.desired import Desired
 from shared.fleet.planning.call_estimate import azure_calls
 from shared.fleet.planning.differences import Change, differences
+from shared.fleet.planning.holds import HoldKind
 from shared.fleet.planning.make_plan import make_plan
 from shared.fleet.planning.plan import Action, Plan
 from shared.fleet.resolve.desired_fleet import DesiredFleet
@@ -275,3 +276,21 @@ def test_a_budget_counts_what_a_commit_removes(names: str, cause: str) -> None:
     plan = make_plan(COMMIT, fleet(budget=0), record(*map(desired, names)), now=NOW)
     assert plan.items[0].hold is not None
     assert plan.items[0].hold.cause == f"{cause}guards.deleteBudget in fleet.yaml allows 0"
+
+
+@pytest.mark.parametrize("in_git", [True, False])
+def test_a_cluster_whose_record_cannot_be_read_is_on_hold_whatever_git_says(in_git: bool) -> None:
+    wanted = fleet(desired("a", count=3), *([desired("b")] if in_git else []))
+    plan = make_plan(COMMIT, wanted, record(desired("a")), now=NOW, unreadable={"b": "no uid"})
+    assert actions(plan) == {"a": Action.UPDATE, "b": Action.ON_HOLD}
+    held = plan.items[1]
+    assert held.hold is not None
+    assert (held.hold.kind, held.uid, held.acts, held.needs_action) == (HoldKind.UNREADABLE, "", False, True)
+    assert "no uid" in held.reason
+    assert plan.unreadable == ("b",)
+    assert plan.deletes_needing_approval == frozenset()
+
+
+def test_a_cluster_whose_record_cannot_be_read_is_no_new_name_of_a_removed_one() -> None:
+    plan = make_plan(COMMIT, fleet(desired("b")), record(desired("a")), now=NOW, unreadable={"b": "no uid"})
+    assert actions(plan) == {"a": Action.DELETE, "b": Action.ON_HOLD}

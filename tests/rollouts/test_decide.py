@@ -7,7 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from shared.jobs.record import Phase
+from shared.jobs.rows import UnreadableRow
 from shared.rollouts.calendar import Freeze
+from shared.rollouts.decide import decide
 from shared.rollouts.report import describe, describe_wait, remedy
 from shared.rollouts.rollout import ActKind, Decided, State, act_on
 from shared.rollouts.strategy import DEFAULT_GROUPS, NO_GATE, GroupRule, StageRule
@@ -355,3 +357,14 @@ def look_ups(size: int) -> int:
 
 def test_a_decision_takes_work_in_proportion_to_the_clusters_that_change() -> None:
     assert look_ups(200) < 3 * look_ups(100)
+
+
+def test_a_cluster_whose_record_cannot_be_read_counts_as_one_that_changes() -> None:
+    fleet = Fleet((stage("dev", GroupRule(max_concurrency="2")), stage("prod")), FIVE)
+    row = UnreadableRow("cluster", "t", "p", "a", "uid is missing")
+    decision = decide(fleet.rollout, {**fleet.seen, "a": row}, NOW)
+    assert decision.start == ("b",)
+    assert decision.waits["c"].clusters == ("a", "b")
+    ready = {name: replace(each, generation=2, observed_generation=2) for name, each in fleet.seen.items()}
+    after = decide(fleet.rollout, {**ready, "a": row}, NOW).rollout
+    assert after.state is State.ACTIVE

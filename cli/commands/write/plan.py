@@ -71,7 +71,14 @@ def plan(
         with connect(url, key_file, timeout) as api:
             against = recorded(tree, api)
     desired, now = tree.resolve(), datetime.now(UTC)
-    planned = make_plan("", desired, against.clusters or {}, now=now, replacing=against.replacing)
+    planned = make_plan(
+        "",
+        desired,
+        against.clusters or {},
+        now=now,
+        replacing=against.replacing,
+        unreadable=against.unreadable,
+    )
     items, rollout = _chosen(planned, names), expected_rollout(planned, desired, now)
     calendar = calendar_of(desired.rollout)
     held = held_now(planned, desired.clusters, against.clusters or {}, calendar, now)
@@ -91,7 +98,7 @@ def _live(tree: Worktree, names: list[str], api: Api, output: Output, *, report_
 
     against, desired = recorded(tree, api), tree.resolve()
     known = against.clusters or {}
-    planned = make_plan("", desired, known, now=datetime.now(UTC))
+    planned = make_plan("", desired, known, now=datetime.now(UTC), unreadable=against.unreadable)
     chosen = [item.cluster for item in _chosen(planned, names)]
     others = {name: reason for name in chosen if (reason := _not_compared(name, desired, known))}
     compared = [desired.clusters[name] for name in chosen if name not in others]

@@ -3,71 +3,108 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from functools import partial
+from typing import TypeVar
 
-from pydantic import TypeAdapter
-
-from shared.adapters.tables.entities import packed, safe_key, unpacked
+from shared.adapters.tables.entities import packed, safe_key
+from shared.adapters.tables.rows import Entity, Rows, text_of
 from shared.adapters.tables.storage import READERS, TOGETHER, Storage, etag_of
 from shared.frozen import replace
 from shared.jobs import stored_record
-from shared.jobs.continuations import Continuation, continuation_of, continuations_of
+from shared.jobs.continuations import Continuation, continuation_of
 from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.summary import ClusterSummary, SummaryDetails, summary_of
+from shared.jobs.rows import CLUSTER, Listed
+from shared.jobs.stored_text import StoredText, WrongText
 from shared.ports import GroupMember
 
 CLUSTERS = "roadsteadclusters"
 FLEETS = "roadsteadfleets"
+READ_ALONE = 100
+"""Up to so many records are read by themselves, and not with the whole fleet."""
+T = TypeVar("T")
 
 
 class ClustersTable:
     """The part of the State port that is about clusters."""
 
     _storage: Storage
+    _rows: Rows
     _fleet: str
 
     def cluster(self, name: str) -> ClusterRecord | None:
-        """Return a cluster's record, or None."""
+        """Return a cluster's record, or None; raise Unreadable."""
         entity = self._storage.get(CLUSTERS, self._fleet, name)
-        return _cluster(entity) if entity is not None else None
+        return self._rows.value(CLUSTER, CLUSTERS, entity, cluster_of) if entity is not None else None
 
-    def clusters(self) -> Sequence[ClusterRecord]:
+    def clusters(self) -> Listed[ClusterRecord]:
         """Return the records of the whole fleet, by name."""
-        return [_cluster(entity) for entity in self._storage.query(CLUSTERS, "PartitionKey eq @key")]
+        return self._records(self._storage.query(CLUSTERS, "PartitionKey eq @key"))
 
-    def summaries(self, *, details: bool = False) -> Sequence[ClusterSummary]:
-        """Return the summaries of the whole fleet, by name; from whole records after an upgrade."""
+    def _records(self, entities: Iterable[Entity]) -> Listed[ClusterRecord]:
+        return self._rows.listed(CLUSTER, CLUSTERS, entities, cluster_of)
+
+    def summaries(self, *, details: bool = False) -> Listed[ClusterSummary]:
+        """Return the summaries of the whole fleet, by name; from the whole record where one cannot be read.
+
+        The keys are not asked for: the client takes as long for a property as for parsing a whole summary.
+        """
         columns = ["summary", "details"] if details else ["summary"]
-        entities = list(self._storage.query(CLUSTERS, "PartitionKey eq @key", select=columns))
-        summaries = [_SUMMARY.validate_json(text) for entity in entities if (text := entity.get("summary"))]
-        if len(summaries) < len(entities):
-            stored = {each.name for each in summaries}
-            return [replace(each, stored=each.name in stored) for each in map(summary_of, self.clusters())]
-        if not details:
-            return summaries
-        found = (_DETAILS.validate_json(entity["details"]) for entity in entities)
-        return [replace(one, details=of_it) for one, of_it in zip(summaries, found, strict=True)]
+        read = _detailed if details else _short
+        found = list(self._storage.query(CLUSTERS, "PartitionKey eq @key", select=columns))
+        try:
+            return Listed(map(read, found))
+        except (WrongText, TypeError):
+            return self._repeated(read, _summary_now, columns, "PartitionKey eq @key")
 
-    def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRecord]:
+    def _repeated(
+        self,
+        read: Callable[[Entity], T | None],
+        repeat: Callable[[ClusterRecord], T | None],
+        columns: Sequence[str],
+        query: str,
+    ) -> Listed[T]:
+        """Return what rows repeat of their records; where that cannot be read, what the record says now."""
+        known, wrong = dict[str, T | None](), list[str]()
+        for entity in self._storage.keys(CLUSTERS, query, *columns):
+            try:
+                known[entity["RowKey"]] = read(entity)
+            except (WrongText, TypeError):
+                wrong.append(entity["RowKey"])
+        whole = self._storage.query(CLUSTERS, query) if len(wrong) > READ_ALONE else self._named(wrong)
+        own = (entity for entity in whole if entity["RowKey"] in {*wrong})
+        listed = self._rows.listed(
+            CLUSTER, CLUSTERS, own, lambda entity: (entity["RowKey"], repeat(cluster_of(entity)))
+        )
+        known |= dict(listed)
+        values = (value for _, value in sorted(known.items()) if value is not None)
+        return Listed(values, listed.unreadable)
+
+    def clusters_page(self, after: str, limit: int) -> Listed[ClusterRecord]:
         """Return at most ``limit`` records, by name, of those after a name."""
         entities = self._storage.query(
             CLUSTERS, "PartitionKey eq @key and RowKey gt @after", page=limit, after=after
         )
-        return [_cluster(entity) for entity in itertools.islice(entities, limit)]
+        return self._records(itertools.islice(entities, limit))
 
-    def clusters_named(self, names: Sequence[str]) -> Sequence[ClusterRecord]:
+    def clusters_named(self, names: Sequence[str]) -> Listed[ClusterRecord]:
         """Return the records of these clusters in this order; a few are read in parallel."""
-        with ThreadPoolExecutor(READERS) as pool:
-            return [record for record in pool.map(self.cluster, names) if record is not None]
+        return self._records(self._named(names))
 
-    def continuations(self) -> Sequence[Continuation]:
-        """Return the continuations of all active jobs, by name; from whole records after an upgrade."""
-        entities = list(self._storage.query(CLUSTERS, _ACTIVE, select=["continuation"]))
-        if all(entity.get("continuation") for entity in entities):
-            return [_CONTINUATION.validate_json(entity["continuation"]) for entity in entities]
-        return continuations_of(map(_cluster, self._storage.query(CLUSTERS, _ACTIVE)))
+    def _named(self, names: Sequence[str]) -> Sequence[Entity]:
+        with ThreadPoolExecutor(READERS) as pool:
+            found = pool.map(partial(self._storage.get, CLUSTERS, self._fleet), names)
+            return [entity for entity in found if entity is not None]
+
+    def continuations(self) -> Listed[Continuation]:
+        """Return the continuations of all active jobs, by name; from the whole record likewise."""
+        found = list(self._storage.query(CLUSTERS, _ACTIVE, select=["continuation"]))
+        try:
+            return Listed(read for read in map(_continuation, found) if read is not None)
+        except (WrongText, TypeError):
+            return self._repeated(_continuation, _continuation_now, ["continuation"], _ACTIVE)
 
     def save(self, record: ClusterRecord) -> ClusterRecord:
         """Write the record over its version, or as a new one; raise Stale."""
@@ -75,7 +112,7 @@ class ClustersTable:
             "PartitionKey": self._fleet,
             "RowKey": record.name,
             "active": record.job.active,
-            "continuation": _CONTINUATION.dump_json(continuation_of(record)).decode(),
+            "continuation": _CONTINUATION.write(continuation_of(record)),
             **_summary(record),
             **packed(stored_record.to_json(record)),
         }
@@ -133,19 +170,45 @@ class ClustersTable:
 
 
 _ACTIVE = "PartitionKey eq @key and active eq true"
-_CONTINUATION = TypeAdapter(Continuation)
-_SUMMARY = TypeAdapter(ClusterSummary)
-_DETAILS: TypeAdapter[SummaryDetails | None] = TypeAdapter(SummaryDetails | None)
+_CONTINUATION = StoredText[Continuation](Continuation)
+_SUMMARY = StoredText[ClusterSummary](ClusterSummary)
+_DETAILS = StoredText[SummaryDetails | None](SummaryDetails | None)
 """One property each: the client takes as long for a property as for parsing a whole summary."""
 
 
-def _cluster(entity: Any) -> ClusterRecord:
-    return stored_record.from_json(unpacked(entity), etag_of(entity))
+def cluster_of(entity: Entity) -> ClusterRecord:
+    """Return what a row stores of a cluster; raise WrongText."""
+    record = stored_record.from_json(text_of(entity), etag_of(entity))
+    if record.name != entity["RowKey"]:
+        raise WrongText("name is that of another row")
+    if entity.get("active") is not record.job.active:
+        raise WrongText("the property active is missing, or is not job.active")
+    return record
+
+
+def _short(entity: Entity) -> ClusterSummary:
+    return _SUMMARY.read(entity.get("summary", ""))
+
+
+def _detailed(entity: Entity) -> ClusterSummary:
+    return replace(_short(entity), details=_DETAILS.read(entity.get("details", "")))
+
+
+def _continuation(entity: Entity) -> Continuation | None:
+    return _CONTINUATION.read(entity.get("continuation", ""))
+
+
+def _continuation_now(record: ClusterRecord) -> Continuation | None:
+    return continuation_of(record) if record.job.active else None
+
+
+def _summary_now(record: ClusterRecord) -> ClusterSummary:
+    return replace(summary_of(record), stored=False)
 
 
 def _summary(record: ClusterRecord) -> dict[str, str]:
     summary = summary_of(record)
     return {
-        "summary": _SUMMARY.dump_json(summary, exclude={"details", "stored"}).decode(),
-        "details": _DETAILS.dump_json(summary.details).decode(),
+        "summary": _SUMMARY.write(summary, "details", "stored"),
+        "details": _DETAILS.write(summary.details),
     }

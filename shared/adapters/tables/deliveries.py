@@ -37,7 +37,8 @@ class DeliveriesTable:
     def announced_at(self, head: str) -> datetime | None:
         """Return when a head was pushed according to the last delivery that announced it."""
         entity = self._storage.get(DELIVERIES, self._fleet, f"{_HEAD}{safe_key(head)}")
-        return entity["at"] if entity else None
+        moment = entity.get("at") if entity else None
+        return moment if isinstance(moment, datetime) else None
 
     def prune_deliveries(self, before: datetime) -> int:
         """Remove deliveries that were remembered before a time."""

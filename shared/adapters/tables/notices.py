@@ -2,42 +2,43 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from pydantic import TypeAdapter
-
 from shared.adapters.tables.clusters import FLEETS
-from shared.adapters.tables.entities import packed, safe_key, unpacked
+from shared.adapters.tables.entities import packed, safe_key
+from shared.adapters.tables.rows import Entity, Rows, text_of
 from shared.adapters.tables.storage import Storage, etag_of
 from shared.jobs.failures.errors import Unavailable
+from shared.jobs.rows import Listed
+from shared.jobs.stored_text import StoredText
 from shared.notices.announced import Announced
 from shared.notices.notice import Notice
 
 _PARTITION = "notifier"
 _READS = 3
 """How often what the notifier remembers is read where somebody replaces it meanwhile."""
-_NOTICE: TypeAdapter[Notice] = TypeAdapter(Notice)
-_ANNOUNCED: TypeAdapter[Announced] = TypeAdapter(Announced)
+_NOTICE = StoredText[Notice](Notice)
+_ANNOUNCED = StoredText[Announced](Announced)
 
 
 class NoticesTable:
     """The part of the State port that is about notifications."""
 
     _storage: Storage
+    _rows: Rows
     _fleet: str
 
     def add_notice(self, notice: Notice) -> None:
         """Save a fact, over an equal one."""
-        body = packed(_NOTICE.dump_json(notice).decode())
+        body = packed(_NOTICE.write(notice))
         self._storage.upsert(FLEETS, {**self._key(notice), "at": notice.at, **body})
 
-    def notices(self, limit: int) -> Sequence[Notice]:
+    def notices(self, limit: int) -> Listed[Notice]:
         """Return the oldest saved facts."""
         found = self._storage.query(FLEETS, "PartitionKey eq @key", key=self._notices, page=limit)
-        return [_NOTICE.validate_json(unpacked(entity)) for entity in itertools.islice(found, limit)]
+        return self._rows.listed("notice", FLEETS, found, notice_of, limit)
 
     def remove_notices(self, notices: Sequence[Notice]) -> None:
         """Remove facts, 100 a call."""
@@ -50,19 +51,24 @@ class NoticesTable:
         return self._storage.remove(FLEETS, keys)
 
     def announced(self) -> Announced:
-        """Return what the notifier remembers; a new one when none was saved."""
+        """Return what the notifier remembers; a new one when none was saved, or it cannot be read."""
         for _ in range(_READS):
             entity = self._storage.get(FLEETS, _PARTITION, self._fleet)
             if entity is None:
                 return Announced()
-            text = self._storage.document(FLEETS, entity)
-            if text is not None:
-                return replace(_ANNOUNCED.validate_json(text), etag=etag_of(entity))
+            new: Announced | None = Announced()
+            found = self._rows.or_else(new, "notifier", FLEETS, entity, self._announced)
+            if found is not None:
+                return replace(found, etag=etag_of(entity))
         raise Unavailable("what the notifier remembers was replaced while it was read")
+
+    def _announced(self, entity: Entity) -> Announced | None:
+        text = self._storage.document(FLEETS, entity)
+        return _ANNOUNCED.read(text) if text is not None else None
 
     def save_announced(self, announced: Announced) -> Announced:
         """Write it over its version, and return it as saved; raise Stale or TooLarge."""
-        text = _ANNOUNCED.dump_json(announced, exclude={"etag"}).decode()
+        text = _ANNOUNCED.write(announced, "etag")
         key = {"PartitionKey": _PARTITION, "RowKey": self._fleet}
         return replace(announced, etag=self._storage.write_document(FLEETS, key, text, announced.etag))
 
@@ -73,3 +79,8 @@ class NoticesTable:
     def _key(self, notice: Notice) -> dict[str, str]:
         milliseconds = int(notice.at.timestamp() * 1000)
         return {"PartitionKey": self._notices, "RowKey": f"{milliseconds:013d}-{safe_key(notice.id)}"}
+
+
+def notice_of(entity: Entity) -> Notice:
+    """Return what a row stores of a fact; raise WrongText."""
+    return _NOTICE.read(text_of(entity))

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
-from pydantic import TypeAdapter
-
-from shared.adapters.tables.storage import Entity, Storage, etag_of
+from shared.adapters.tables.rows import Entity, Rows
+from shared.adapters.tables.storage import Storage, etag_of
 from shared.jobs import stored_forms
+from shared.jobs.rows import Listed
+from shared.jobs.stored_text import StoredText, WrongText
 from shared.ports import PlanRecord
 
 PLANS = "roadsteadplans"
-_PLAN: TypeAdapter[PlanRecord] = TypeAdapter(PlanRecord)
+_PLAN = StoredText[PlanRecord](PlanRecord)
 
 
 class PlansTable:
@@ -23,15 +25,19 @@ class PlansTable:
 
     _fleet: str
     _storage: Storage
+    _rows: Rows
 
     def plan(self, commit: str) -> PlanRecord | None:
-        """Return the plan of a commit, or None."""
-        if not commit:
-            return None
-        entity = self._storage.get(PLANS, self._fleet, commit)
-        return self._plan_of(entity) if entity is not None else None
+        """Return the plan of a commit; None for none, and for one that cannot be read."""
+        entity = self._storage.get(PLANS, self._fleet, commit) if commit else None
+        return next(iter(self._readable_plans([entity])), None) if entity is not None else None
 
-    def _plan_of(self, entity: Entity) -> PlanRecord | None:
+    def _readable_plans(self, entities: Iterable[Entity]) -> Listed[PlanRecord]:
+        listed = self._rows.listed("plan", PLANS, entities, self.plan_of)
+        return Listed((plan for plan in listed if plan is not None), listed.unreadable)
+
+    def plan_of(self, entity: Entity) -> PlanRecord | None:
+        """Return what a row stores of a plan, None where it has just been replaced; raise WrongText."""
         text = self._storage.document(PLANS, entity)
         return _with_report(_plan(text), entity) if text is not None else None
 
@@ -45,7 +51,7 @@ class PlansTable:
 
     def _save_plan(self, plan_record: PlanRecord, etag: str) -> None:
         entity = {**self._plan_key(plan_record), "at": plan_record.at, **_report(plan_record)}
-        text = _PLAN.dump_json(plan_record, exclude={"etag"}).decode()
+        text = _PLAN.write(plan_record, "etag")
         self._storage.upsert_document(PLANS, entity, text, etag=etag)
 
     def save_report(self, plan_record: PlanRecord) -> PlanRecord:
@@ -60,32 +66,45 @@ class PlansTable:
         """Return when the newest open plan may be reported again."""
         query = "PartitionKey eq @key and open eq true"
         plans = self._storage.keys(PLANS, query, "at", "notBefore")
-        newest = max(plans, key=lambda entity: entity["at"], default=None)
-        return _moment(newest.get("notBefore")) if newest is not None else None
+        newest = max((plan for plan in plans if _is_dated(plan)), key=itemgetter("at"), default=None)
+        return self._rows.or_else(None, "plan", PLANS, newest, _not_before) if newest is not None else None
 
-    def plans_since(self, at: datetime) -> Sequence[PlanRecord]:
+    def plans_since(self, at: datetime) -> Listed[PlanRecord]:
         """Return the plans since a time, newest first."""
         return self._plans("PartitionKey eq @key and at ge @at", at=at)
 
-    def open_plans(self) -> Sequence[PlanRecord]:
+    def open_plans(self) -> Listed[PlanRecord]:
         """Return the plans whose commit status may still change, newest first."""
         return self._plans("PartitionKey eq @key and open eq true")
 
-    def _plans(self, query: str, **parameters: Any) -> Sequence[PlanRecord]:
-        entities = self._storage.query(PLANS, query, **parameters)
-        found = (self._plan_of(entity) for entity in entities)
-        plan_records = [plan_record for plan_record in found if plan_record is not None]
-        return sorted(plan_records, key=lambda plan_record: plan_record.at, reverse=True)
+    def _plans(self, query: str, **parameters: Any) -> Listed[PlanRecord]:
+        listed = self._readable_plans(self._storage.query(PLANS, query, **parameters))
+        listed.sort(key=lambda plan_record: plan_record.at, reverse=True)
+        return listed
 
     def prune_plans(self, keep: int) -> int:
         """Remove all but the newest plans and the open ones."""
         keys = self._storage.keys(PLANS, "PartitionKey eq @key", "at", "open")
-        by_age = sorted(keys, key=lambda entity: entity["at"], reverse=True)
-        return self._storage.remove_documents(PLANS, (old for old in by_age[keep:] if not old["open"]))
+        by_age = sorted(filter(_is_dated, keys), key=itemgetter("at"), reverse=True)
+        return self._storage.remove_documents(
+            PLANS, (old for old in by_age[keep:] if old.get("open") is False)
+        )
 
 
 def _plan(text: str) -> PlanRecord:
-    return _PLAN.validate_python(stored_forms.upgrade_plan(json.loads(text)))
+    try:
+        stored = stored_forms.upgrade_plan(json.loads(text))
+    except (ValueError, TypeError, LookupError, AttributeError):
+        raise WrongText("the text is no JSON of a plan") from None
+    return _PLAN.read_object(stored)
+
+
+def _is_dated(entity: Entity) -> bool:
+    return isinstance(entity.get("at"), datetime)
+
+
+def _not_before(entity: Entity) -> datetime | None:
+    return _moment(entity.get("notBefore"))
 
 
 def _report(plan_record: PlanRecord) -> dict[str, Any]:
@@ -105,6 +124,9 @@ def _with_report(plan_record: PlanRecord, entity: Entity) -> PlanRecord:
     read = replace(plan_record, etag=etag_of(entity))
     if entity.get("notBefore") is None:
         return read
+    for name, kind in _REPORT.items():
+        if type(entity.get(name)) is not kind:
+            raise WrongText(f"{name} is missing, or has a wrong type")
     return replace(
         read,
         open=entity["open"],
@@ -116,9 +138,21 @@ def _with_report(plan_record: PlanRecord, entity: Entity) -> PlanRecord:
     )
 
 
+_REPORT: Mapping[str, type] = {"open": bool, "settled": bool, "reported": str, "reports": int}
+"""The properties of what was reported, with their types."""
+
+
 def _text(moment: datetime | None) -> str:
     return moment.isoformat() if moment else ""
 
 
 def _moment(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text) if text else None
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except (ValueError, TypeError):
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise WrongText("notBefore or writing is no time with a zone")
+    return moment

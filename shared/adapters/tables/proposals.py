@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
-
-from pydantic import TypeAdapter
 
 from shared.adapters.tables.clusters import FLEETS
-from shared.adapters.tables.entities import packed, unpacked
+from shared.adapters.tables.entities import packed
+from shared.adapters.tables.rows import Entity, Rows, text_of
 from shared.adapters.tables.storage import Storage, etag_of
+from shared.jobs.rows import Listed
+from shared.jobs.stored_text import StoredText
 from shared.ports.state import Proposal
 
-_PROPOSAL: TypeAdapter[Proposal] = TypeAdapter(Proposal)
+_PROPOSAL = StoredText[Proposal](Proposal)
 
 
 class ProposalsTable:
     """The part of the State port that is about proposals."""
 
     _storage: Storage
+    _rows: Rows
     _fleet: str
 
-    def proposals(self) -> Sequence[Proposal]:
+    def proposals(self) -> Listed[Proposal]:
         """Return all proposals, by cluster."""
         found = self._storage.query(FLEETS, "PartitionKey eq @key", key=self._proposals)
-        return [_proposal(entity) for entity in found]
+        return self._rows.listed("proposal", FLEETS, found, proposal_of)
 
     def proposal(self, cluster: str) -> Proposal | None:
         """Return the proposal of a cluster, or None."""
         entity = self._storage.get(FLEETS, self._proposals, cluster)
-        return _proposal(entity) if entity is not None else None
+        return self._rows.value("proposal", FLEETS, entity, proposal_of) if entity is not None else None
 
     def save_proposal(self, proposal: Proposal) -> Proposal:
         """Write a proposal over its version, and return it as saved; raise Stale."""
-        body = packed(_PROPOSAL.dump_json(proposal, exclude={"etag"}).decode())
+        body = packed(_PROPOSAL.write(proposal, "etag"))
         entity = {"PartitionKey": self._proposals, "RowKey": proposal.cluster, **body}
         return replace(proposal, etag=self._storage.write(FLEETS, entity, proposal.etag))
 
@@ -47,5 +47,6 @@ class ProposalsTable:
         return f"proposals|{self._fleet}"
 
 
-def _proposal(entity: Any) -> Proposal:
-    return replace(_PROPOSAL.validate_json(unpacked(entity)), etag=etag_of(entity))
+def proposal_of(entity: Entity) -> Proposal:
+    """Return what a row stores of a proposal; raise WrongText."""
+    return replace(_PROPOSAL.read(text_of(entity)), etag=etag_of(entity))

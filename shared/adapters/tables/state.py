@@ -5,32 +5,37 @@ from __future__ import annotations
 import heapq
 import itertools
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from operator import attrgetter, itemgetter
 
 from azure.data.tables import TableServiceClient
-from pydantic import TypeAdapter
 
-from shared.adapters.tables.acts import ACTS, ActsTable
-from shared.adapters.tables.clusters import CLUSTERS, FLEETS, ClustersTable
+from shared.adapters.tables.acts import ACTS, ActsTable, act_of
+from shared.adapters.tables.clusters import CLUSTERS, FLEETS, ClustersTable, cluster_of
 from shared.adapters.tables.deliveries import DELIVERIES, DeliveriesTable
-from shared.adapters.tables.entities import newest_first, packed, safe_key, unpacked
-from shared.adapters.tables.notices import NoticesTable
+from shared.adapters.tables.entities import newest_first, packed, safe_key
+from shared.adapters.tables.notices import NoticesTable, notice_of
 from shared.adapters.tables.plans import PLANS, PlansTable
-from shared.adapters.tables.promotions import PromotionsTable
-from shared.adapters.tables.proposals import ProposalsTable
-from shared.adapters.tables.rollouts import RolloutsTable
-from shared.adapters.tables.storage import MOST_REMOVED, READERS, TOGETHER, Entity, Storage, etag_of
+from shared.adapters.tables.promotions import PromotionsTable, promotion_of
+from shared.adapters.tables.proposals import ProposalsTable, proposal_of
+from shared.adapters.tables.rollouts import RolloutsTable, rollout_of
+from shared.adapters.tables.rows import Entity, Rows, text_of
+from shared.adapters.tables.storage import MOST_REMOVED, READERS, TOGETHER, Storage, etag_of, written_at
 from shared.adapters.tables.sweeps import SweepsTable
-from shared.adapters.tables.timers import TimersTable
+from shared.adapters.tables.timers import TimersTable, timer_of
 from shared.jobs import stored_forms
 from shared.jobs.event import Event
+from shared.jobs.failures.errors import Unreadable
 from shared.jobs.rate_limits import Bucket
+from shared.jobs.rows import CLUSTER, Listed, UnreadableRow
+from shared.jobs.stored_text import StoredText, WrongText
 from shared.ports import DeadLetter, FleetRecord
+from shared.ports.state.clusters import readable
 
 EVENTS, BLOBS, DEAD_LETTERS, BUCKETS, *_ = TABLES = (
     "roadsteadevents",
@@ -43,10 +48,21 @@ EVENTS, BLOBS, DEAD_LETTERS, BUCKETS, *_ = TABLES = (
     ACTS,
     DELIVERIES,
 )
-_EVENT: TypeAdapter[Event] = TypeAdapter(Event)
-_DEAD_LETTER: TypeAdapter[DeadLetter] = TypeAdapter(DeadLetter)
-_FLEET: TypeAdapter[FleetRecord] = TypeAdapter(FleetRecord)
-_FINGERPRINTS: TypeAdapter[dict[str, str]] = TypeAdapter(dict[str, str])
+_EVENT = StoredText[Event](Event)
+_DEAD_LETTER = StoredText[DeadLetter](DeadLetter)
+_FLEET = StoredText[FleetRecord](FleetRecord)
+_FINGERPRINTS = StoredText[dict[str, str]](dict[str, str])
+_OF_FLEET: Mapping[str, Callable[[Entity], object]] = {
+    "promotion": promotion_of,
+    "proposal": proposal_of,
+    "rollout": rollout_of,
+    "notice": notice_of,
+    "timer": timer_of,
+}
+"""What has a partition of its own in the table of fleets, named for its kind."""
+_SKEW = timedelta(seconds=10)
+"""How much earlier a row may have been written that shows later: each partition has a clock of its own."""
+_LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 _BATCH = 100
 _BATCH_BYTES = 2 << 20
 """A transaction holds 100 entities of one partition and 4 MiB; bytes grow by a third in transit."""
@@ -69,6 +85,34 @@ class TablesState(
     def __init__(self, service: TableServiceClient, fleet: str) -> None:
         self._fleet = fleet
         self._storage = Storage(service, TABLES, fleet)
+        self._rows = Rows()
+        self._looked: dict[tuple[str, str], datetime] = {}
+
+    def unreadable(self) -> Sequence[UnreadableRow]:
+        """Return the rows that cannot be read now; of those read before, only what changed is read."""
+        fleet = self._fleet
+        for kind, table, partition, read in (
+            (CLUSTER, CLUSTERS, fleet, cluster_of),
+            ("act", ACTS, fleet, act_of),
+            ("dead letter", DEAD_LETTERS, fleet, _dead_letter),
+            *((kind, FLEETS, f"{kind}s|{fleet}", read) for kind, read in _OF_FLEET.items()),
+        ):
+            self._look_at_changed(kind, table, partition, read)
+        self._look_at_changed("plan", PLANS, fleet, self.plan_of, " and open eq true")
+        for read_one in (self.fleet, self.sweep, self.announced, self.fingerprints):
+            with suppress(Unreadable):
+                read_one()
+        return self._rows.still_unreadable(self._storage.get)
+
+    def _look_at_changed(
+        self, kind: str, table: str, partition: str, read: Callable[[Entity], object], also: str = ""
+    ) -> None:
+        since = self._looked.get((table, partition), _LONG_AGO)
+        query = f"PartitionKey eq @key and Timestamp ge @since{also}"
+        for entity in self._storage.query(table, query, key=partition, since=since - _SKEW):
+            self._rows.look(kind, table, entity, read)
+            since = max(since, written_at(entity))
+        self._looked[table, partition] = since
 
     def append(self, events: Sequence[Event]) -> None:
         """Save events, those of one cluster together."""
@@ -78,21 +122,23 @@ class TablesState(
                 {
                     "PartitionKey": f"{self._fleet}|{cluster}",
                     "RowKey": key,
-                    **packed(_EVENT.dump_json(event).decode()),
+                    **packed(_EVENT.write(event)),
                 }
                 for key, event in keyed.items()
             )
             while batch := list(itertools.islice(entities, TOGETHER)):
                 self._storage.upsert_together(EVENTS, batch)
 
-    def events(self, cluster: str, limit: int, before: datetime | None = None) -> Sequence[Event]:
+    def events(self, cluster: str, limit: int, before: datetime | None = None) -> Listed[Event]:
         """Return a cluster's newest events (before a millisecond), newest first.
 
         The record is read first: an event that is moved meanwhile is found twice, and shown once. So is one
-        that a crash had somebody save again, at another time.
+        that a crash had somebody save again, at another time. Where the record cannot be read, those that it
+        alone has are missing.
         """
         after = f"{newest_first(before)}~" if before else ""  # sorts behind the keys of that millisecond
-        record = self.cluster(cluster)
+        unreadable = list[UnreadableRow]()
+        record = readable(cluster, self)
         recent = {_event_key(event): event for event in record.recent_events} if record else {}
         pages = self._storage.query(
             EVENTS,
@@ -101,7 +147,7 @@ class TablesState(
             page=limit,
             after=after,
         )
-        stored = ((str(entity["RowKey"]), _EVENT.validate_json(unpacked(entity))) for entity in pages)
+        stored = self._rows.values("event", EVENTS, pages, _keyed_event, unreadable)
         found: dict[tuple[str, int, str], Event] = {}
         for _, event in heapq.merge(
             sorted(each for each in recent.items() if each[0] > after), stored, key=itemgetter(0)
@@ -109,7 +155,7 @@ class TablesState(
             found.setdefault((event.uid, event.sequence, event.reason), event)
             if len(found) >= limit:
                 break
-        return list(found.values())
+        return Listed(found.values(), unreadable)
 
     def prune_events(self, cluster: str, keep: int) -> int:
         """Remove all but a cluster's newest events."""
@@ -144,15 +190,15 @@ class TablesState(
         return next(newer, None) is not None
 
     def fleet(self) -> FleetRecord:
-        """Return the fleet's record; a new one when none was saved."""
+        """Return the fleet's record; a new one when none was saved; raise Unreadable."""
         entity = self._storage.get(FLEETS, "fleet", self._fleet)
         if entity is None:
             return FleetRecord()
-        return replace(_fleet(unpacked(entity)), etag=etag_of(entity))
+        return replace(self._rows.value("fleet", FLEETS, entity, _fleet), etag=etag_of(entity))
 
     def save_fleet(self, record: FleetRecord) -> FleetRecord:
         """Write the fleet's record over its version, and return it as saved; raise Stale."""
-        body = packed(_FLEET.dump_json(record, exclude={"etag"}).decode())
+        body = packed(_FLEET.write(record, "etag"))
         entity = {"PartitionKey": "fleet", "RowKey": self._fleet, "commit": record.commit, **body}
         return replace(record, etag=self._storage.write(FLEETS, entity, record.etag))
 
@@ -161,7 +207,8 @@ class TablesState(
         with ThreadPoolExecutor(READERS) as pool:
             entities = pool.map(lambda sha: self._storage.get(BLOBS, self._fleet, sha), ids)
             pairs = zip(ids, entities, strict=True)
-            return {sha: entity["content"] for sha, entity in pairs if entity is not None}
+            contents = {sha: entity.get("content") for sha, entity in pairs if entity is not None}
+            return {sha: content for sha, content in contents.items() if isinstance(content, bytes)}
 
     def save_blobs(self, blobs: Mapping[str, bytes]) -> None:
         """Save blobs, many at a time."""
@@ -173,14 +220,19 @@ class TablesState(
             self._storage.upsert_together(BLOBS, entities)
 
     def fingerprints(self) -> Mapping[str, str]:
-        """Return the clusters' fingerprints."""
+        """Return the clusters' fingerprints; none where they cannot be read."""
         entity = self._storage.get(FLEETS, "marks", self._fleet)
-        text = self._storage.document(FLEETS, entity) if entity is not None else None
-        return _FINGERPRINTS.validate_json(text) if text is not None else {}
+        if entity is None:
+            return {}
+        return self._rows.or_else({}, "fingerprints", FLEETS, entity, self._fingerprints)
+
+    def _fingerprints(self, entity: Entity) -> Mapping[str, str]:
+        text = self._storage.document(FLEETS, entity)
+        return _FINGERPRINTS.read(text) if text is not None else {}
 
     def save_fingerprints(self, fingerprints: Mapping[str, str]) -> None:
         """Write the clusters' fingerprints over the saved ones."""
-        text = _FINGERPRINTS.dump_json(dict(fingerprints)).decode()
+        text = _FINGERPRINTS.write(dict(fingerprints))
         self._storage.upsert_document(FLEETS, {"PartitionKey": "marks", "RowKey": self._fleet}, text)
 
     def prune_blobs(self, wanted: Collection[str]) -> int:
@@ -194,9 +246,11 @@ class TablesState(
         return self._storage.remove(DEAD_LETTERS, keys)
 
     def bucket(self, key: str) -> Bucket | None:
-        """Return one of Azure's token buckets, or None."""
+        """Return one of Azure's token buckets, or None; one that cannot be read is full."""
         entity = self._storage.get(BUCKETS, self._fleet, key)
-        return Bucket(datetime.fromisoformat(entity["fullAt"]), etag_of(entity)) if entity else None
+        if entity is None:
+            return None
+        return Bucket(self._rows.or_else(_LONG_AGO, "bucket", BUCKETS, entity, _full_at), etag_of(entity))
 
     def save_bucket(self, key: str, bucket: Bucket) -> None:
         """Write a bucket over its version; raise Stale."""
@@ -205,7 +259,7 @@ class TablesState(
 
     def save_dead_letter(self, letter: DeadLetter) -> None:
         """Save a dead letter, over an equal one."""
-        body = packed(_DEAD_LETTER.dump_json(letter).decode())
+        body = packed(_DEAD_LETTER.write(letter))
         self._storage.upsert(DEAD_LETTERS, {**self._key_of(letter), "at": letter.at, **body})
 
     def delete_dead_letter(self, letter: DeadLetter) -> None:
@@ -216,10 +270,10 @@ class TablesState(
         key = f"{newest_first(letter.at)}-{letter.queue}-{safe_key(letter.id)}"
         return {"PartitionKey": self._fleet, "RowKey": key}
 
-    def dead_letters(self, limit: int) -> Sequence[DeadLetter]:
+    def dead_letters(self, limit: int) -> Listed[DeadLetter]:
         """Return the newest dead letters, newest first."""
         pages = self._storage.query(DEAD_LETTERS, "PartitionKey eq @key", page=limit)
-        return [_DEAD_LETTER.validate_json(unpacked(entity)) for entity in itertools.islice(pages, limit)]
+        return self._rows.listed("dead letter", DEAD_LETTERS, pages, _dead_letter, limit)
 
     def count_dead_letters(self) -> int:
         """Return how many dead letters are saved."""
@@ -231,8 +285,27 @@ def _event_key(event: Event) -> str:
     return f"{moment}-{event.uid}-{event.reason}"
 
 
-def _fleet(text: str) -> FleetRecord:
-    return _FLEET.validate_python(stored_forms.upgrade_fleet(json.loads(text)))
+def _keyed_event(entity: Entity) -> tuple[str, Event]:
+    return str(entity["RowKey"]), _EVENT.read(text_of(entity))
+
+
+def _dead_letter(entity: Entity) -> DeadLetter:
+    return _DEAD_LETTER.read(text_of(entity))
+
+
+def _full_at(entity: Entity) -> datetime:
+    moment = datetime.fromisoformat(entity["fullAt"])
+    if moment.tzinfo is None:
+        raise WrongText("fullAt is a time without a zone")
+    return moment
+
+
+def _fleet(entity: Entity) -> FleetRecord:
+    try:
+        stored = stored_forms.upgrade_fleet(json.loads(text_of(entity)))
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise error if isinstance(error, WrongText) else WrongText("the text is no JSON of a fleet") from None
+    return _FLEET.read_object(stored)
 
 
 def _batches(blobs: Mapping[str, bytes]) -> Iterator[dict[str, bytes]]:

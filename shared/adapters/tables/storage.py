@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from operator import itemgetter
 from typing import Any
 
@@ -28,11 +29,11 @@ from azure.data.tables import (
     UpdateMode,
 )
 
-from shared.adapters.tables.entities import is_key, joined, split, unpacked
+from shared.adapters.tables.entities import is_key, split
+from shared.adapters.tables.rows import Entity, joined_text, part_key, part_keys, parts_of, text_of
 from shared.adapters.transport import pooled_transport
 from shared.jobs.failures.errors import Stale, Unauthenticated, Unavailable, from_http
-
-Entity = Mapping[str, Any]
+from shared.jobs.stored_text import WrongText
 
 MOST_REMOVED = 20_000
 """How many entities a call removes, so that a run of the retention timer ends in time."""
@@ -147,7 +148,7 @@ class Storage:
         if parts:
             before = self.get(table, entity["PartitionKey"], entity["RowKey"]) or {}
             for number, part in enumerate(parts):
-                self.upsert(table, {**_part_key(entity, properties["version"], number), **part})
+                self.upsert(table, {**part_key(entity, properties["version"], number), **part})
         whole = {**entity, **properties}
         if etag:
             self._replace(table, whole, etag)
@@ -172,34 +173,42 @@ class Storage:
         Afterwards the parts are removed that were there before: nothing names them any more.
         """
         properties, parts = split(text)
-        before = list(self.keys(table, "PartitionKey eq @key", key=_parts_of(entity)))
+        before = list(self.keys(table, "PartitionKey eq @key", key=parts_of(entity)))
         for number, part in enumerate(parts):
-            self.upsert(table, {**_part_key(entity, properties["version"], number), **part})
+            self.upsert(table, {**part_key(entity, properties["version"], number), **part})
         written = self.write(table, {**entity, **properties}, etag)
         own = f"{properties.get('version')}-"
         self.remove(table, [part for part in before if not part["RowKey"].startswith(own)])
         return written
 
     def document(self, table: str, entity: Entity) -> str | None:
-        """Return the text of an entity; None when another writer has just replaced its parts."""
+        """Return the text of an entity; None when another writer has just replaced its parts.
+
+        Raise WrongText for a text that cannot be put together.
+        """
         if "parts" not in entity:
-            return unpacked(entity)
-        keys = [_part_key(entity, entity["version"], number) for number in range(entity["parts"])]
+            return text_of(entity)
+        keys = part_keys(entity)
         parts = [self.get(table, key["PartitionKey"], key["RowKey"]) for key in keys]
         found = [part for part in parts if part is not None]
-        return joined(found) if len(found) == len(keys) else None
+        if len(found) == len(keys):
+            return joined_text(found)
+        current = self.get(table, entity["PartitionKey"], entity["RowKey"])
+        if current is None or etag_of(current) != etag_of(entity):
+            return None
+        raise WrongText("a part of the text is missing")
 
     def remove_documents(self, table: str, entities: Iterable[Entity]) -> int:
         """Remove entities with all their parts, also of versions whose writers did not come to their end."""
         some = list(entities)
         removed = self.remove(table, some)
         for entity in some[:removed]:
-            self.remove(table, list(self.keys(table, "PartitionKey eq @key", key=_parts_of(entity))))
+            self.remove(table, list(self.keys(table, "PartitionKey eq @key", key=parts_of(entity))))
         return removed
 
     def _remove_parts(self, table: str, entity: Entity) -> None:
         numbers = range(entity.get("parts") or 0)
-        self.remove(table, [_part_key(entity, entity["version"], number) for number in numbers])
+        self.remove(table, [part_key(entity, entity["version"], number) for number in numbers])
 
     def upsert_together(self, table: str, entities: Collection[Entity]) -> None:
         """Write at most 100 entities of one partition, 4 MiB in all, in one transaction.
@@ -258,15 +267,6 @@ class Storage:
             return write()
 
 
-def _parts_of(entity: Entity) -> str:
-    """Return the partition that has the parts of an entity's text."""
-    return f"parts|{entity['PartitionKey']}|{entity['RowKey']}"
-
-
-def _part_key(entity: Entity, version: str, number: int) -> dict[str, str]:
-    return {"PartitionKey": _parts_of(entity), "RowKey": f"{version}-{number:03d}"}
-
-
 @contextmanager
 def _translated() -> Iterator[None]:
     """Turn the library's errors into ours."""
@@ -302,3 +302,9 @@ def _request_id(error: HttpResponseError) -> str:
 def etag_of(entity: Any) -> str:
     """Return the version of an entity that was read."""
     return str(entity.metadata["etag"])
+
+
+def written_at(entity: Any) -> datetime:
+    """Return when an entity that was read was written, by the clock of its table."""
+    moment: datetime = entity.metadata["timestamp"]
+    return moment

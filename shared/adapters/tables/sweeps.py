@@ -4,31 +4,37 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pydantic import TypeAdapter
-
 from shared.adapters.tables.clusters import FLEETS
-from shared.adapters.tables.entities import packed, unpacked
+from shared.adapters.tables.entities import packed
+from shared.adapters.tables.rows import Entity, Rows, text_of
 from shared.adapters.tables.storage import Storage, etag_of
+from shared.jobs.stored_text import StoredText
 from shared.ports.state import SweepRecord
 
 _PARTITION = "sweeps"
-_SWEEP: TypeAdapter[SweepRecord] = TypeAdapter(SweepRecord)
+_SWEEP = StoredText[SweepRecord](SweepRecord)
 
 
 class SweepsTable:
     """The part of the State port that is about sweeps."""
 
     _storage: Storage
+    _rows: Rows
     _fleet: str
 
     def sweep(self) -> SweepRecord:
-        """Return the record of the sweeps; a new one when none was saved."""
+        """Return the record of the sweeps; a new one when none was saved, or it cannot be read."""
         entity = self._storage.get(FLEETS, _PARTITION, self._fleet)
         if entity is None:
             return SweepRecord()
-        return replace(_SWEEP.validate_json(unpacked(entity)), etag=etag_of(entity))
+        found = self._rows.or_else(SweepRecord(), "sweep", FLEETS, entity, _sweep)
+        return replace(found, etag=etag_of(entity))
 
     def save_sweep(self, record: SweepRecord) -> None:
         """Write the record over its version; raise Stale."""
-        body = packed(_SWEEP.dump_json(record, exclude={"etag"}).decode())
+        body = packed(_SWEEP.write(record, "etag"))
         self._storage.write(FLEETS, {"PartitionKey": _PARTITION, "RowKey": self._fleet, **body}, record.etag)
+
+
+def _sweep(entity: Entity) -> SweepRecord:
+    return _SWEEP.read(text_of(entity))

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
+from shared.adapters.tables.rows import Entity, Rows, moment_in
 from shared.adapters.tables.storage import Storage
 from shared.jobs.failures.errors import Stale
+from shared.jobs.stored_text import WrongText
 from shared.ports.state import TimerRun
 
 FLEETS = "roadsteadfleets"
@@ -16,12 +18,13 @@ class TimersTable:
     """The part of the State port that is about timers."""
 
     _storage: Storage
+    _rows: Rows
     _fleet: str
 
     def timer_runs(self) -> Mapping[str, TimerRun]:
         """Return what is stored of each timer."""
         found = self._storage.query(FLEETS, "PartitionKey eq @key", key=self._timers)
-        return {entity["RowKey"]: TimerRun(entity["at"], entity["ran"]) for entity in found}
+        return dict(self._rows.listed("timer", FLEETS, found, timer_of))
 
     def save_timer_run(self, timer: str, at: datetime) -> None:
         """Write that a timer has run."""
@@ -41,3 +44,10 @@ class TimersTable:
 
     def _run(self, timer: str, at: datetime, *, ran: bool) -> dict[str, object]:
         return {"PartitionKey": self._timers, "RowKey": timer, "at": at, "ran": ran}
+
+
+def timer_of(entity: Entity) -> tuple[str, TimerRun]:
+    """Return the name and the last run of a timer; raise WrongText."""
+    if not isinstance(entity.get("ran"), bool):
+        raise WrongText("ran is missing, or has a wrong type")
+    return entity["RowKey"], TimerRun(moment_in(entity, "at"), entity["ran"])

@@ -39,6 +39,8 @@ class HoldKind(StrEnum):
     """Likewise, where what was to replace it no longer exists, or says so no more."""
     REPLACEMENT_UNKNOWN = "replacement-unknown"
     """The delete of a cluster, where a new one says that it replaces one that the fleet does not have."""
+    UNREADABLE = "unreadable-record"
+    """The cluster has a record, and nobody knows what it says."""
     FREEZE = "freeze"
     WINDOW = "window"
     """None of the change windows of the cluster is open."""
@@ -122,6 +124,10 @@ _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
     HoldKind.REPLACEMENT_UNKNOWN: (
         "{new} says that it replaces {named}, and the fleet has no such cluster: {old} may be meant",
         "{approve} releases the delete; or correct the annotation of {new}",
+    ),
+    HoldKind.UNREADABLE: (
+        "nothing is planned for it: {problem}",
+        "put the row right, for example from a backup; it is planned again by itself then",
     ),
     HoldKind.FREEZE: (
         "the {start} waits until {until}, because of the freeze {name} of {owner} ({reason})",

@@ -27,6 +27,7 @@ from shared.fleet.resolve.repository_layout import FLEET_FILE
 from shared.fleet.systems.cluster_systems import systems_in
 
 NOTHING_REPLACED: Replacing = {}
+ALL_READABLE: Mapping[str, str] = {}
 _UNCHANGED = Action.UNCHANGED
 
 
@@ -40,17 +41,19 @@ def make_plan(
     approved: frozenset[str] = frozenset(),
     reviewers: Sequence[str] = (),
     replacing: Replacing = NOTHING_REPLACED,
+    unreadable: Mapping[str, str] = ALL_READABLE,
 ) -> Plan:
     """Return the plan; it deletes nothing that a guard, a problem or a protection forbids.
 
     ``approved`` are the clusters whose deletion an operator approved at exactly this commit; ``now``
     determines whether a suspension has ended. ``reviewers`` are the teams whose reviews approve, too.
-    ``replacing`` is what the plan before knew of the clusters that others are to replace.
+    ``replacing`` is what the plan before knew of the clusters that others are to replace. ``unreadable`` are
+    the clusters whose records cannot be read, with the reason: they exist, and nothing is planned for them.
     """
     present = desired.clusters.keys() | desired.invalid.keys()
     removed = [name for name in sorted(recorded) if name not in present]
     gone = {name: recorded[name].document for name in removed if not recorded[name].deleting}
-    new = [desired.clusters[name] for name in desired.clusters.keys() - recorded.keys()]
+    new = [desired.clusters[name] for name in desired.clusters.keys() - recorded.keys() - unreadable.keys()]
     added = {one.name: one.document() for one in new if not one.adopt} if gone else {}
     replaced = replaced_in(desired, recorded, replacing)
     for old, found in replaced.items():
@@ -60,8 +63,8 @@ def make_plan(
     holds = {**unread_holds(gone, desired.invalid), **rename_holds(gone, added, approved)}
     retained = retained_systems(desired, recorded, approved)
     deletes = deletes_of(desired, recorded, approved)
-    items = list[Item]()
-    for name in sorted(present):
+    items = [unreadable_item(name, problem) for name, problem in unreadable.items()]
+    for name in sorted(present - unreadable.keys()):
         record, cluster = recorded.get(name), desired.clusters.get(name)
         if (
             record is not None
@@ -173,6 +176,11 @@ def _rebuild(
     if hold:
         return Item(name, Action.ON_HOLD, record.generation, record.uid, changes, hold)
     return Item(name, Action.REBUILD, _following(record, now), record.uid, changes)
+
+
+def unreadable_item(name: str, problem: str) -> Item:
+    """Return the item of a cluster of which nobody knows what is recorded, whatever git says of it."""
+    return Item(name, Action.ON_HOLD, hold=Hold(HoldKind.UNREADABLE, {"problem": problem}))
 
 
 def _awaits_deletion(record: Recorded, name: str) -> Item:

@@ -200,6 +200,11 @@ class Plan:
         return frozenset(item.cluster for item in self.items if item.needs_approval)
 
     @property
+    def unreadable(self) -> tuple[str, ...]:
+        """The clusters for which nothing is planned, because their records could not be read."""
+        return tuple(i.cluster for i in self.items if i.hold and i.hold.kind is HoldKind.UNREADABLE)
+
+    @property
     def counts(self) -> Mapping[str, int]:
         """How many clusters each action has."""
         return Counter(item.action.value for item in self.items)

@@ -143,6 +143,13 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         action_if_it_lasts="`roadstead status` shows why the head of the branch is not planned: correct it.",
         no_policy=True,
     ),
+    errors.Unreadable: Remedy(
+        "A row of Roadstead's own tables cannot be read: somebody edited it, or restored a part of it.",
+        "Put the row right in Table Storage, for example from a backup: the message names the table, the row"
+        " and the field. What waits for it then goes on by itself.",
+        "Goes on with everything else. Nothing is planned for a cluster whose record cannot be read, and"
+        " nothing takes it for one that does not exist.",
+    ),
     errors.Unexpected: Remedy(
         "An unforeseen error: a defect in Roadstead or in a library.",
         "Find the error in the logs by the cluster's name, and report it.",

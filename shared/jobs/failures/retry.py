@@ -22,6 +22,7 @@ from shared.jobs.failures.errors import (
     Unauthorized,
     Unavailable,
     Unexpected,
+    Unreadable,
 )
 
 
@@ -51,6 +52,7 @@ DEFAULTS: Policies = {
     Dependency: RetryPolicy(5, 120, 30),
     Interrupted: RetryPolicy(60, 900, 5),
     OutOfCapacity: RetryPolicy(600, 3600, 12),
+    Unreadable: RetryPolicy(120, 300, None),
     Unexpected: RetryPolicy(15, 300, 6),
     Unauthenticated: RetryPolicy(15, 300, 6),
     Unauthorized: RetryPolicy(15, 300, 6),

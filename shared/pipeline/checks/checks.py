@@ -38,6 +38,7 @@ from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.secrets import VaultReads
 from shared.ports import Ports
+from shared.ports.state.clusters import readable
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +80,7 @@ def _handle(message: CheckMessage, ports: Ports) -> None:
             request_rest(message.model_copy(update={"clusters": message.clusters[position:]}), ports)
             ended = False
             break
-        record = ports.state.cluster(name)
+        record = readable(name, ports.state)
         if record is None:
             continue
         if not is_at_rest(record):

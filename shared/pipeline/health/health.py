@@ -17,8 +17,9 @@ from typing import Any
 
 from shared.fleet.days import days_until
 from shared.jobs.failures.errors import ReconcileError
+from shared.jobs.rows import UnreadableRow
 from shared.pipeline.api import schema
-from shared.pipeline.api.views.parts import iso
+from shared.pipeline.api.views.parts import iso, unreadable_rows
 from shared.pipeline.health.timers import TimerState, expected_runs, timer_state
 from shared.pipeline.http_result import HttpResult
 from shared.pipeline.runs import ENDS
@@ -31,7 +32,10 @@ ANSWER_SECONDS = 3.0
 """How long the services have to answer, all together."""
 REUSED_SECONDS = 15.0
 """For how long a reading serves callers: at most four calls a minute to each service from an instance."""
+LOOK_SHARE = 20
+"""How many times as long as a look at the rows took the next one waits: in a large fleet that is seconds."""
 TABLES, GITHUB = "Table Storage", "GitHub"
+_ROWS = "rows"
 
 
 @dataclass(frozen=True)
@@ -53,12 +57,16 @@ class CredentialState:
 
 @dataclass(frozen=True)
 class Reading:
-    """What was found at a time; ``credentials`` are those whose end a service has stated."""
+    """What was found at a time; ``credentials`` are those whose end a service has stated.
+
+    ``unreadable`` rows are of single clusters, and the like: they make no instance less ready.
+    """
 
     at: datetime
     services: Sequence[ServiceState]
     timers: Sequence[TimerState]
     credentials: Sequence[CredentialState] = ()
+    unreadable: Sequence[UnreadableRow] = ()
 
     @property
     def problems(self) -> Mapping[str, str]:
@@ -81,6 +89,8 @@ class Health:
         self._executor: ThreadPoolExecutor | None = None
         self._calls: dict[str, Future[Any]] = {}
         self._last: tuple[float, Reading] | None = None
+        self._unreadable: Sequence[UnreadableRow] = ()
+        self._look_at = 0.0
 
     def read(self) -> Reading:
         """Return the last reading, or a new one if that is too old; never raises."""
@@ -97,7 +107,8 @@ class Health:
             GITHUB: lambda: ports.repository.read_head(ports.config.branch),
             **{name: probe.probe for name, probe in ports.probes.items()},
         }
-        answers, problems = self._ask(probes)
+        looks: dict[str, Callable[[], Any]] = {_ROWS: self._look} if ports.elapsed() >= self._look_at else {}
+        answers, problems = self._ask({**probes, **looks})
         now, runs = ports.clock(), answers.get(TABLES)
         services = [ServiceState(name, problems.get(name, "")) for name in probes]
         timers = [
@@ -106,14 +117,22 @@ class Health:
             else TimerState(name, schedule, None, None, f"not known, because {TABLES} does not answer")
             for name, schedule in ports.config.timers.items()
         ]
-        return Reading(now, services, timers, _credentials(answers.get(GITHUB), now))
+        credentials = _credentials(answers.get(GITHUB), now)
+        return Reading(now, services, timers, credentials, self._unreadable)
+
+    def _look(self) -> None:
+        """Look at the rows; what takes longer, as the first look at a large fleet, is for a later reading."""
+        began = self._ports.elapsed()
+        self._unreadable = self._ports.state.unreadable()
+        ended = self._ports.elapsed()
+        self._look_at = ended + LOOK_SHARE * (ended - began)
 
     def _ask(self, probes: Mapping[str, Callable[[], Any]]) -> tuple[dict[str, Any], dict[str, str]]:
         """Return the answers and the problems of the services, each by name.
 
         What answers only after a reading says how it was then, which may be long ago.
         """
-        executor = self._executor = self._executor or ThreadPoolExecutor(len(probes), "health")
+        executor = self._executor = self._executor or ThreadPoolExecutor(len(probes) + 1, "health")
         asked = [name for name in probes if name not in self._calls or self._calls[name].done()]
         self._calls |= {name: executor.submit(probes[name]) for name in asked}
         ended, _ = wait(self._calls.values(), timeout=self._answer_seconds)
@@ -173,6 +192,7 @@ def health_view(reading: Reading) -> HttpResult:
             }
             for each in reading.timers
         ],
+        "unreadable": unreadable_rows(reading.unreadable),
     }
     return HttpResult(200 if reading.ready else 503, body)
 

@@ -9,6 +9,7 @@ So nothing that is sent for one cluster keeps another one from reporting.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import attrgetter
 from threading import Lock
 
 from shared.fleet.manifests.cluster.flux.source import MAIN
@@ -79,7 +80,7 @@ class EventKeys:
             if found is not None or now - self._named_at < NAMES_SECONDS:
                 return found
             self._named_at = now
-        names = {each.name for each in self._ports.state.summaries()}
+        names = self._ports.state.summaries().keyed(attrgetter("name"))
         with self._lock:
             self._clusters = {name: self._clusters.get(name) or _Known() for name in names}
             return self._clusters.get(cluster)

@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 from shared.fleet.desired import digest_of
 from shared.fleet.planning.holds import HoldKind
-from shared.fleet.planning.plan import Action, Item
-from shared.jobs.failures.errors import Unauthenticated
+from shared.fleet.planning.plan import Action, Item, Plan
+from shared.jobs.failures.errors import Unauthenticated, Unreadable
 from shared.jobs.failures.fleet_problem import Failed
+from shared.jobs.failures.remedies import suggested_action
 from shared.jobs.reporting.diagnosis import CORRECT_FILE
 from shared.notices.announced import Announced
 from shared.notices.kinds import Kind
@@ -68,10 +69,17 @@ def of_plan(plan_record: PlanRecord) -> Iterator[Notice]:
             subject=plan.commit[:8],
             at=at,
             detail=cut("; ".join(dict.fromkeys(problems))),
-            action=CORRECT_FILE,
+            action=cut(_how_to_correct(plan, names), ACTION_LIMIT),
             commit=plan.commit,
             names=tuple(names[:NAMED]),
         )
+
+
+def _how_to_correct(plan: Plan, held: Sequence[str]) -> str:
+    """Return what to do about manifests, and about records that cannot be read."""
+    rows = suggested_action(Unreadable.__name__, failed=False) if plan.unreadable else ""
+    files = CORRECT_FILE if plan.problems or {*held} - {*plan.unreadable} else ""
+    return " ".join(filter(None, (files, rows)))
 
 
 def present(

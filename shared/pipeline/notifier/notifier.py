@@ -12,12 +12,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 from shared.jobs.failures.errors import ReconcileError, Retryable
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.findings.at_rest import is_exempt
 from shared.jobs.messages import PlanRequest
 from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.rows import UnreadableRow
 from shared.logs import about
 from shared.notices import announced as remembered
 from shared.notices import deliveries
@@ -103,14 +105,14 @@ def _take(before: Announced, fleet: FleetRecord, ports: Ports) -> tuple[Announce
 def _still_so(facts: Sequence[Notice], ports: Ports) -> Mapping[str, bool]:
     """Return, by the id of a problem, whether its cluster's record has it."""
     named = sorted({fact.subject for fact in facts})
-    records = {record.name: record for record in ports.state.clusters_named(named)}
+    records = ports.state.clusters_named(named).keyed(attrgetter("name"))
     return {fact.id: _shows(records.get(fact.subject), fact) for fact in facts}
 
 
-def _shows(record: ClusterRecord | None, fact: Notice) -> bool:
-    """Return whether the record of a cluster has a problem."""
-    if record is None:
-        return False
+def _shows(record: ClusterRecord | UnreadableRow | None, fact: Notice) -> bool:
+    """Return whether the record of a cluster has a problem; one that cannot be read ends none."""
+    if record is None or isinstance(record, UnreadableRow):
+        return record is not None
     if fact.kind is Kind.EXPIRING:
         return bool(ending_of(record))
     if fact.kind is Kind.DRIFT:

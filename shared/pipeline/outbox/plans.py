@@ -96,12 +96,16 @@ def request_awaited_plan(ports: Ports, deleted: str = "") -> FleetRecord:
     """
     fleet = ports.state.fleet()
     awaited = fleet.awaiting_deletion
-    if deleted in awaited or (
-        awaited and not deleted and len(ports.state.clusters_named(awaited)) < len(awaited)
-    ):
+    if deleted in awaited or (awaited and not deleted and _are_gone(awaited, ports)):
         message_id = f"deleted:{fleet.commit}:{int(ports.clock().timestamp() // 10)}"
         request_plan(PlanRequest(again=True, reason="deleted"), message_id=message_id, ports=ports)
     return fleet
+
+
+def _are_gone(clusters: Sequence[str], ports: Ports) -> bool:
+    """Return whether some of these clusters have no record, not even one that cannot be read."""
+    found = ports.state.clusters_named(clusters)
+    return len(found) + len(found.unreadable) < len(clusters)
 
 
 def request_replacing_plan(record: ClusterRecord, ports: Ports) -> None:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from shared.fleet.desired import Desired
 from shared.fleet.planning.holds import Hold, HoldKind
+from shared.fleet.planning.make_plan import unreadable_item
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.fleet.planning.system_removals import keeping
 from shared.fleet.resolve.repository_layout import cluster_path
@@ -26,7 +27,7 @@ from shared.fleet.systems.cluster_systems import systems_in
 from shared.frozen import replace
 from shared.jobs.acts import by_whom
 from shared.jobs.continuations import continuations_of
-from shared.jobs.failures.errors import Stale, TooLarge
+from shared.jobs.failures.errors import Stale, TooLarge, Unreadable
 from shared.jobs.messages import Approval
 from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.events import accepted_event
@@ -182,7 +183,11 @@ def supersede(clusters: Sequence[str], ports: Ports) -> None:
 
 
 def _save_unchanged(cluster: str, ports: Ports) -> ClusterRecord | None:
-    return change(cluster, lambda record: Transition(record) if record else None, ports)
+    try:
+        return change(cluster, lambda record: Transition(record) if record else None, ports)
+    except Unreadable as error:  # whoever wrote the row gave it another version
+        log.warning("%s: its record is not saved again: %s", cluster, error)
+        return None
 
 
 def _start(
@@ -229,6 +234,8 @@ def _start(
         with about(cluster=item.cluster, generation=item.generation):
             log.error("%s: %s", item.cluster, error)  # noqa: TRY400 - it is a manifest's problem
         return _Started(_not_storable(item, error), None)
+    except Unreadable as error:
+        return _Started(unreadable_item(item.cluster, str(error)), None)
     if started is None:
         raise Stale("another planner has started")
     return _Started(item, started) if isinstance(started, ClusterRecord) else started

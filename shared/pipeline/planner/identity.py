@@ -39,9 +39,9 @@ def first_generation(inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> in
     """
     if fleet.first_generation:
         return fleet.first_generation
-    if not (inputs.records or inputs.desired.clusters):
+    if not (inputs.records or inputs.unreadable or inputs.desired.clusters):
         return 0
-    if inputs.records or not _were_lost(inputs, ports):
+    if inputs.records or inputs.unreadable or not _were_lost(inputs, ports):
         return 1
     first = above_any(ports.clock())
     log.warning("the tables were lost, or cannot be known not to be: generations begin at %d", first)

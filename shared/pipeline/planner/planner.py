@@ -17,7 +17,14 @@ from shared.fleet.planning.held_since import held_since
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.fleet.planning.replacements import awaited, remembered, replaced_in
 from shared.frozen import replace
-from shared.jobs.failures.errors import OtherRepository, ReconcileError, Retryable, Stale, Unexpected
+from shared.jobs.failures.errors import (
+    OtherRepository,
+    ReconcileError,
+    Retryable,
+    Stale,
+    Unexpected,
+    Unreadable,
+)
 from shared.jobs.failures.fleet_problem import Failed
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import HeadConfirmation, PlanRequest
@@ -87,10 +94,11 @@ def _handle_or_postpone(request: PlanRequest, ports: Ports) -> None:
         _handle(request, ports)
     except Retryable as error:
         seconds = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
-        if seconds is None or request.attempt >= POSTPONED:
+        waits = isinstance(error, Unreadable)  # for a person, however long that takes
+        if seconds is None or (request.attempt >= POSTPONED and not waits):
             raise
         log.warning("a request to plan is postponed by %d s: %s: %s", seconds, error.kind, error)
-        if request.attempt == OUTAGE and request.commit and request.kind != "report":
+        if request.attempt == (0 if waits else OUTAGE) and request.commit and request.kind != "report":
             report_outage(request.commit, error, ports)
         request_plan_again(request.next_attempt(), after=seconds, ports=ports)
 
@@ -222,7 +230,8 @@ def _plan(request: PlanRequest, read: BranchHead, fleet: FleetRecord, ports: Por
             carry_out_partial_plan(found, started, ports)
             return PLANNED
         # Only now: an earlier read could lack the records that another planner has saved.
-        records = {record.name: record for record in ports.state.clusters()}
+        listed = ports.state.clusters()
+        records = {record.name: record for record in listed}
         known = read_known(records, ports)
         try:
             desired = read_desired(head, known, ports)
@@ -233,7 +242,7 @@ def _plan(request: PlanRequest, read: BranchHead, fleet: FleetRecord, ports: Por
             as_before = replace(as_before, head_read_at=fleet.head_read_at, gaps=fleet.gaps)
             report_unreadable(request, error, replace(as_before, last_read=failed), ports)
             return error.kind
-        inputs = PlanInputs(desired, records, known)
+        inputs = PlanInputs(desired, records, known, {row.key: row for row in listed.unreadable})
         ended = _carry_out(request, fleet.planning, inputs, started, ports)
         if ended and head != fleet.commit:
             request_outdated_marks(head, ports)
@@ -340,8 +349,12 @@ def _carry_out(
         fleet = replace(fleet, routes=routes_of(notified), subscriptions=inputs.desired.subscriptions)
         fleet = with_promotions(fleet, inputs.desired, plan_record.at)
     ended_fleet = replace(fleet, commit=head, at=plan_record.at, planning="", handover=None, problem=None)
-    ended_fleet = replace(ended_fleet, groups_indexed=True, awaiting_deletion=awaiting)
+    # Where a cluster lives whose record cannot be read is not known to the index.
+    indexed = fleet.groups_indexed or not inputs.unreadable
+    ended_fleet = replace(ended_fleet, groups_indexed=indexed, awaiting_deletion=awaiting)
+    ended_fleet = replace(ended_fleet, unreadable=plan.unreadable)
     replacing = remembered(replaced, plan.items)
+    replacing = {**{old: new for old, new in known.items() if old in inputs.unreadable}, **replacing}
     ports.state.save_fleet(replace(ended_fleet, replacing=replacing, awaiting_ready=awaited(plan.items)))
     if fleet.rollout and oversized(plan) - oversized(plan_record.plan):
         request_rollout(ports)  # it goes on without them

@@ -18,6 +18,7 @@ from shared.jobs.failures.errors import (
     Terminal,
     Unauthorized,
     Unavailable,
+    Unreadable,
     Withheld,
 )
 from shared.jobs.messages import PlanRequest
@@ -76,9 +77,10 @@ def _all(request: PlanRequest, ports: Ports) -> str:
     Raise Unavailable, after all others, for a cluster that Azure does not show.
     """
     end, fleet = ports.elapsed() + SECONDS, ports.state.fleet()
-    known = {each.cluster: each for each in ports.state.proposals()}
-    summaries = {each.name: each for each in ports.state.summaries()}
-    names = due(summaries, known, fleet.commit, request.pull)
+    stored, listed = ports.state.proposals(), ports.state.summaries()
+    known, summaries = {each.cluster: each for each in stored}, {each.name: each for each in listed}
+    unknown = stored.unreadable_names | listed.unreadable_names  # of these, nothing is opened or closed
+    names = [name for name in due(summaries, known, fleet.commit, request.pull) if name not in unknown]
     if names:
         require_name(fleet, ports)
     since = ports.state.sweep().started if names else None
@@ -116,6 +118,10 @@ def _all(request: PlanRequest, ports: Ports) -> str:
             saved = ports.state.proposal(name) or Proposal(name)
             problem = f"{error.kind}: {error}"
             ports.state.save_proposal(replace(saved, digest=digest, problem=problem, commit=fleet.commit))
+        except Unreadable as error:
+            with about(cluster=name):
+                log.warning("%s: nothing is proposed: %s", name, error)
+            continue
         except (RateLimited, ReconcileError):
             raise
         except Exception:  # one cluster that is not understood keeps no other one from its pull request

@@ -32,7 +32,7 @@ from shared.pipeline.outbox import request_plan_again, request_preview
 from shared.pipeline.pull_requests import comment
 from shared.pipeline.pull_requests.comment import PullPlan
 from shared.pipeline.repository.branch_source import require_own
-from shared.pipeline.repository.commit_reader import desired_of, files_in, read_known
+from shared.pipeline.repository.commit_reader import PlanInputs, desired_of, files_in, read_known
 from shared.ports import Ports, Pull
 from shared.rollouts.candidates import updates_of
 from shared.rollouts.of_plan import rollout_of_plan
@@ -142,10 +142,14 @@ def _view(pull: Pull, ports: Ports) -> PullPlan:
         read = ports.repository.read_head(ports.config.branch)
         require_own(read, ports.state.fleet(), ports)
         view = replace(view, base=read.commit)
-        records = {record.name: record for record in ports.state.clusters()}
+        listed = ports.state.clusters()
+        records = {record.name: record for record in listed}
         desired = _desired(pull, view.base, records, work, ports)
         view = replace(view, problems=desired.problems)
-        return view if pull.fork else _planned(view, desired, records, pull, ports)
+        unreadable = {row.key: row for row in listed.unreadable}
+        return (
+            view if pull.fork else _planned(view, PlanInputs(desired, records, {}, unreadable), pull, ports)
+        )
     except NotPlanned as error:
         return replace(view, refusal=str(error))
 
@@ -178,11 +182,11 @@ def _instead(pull: Pull) -> str:
 
 def _planned(
     view: PullPlan,
-    desired: DesiredFleet,
-    records: Mapping[str, ClusterRecord],
+    inputs: PlanInputs,
     pull: Pull,
     ports: Ports,
 ) -> PullPlan:
+    desired, records = inputs.desired, inputs.records
     teams = ports.config.approval_teams
     fleet = ports.state.fleet()
     plan: Plan = make_plan(
@@ -192,6 +196,7 @@ def _planned(
         now=ports.clock(),
         reviewers=teams,
         replacing=fleet.replacing,
+        unreadable=inputs.problems,
     )
     documents = {}
     for item in plan.items:

@@ -3,7 +3,8 @@
 A job's message fails its job, if it names the present moment of the record. A plan request becomes the
 fleet's problem, and the timer plans again. A message that cannot be read, or that nothing sends again by
 itself, is saved as a dead letter. A dead-letter queue delivers indefinitely, so ``handle_dead_letter`` raises
-only when the state does not answer: then the message stays in its queue.
+only when the state does not answer: then the message stays in its queue. The message of a job whose record
+cannot be read is dropped: once it can, it is overdue, and the timer sends another one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shared.jobs.failures.errors import DeadLettered, Retryable
+from shared.jobs.failures.errors import DeadLettered, Retryable, Unreadable
 from shared.jobs.failures.fleet_problem import Failed, FleetProblem
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import CheckMessage, JobMessage, PlanRequest, message_of_worker
@@ -29,6 +30,7 @@ from shared.pipeline.facts import notices_of, store_dead_letter
 from shared.pipeline.outbox import request_report, send_copy
 from shared.pipeline.records import Transition, again, change
 from shared.ports import DeadLetter, Ports
+from shared.ports.state.clusters import readable
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +62,7 @@ class ReceivedDeadLetter:
 def handle_dead_letter(received: ReceivedDeadLetter, ports: Ports) -> None:
     """Handle a dead letter; raise Retryable when the state or a queue does not answer."""
     message = _parsed(received)
-    record = ports.state.cluster(message.cluster) if isinstance(message, JobMessage) else None
+    record = readable(message.cluster, ports.state) if isinstance(message, JobMessage) else None
     with about_record(record) if record else about(commit=_commit_of(message)):
         log.error("the queue %s gave up the message %s: %s", received.queue, received.id, received.cause)
         _report(message, record, received, ports)
@@ -71,6 +73,9 @@ def _report(
 ) -> None:
     try:
         handled = _handle(message, record, received, ports)
+    except Unreadable as error:  # raising would bring the message back until somebody has put the row right
+        log.warning("the dead letter %s of %s is only saved: %s", received.id, received.queue, error)
+        handled = False
     except Retryable:
         raise
     except Exception:  # raising here would bring the message back indefinitely
@@ -95,7 +100,7 @@ def _handle(
         return True
     if isinstance(message, CheckMessage):
         for name in message.clusters:  # the next check of the fleet reads those that are healthy so far
-            record = ports.state.cluster(name)
+            record = readable(name, ports.state)
             if record is not None:
                 outbox.request_next_check(record, ports, message.at)
         return True

@@ -63,13 +63,14 @@ def _was_read(fleet: FleetRecord, now: datetime) -> bool:
 def request_missing_plan(read: BranchHead, found_by: FoundBy, ports: Ports) -> bool:
     """Queue a plan when the head is not what was planned last, or a plan failed, waits or was not finished.
 
-    Leaves a plan of the head alone that makes progress. Takes one read of a record. The id of the request
-    changes every minute, so that a request that had no effect can be repeated; that of an operator changes
-    every second. The timer lets the webhook of a head come first that was pushed a moment ago.
+    Leaves a plan of the head alone that makes progress. The id of the request changes every minute, so that a
+    request that had no effect can be repeated; that of an operator changes every second. The timer lets the
+    webhook of a head come first that was pushed a moment ago.
     """
     fleet = _with_expiry(read, ports.state.fleet(), ports)
     head, known = read.commit, is_own(read, fleet, ports)
-    if head == fleet.commit and known and not (fleet.problem or fleet.waiting or fleet.planning):
+    again = bool(fleet.planning) or (head == fleet.commit and _is_planned_anew(fleet, ports))
+    if head == fleet.commit and known and not (fleet.problem or fleet.waiting or again):
         return False
     if head == fleet.planning and known and _makes_progress(fleet, ports.clock()):
         return False
@@ -80,12 +81,19 @@ def request_missing_plan(read: BranchHead, found_by: FoundBy, ports: Ports) -> b
     slot = int(ports.clock().timestamp() // every)
     # The request announces no commit: this read of GitHub may be as stale as the planner's.
     found = Found(by=found_by, at=ports.clock())
-    request = PlanRequest(
-        reason="missed head", again=bool(fleet.planning), read_from=ports.clock(), found=found
-    )
+    request = PlanRequest(reason="missed head", again=again, read_from=ports.clock(), found=found)
     after = WEBHOOK_SECONDS if new and found_by is FoundBy.TIMER else 0
     request_plan(request, message_id=f"missed:{found_by}:{head}:{slot}", ports=ports, after=after)
     return True
+
+
+def _is_planned_anew(fleet: FleetRecord, ports: Ports) -> bool:
+    """Return whether the last plan lacks a cluster whose record can be read now, or cannot be read itself."""
+    if fleet.unreadable:
+        now = ports.state.clusters_named(fleet.unreadable)
+        if len(now.unreadable) < len(fleet.unreadable):
+            return True
+    return bool(fleet.commit) and ports.state.plan(fleet.commit) is None
 
 
 def _with_expiry(read: BranchHead, fleet: FleetRecord, ports: Ports) -> FleetRecord:

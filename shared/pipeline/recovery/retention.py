@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from operator import attrgetter
 
 from shared.jobs.failures.errors import ReconcileError
 from shared.ports import Ports
@@ -33,7 +34,7 @@ def purge_expired(ports: Ports) -> Mapping[str, int]:
     now, state = ports.clock(), ports.state
     kinds: Mapping[str, Callable[[], int]] = {
         "events": lambda: state.prune_events_before(
-            now - EVENTS_OF_DELETED, living={each.name for each in state.summaries()}
+            now - EVENTS_OF_DELETED, living=state.summaries().keyed(attrgetter("name"))
         ),
         "deliveries": lambda: state.prune_deliveries(now - DELIVERIES),
         "rollouts": lambda: state.prune_rollouts(ROLLOUTS),

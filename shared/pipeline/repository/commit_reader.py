@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -24,17 +24,27 @@ from shared.fleet.resolve.resolver import finish, first_files, resolve_clusters,
 from shared.fleet.resolve.reuse.fingerprints import Known, fingerprint_of
 from shared.fleet.resolve.work import Work
 from shared.jobs.record import ClusterRecord
+from shared.jobs.rows import UnreadableRow
 from shared.pipeline.repository.blob_reader import read_blobs
 from shared.ports import Ports, TreeEntry
 
 
 @dataclass(frozen=True)
 class PlanInputs:
-    """What a plan is computed from: the commit's fleet, the records, and what is known of them."""
+    """What a plan is computed from: the commit's fleet, the records, and what is known of them.
+
+    ``unreadable`` are the rows of the clusters that cannot be read, by name.
+    """
 
     desired: DesiredFleet
     records: Mapping[str, ClusterRecord]
     known: Mapping[str, Known]
+    unreadable: Mapping[str, UnreadableRow] = field(default_factory=dict)
+
+    @property
+    def problems(self) -> Mapping[str, str]:
+        """Why records cannot be read, by the names of their clusters."""
+        return {name: str(row) for name, row in self.unreadable.items()}
 
 
 def read_known(records: Mapping[str, ClusterRecord], ports: Ports) -> Mapping[str, Known]:

@@ -22,6 +22,7 @@ from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.pipeline.worker.steps.azure_state import busy
 from shared.ports import Ports
 from shared.ports.azure import GetCluster
+from shared.ports.state.clusters import readable
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +72,7 @@ def check(part: SweepPart, attempt: int, end: float, sources: Sources, ports: Po
         if position and ports.elapsed() > end:
             request_sweep(rest, ports)
             break
-        record = ports.state.cluster(name)
+        record = readable(name, ports.state)
         if record is None or not is_at_rest(record):
             continue
         if record.desired.is_existing:

@@ -55,6 +55,7 @@ from shared.pipeline.worker.steps.azure_state import azure_names, busy, profiles
 from shared.pipeline.worker.steps.contests import UNKNOWN_LIFE, older_than_azure, outdated
 from shared.pipeline.worker.steps.context import StepContext
 from shared.ports import Ports
+from shared.ports.state.clusters import readable
 from shared.rollouts.calendar import Start
 
 log = logging.getLogger(__name__)
@@ -77,7 +78,7 @@ def conclude_from_list(
 
     Return whether the cluster is not Ready any more, or is so again; None where only a newer read decides.
     """
-    record = ports.state.cluster(name)
+    record = readable(name, ports.state)
     if record is None or not is_at_rest(record):
         return False
     if -MAX_SKEW <= listed_at - record.updated <= SETTLED:
@@ -90,7 +91,7 @@ def conclude_still_missing(name: str, sources: Sources, activity: ActivityLog, p
 
     Two reads have shown that before, so nothing is read again. Return whether anything is new.
     """
-    record = ports.state.cluster(name)
+    record = readable(name, ports.state)
     if record is None or record.finding != ClusterMissing.__name__:
         return False
     return conclude(record, None, sources, activity, ports)

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId, SubscriptionId
-from shared.jobs.failures.errors import ReconcileError
+from shared.jobs.failures.errors import ReconcileError, Unreadable
 from shared.jobs.reporting.summary import ClusterSummary
 from shared.logs import about
 from shared.pipeline.sweep.activity import ActivityLog
@@ -132,7 +132,10 @@ def orphans_of(
 
 def _is_unknown(name: str, existing: Json, ports: Ports) -> bool:
     place = place_of(existing)
-    record = ports.state.cluster(name)
+    try:
+        record = ports.state.cluster(name)
+    except Unreadable:  # it has one, and nobody knows for which place
+        return False
     if record is not None and record.desired.id.resource.lower() == place:
         return False
     cluster = ClusterId.of(str(existing["id"]))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from shared.jobs.failures.errors import ReconcileError, Retryable, TooLarge
+from shared.jobs.failures.errors import ReconcileError, Retryable, TooLarge, Unreadable
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import PlanRequest, SweepPart
 from shared.jobs.record import ClusterRecord
@@ -198,7 +198,7 @@ def _save_again(name: str, ports: Ports) -> None:
 
     try:
         change(name, decide, ports)
-    except TooLarge as error:
+    except (TooLarge, Unreadable) as error:
         log.info("%s: its record was not saved again: %s", name, error)
 
 

@@ -21,7 +21,14 @@ import logging
 from contextlib import nullcontext
 
 from shared.frozen import replace
-from shared.jobs.failures.errors import NOT_FOUND, ReconcileError, Retryable, Stale, Unexpected
+from shared.jobs.failures.errors import (
+    NOT_FOUND,
+    ReconcileError,
+    Retryable,
+    Stale,
+    Unexpected,
+    Unreadable,
+)
 from shared.jobs.findings.health import needs_check
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import JobMessage, job_message
@@ -64,6 +71,8 @@ CHECK_AFTER_SECONDS = 10.0
 """How long after the end of a job its cluster is checked: by then the record is saved."""
 ROLLOUT_AFTER_SECONDS = 5
 """How long after the end of a job the rollout continues: by then the record is saved."""
+UNREADABLE_SECONDS = 120
+"""How long a message waits whose record cannot be read: a person has to put the row right."""
 POSTPONE_SECONDS = 15
 """How long a message waits when the state does not answer; the tenth delivery would dead-letter it."""
 
@@ -82,9 +91,10 @@ def handle(message: JobMessage, queue: JobQueue, ports: Ports) -> None:
             with about_record(record) if record else nullcontext():
                 _handle(record, message, queue, ports)
         except Retryable as error:
-            log.warning("%s: postponed: %s: %s", message.cluster, error.kind, error)
+            seconds = UNREADABLE_SECONDS if isinstance(error, Unreadable) else POSTPONE_SECONDS
+            log.warning("%s: postponed by %d s: %s: %s", message.cluster, seconds, error.kind, error)
             try:
-                postpone_message(message, queue, POSTPONE_SECONDS, ports)
+                postpone_message(message, queue, seconds, ports)
             except Retryable as second:
                 log.warning("%s: left to the timer: %s: %s", message.cluster, second.kind, second)
 

@@ -17,6 +17,7 @@ from shared.ports.state.plans import PlanRecord, Plans
 from shared.ports.state.promotions import Lifted, Promotion, Promotions
 from shared.ports.state.proposals import LeftOut, Proposal, Proposals
 from shared.ports.state.rollouts import Rollouts
+from shared.ports.state.rows import Rows
 from shared.ports.state.sweeps import Listing, Orphan, PathsCheck, SweepRecord, Sweeps
 from shared.ports.state.timers import TimerRun, Timers
 
@@ -47,6 +48,7 @@ __all__ = [
     "Proposal",
     "Proposals",
     "Rollouts",
+    "Rows",
     "Source",
     "State",
     "SweepRecord",
@@ -60,5 +62,5 @@ class _OfFleet(Plans, Manifests, Acts, Sweeps, Proposals, Promotions, Rollouts, 
     """What is stored of the fleet as a whole."""
 
 
-class State(Clusters, Events, Buckets, Deliveries, DeadLetters, Notices, _OfFleet, Protocol):
+class State(Clusters, Events, Buckets, Deliveries, DeadLetters, Notices, Rows, _OfFleet, Protocol):
     """The stored state of one fleet. It never contains a secret."""

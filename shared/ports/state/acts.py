@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from shared.jobs.acts import LIVE, Act
+from shared.jobs.rows import Listed
 
 RECENT = 100
 """Among how many of the newest acts one is looked for."""
@@ -21,7 +22,7 @@ class Acts(Protocol):
         """Save an act, over one with the same time and id."""
         ...
 
-    def acts(self, limit: int, before: datetime | None = None) -> Sequence[Act]:
+    def acts(self, limit: int, before: datetime | None = None) -> Listed[Act]:
         """Return the newest acts (before a millisecond), newest first."""
         ...
 

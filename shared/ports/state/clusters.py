@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from shared.jobs.continuations import Continuation
+from shared.jobs.failures.errors import Unreadable
 from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.summary import ClusterSummary
+from shared.jobs.rows import Listed
 
 
 @dataclass(frozen=True)
@@ -23,35 +25,38 @@ class GroupMember:
 
 
 class Clusters(Protocol):
-    """The records of the clusters."""
+    """The records of the clusters. A list names those that cannot be read, and goes on without them."""
 
     def cluster(self, name: str) -> ClusterRecord | None:
-        """Return a cluster's record, or None."""
+        """Return a cluster's record, or None; raise Unreadable."""
         ...
 
-    def clusters(self) -> Sequence[ClusterRecord]:
+    def clusters(self) -> Listed[ClusterRecord]:
         """Return the records of the whole fleet, by name."""
         ...
 
-    def summaries(self, *, details: bool = False) -> Sequence[ClusterSummary]:
+    def summaries(self, *, details: bool = False) -> Listed[ClusterSummary]:
         """Return the summaries of the whole fleet, by name; this reads no record as a whole.
 
-        Only with ``details`` they are sure to have any. After an upgrade, all records are read as a whole
-        while one of them has no summary: that of such a record is not ``stored``.
+        Only with ``details`` they are sure to have any. Where a summary is missing, or cannot be read, its
+        record is read as a whole: that summary is not ``stored``.
         """
         ...
 
-    def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRecord]:
-        """Return at most ``limit`` records, by name, after a name ("": from the first)."""
+    def clusters_page(self, after: str, limit: int) -> Listed[ClusterRecord]:
+        """Return at most ``limit`` records, by name, after a name ("": from the first).
+
+        Those that cannot be read count.
+        """
         ...
 
-    def clusters_named(self, names: Sequence[str]) -> Sequence[ClusterRecord]:
+    def clusters_named(self, names: Sequence[str]) -> Listed[ClusterRecord]:
         """Return the records of these clusters in this order, without those that do not exist."""
         ...
 
-    def continuations(self) -> Sequence[Continuation]:
+    def continuations(self) -> Listed[Continuation]:
         """Return those of all active jobs, by name. The cost depends on their number, not that of clusters,
-        and no record is read as a whole.
+        and a record is read as a whole only where its continuation cannot be read.
         """
         ...
 
@@ -89,3 +94,11 @@ class Clusters(Protocol):
     def remove_group_delete_intent(self, group: str, intent: GroupMember) -> None:
         """Remove an intent; one that does not exist is success."""
         ...
+
+
+def readable(name: str, state: Clusters) -> ClusterRecord | None:
+    """Return a cluster's record; None for none, and for one that cannot be read, so that others go on."""
+    try:
+        return state.cluster(name)
+    except Unreadable:
+        return None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
+
+from shared.jobs.rows import Listed
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class DeadLetters(Protocol):
         """Save a dead letter, over an equal one."""
         ...
 
-    def dead_letters(self, limit: int) -> Sequence[DeadLetter]:
+    def dead_letters(self, limit: int) -> Listed[DeadLetter]:
         """Return the newest dead letters, newest first."""
         ...
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from shared.jobs.event import Event
+from shared.jobs.rows import Listed
 
 
 class Events(Protocol):
@@ -16,7 +17,7 @@ class Events(Protocol):
         """Save events; an event that was saved before is not duplicated."""
         ...
 
-    def events(self, cluster: str, limit: int, before: datetime | None = None) -> Sequence[Event]:
+    def events(self, cluster: str, limit: int, before: datetime | None = None) -> Listed[Event]:
         """Return a cluster's newest events (before a millisecond), newest first, even of a deleted one.
 
         Those that are stored with the record of the cluster are among them.

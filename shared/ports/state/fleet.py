@@ -95,6 +95,8 @@ class FleetRecord:
     """When as many successive reads of the branch are allowed again as after a pause."""
     awaiting_deletion: tuple[str, ...] = ()
     """The clusters that are created again once their deletion has finished."""
+    unreadable: tuple[str, ...] = ()
+    """The clusters for which the last plan has nothing, because their records could not be read."""
     replacing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By cluster that the last plan removed, the clusters that are to replace it, or were."""
     awaiting_ready: Mapping[str, int] = field(default_factory=dict)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
+from shared.jobs.rows import Listed
 from shared.notices.announced import Announced
 from shared.notices.notice import Notice
 
@@ -17,7 +18,7 @@ class Notices(Protocol):
         """Save a fact; one that was saved before is not duplicated."""
         ...
 
-    def notices(self, limit: int) -> Sequence[Notice]:
+    def notices(self, limit: int) -> Listed[Notice]:
         """Return the oldest saved facts."""
         ...
 
@@ -30,7 +31,7 @@ class Notices(Protocol):
         ...
 
     def announced(self) -> Announced:
-        """Return what the notifier remembers; a new one when none was saved."""
+        """Return what the notifier remembers; a new one when none was saved, or it cannot be read."""
         ...
 
     def save_announced(self, announced: Announced) -> Announced:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -10,6 +10,7 @@ from typing import Protocol
 from shared.fleet.planning.plan import Plan
 from shared.jobs.messages import Approval
 from shared.jobs.review_check import ReviewCheck
+from shared.jobs.rows import Listed
 from shared.ports.state.fleet import FleetRecord
 
 
@@ -43,7 +44,7 @@ class Plans(Protocol):
     """The plans, with their reported status, and the fleet's record."""
 
     def fleet(self) -> FleetRecord:
-        """Return the fleet's record; a new one when none was saved."""
+        """Return the fleet's record; a new one when none was saved; raise Unreadable."""
         ...
 
     def save_fleet(self, record: FleetRecord) -> FleetRecord:
@@ -51,7 +52,7 @@ class Plans(Protocol):
         ...
 
     def plan(self, commit: str) -> PlanRecord | None:
-        """Return the plan of a commit, or None."""
+        """Return the plan of a commit; None for none, and for one that cannot be read."""
         ...
 
     def save_plan(self, plan_record: PlanRecord) -> None:
@@ -74,11 +75,11 @@ class Plans(Protocol):
         """Return the ``not_before`` of the newest open plan; the size of plans does not matter."""
         ...
 
-    def plans_since(self, at: datetime) -> Sequence[PlanRecord]:
+    def plans_since(self, at: datetime) -> Listed[PlanRecord]:
         """Return the plans since a time, newest first."""
         ...
 
-    def open_plans(self) -> Sequence[PlanRecord]:
+    def open_plans(self) -> Listed[PlanRecord]:
         """Return the plans whose commit status may still change, newest first."""
         ...
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from shared.jobs.rows import Listed
 from shared.promotions.promoted_values import Value
 
 
@@ -52,12 +52,12 @@ class Promotion:
 class Promotions(Protocol):
     """The promotions of the fleet, one for an environment."""
 
-    def promotions(self) -> Sequence[Promotion]:
+    def promotions(self) -> Listed[Promotion]:
         """Return all promotions, by environment."""
         ...
 
     def promotion(self, target: str) -> Promotion | None:
-        """Return the promotion to an environment, or None."""
+        """Return the promotion to an environment, or None; raise Unreadable."""
         ...
 
     def save_promotion(self, promotion: Promotion) -> Promotion:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
+
+from shared.jobs.rows import Listed
 
 
 @dataclass(frozen=True)
@@ -48,12 +49,12 @@ class Proposal:
 class Proposals(Protocol):
     """The proposals of the fleet, one for a cluster."""
 
-    def proposals(self) -> Sequence[Proposal]:
+    def proposals(self) -> Listed[Proposal]:
         """Return all proposals, by cluster."""
         ...
 
     def proposal(self, cluster: str) -> Proposal | None:
-        """Return the proposal of a cluster, or None."""
+        """Return the proposal of a cluster, or None; raise Unreadable."""
         ...
 
     def save_proposal(self, proposal: Proposal) -> Proposal:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol
 
+from shared.jobs.rows import Listed
 from shared.rollouts.rollout import Rollout
 
 
@@ -12,10 +12,10 @@ class Rollouts(Protocol):
     """The rollouts of the fleet; only the planner writes them."""
 
     def rollout(self, commit: str) -> Rollout | None:
-        """Return the rollout of a commit, or None."""
+        """Return the rollout of a commit, or None; raise Unreadable."""
         ...
 
-    def rollouts(self) -> Sequence[Rollout]:
+    def rollouts(self) -> Listed[Rollout]:
         """Return the rollouts that are stored, newest first."""
         ...
 

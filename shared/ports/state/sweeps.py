@@ -94,7 +94,7 @@ class Sweeps(Protocol):
     """The sweeps of the fleet."""
 
     def sweep(self) -> SweepRecord:
-        """Return the record of the sweeps; a new one when none was saved."""
+        """Return the record of the sweeps; a new one when none was saved, or it cannot be read."""
         ...
 
     def save_sweep(self, record: SweepRecord) -> None:

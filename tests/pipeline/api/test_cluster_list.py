@@ -12,6 +12,7 @@ from bench.status import fleet_of, measure
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
 from shared.jobs.reporting.summary import ClusterSummary
+from shared.jobs.rows import Listed
 from shared.pipeline.api.views.cluster_list import Selection, Sort, counts_of, names_of_page
 from shared.pipeline.api.views.clusters import fleet_view
 from shared.pipeline.api.views.parts import Page
@@ -74,7 +75,7 @@ def test_the_pages_of_a_list_have_each_matching_cluster_once_in_order(
     by_name = {each.name: each for each in fleet}
     keys = [selection.key(by_name[name]) for name in found]
     assert keys == sorted(keys)
-    assert counts_of(fleet, selection)["matching"] == len(found)
+    assert counts_of(Listed(fleet), selection)["matching"] == len(found)
 
 
 def test_what_needs_attention_comes_first() -> None:
@@ -86,7 +87,11 @@ def test_what_needs_attention_comes_first() -> None:
 def test_the_counts_are_of_the_whole_fleet() -> None:
     fleet = [summary("a", Phase.READY), summary("b", Phase.READY), summary("c", Phase.FAILED)]
     failed = Selection(phases=frozenset({Phase.FAILED}))
-    assert counts_of(fleet, failed) == {"total": 3, "matching": 1, "phases": {"Failed": 1, "Ready": 2}}
+    assert counts_of(Listed(fleet), failed) == {
+        "total": 3,
+        "matching": 1,
+        "phases": {"Failed": 1, "Ready": 2},
+    }
 
 
 @pytest.mark.parametrize("selection", [Selection(), Selection(sort=Sort.PHASE), Selection(location="eastus")])

@@ -368,3 +368,22 @@ def test_a_worker_of_an_earlier_cluster_does_not_remove_the_member_of_a_later_on
     cloud.run()
     assert phases(cloud) == {"two": Phase.READY}
     assert accepted(cloud)["create", "two"] == 1
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_a_group_with_a_cluster_whose_record_cannot_be_read_is_not_empty(indexed: bool) -> None:
+    cloud = MemoryCloud()
+    if not indexed:
+        without_group_index(cloud)
+    push(cloud, fleet_files.in_one_group("one", "two"))
+    cloud.run()
+    text = cloud.state.damage("two", "{")
+    push(
+        cloud,
+        {path: each for path, each in fleet_files.in_one_group("one", "two").items() if "/one/" not in path},
+    )
+    cloud.run()
+    assert cloud.state.cluster("one") is None
+    assert not any(kind == "delete-group" for kind, _ in accepted(cloud))
+    cloud.state.damage("two", text)
+    assert phases(cloud) == {"two": Phase.READY}

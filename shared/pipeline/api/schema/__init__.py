@@ -62,7 +62,14 @@ from shared.pipeline.api.schema.fleet import (
     Sweep,
     SweepProblem,
 )
-from shared.pipeline.api.schema.health import CredentialHealth, Health, Readiness, ServiceHealth, TimerHealth
+from shared.pipeline.api.schema.health import (
+    CredentialHealth,
+    Health,
+    Readiness,
+    ServiceHealth,
+    TimerHealth,
+    UnreadableRow,
+)
 from shared.pipeline.api.schema.live import LIVE_CLUSTERS, Live, LiveCluster
 from shared.pipeline.api.schema.notifications import Route, RouteReceipt, Routes
 from shared.pipeline.api.schema.outputs import Outputs
@@ -189,6 +196,7 @@ __all__ = [
     "Tree",
     "UnhealthyObject",
     "UnreadSubscription",
+    "UnreadableRow",
     "WaitingCluster",
     "Why",
 ]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypedDict, final
+from typing import NotRequired, TypedDict, final
 
 from shared.pipeline.api.schema.clusters import Act, ClusterSummary, FleetProblem
+from shared.pipeline.api.schema.health import UnreadableRow
 
 
 class Counts(TypedDict):
@@ -88,7 +89,8 @@ class Fleet(FleetProblem):
     ``needsApproval`` are the first deletes of the newest plan that need approval, ``corrections`` the first
     clusters with a correction of drift that does; a later page of the list of all clusters has none of
     these. ``counts`` is None on such a page, and ``sweep`` on any later page. ``rollout`` says how far the
-    rollout is that is under way, "" for none and on a later page.
+    rollout is that is under way, "" for none and on a later page. ``unreadable`` are the rows of clusters
+    that the page lacks because they cannot be read; an app of the version before does not say it.
     """
 
     fleet: str
@@ -97,6 +99,7 @@ class Fleet(FleetProblem):
     commit: str
     plannedAt: str | None
     rollout: str
+    unreadable: NotRequired[list[UnreadableRow]]
     deadLetterCount: int
     notCreated: list[str]
     notCreatedCount: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypedDict, final
+from typing import NotRequired, TypedDict, final
 
 
 class ServiceHealth(TypedDict):
@@ -27,6 +27,17 @@ class CredentialHealth(ServiceHealth):
     expiresAt: str | None
 
 
+class UnreadableRow(TypedDict):
+    """A row that cannot be read: what it is of, its place in Table Storage, why, and what to do."""
+
+    kind: str
+    table: str
+    partition: str
+    row: str
+    problem: str
+    suggestedAction: str
+
+
 @final
 class Readiness(TypedDict):
     """``GET ready``: what anybody may know."""
@@ -37,7 +48,10 @@ class Readiness(TypedDict):
 
 @final
 class Health(TypedDict):
-    """``GET health``: the services and timers as of ``checkedAt``."""
+    """``GET health``: the services and timers as of ``checkedAt``, and the rows that cannot be read.
+
+    An app of the version before does not say the latter.
+    """
 
     live: bool
     ready: bool
@@ -45,3 +59,4 @@ class Health(TypedDict):
     services: list[ServiceHealth]
     credentials: list[CredentialHealth]
     timers: list[TimerHealth]
+    unreadable: NotRequired[list[UnreadableRow]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NotRequired, TypedDict, final
 
 from shared.pipeline.api.schema.clusters import PlanPart
+from shared.pipeline.api.schema.health import UnreadableRow
 
 
 class Approval(TypedDict):
@@ -112,7 +113,8 @@ class Recorded(TypedDict):
     """``GET recorded``: what ``roadstead plan`` compares the files with.
 
     ``durations`` are the seconds that changes of each kind took, and ``replacing`` has, by removed cluster,
-    those that are to replace it, or were; an app of the version before has neither.
+    those that are to replace it, or were; ``unreadable`` are the rows of clusters that the list lacks because
+    they cannot be read. An app of the version before has none of these.
     """
 
     fleet: str
@@ -121,4 +123,5 @@ class Recorded(TypedDict):
     durations: NotRequired[dict[str, list[int]]]
     replacing: NotRequired[dict[str, list[str]]]
     clusters: list[RecordedCluster]
+    unreadable: NotRequired[list[UnreadableRow]]
     next: str | None

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from shared.jobs.record import Phase
 from shared.jobs.reporting.summary import ClusterSummary, SummaryDetails
+from shared.jobs.rows import Listed
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.parts import Page
 
@@ -102,8 +103,12 @@ def names_of_page(
     return [name for _, name in shown], shown[-1][0] if len(left) > len(shown) else None
 
 
-def counts_of(summaries: Sequence[ClusterSummary], selection: Selection) -> schema.Counts:
-    """Return how many clusters there are, in each phase, and in the list."""
+def counts_of(summaries: Listed[ClusterSummary], selection: Selection) -> schema.Counts:
+    """Return how many clusters there are, also without a known phase, in each phase, and in the list."""
     phases = Counter(summary.shown_phase.value for summary in summaries)
     matching = sum(map(selection.matches, summaries))
-    return {"total": len(summaries), "matching": matching, "phases": dict(sorted(phases.items()))}
+    return {
+        "total": len(summaries) + len(summaries.unreadable),
+        "matching": matching,
+        "phases": dict(sorted(phases.items())),
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -17,6 +17,7 @@ from shared.jobs.recipes import STEPS
 from shared.jobs.record import READY, ClusterRecord, Condition, Running, of_health
 from shared.jobs.reporting.diagnosis import NewestPlan, with_name
 from shared.jobs.reporting.summary import ClusterSummary
+from shared.jobs.rows import Listed, UnreadableRow
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.cluster_list import EVERYTHING, Selection, counts_of, names_of_page
 from shared.pipeline.api.views.notifications import failing_channels
@@ -30,10 +31,12 @@ from shared.pipeline.api.views.parts import (
     fleet_problem,
     iso,
     items_of,
+    names_in,
     not_created,
     plan_part,
     policies_of,
     retirements_of,
+    unreadable_rows,
     whole_moments,
 )
 from shared.pipeline.api.views.rollouts import waits_now
@@ -66,13 +69,13 @@ def fleet_view(
     does a list of some; a later page of the list of all clusters has no counts.
     """
     fleet, sweep = ports.state.fleet(), ports.state.sweep()
-    summaries = None
+    summaries: Listed[ClusterSummary] | None = None
     if not page.after or not selection.everything:
         summaries = ports.state.summaries(details=selection.needs_details)
         selection = _with_names(selection, summaries, fleet, ports)
     if summaries is None or selection.everything:
         records = ports.state.clusters_page(page.after, page.limit)
-        following = page.next([record.name for record in records])
+        following = page.next(names_in(records))
     else:
         names, following = names_of_page(summaries, selection, page)
         records = ports.state.clusters_named(names)
@@ -89,6 +92,7 @@ def fleet_view(
         "plannedAt": iso(fleet.at),
         **fleet_problem(fleet, newest),
         "rollout": "" if page.after else _rollout(fleet, ports),
+        "unreadable": unreadable_rows(_lacking(records, summaries, page, selection)),
         "deadLetterCount": ports.state.count_dead_letters(),
         "notCreated": missing[:NOT_CREATED_SHOWN],
         "notCreatedCount": len(missing),
@@ -105,6 +109,22 @@ def fleet_view(
         ],
         "next": following,
     }
+
+
+def _lacking(
+    records: Listed[ClusterRecord],
+    summaries: Listed[ClusterSummary] | None,
+    page: Page,
+    selection: Selection,
+) -> Iterable[UnreadableRow]:
+    """Return the rows that a page lacks: of the whole list, each is on the page where it would be.
+
+    Nobody knows whether a selection has those without a summary: they are on its first page.
+    """
+    if summaries is None or selection.everything:
+        return records.unreadable
+    unknown = summaries.unreadable
+    return [*(() if page.after else unknown), *(row for row in records.unreadable if row not in unknown)]
 
 
 def _rollout(fleet: FleetRecord, ports: Ports) -> str:

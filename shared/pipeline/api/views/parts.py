@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import Protocol, TypeVar
 
 from shared.fleet.json_tree import path_text
@@ -14,8 +15,11 @@ from shared.fleet.planning.plan import Item
 from shared.fleet.policies.policy_names import by_name
 from shared.fleet.retirements.retiring import retiring
 from shared.jobs.event import Event
+from shared.jobs.failures.errors import Unreadable
+from shared.jobs.failures.remedies import suggested_action
 from shared.jobs.record import ClusterRecord, Condition
 from shared.jobs.reporting.diagnosis import CORRECT_FILE
+from shared.jobs.rows import Listed, UnreadableRow
 from shared.pipeline.api import schema
 from shared.ports import FleetRecord, PlanRecord
 from shared.ports.state import Clusters
@@ -72,6 +76,27 @@ def whole_moments(
     return found, last.isoformat()
 
 
+def names_in(page: Listed[ClusterRecord]) -> Sequence[str]:
+    """Return the names of a page of clusters, with those whose records cannot be read."""
+    return sorted(page.keyed(attrgetter("name")))
+
+
+def unreadable_rows(rows: Iterable[UnreadableRow]) -> list[schema.UnreadableRow]:
+    """Return rows that cannot be read, each once, and what to do."""
+    action = suggested_action(Unreadable.__name__, failed=False)
+    return [
+        {
+            "kind": row.kind,
+            "table": row.table,
+            "partition": row.partition,
+            "row": row.key,
+            "problem": str(row),
+            "suggestedAction": action,
+        }
+        for row in dict.fromkeys(rows)
+    ]
+
+
 def fleet_problem(fleet: FleetRecord, newest: PlanRecord | None = None) -> schema.FleetProblem:
     """Return what prevents a newer commit from being planned, and what an operator can do about it.
 
@@ -112,7 +137,7 @@ def not_created(items: Mapping[str, Item], state: Clusters) -> list[str]:
 
 
 def _is_absent(item: Item, state: Clusters) -> bool:
-    return not item.uid or state.cluster(item.cluster) is None
+    return not item.uid or not state.clusters_named([item.cluster]).keyed(attrgetter("name"))
 
 
 def plan_part(item: Item) -> schema.PlanPart:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from operator import attrgetter
 
 from shared.fleet.planning.plan import Item, Plan
 from shared.jobs import messages
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.api import schema
-from shared.pipeline.api.views.parts import FIRST_PAGE, Page, iso, items_of, plan_part
+from shared.pipeline.api.views.parts import (
+    FIRST_PAGE,
+    Page,
+    iso,
+    items_of,
+    names_in,
+    plan_part,
+    unreadable_rows,
+)
 from shared.pipeline.api.views.rollouts import waits_now
 from shared.pipeline.planner.reports.commit_status import progress_of
 from shared.pipeline.planner.reports.reporter import lasting_since
@@ -38,7 +47,7 @@ def plan_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.Plan
     plan_record = ports.state.plan(commit)
     if plan_record is None:
         return None
-    clusters = {summary.name: summary for summary in ports.state.summaries()}
+    clusters = ports.state.summaries().keyed(attrgetter("name"))
     fleet = ports.state.fleet()
     newest = commit == fleet.commit
     now = waits_now(fleet, ports) if commit == (fleet.rollout or fleet.commit) else None
@@ -126,7 +135,8 @@ def recorded_view(ports: Ports, page: Page = FIRST_PAGE) -> schema.Recorded:
         "durations": {kind: list(each) for kind, each in fleet.durations.items()},
         "replacing": {old: list(new) for old, new in fleet.replacing.items()},
         "clusters": [_recorded(record, needs_approval, approved) for record in records],
-        "next": page.next([record.name for record in records]),
+        "unreadable": unreadable_rows(records.unreadable),
+        "next": page.next(names_in(records)),
     }
 
 

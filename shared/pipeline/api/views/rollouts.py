@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime, timedelta
+from operator import attrgetter
 
+from shared.jobs.failures.errors import Unreadable
 from shared.jobs.reporting.summary import ClusterSummary
+from shared.jobs.rows import Listed
 from shared.pipeline.api import schema
 from shared.pipeline.api.access import Role
 from shared.pipeline.api.views.parts import FIRST_PAGE, Page, iso
@@ -30,7 +33,7 @@ _OF_A_GROUP = (
     Reason.FREEZE,
 )
 
-_UNFINISHED = (Standing.WAITING, Standing.BUSY, Standing.IN_FLIGHT)
+_UNFINISHED = (Standing.WAITING, Standing.BUSY, Standing.IN_FLIGHT, Standing.UNKNOWN)
 
 
 def rollouts_view(ports: Ports) -> schema.Rollouts:
@@ -67,9 +70,13 @@ def rollout_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.R
 def waits_now(fleet: FleetRecord, ports: Ports) -> tuple[str, Decision] | None:
     """Return the commit of the rollout that is under way and what it decides now; None for none.
 
-    Where none is, it is that of the newest commit, if somebody took clusters out of it.
+    Where none is, it is that of the newest commit, if somebody took clusters out of it. Of one whose row
+    cannot be read nothing is known here: the health of the app names it.
     """
-    rollout = ports.state.rollout(fleet.rollout or fleet.commit)
+    try:
+        rollout = ports.state.rollout(fleet.rollout or fleet.commit)
+    except Unreadable:
+        return None
     if rollout is None or not (fleet.rollout or rollout.skipped):
         return None
     return rollout.commit, _decided(rollout, fleet, ports.state.summaries(), ports.clock())
@@ -101,10 +108,10 @@ def waiting_cluster(name: str, wait: Wait, commit: str) -> schema.WaitingCluster
 
 
 def _decided(
-    rollout: Rollout, fleet: FleetRecord, summaries: Sequence[ClusterSummary], now: datetime
+    rollout: Rollout, fleet: FleetRecord, summaries: Listed[ClusterSummary], now: datetime
 ) -> Decision:
     """Return what a rollout decides now; nothing is saved, and nothing starts."""
-    decision = decide(shown(rollout, fleet), {each.name: each for each in summaries}, now)
+    decision = decide(shown(rollout, fleet), summaries.keyed(attrgetter("name")), now)
     stands_still = fleet.stands_still and rollout.commit == fleet.rollout
     return standing_still(decision, fleet.at) if stands_still else decision
 

@@ -19,6 +19,7 @@ from shared.pipeline.api.views.parts import (
 )
 from shared.pipeline.api.views.rollouts import wait_of, waiting_cluster, waits_now
 from shared.ports import FleetRecord, Ports
+from shared.ports.state.clusters import readable
 
 
 def why_view(name: str, ports: Ports) -> schema.Why | None:
@@ -27,7 +28,7 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
     plan_record = ports.state.plan(fleet.commit)
     review = plan_record.review if plan_record else None
     item = items_of(plan_record).get(name)
-    successors = {each: ports.state.cluster(each) for each in (item.replacements if item else ())}
+    successors = {each: readable(each, ports.state) for each in (item.replacements if item else ())}
     newest = NewestPlan(fleet.commit, item, fleet.problem, review, successors)
     phase, diagnosis = schema.NOT_CREATED, None
     if record is not None:

@@ -36,6 +36,7 @@ def approved_plan(
         now=ports.clock(),
         reviewers=teams,
         replacing=fleet.replacing,
+        unreadable=inputs.problems,
     )
     approval = _given(request, head, earlier if fleet.commit == head else None)
     approved = frozenset(approval.clusters) if approval else frozenset[str]()

@@ -11,6 +11,7 @@ from shared.jobs.drift import moment
 from shared.jobs.failures.fleet_problem import FleetProblem
 from shared.jobs.record import Phase
 from shared.jobs.reporting.summary import ClusterSummary
+from shared.jobs.rows import UnreadableRow
 from shared.ports import CommitStatus
 from shared.ports.github import status_line
 
@@ -63,7 +64,11 @@ class Progress:
 
 
 def progress_of(
-    plan: Plan, clusters: Mapping[str, ClusterSummary], *, newest: bool, differed: datetime | None = None
+    plan: Plan,
+    clusters: Mapping[str, ClusterSummary | UnreadableRow],
+    *,
+    newest: bool,
+    differed: datetime | None = None,
 ) -> Progress:
     """Count a plan's clusters: ready means verified at the plan's generation and not lost since, or deleted.
 
@@ -77,7 +82,12 @@ def progress_of(
     suspensions: list[str] = []
     items = {item.cluster: item for item in plan.items}
     for item in plan.items:
-        record = clusters.get(item.cluster)
+        found = clusters.get(item.cluster)
+        if isinstance(found, UnreadableRow):  # nobody knows how it is
+            failed += 1
+            problems.append(f"{item.cluster}: {found}")
+            continue
+        record = found
         if _is_exempt(item, record):
             exempt += 1
             continue
@@ -98,7 +108,8 @@ def progress_of(
         if item.waits_for_time and not problem:
             held.append(f"{item.cluster}: {item.reason}")
         if item.awaits_replacement and item.hold is not None:
-            successors = [clusters.get(name) for name in item.replacements]
+            known = map(clusters.get, item.replacements)
+            successors = [each for each in known if isinstance(each, ClusterSummary)]
             kinds = {True: suspensions, False: waits, None: held}
             kinds[_stand_still(item, successors, items)].append(f"{item.cluster}: {item.hold.cause}")
         if record is not None and record.phase is Phase.SUSPENDED and not problem:
@@ -132,15 +143,13 @@ def progress_of(
     )
 
 
-def _stand_still(
-    item: Item, successors: Sequence[ClusterSummary | None], items: Mapping[str, Item]
-) -> bool | None:
+def _stand_still(item: Item, successors: Sequence[ClusterSummary], items: Mapping[str, Item]) -> bool | None:
     """Return whether what a delete waits for is suspended, or stands still otherwise; None if it goes on."""
-    phases = {record.phase for record in successors if record is not None}
+    phases = {record.phase for record in successors}
     if Phase.SUSPENDED in phases:
         return True
     stopped = any(items[name].needs_action for name in item.replacements if name in items)
-    stopped = stopped or any(record.needs_action for record in successors if record is not None)
+    stopped = stopped or any(record.needs_action for record in successors)
     return False if stopped or phases & {Phase.FAILED, Phase.STALLED} else None
 
 

@@ -13,15 +13,16 @@ noted before it is sent, and while one has no end, the status of another one is 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from operator import attrgetter
 
 from shared.frozen import replace
-from shared.jobs.failures.errors import ReconcileError, Retryable, Stale, Withheld
+from shared.jobs.failures.errors import ReconcileError, Retryable, Stale, Unreadable, Withheld
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.job import FARTHEST
 from shared.jobs.messages import PlanRequest
 from shared.jobs.reporting.summary import ClusterSummary
+from shared.jobs.rows import Listed
 from shared.logs import about
 from shared.pipeline.outbox import (
     REPORT_SECONDS,
@@ -38,6 +39,7 @@ from shared.ports.github import status_line
 from shared.rollouts.decide import decide
 from shared.rollouts.report import describe
 from shared.rollouts.rollout import State
+from shared.rollouts.standing import Seen
 
 log = logging.getLogger(__name__)
 
@@ -75,11 +77,14 @@ def report_open_plans(ports: Ports) -> None:
     plan_records = ports.state.open_plans()
     if fleet.other_source:
         return
+    if fleet.commit in plan_records.unreadable_names:
+        request_unfinished_plan(fleet.commit, ports)
     if _planned_since(fleet, ports):
         request_report(ports)
         return
-    clusters = {summary.name: summary for summary in ports.state.summaries()}
-    _save_contested(fleet, clusters.values(), ports)
+    summaries = ports.state.summaries()
+    clusters: Seen = summaries.keyed(attrgetter("name"))
+    _save_contested(fleet, summaries, ports)
     rollout = _rollout_progress(fleet, clusters, ports)
     for position, plan_record in enumerate(plan_records):
         if _is_overwritten(plan_record, fleet):
@@ -100,7 +105,7 @@ def report_open_plans(ports: Ports) -> None:
 
 def _report(
     plan_record: PlanRecord,
-    clusters: Mapping[str, ClusterSummary],
+    clusters: Seen,
     fleet: FleetRecord,
     ports: Ports,
     *,
@@ -207,9 +212,10 @@ def _planned_since(fleet: FleetRecord, ports: Ports) -> bool:
     return (now.commit, now.planning, now.at) != (fleet.commit, fleet.planning, fleet.at)
 
 
-def _save_contested(fleet: FleetRecord, clusters: Iterable[ClusterSummary], ports: Ports) -> None:
+def _save_contested(fleet: FleetRecord, clusters: Listed[ClusterSummary], ports: Ports) -> None:
     """Save which clusters wait for a takeover; a planner that is at work has it reported at its end."""
-    contested = tuple(summary.name for summary in clusters if summary.contested)
+    waiting = {summary.name for summary in clusters if summary.contested}
+    contested = tuple(sorted(waiting | (clusters.unreadable_names & {*fleet.contested})))
     if contested == fleet.contested or fleet.planning or fleet.other_source:
         return
     try:
@@ -224,11 +230,12 @@ def _is_overwritten(plan_record: PlanRecord, fleet: FleetRecord) -> bool:
     return plan_record.plan.commit == fleet.commit and not fleet.planning and not done
 
 
-def _rollout_progress(
-    fleet: FleetRecord, clusters: Mapping[str, ClusterSummary], ports: Ports
-) -> RolloutProgress | None:
+def _rollout_progress(fleet: FleetRecord, clusters: Seen, ports: Ports) -> RolloutProgress | None:
     """Return how far the rollout of the newest commit is, None where it has none, or nothing waits."""
-    rollout = ports.state.rollout(fleet.commit) if fleet.rollout in ("", fleet.commit) else None
+    try:
+        rollout = ports.state.rollout(fleet.commit) if fleet.rollout in ("", fleet.commit) else None
+    except Unreadable as error:
+        return RolloutProgress(str(error), final=True, stopped=True)
     if rollout is None or not (fleet.rollout or rollout.skipped):
         return None
     decision = decide(rollout, clusters, ports.clock())
@@ -252,7 +259,7 @@ def _waits(until: datetime, now: datetime) -> bool:
 
 def _next(
     plan_record: PlanRecord,
-    clusters: Mapping[str, ClusterSummary],
+    clusters: Seen,
     newest: str,
     ports: Ports,
     *,

@@ -15,12 +15,14 @@ import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.frozen import replace
 from shared.jobs.messages import PlanRequest, RolloutAct
 from shared.jobs.record import ClusterRecord
-from shared.jobs.reporting.summary import ClusterSummary, summary_of
+from shared.jobs.reporting.summary import summary_of
+from shared.jobs.rows import Listed
 from shared.pipeline.outbox import request_promotions, request_report, request_rollout
 from shared.pipeline.planner.staging.commit_selection import read_selection
 from shared.pipeline.planner.staging.gate_checks import with_checks
@@ -39,6 +41,7 @@ from shared.rollouts.selected.choice import NOTHING
 from shared.rollouts.shut.fleet_calendar import NOTHING as ALWAYS_OPEN
 from shared.rollouts.shut.fleet_calendar import calendar_of
 from shared.rollouts.shut.plan_holds import with_holds
+from shared.rollouts.standing import Seen
 
 log = logging.getLogger(__name__)
 
@@ -131,7 +134,7 @@ def stage(plan: Plan, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> S
             return Staged()
         since = known.since if known and current else _since(before, inputs.records, fleet, ports)
         rollout = replace(rollout, since=since, etag=known.etag if known else "")
-    decision = _decided(rollout, inputs.records, ports)
+    decision = _decided(rollout, inputs, ports)
     after = decision.rollout
     if after != known:
         ports.state.save_rollout(after)
@@ -164,19 +167,19 @@ def starting_of(commit: str, ports: Ports) -> Starting | None:
         return None
     records = {record.name: record for record in ports.state.clusters_named(decision.start)}
     newer = {name: summary_of(record) for name, record in records.items()}
-    if any(seen[name] != summary for name, summary in newer.items()):
-        decision = decide(known, seen | newer, ports.clock())
+    if any(seen.get(name) != summary for name, summary in newer.items()):
+        decision = decide(known, {**seen, **newer}, ports.clock())
     if not decision.start or not records.keys() >= {*decision.start}:
         return None
     return Starting(known, decision, {name: records[name] for name in decision.start})
 
 
-def _read(rollout: Rollout, ports: Ports) -> dict[str, ClusterSummary]:
+def _read(rollout: Rollout, ports: Ports) -> Seen:
     """Return what is recorded of the clusters of a rollout; where they are many, also of all others."""
     if len(rollout.members) > READ_ALONE:
-        return {each.name: each for each in ports.state.summaries()}
-    records = ports.state.clusters_named([each.cluster for each in rollout.members])
-    return {record.name: summary_of(record) for record in records}
+        return ports.state.summaries().keyed(attrgetter("name"))
+    listed = ports.state.clusters_named([each.cluster for each in rollout.members])
+    return Listed(map(summary_of, listed), listed.unreadable).keyed(attrgetter("name"))
 
 
 def save_starting(starting: Starting, ports: Ports) -> None:
@@ -238,10 +241,10 @@ def _plan_of(rollout: Rollout | None, ports: Ports) -> Plan | None:
     return found.plan if found else None
 
 
-def _decided(rollout: Rollout, records: Mapping[str, ClusterRecord], ports: Ports) -> Decision:
-    names = (each.cluster for each in rollout.members)
-    seen = {name: summary_of(records[name]) for name in names if name in records}
-    return decide(rollout, seen, ports.clock())
+def _decided(rollout: Rollout, inputs: PlanInputs, ports: Ports) -> Decision:
+    records, names = inputs.records, [each.cluster for each in rollout.members]
+    seen: Seen = {name: summary_of(records[name]) for name in names if name in records}
+    return decide(rollout, {**seen, **inputs.unreadable}, ports.clock())
 
 
 def advance(request: PlanRequest, ports: Ports) -> bool:

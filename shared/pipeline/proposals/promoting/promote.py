@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from shared.fleet.desired import digest_of
-from shared.jobs.failures.errors import ReconcileError, Terminal, Unauthorized
+from shared.jobs.failures.errors import ReconcileError, Terminal, Unauthorized, Unreadable
 from shared.jobs.messages import PlanRequest, PromotionAsked
 from shared.jobs.record import Phase
 from shared.jobs.reporting.summary import ClusterSummary
@@ -96,6 +96,8 @@ def _by_rules(number: int, ports: Ports) -> None:
         except Terminal as error:  # of this target alone
             log.warning("nothing is promoted to %s: %s: %s", rule.target, error.kind, error)
             _note(_stored(rule.target, ports), f"{error.kind}: {error}", ports)
+        except Unreadable as error:
+            log.warning("nothing is promoted to %s: %s", rule.target, error)
 
 
 def _refresh(promotion: Promotion, ports: Ports) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
+from shared.jobs.failures.errors import Unreadable
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord
+from shared.jobs.rows import Listed
 from shared.pipeline.worker.steps.context import StepContext
 from shared.ports import GroupMember, State
 
@@ -14,29 +14,29 @@ def others_in_group(context: StepContext) -> list[str]:
     """Return the other clusters that live, or are to live, in the same resource group.
 
     A cluster whose delete has reached the group does not count: otherwise, of two deletes that reach it at
-    the same moment, each would leave the group to the other.
+    the same moment, each would leave the group to the other. One whose record cannot be read counts: nobody
+    knows that it lives elsewhere.
     """
     past = (Step.DELETE_RESOURCE_GROUP, Step.FINALIZE)
-    return [
+    group = group_of(context.record)
+    found = _clusters_in(group, context.ports.state)
+    others = {
         other.name
-        for other in _clusters_in(group_of(context.record), context.ports.state)
-        if other.name != context.record.name and not (other.deleting and other.job.step.name in past)
-    ]
+        for other in found
+        if group_of(other) == group and not (other.deleting and other.job.step.name in past)
+    }
+    return sorted((others | found.unreadable_names) - {context.record.name})
 
 
-def _clusters_in(group: str, state: State) -> Iterator[ClusterRecord]:
-    """Yield the records of the clusters in a group, in order of their names.
+def _clusters_in(group: str, state: State) -> Listed[ClusterRecord]:
+    """Return the records of the clusters that may be in a group, in order of their names.
 
     The members may be more than the records, because the planner saves a cluster as a member before it saves
     its first record. A plan of the version before saves no members, and then the whole fleet is read.
     """
     if not state.fleet().groups_indexed:
-        yield from (record for record in state.clusters() if group_of(record) == group)
-        return
-    for name in sorted({member.cluster for member in state.group_members(group)}):
-        record = state.cluster(name)
-        if record is not None and group_of(record) == group:
-            yield record
+        return state.clusters()
+    return state.clusters_named(sorted({member.cluster for member in state.group_members(group)}))
 
 
 def group_of(record: ClusterRecord) -> str:
@@ -52,7 +52,10 @@ def cluster_that_deletes_group(context: StepContext) -> str:
     """
     state = context.ports.state
     for intent in state.group_delete_intents(group_of(context.record)):
-        other = state.cluster(intent.cluster)
+        try:
+            other = state.cluster(intent.cluster)
+        except Unreadable:  # nobody knows that it is not at its group
+            return intent.cluster
         if other is not None and member_of(other) == intent and _at_its_group(other):
             return other.name
     return ""

@@ -1,0 +1,171 @@
+"""The one place that reads rows: what cannot be read becomes a value that names the row, or Unreadable.
+
+A row may be anything: somebody edits it, or restores a part of it. So whatever goes wrong while it is read is
+the problem of that row.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from operator import attrgetter
+from typing import Any, TypeVar
+
+from shared.adapters.tables.entities import MAX_PARTS, joined, unpacked
+from shared.jobs.failures.errors import ReconcileError, Unreadable
+from shared.jobs.rows import Listed, UnreadableRow
+from shared.jobs.stored_text import WrongText
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Entity = Mapping[str, Any]
+Read = Callable[[Entity], object]
+_MOST_MET = 1000
+"""How many rows are remembered that cannot be read."""
+
+
+class Rows:
+    """Reads rows, and remembers those that this process could not read."""
+
+    def __init__(self) -> None:
+        self._met: dict[tuple[str, str, str], tuple[UnreadableRow, Read]] = {}
+
+    def value(self, kind: str, table: str, entity: Entity, read: Callable[[Entity], T]) -> T:
+        """Return the value of a row; raise Unreadable."""
+        found = self._read(kind, table, entity, read)
+        if isinstance(found, UnreadableRow):
+            raise Unreadable(str(found))
+        return found
+
+    def or_else(self, default: T, kind: str, table: str, entity: Entity, read: Callable[[Entity], T]) -> T:
+        """Return the value of a row, or the default where nothing is lost by that: it is stored again."""
+        found = self._read(kind, table, entity, read)
+        return default if isinstance(found, UnreadableRow) else found
+
+    def listed(
+        self,
+        kind: str,
+        table: str,
+        entities: Iterable[Entity],
+        read: Callable[[Entity], T],
+        limit: int | None = None,
+    ) -> Listed[T]:
+        """Return the values of rows, ``limit`` at most, and the rows among them that cannot be read."""
+        rows = list[UnreadableRow]()
+        values = self.values(kind, table, entities, read, rows)
+        return Listed(list(itertools.islice(values, limit)), rows)
+
+    def values(
+        self,
+        kind: str,
+        table: str,
+        entities: Iterable[Entity],
+        read: Callable[[Entity], T],
+        unreadable: list[UnreadableRow],
+    ) -> Iterator[T]:
+        """Yield the values of rows; add those that cannot be read to a list."""
+        for entity in entities:
+            found = self._read(kind, table, entity, read)
+            if isinstance(found, UnreadableRow):
+                unreadable.append(found)
+            else:
+                yield found
+
+    def look(self, kind: str, table: str, entity: Entity, read: Read) -> None:
+        """Remember a row if it cannot be read."""
+        self._read(kind, table, entity, read)
+
+    def still_unreadable(self, get: Callable[[str, str, str], Entity | None]) -> Sequence[UnreadableRow]:
+        """Return the rows that this process could not read, and that cannot be read now either.
+
+        ``get`` returns the row of a table, a partition and a key.
+        """
+        for place, (row, read) in list(self._met.items()):
+            entity = get(*place)
+            if entity is None:
+                self._met.pop(place, None)
+            else:
+                self._read(row.kind, row.table, entity, read)
+        return sorted(
+            (row for row, _ in list(self._met.values())), key=attrgetter("table", "partition", "key")
+        )
+
+    def _read(self, kind: str, table: str, entity: Entity, read: Callable[[Entity], T]) -> T | UnreadableRow:
+        try:
+            value = read(entity)
+        except ReconcileError:  # the tables do not answer, which says nothing of the row
+            raise
+        except Exception as error:  # noqa: BLE001 - a row may be anything
+            return self._unreadable(UnreadableRow(kind, table, *_keys(entity), _problem_of(error)), read)
+        if self._met:
+            self._met.pop((table, *_keys(entity)), None)
+        return value
+
+    def _unreadable(self, row: UnreadableRow, read: Read) -> UnreadableRow:
+        place = (row.table, row.partition, row.key)
+        before = self._met.get(place)
+        if before is None or before[0] != row:
+            log.error("%s", row)
+        if before is not None or len(self._met) < _MOST_MET:
+            self._met[place] = row, read
+        return row
+
+
+def _keys(entity: Entity) -> tuple[str, str]:
+    return entity["PartitionKey"], entity["RowKey"]
+
+
+def text_of(entity: Entity) -> str:
+    """Return the text of a row; raise WrongText where a part of it is missing, damaged or of another type."""
+    if not ("body0" in entity or "zip0" in entity):
+        raise WrongText("the text is missing: there is neither body0 nor zip0")
+    return _together(lambda: unpacked(entity))
+
+
+def joined_text(parts: Sequence[Entity]) -> str:
+    """Return the text whose parts are rows of their own; raise WrongText likewise."""
+    return _together(lambda: joined(parts))
+
+
+def _together(put: Callable[[], str]) -> str:
+    try:
+        return put()
+    except (TypeError, zlib.error, UnicodeDecodeError):
+        raise WrongText("a part of the text is missing, damaged or of a wrong type") from None
+
+
+def part_keys(entity: Entity) -> Sequence[dict[str, str]]:
+    """Return the keys of the parts that a row names; raise WrongText."""
+    number, version = entity["parts"], entity.get("version")
+    if not (isinstance(number, int) and 0 < number <= MAX_PARTS and isinstance(version, str)):
+        raise WrongText("parts or version is missing, or has a wrong type or value")
+    return [part_key(entity, version, each) for each in range(number)]
+
+
+def part_key(entity: Entity, version: str, number: int) -> dict[str, str]:
+    """Return the key of a part of a row's text."""
+    return {"PartitionKey": parts_of(entity), "RowKey": f"{version}-{number:03d}"}
+
+
+def parts_of(entity: Entity) -> str:
+    """Return the partition that has the parts of a row's text."""
+    return f"parts|{entity['PartitionKey']}|{entity['RowKey']}"
+
+
+def moment_in(entity: Entity, name: str) -> datetime:
+    """Return a time in a property of a row; raise WrongText."""
+    moment = entity.get(name)
+    if not isinstance(moment, datetime):
+        raise WrongText(f"{name} is missing, or is no time")
+    return moment
+
+
+def _problem_of(error: Exception) -> str:
+    """Return what is wrong with a row; other errors than our own may quote something of it."""
+    return (
+        str(error) if isinstance(error, WrongText) else "a property is missing, or has a wrong type or value"
+    )

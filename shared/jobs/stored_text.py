@@ -1,0 +1,83 @@
+"""The stored text of a value: JSON that its class reads, in which every time has a zone.
+
+A text that cannot be read raises WrongText, which says where and what kind of error, and quotes nothing of
+it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import SchemaValidator
+
+T = TypeVar("T")
+_KINDS: Mapping[str, str] = {
+    "missing": "is missing",
+    "json_invalid": "is no JSON",
+    "timezone_aware": "is a time without a zone",
+    "enum": "has an unknown value",
+}
+"""What kind of error it is, by pydantic's type of it."""
+_FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,60}")
+"""What of a place is shown: names of fields, and no key that somebody chose."""
+
+
+class WrongText(ValueError):
+    """What is stored cannot be read: where in it, and what kind of error; nothing of it is quoted."""
+
+
+class StoredText(Generic[T]):
+    """Writes the values of a class as text, and reads them again."""
+
+    def __init__(self, kind: Any) -> None:
+        self._adapter: TypeAdapter[T] = TypeAdapter(kind)
+
+    @cached_property
+    def _validator(self) -> SchemaValidator:
+        return SchemaValidator(_with_zones(self._adapter.core_schema), _use_prebuilt=False)
+
+    def write(self, value: T, *without: str) -> str:
+        """Return the text of a value, ``without`` some fields of it."""
+        return self._adapter.dump_json(value, exclude={*without} or None).decode()
+
+    def read(self, text: str) -> T:
+        """Return the value of a text; raise WrongText."""
+        return self._value(self._validator.validate_json, text)
+
+    def read_object(self, stored: Mapping[str, Any]) -> T:
+        """Return the value of a JSON object; raise WrongText."""
+        return self._value(self._validator.validate_python, stored)
+
+    def _value(self, validate: Any, stored: object) -> T:
+        try:
+            value: T = validate(stored)
+        except ValidationError as error:
+            raise WrongText(_described(error)) from None
+        return value
+
+
+def _described(error: ValidationError) -> str:
+    first, *others = error.errors(include_input=False, include_url=False, include_context=False)
+    path = ".".join(str(part) if _is_shown(part) else "*" for part in first["loc"])
+    kind = _KINDS.get(first["type"], f"is wrong ({first['type']})")
+    more = f", and {len(others)} more" if others else ""
+    return f"{path or 'the text'} {kind}{more}"
+
+
+def _is_shown(part: int | str) -> bool:
+    return isinstance(part, int) or _FIELD.fullmatch(part) is not None
+
+
+def _with_zones(schema: Any) -> Any:
+    """Return a core schema in which every time has a zone."""
+    if isinstance(schema, list | tuple):
+        return type(schema)(map(_with_zones, schema))
+    if not isinstance(schema, dict):
+        return schema
+    if schema.get("type") == "datetime":
+        return {**schema, "tz_constraint": "aware"}
+    return {key: value if key == "metadata" else _with_zones(value) for key, value in schema.items()}
