@@ -89,7 +89,8 @@ COMMANDS: Sections = {
     },
     "Act on a fleet": {
         "approve": Entry(
-            "cli.commands.act.approve:approve", "Approve the deletes of a plan, or a correction of drift."
+            "cli.commands.act.approve:approve",
+            "Approve the deletes and releases of a plan, or a correction of drift.",
         ),
         "rollout": Entry("cli.app:rollout", "Show a rollout, pause it, or approve a stage."),
         "promote": Entry(

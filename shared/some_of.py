@@ -19,6 +19,12 @@ def many(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
+def removals(number: int, releases: int) -> str:
+    """Return how many deletes, and releases of clusters outside Azure, a number of removals are."""
+    counts = {"delete": number - releases, "release": releases}
+    return " and ".join(many(count, noun) for noun, count in counts.items() if count) or many(0, "delete")
+
+
 def not_shown(number: int, noun: str) -> str:
     """Return the sentence that ends a list which is too long: ``3 more problems are not shown.``"""
     return f"{number:,} more {noun}{'s are' if number != 1 else ' is'} not shown."

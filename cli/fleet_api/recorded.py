@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ from cli.errors import CommandError
 from cli.fleet_api.client import Api
 from cli.text import line
 from cli.worktree import Worktree
+from shared.fleet.stored_specs import is_attached
 from shared.pipeline.api import schema
 
 
@@ -59,6 +60,11 @@ class Against:
     durations: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     replacing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unreadable: Mapping[str, str] = field(default_factory=dict)
+
+    def attached(self, names: Iterable[str]) -> Sequence[str]:
+        """Return those of the clusters that are outside Azure."""
+        known = self.clusters or {}
+        return [name for name in names if name in known and is_attached(known[name].document)]
 
 
 def recorded(tree: Worktree, api: Api) -> Against:

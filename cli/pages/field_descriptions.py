@@ -102,6 +102,7 @@ def _map(field: Schema) -> str:
 def _range(field: Schema) -> str:
     low, high, step = (field.get(key) for key in ("minimum", "maximum", "multipleOf"))
     bounds = f" from {low} to {high}" if high is not None else f", {low} or more" if low is not None else ""
+    bounds = f", always {low}" if low is not None and low == high else bounds
     return bounds + (f", a multiple of {step}" if step else "")
 
 

@@ -22,6 +22,8 @@ _COLOURS = {
     "Stalled": "red",
     "Deleting": "magenta",
     "Deleted": "dim",
+    "Releasing": "magenta",
+    "Released": "dim",
 }
 
 

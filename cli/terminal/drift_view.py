@@ -26,14 +26,51 @@ _NEWER = "a version is never lowered, so no job changes it: put it into the mani
 def drift(view: schema.Drift, name: str, now: datetime) -> RenderableType:
     """Return the diff of each cluster; ``name`` is the only one, "" for the fleet."""
     view = printable(view)
-    if not view["clusters"]:
-        when = f"; roadstead status {name} shows InSync once it was compared" if name else ""
-        return Text(f"{name or 'The fleet'}: no difference from git is reported{when}")
     parts = [part for cluster in view["clusters"] for part in _cluster(cluster, now)]
-    if not (view["activityLog"] or view["proposals"]):
-        return Group(*parts[:-1])
-    remarks = {"Who changed what": view["activityLog"], "Pull requests": view["proposals"]}
-    return Group(*parts, *(Text(f"{what}: {text}", style="dim") for what, text in remarks.items() if text))
+    parts += _inside(view, now)
+    if not parts:
+        return Text(_nothing(view, name))
+    compared = _compared(view) if view["inside"] or view["outside"] else ""
+    remarks = {
+        "Compared": compared,
+        "Who changed what": view["activityLog"] if view["clusters"] else "",
+        "Pull requests": view["proposals"] if view["clusters"] else "",
+    }
+    lines = [Text(f"{what}: {text}", style="dim") for what, text in remarks.items() if text]
+    return Group(*parts, *lines) if lines else Group(*parts[:-1])
+
+
+def _nothing(view: schema.Drift, name: str) -> str:
+    """Return that nothing is reported, and what was not compared."""
+    if name and view["outside"]:
+        return f"{name} is not in Azure: nothing of it is compared, and no check reports anything inside"
+    when = f"; roadstead status {name} shows InSync once it was compared" if name else ""
+    rest = f"; {_outside(view)}" if view["outside"] else ""
+    return f"{name or 'The fleet'}: no difference from git is reported{when}{rest}"
+
+
+def _outside(view: schema.Drift) -> str:
+    return f"nothing is compared of {many(view['outside'], 'cluster')} outside Azure"
+
+
+def _compared(view: schema.Drift) -> str:
+    """Return what was compared with git, and what was not."""
+    own = "" if view["clusters"] else ", where no field is reported to differ"
+    parts = [f"what Azure shows{own}", "what is inside clusters is not: checks read that"]
+    return "; ".join([*parts, *([_outside(view)] if view["outside"] else [])])
+
+
+def _inside(view: schema.Drift, now: datetime) -> Iterator[RenderableType]:
+    """Yield what checks found inside clusters."""
+    for each in view["inside"]:
+        yield Text(f"{each['name']}: {each['finding']}", style="red")
+        read = f"inside the cluster, by the check {age(each['at'], now)} ago"
+        yield indented(Text(f"{read}; roadstead tree {each['name']} has the objects", style="dim"), 2)
+    more = view["insideCount"] - len(view["inside"])
+    if more > 0:
+        yield Text(f"and checks found something inside {many(more, 'more cluster')}", style="dim")
+    if view["inside"]:
+        yield Text("")
 
 
 def left_alone(path: str) -> str:

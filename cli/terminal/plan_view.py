@@ -38,6 +38,7 @@ _ORDER = (
     Action.ON_HOLD,
     Action.DELETE,
     Action.REBUILD,
+    Action.RELEASE,
     Action.UPDATE,
     Action.CREATE,
     Action.ADOPT,
@@ -50,6 +51,7 @@ _STYLE = {
     Action.ON_HOLD: "yellow",
     Action.DELETE: "bold magenta",
     Action.REBUILD: "bold magenta",
+    Action.RELEASE: "cyan",
     Action.UPDATE: "cyan",
     Action.CREATE: "green",
     Action.ADOPT: "green",
@@ -68,6 +70,8 @@ def destruction(item: Item) -> str:
     """Return what the item removes, now or once it is approved; "" for nothing."""
     if item.rebuilds:
         return "deletes the cluster, and creates it again"
+    if item.releases:
+        return ""
     if item.action is Action.DELETE or (item.needs_approval and not item.retained):
         return "deletes the cluster"
     effects = _effects(item)
@@ -145,10 +149,13 @@ def _notes(against: Against) -> Iterator[str]:
     """Yield which deletes of the newest plan need approval, and which were approved."""
     commit, deletes = against.commit, against.deletes
     if deletes.needs_approval:
-        yield to_approve(commit, deletes.needs_approval)
+        yield to_approve(
+            commit, deletes.needs_approval, releases=len(against.attached(deletes.needs_approval))
+        )
     if deletes.approved:
         by, names = line(deletes.by), few(deletes.approved)
-        yield f"{by} approved the delete of {names} at {commit[:8]}, for that commit only ({deletes.at})"
+        what = "removal" if against.attached(deletes.approved) else "delete"
+        yield f"{by} approved the {what} of {names} at {commit[:8]}, for that commit only ({deletes.at})"
 
 
 def _rank(item: Item) -> tuple[int, bool, str, str]:
@@ -168,6 +175,8 @@ def _group(items: Sequence[Item]) -> Iterator[RenderableType]:
     for item in items:
         style = _STYLE.get(item.action, "")
         head = Text.assemble((f"{_action(item):<{_MARGIN}}", style), (item.cluster, "bold"))
+        if item.releases:
+            head.append("  releases the cluster: what runs there stays")
         if destruction(item):
             head.append(f"  {destruction(item)}", style="bold red")
         if disruption(item):

@@ -14,7 +14,7 @@ from cli.text import line, printable
 from cli.times import age
 from shared.jobs.acts import by_whom
 from shared.pipeline.api import schema
-from shared.some_of import many, some_of
+from shared.some_of import many, removals, some_of
 
 NAMES_SHOWN = 5
 PROBLEMS_SHOWN = 3
@@ -71,7 +71,8 @@ def _head(view: schema.Fleet, now: datetime) -> Text:
     if view["rollout"]:
         head.append(f"\n{view['rollout']}", style="yellow")
     if view["needsApproval"]:
-        deletes = to_approve(commit, view["needsApproval"], view["needsApprovalCount"])
+        count, releases = view["needsApprovalCount"], view["needsReleaseCount"]
+        deletes = to_approve(commit, view["needsApproval"], count, releases)
         head.append(f"\n{deletes}", style="yellow")
     if view["corrections"]:
         head.append(f"\n{to_correct(view['corrections'], view['correctionCount'])}", style="yellow")
@@ -123,12 +124,15 @@ def _sweep(sweep: schema.Sweep, head: Text) -> None:
         )
 
 
-def to_approve(commit: str, names: Sequence[str], total: int = 0) -> str:
-    """Return the command that approves the deletes of a commit, and which they are, or the first of more."""
+def to_approve(commit: str, names: Sequence[str], total: int = 0, releases: int = 0) -> str:
+    """Return the command that approves the deletes of a commit, and which they are, or the first of more.
+
+    ``releases`` of them are those of clusters outside Azure.
+    """
     number = max(total, len(names))
     verb = "needs" if number == 1 else "need"
     command = f"roadstead approve {commit[:8]}"
-    return f"{many(number, 'delete')} {verb} approval ({command}): {few(names, total)}"
+    return f"{removals(number, releases)} {verb} approval ({command}): {few(names, total)}"
 
 
 def to_correct(names: Sequence[str], total: int = 0) -> str:
@@ -160,7 +164,7 @@ def plans(view: schema.Plans, now: datetime, *, wide: bool = False) -> Renderabl
         head = Text(f"{commit}  {age(plan['plannedAt'], now):>4}  {plan['summary']}")
         margin = len(commit) + 8
         if plan["needsApprovalCount"]:
-            deletes = many(plan["needsApprovalCount"], "delete")
+            deletes = removals(plan["needsApprovalCount"], plan["needsReleaseCount"])
             verb = "needs" if plan["needsApprovalCount"] == 1 else "need"
             open_ = f"{deletes} {verb} approval: roadstead approve {plan['commit'][:8]}"
             closed = f"{deletes} never approved; a newer commit was planned"
@@ -170,7 +174,7 @@ def plans(view: schema.Plans, now: datetime, *, wide: bool = False) -> Renderabl
             lines.append(indented(Text(f"reviews: {line(plan['reviews'])}", style="yellow"), margin))
         approval = plan["approval"]
         if wide and approval:
-            deletes = many(approval["clusterCount"], "delete")
+            deletes = removals(approval["clusterCount"], plan["approvedReleaseCount"])
             lines.append(
                 indented(Text(f"{deletes} approved by {by_whom(approval['by'], approval['reason'])}"), margin)
             )

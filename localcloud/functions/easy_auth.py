@@ -43,6 +43,7 @@ ENABLED = "WEBSITE_AUTH_ENABLED"
 _OWN = ("HTTP_X_MS_CLIENT_PRINCIPAL", "HTTP_X_MS_TOKEN_")
 _COOKIE = "AppServiceAuthSession"
 _LOGIN, _LOGOUT, _CALLBACK = "/.auth/login/aad", "/.auth/logout", "/.auth/login/aad/callback"
+_SIGNED_OUT = f"{_LOGOUT}/complete"
 _SKEW_SECONDS = 300
 _SECONDS = 5
 _URI = "http://schemas.xmlsoap.org/ws/2005/05/identity/claims"
@@ -126,7 +127,12 @@ class EasyAuth:
             return Response(_sign_in_page(people, after), mimetype="text/html")
         if request.path == _CALLBACK:
             return self._signed_in(request.args.get("person", ""), after)
-        reply = redirect("/") if request.path == _LOGOUT else json_response(404, {})
+        if request.path == _SIGNED_OUT:
+            return Response(
+                "<!doctype html><title>Signed out</title><h1>You are signed out</h1>", mimetype="text/html"
+            )
+        leave = _inside(request.args.get("post_logout_redirect_uri", _SIGNED_OUT))
+        reply = redirect(leave) if request.path == _LOGOUT else json_response(404, {})
         if request.path == _LOGOUT:
             self._sessions.pop(request.cookies.get(_COOKIE, ""), None)
             reply.delete_cookie(_COOKIE)

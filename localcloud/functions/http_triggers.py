@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 
+HOMEPAGE = "<!doctype html><title>Functions</title><h1>Your Functions app is up and running</h1>"
+"""What the host answers at "/" unless AzureWebJobsDisableHomepage is set: see the app settings reference."""
+
+
 class HttpFunctions:
     """Routes requests to functions; ``/admin/host/status`` answers 200 as soon as the host runs."""
 
@@ -47,6 +51,8 @@ class HttpFunctions:
         if request.path.lower().startswith("/admin/"):
             return self._admin(request.method, request.path.lower())
         found = self._routes.match(request.method, request.path)
+        if found is None and request.path == "/":
+            return Response(HOMEPAGE, mimetype="text/html")
         if found is None:
             return Response(status=404)
         function, parameters = found

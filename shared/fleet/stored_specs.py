@@ -11,6 +11,11 @@ from shared.fleet.manifests.existing_spec import EMPTY, FIELDS, ExistingSpec
 from shared.fleet.recently_read import recently_read
 
 
+def is_attached(document: Mapping[str, Any]) -> bool:
+    """Return whether a cluster in its stored form is outside Azure."""
+    return bool(document["spec"].get("provider") == EXISTING)
+
+
 @recently_read
 def read_spec(stored: Mapping[str, Any]) -> ClusterSpec:
     """Return a spec as the current model of its provider reads it; raise pydantic's ValidationError."""

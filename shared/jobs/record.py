@@ -53,6 +53,8 @@ class Phase(StrEnum):
     FAILED = "Failed"
     EXEMPT = "Exempt"
     """What is shown, and never stored, of a Failed cluster that an exemption has be missing or stopped."""
+    RELEASING = "Releasing"
+    """Likewise, of a Deleting cluster outside Azure: nothing that runs there is deleted."""
 
 
 class ConditionReason(StrEnum):

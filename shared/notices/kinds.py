@@ -42,6 +42,7 @@ class Kind(StrEnum):
     OUTPUTS = "outputs"
     READY = "ready"
     DELETED = "deleted"
+    RELEASED = "released"
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,8 @@ KINDS: Mapping[Kind, About] = {
     ),
     Kind.REFUSED: About(
         Severity.WARNING,
-        *("delete", "deletes", "waiting for an approval", "no longer waiting for an approval"),
-        "The newest commit removes clusters, and the guards ask for an approval.",
+        *("commit", "commits", "waiting for an approval", "no longer waiting for an approval"),
+        "The newest commit deletes or releases clusters, or takes namespaces, and needs an approval.",
     ),
     Kind.INVALID: About(
         Severity.WARNING,
@@ -137,11 +138,16 @@ KINDS: Mapping[Kind, About] = {
     Kind.APPROVED: About(
         Severity.INFO,
         *("approval", "approvals", "given", ""),
-        "Somebody approved deletes, or a correction of drift.",
+        "Somebody approved deletes or releases, or a correction of drift.",
     ),
     Kind.OUTPUTS: About(
         Severity.INFO, _C, _CS, "with new outputs", "", "The outputs of a cluster are known, or have changed."
     ),
     Kind.READY: About(Severity.INFO, _C, _CS, "ready", "", "A cluster was verified Ready after a job."),
     Kind.DELETED: About(Severity.INFO, _C, _CS, "deleted", "", "A cluster was deleted, as git asked."),
+    Kind.RELEASED: About(
+        Severity.INFO,
+        *(_C, _CS, "released", ""),
+        "A cluster outside Azure left the fleet, as git asked; what runs there stays.",
+    ),
 }

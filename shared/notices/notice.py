@@ -227,8 +227,9 @@ def _shortened(text: str, limit: int) -> str:
 
 
 def deleted(record: ClusterRecord, at: datetime) -> Notice:
-    """Return the fact that a cluster no longer exists, as git asked."""
-    return replace(_fact(Kind.DELETED, record), at=at)
+    """Return the fact that a cluster no longer exists, or no longer is this fleet's, as git asked."""
+    kind = Kind.RELEASED if record.desired.is_existing else Kind.DELETED
+    return replace(_fact(kind, record), at=at)
 
 
 def approved(approval: Approval) -> Notice:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from shared.fleet.resolve.problems import nearest
+from shared.ports import Ports
 
 MAX_NAME = 63
 
@@ -27,6 +30,13 @@ def rejected(status: int, error: str) -> HttpResult:
     return HttpResult(status, {"error": error})
 
 
-def unknown_cluster(name: str, fleet: str) -> str:
+def meant(name: str, names: Iterable[str]) -> str:
+    """Return which of the names was probably meant, as the end of a sentence; "" when none is similar."""
+    near = nearest(name[:MAX_NAME], names)
+    return f"; did you mean {near}?" if near else ""
+
+
+def unknown_cluster(name: str, ports: Ports) -> str:
     """Return the error for a cluster that the fleet does not have."""
-    return f"there is no cluster {name[:MAX_NAME]} in the fleet {fleet}"
+    hint = meant(name, (each.name for each in ports.state.summaries()))
+    return f"there is no cluster {name[:MAX_NAME]} in the fleet {ports.config.fleet}{hint}"

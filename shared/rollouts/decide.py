@@ -310,9 +310,7 @@ def _starts(
     flying += [name for name in part.named(Standing.WAITING) if name in at_once]
     room = max(0, min(rule.concurrency - len(flying), rule.budget - len(flying) - len(failed)))
     start, waits = list[str](), dict[str, Wait]()
-    taken = {*flying, *failed}
-    changing = tuple(each.cluster for each in part.members if each.cluster in taken)
-    full = Wait(Reason.CONCURRENCY, part.name, part.number, changing, since=part.reached)
+    full = Wait(Reason.CONCURRENCY, part.name, part.number, since=part.reached)
     for member in part.members:
         stands = part.standings[member.cluster]
         if stands is Standing.ASIDE:
@@ -335,7 +333,9 @@ def _starts(
             start.append(member.cluster)
         else:
             waits[member.cluster] = full
-    return start, waits
+    taken = {*flying, *failed, *start}
+    full = replace(full, clusters=tuple(each.cluster for each in part.members if each.cluster in taken))
+    return start, {name: full if wait.reason is Reason.CONCURRENCY else wait for name, wait in waits.items()}
 
 
 def _skipped(rollout: Rollout, seen: Seen) -> dict[str, Wait]:

@@ -94,7 +94,8 @@ def _is_started_by(rollout: Rollout, found: ClusterSummary) -> bool:
 
 def describe_estimate(found: Estimate) -> str:
     """Return an estimate as a sentence that says what it is based on."""
-    spread = f"about {span(found.likely)}, {span(found.low)} to {span(found.high)}"
+    low, likely, high = (span(seconds) for seconds in (found.low, found.likely, found.high))
+    spread = f"about {likely}" if low == high else f"about {likely}, {low} to {high}"
     what = "other changes" if found.kind == "any" else f"changes of {found.kind}"
     if found.samples:
         basis = f"by the last {found.samples} {what} in this fleet"

@@ -49,7 +49,8 @@ def describe_wait(wait: Wait, commit: str, *, answers: bool = True) -> str:
             place = "after the last stage" if wait.stage == FINAL else f"of stage {wait.stage}"
             return f"waits for checks {place}: {checks}{_answers(wait.by)}"
         case Reason.CONCURRENCY:
-            return f"waits in {group}, in which as many clusters change as may: {_some(wait.clusters)}"
+            others = _some(wait.clusters)
+            return f"waits in {group}, in which as many clusters change, or start now, as may: {others}"
         case Reason.BUDGET:
             return f"waits, because the failure budget of {group} is spent: {_some(wait.clusters)}"
         case Reason.STRATEGY:

@@ -8,10 +8,13 @@ import re
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.failures.errors import Unauthorized
+from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION
+from shared.jobs.failures.errors import Unauthorized, Unavailable
 from shared.ports.azure.activity_log import ListActivity
+from tests.support.checks import check
+from tests.support.clusters_elsewhere import attached
 from tests.support.drift_proposals import PROPOSE
-from tests.support.one_cluster import ONE, cluster, files, pool, ready
+from tests.support.one_cluster import ONE, api, cluster, files, pool, ready
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around, on_azure
 from tests.support.roadstead_command import on_terminal, plain, roadstead
@@ -133,6 +136,65 @@ def test_a_cluster_that_was_never_compared_is_not_said_to_be_as_git_has_it() -> 
         shown = roadstead("drift", "one", ROADSTEAD_URL=address).stdout
     assert shown == (
         "one: no difference from git is reported; roadstead status one shows InSync once it was compared\n"
+    )
+
+
+def broken_inside(cloud: MemoryCloud) -> None:
+    """Let a check find that somebody deleted the root Kustomization."""
+    live = api(cloud).get(KUSTOMIZATION)
+    assert live is not None
+    api(cloud).delete(live)
+    check(cloud)
+
+
+FOUND = "one: FluxUnhealthy: the Kustomization flux-system in flux-system: Roadstead applied it"
+
+
+@pytest.mark.parametrize("arguments", [(), ("one",)])
+def test_what_a_check_found_inside_is_said_with_what_was_compared(
+    url: str, cloud: MemoryCloud, arguments: tuple[str, ...]
+) -> None:
+    broken_inside(cloud)
+    _, shown = on_terminal("drift", *arguments, ROADSTEAD_URL=url)
+    words = " ".join(plain(shown).split())
+    assert words.startswith(FOUND)
+    assert "no difference" not in words
+    assert (
+        "Compared: what Azure shows, where no field is reported to differ; what is inside clusters is not: "
+        "checks read that" in words
+    )
+
+
+def test_the_diff_and_what_a_check_found_are_shown_together(url: str, cloud: MemoryCloud) -> None:
+    changed(cloud)
+    broken_inside(cloud)
+    words = " ".join(plain(on_terminal("drift", "one", ROADSTEAD_URL=url)[1]).split())
+    assert words.index("--- one in git") < words.index(FOUND) < words.index("Compared: what Azure shows;")
+
+
+def test_a_cluster_whose_inside_cannot_be_read_is_not_called_without_difference(
+    url: str, cloud: MemoryCloud
+) -> None:
+    def refuse(*_: object, **__: object) -> object:
+        raise Unavailable("the API server does not answer")
+
+    around(cloud, "kubernetes", connect=refuse)
+    check(cloud)
+    words = " ".join(plain(on_terminal("drift", ROADSTEAD_URL=url)[1]).split())
+    assert words.startswith("one: not known: Unavailable: the API server does not answer")
+    assert "no difference" not in words
+
+
+def test_an_attached_cluster_is_not_said_to_have_been_compared() -> None:
+    cloud = attached()
+    with served(cloud.ports) as address:
+        alone = roadstead("drift", "harbour", ROADSTEAD_URL=address).stdout
+        fleet = roadstead("drift", ROADSTEAD_URL=address).stdout
+    assert (
+        alone == "harbour is not in Azure: nothing of it is compared, and no check reports anything inside\n"
+    )
+    assert fleet == (
+        "The fleet: no difference from git is reported; nothing is compared of 1 cluster outside Azure\n"
     )
 
 

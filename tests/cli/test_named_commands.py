@@ -12,7 +12,9 @@ import pytest
 
 from cli.app import COMMANDS, ROLLOUT
 from cli.errors import ExitCode
+from tests.support.pipeline_runs import ready
 from tests.support.roadstead_command import roadstead
+from tests.support.served_api import served
 
 ROOT = Path(__file__).parent.parent.parent
 NAME = "abcdef12"
@@ -67,3 +69,13 @@ def test_a_command_that_a_text_names_is_taken(line: str, tmp_path: Path) -> None
     if words != command:
         done = roadstead(*words, cwd=tmp_path, ROADSTEAD_URL="http://127.0.0.1:1")
         assert done.returncode != ExitCode.USAGE, (NAMED[line], done.stderr)
+
+
+@pytest.mark.parametrize(
+    "command", ["status", "why", "tree", "events", "drift", "output", "refresh", "replay"]
+)
+def test_a_misspelt_cluster_is_answered_with_the_one_that_was_meant(command: str) -> None:
+    with served(ready("harbour-aks", "quay-aks").ports) as address:
+        done = roadstead(command, "harbuor-aks", ROADSTEAD_URL=address)
+    assert done.returncode != 0
+    assert "there is no cluster harbuor-aks in the fleet example; did you mean harbour-aks?" in done.stderr

@@ -90,6 +90,17 @@ def test_a_stage_without_a_need_cannot_be_approved(cloud: MemoryCloud, url: str)
     assert "an approval is of a stage that waits for one, and second does" in refused.stderr
 
 
+def test_a_misspelt_stage_and_cluster_are_answered_with_the_ones_that_were_meant(
+    cloud: MemoryCloud, url: str
+) -> None:
+    commit = cloud.state.fleet().commit[:8]
+    refused = roadstead("rollout", "approve", "secnod", ROADSTEAD_URL=url)
+    assert refused.returncode == 1
+    assert f"the rollout of {commit} has no stage secnod; did you mean second?" in refused.stderr
+    other = roadstead("rollout", "approve", "x", ROADSTEAD_URL=url)
+    assert f"the rollout of {commit} has no stage x; it has first, second" in other.stderr
+
+
 def test_a_pause_a_resume_and_an_abort(cloud: MemoryCloud, url: str) -> None:
     commit = cloud.state.fleet().commit
     run(url, "pause", "--reason", "lunch")

@@ -122,6 +122,22 @@ def test_a_deleted_cluster_is_reported(cloud: MemoryCloud, url: str) -> None:
     assert (done.returncode, done.stdout) == (0, "one is deleted\n")
 
 
+def test_a_name_that_the_fleet_never_had_is_not_said_to_be_deleted(cloud: MemoryCloud, url: str) -> None:
+    done = roadstead("wait", "onne", "--for", "deleted", ROADSTEAD_URL=url)
+    assert "is deleted" not in done.stdout
+    assert done.stdout.endswith("did you mean one?\n")
+
+
+def test_who_must_act_is_said_while_a_delete_waits_for_an_approval(cloud: MemoryCloud, url: str) -> None:
+    commit = push(cloud, fleet_files.fleet())[:8]
+    cloud.run()
+    done = roadstead("wait", "one", "--for=deleted", "--timeout=1s", ROADSTEAD_URL=url)
+    assert done.stdout == (
+        "one: Ready; needs approval: the commit removes 2 clusters, guards.deleteBudget in fleet.yaml "
+        f"allows 1; `roadstead approve {commit}` releases the deletes, or a commit that raises the budget.\n"
+    )
+
+
 def test_an_app_that_does_not_answer_for_a_while_is_waited_for(cloud: MemoryCloud) -> None:
     read, answers = cloud.ports.state.cluster, iter(("not yet", "503"))
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
+
 import httpx
 
 from localcloud.azure.world.access.directory import ACCOUNTS, API
+from localcloud.runtime.guide import guide
 from localcloud.runtime.options import Options
 from tests.support import fleet_files
 from tests.support.local_cloud_start import Start
@@ -51,3 +55,11 @@ def test_the_role_of_a_person_decides_on_the_command_line_and_in_the_browser(sta
         page = browser.get(f"{cloud.urls.functions}/.auth/login/aad/callback", params=back)
         assert (page.status_code, str(page.url)) == (200, link)
         assert f"Plan of <code>{commit[:8]}</code>" in page.text
+        guided = next(word for word in guide(cloud, cloud.state).split() if "/.auth/login/aad" in word)
+        for begin in (guided, f"{cloud.urls.functions}/.auth/login/aad"):
+            browser.cookies.clear()
+            own = next(
+                each for each in re.findall(r'href="([^"]+)"', browser.get(begin).text) if "reader" in each
+            )
+            assert browser.get(f"{cloud.urls.functions}{unescape(own)}").status_code == 200, begin
+        assert browser.get(f"{cloud.urls.functions}/.auth/logout").status_code == 200

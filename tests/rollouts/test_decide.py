@@ -101,6 +101,17 @@ def test_a_cluster_that_is_ready_at_an_earlier_generation_passes_no_stage() -> N
     assert not {"c", "d", "e"} & {*fleet.decide().start}
 
 
+def test_clusters_that_start_now_are_named_where_others_wait_for_their_room() -> None:
+    fleet = Fleet((stage("dev", GroupRule(max_concurrency="2")),), dict.fromkeys("abcd", "dev"))
+    decision = fleet.decide()
+    assert decision.start == ("a", "b")
+    assert decision.waits == dict.fromkeys("cd", Wait(Reason.CONCURRENCY, "dev", 0, ("a", "b"), since=NOW))
+    told = describe_wait(decision.waits["c"], fleet.rollout.commit)
+    assert (
+        told == "waits in group 1 of stage dev, in which as many clusters change, or start now, as may: a, b"
+    )
+
+
 def test_a_soak_holds_the_next_group_and_says_until_when() -> None:
     soak = GroupRule(max_concurrency="2", soak=timedelta(minutes=30))
     fleet = Fleet((stage("dev", soak), stage("prod")), FIVE)

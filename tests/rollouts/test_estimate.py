@@ -48,6 +48,13 @@ def test_with_few_durations_of_the_kind_what_is_assumed_counts() -> None:
     assert estimate("versions", [Work(1, 1)], few) == Estimate("versions", low, likely, high)
 
 
+def test_a_range_of_equal_ends_is_one_duration() -> None:
+    text = describe_estimate(Estimate("any", 13, 13, 13, 6))
+    assert text.startswith("about 13s (by the last 6 other changes in this fleet)")
+    assert describe_estimate(Estimate("any", 95, 100, 110, 6)).startswith("about 2m (")
+    assert describe_estimate(Estimate("any", 60, 120, 180, 6)).startswith("about 2m, 1m to 3m (")
+
+
 def test_nothing_that_is_left_takes_no_time() -> None:
     assert estimate("any", [], {}) == Estimate("any", 0, 0, 0)
     assert estimate("", [Work(0, 1)], {}).high == 0

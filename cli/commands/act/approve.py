@@ -1,4 +1,4 @@
-"""``roadstead approve``: shows what would be deleted or corrected, asks, and approves exactly that."""
+"""``roadstead approve``: shows what would be deleted, released or corrected, asks, and approves that."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def approve(
     key_file: KeyFile = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
-    """Approve the deletes of a plan, or a correction of drift: exactly what is shown.
+    """Approve the deletes and releases of a plan, or a correction of drift: exactly what is shown.
 
     A later commit, or other values in Azure, need a new approval.
     """
@@ -63,7 +63,7 @@ def approve(
         plan = _find(api, prefix)
         names = _needs_approval(plan)
         echo(_described(plan, names))
-        if not yes and not confirmed("Delete all of this?"):
+        if not yes and not confirmed(_question(plan)):
             raise CommandError("nothing was approved")
         api.approve(plan["commit"], names, reason)
     echo("Approved. Watch it with roadstead status --watch")
@@ -98,16 +98,31 @@ def _needs_approval(plan: schema.Plan) -> Sequence[str]:
     return names
 
 
+def _question(plan: schema.Plan) -> str:
+    """Return the question that is true of what an approval does."""
+    kept = [item["releases"] for item in plan["items"] if item["needsApproval"]]
+    if all(kept):
+        return "Release all of this?"
+    return "Delete and release all of this?" if any(kept) else "Delete all of this?"
+
+
 def _described(plan: schema.Plan, names: Sequence[str]) -> RenderableType:
-    """Return what an approval deletes, and why it needs one."""
+    """Return what an approval deletes or releases, and why it needs one."""
     items = sorted((item for item in plan["items"] if item["needsApproval"]), key=lambda item: item["reason"])
     of_systems = [item for item in items if item.get("retainedSystems")]
-    deleted, parts = len(names) - len(of_systems), list[RenderableType]()
+    released = [item for item in items if item["releases"]]
+    deleted, parts = len(names) - len(of_systems) - len(released), list[RenderableType]()
     if deleted:
         clusters = many(deleted, "cluster")
         what = f"The plan of {plan['commit'][:8]} deletes {clusters}, and everything that runs there:"
         parts.append(Text(what))
-        parts += _grouped([item for item in items if not item.get("retainedSystems")])
+        kept = (*of_systems, *released)
+        parts += _grouped([item for item in items if item not in kept])
+    if released:
+        clusters = many(len(released), "cluster")
+        what = f"The plan of {plan['commit'][:8]} releases {clusters} outside Azure; what runs there stays:"
+        parts.append(Text(what))
+        parts += _grouped(released, "bold")
     if of_systems:
         clusters = many(len(of_systems), "cluster")
         what = f"The plan of {plan['commit'][:8]} deletes namespaces on {clusters}, and everything in them:"
@@ -116,8 +131,8 @@ def _described(plan: schema.Plan, names: Sequence[str]) -> RenderableType:
     return Group(*parts)
 
 
-def _grouped(items: Sequence[schema.PlanItem]) -> Iterator[RenderableType]:
+def _grouped(items: Sequence[schema.PlanItem], style: str = "bold red") -> Iterator[RenderableType]:
     """Yield the clusters with one reason, and the reason once."""
     for reason, same in groupby(items, key=lambda item: item["reason"]):
-        yield from (Text(f"  {item['cluster']}", style="bold red") for item in same)
+        yield from (Text(f"  {item['cluster']}", style=style) for item in same)
         yield indented(Text(line(reason), style="dim"), 4)

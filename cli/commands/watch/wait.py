@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from cli.fleet_api.client import Api
 
 REQUEST = "30s"
+_GOING = ("Deleting", "Releasing", schema.DELETED, schema.RELEASED)
+"""The phases of a cluster that is taken away, whatever a plan says."""
 SHORTEST = 8
 """Characters of a commit id that distinguish it from all others of a repository."""
 
@@ -33,7 +35,10 @@ class State(StrEnum):
 def wait(
     names: Annotated[list[str], typer.Argument(metavar="NAME", help="Clusters.")],
     *,
-    state: Annotated[State, typer.Option("--for", metavar="STATE", help="ready or deleted.")] = State.READY,
+    state: Annotated[
+        State,
+        typer.Option("--for", metavar="STATE", help="ready or deleted, which a released cluster is too."),
+    ] = State.READY,
     commit: Annotated[
         str,
         typer.Option(
@@ -110,10 +115,12 @@ def _progress(api: Api, name: str, state: State, plan: schema.Plan | None) -> tu
     try:
         view = api.cluster(name)
     except NotFound as error:
-        return (True, f"{name} is deleted") if state is State.DELETED else (False, str(error))
+        return state is State.DELETED, str(error)
+    if state is State.DELETED and view["phase"] == schema.RELEASED:
+        return True, f"{name} is released: what runs there stays"
     if state is State.DELETED and view["phase"] in (schema.DELETED, schema.NOT_CREATED):
         return True, f"{name} is deleted"
-    if item and item["notCarriedOut"] and view["phase"] not in ("Deleting", schema.DELETED):
+    if item and item["notCarriedOut"] and view["phase"] not in _GOING:
         raise CommandError(f"{name}: {item['action']}: {item['reason']}; see roadstead why {name}")
     if view["phase"] == schema.NOT_CREATED:
         raise CommandError(f"{name} is {view['phase']}; see roadstead why {name}")
@@ -126,7 +133,21 @@ def _progress(api: Api, name: str, state: State, plan: schema.Plan | None) -> tu
         if state is State.READY and view["phase"] == "Ready" and verified:
             commit = (plan or view)["commit"][:8]
             return True, f"{name} is Ready at generation {view['generation']} (commit {commit})"
-    return False, ": ".join(filter(None, (view["phase"], view["reason"])))
+    return False, _waiting(api, view)
+
+
+def _waiting(api: Api, view: schema.Cluster) -> str:
+    """Return how far a cluster is, and who must act where it does not go on by itself."""
+    told = [": ".join(filter(None, (view["phase"], view["reason"])))]
+    plan = view["plan"]
+    held = plan is not None and (plan["notCarriedOut"] or plan["action"] == "update")
+    if view["nextCheckAt"] is not None or not held:
+        return "; ".join(filter(None, (*told, view["actionRequired"])))
+    why = api.why(view["name"])
+    if plan and plan["notCarriedOut"]:
+        told.append(f"{'needs approval' if plan['needsApproval'] else plan['action']}: {plan['cause']}")
+    told.append(why["rollout"]["waits"] if why["rollout"] else "")
+    return "; ".join(filter(None, (*told, why["suggestedAction"])))
 
 
 def _item(plan: schema.Plan | None, name: str) -> schema.PlanItem | None:
@@ -134,7 +155,7 @@ def _item(plan: schema.Plan | None, name: str) -> schema.PlanItem | None:
     if plan is None:
         return None
     item = _found(plan, name)
-    if item is None or item["action"] == "delete":
+    if item is None or item["action"] in ("delete", "release"):
         raise CommandError(f"commit {plan['commit'][:8]} has no cluster {name}")
     return item
 

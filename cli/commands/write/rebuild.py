@@ -21,6 +21,7 @@ from cli.terminal.output import echo
 from cli.text import line
 from cli.worktree import Worktree, open_worktree
 from shared.fleet.manifests.kinds import REBUILD
+from shared.fleet.resolve.problems import nearest
 from shared.fleet.resolve.repository_layout import cluster_path
 from shared.fleet.yaml_tree.editing import NotEditable, with_value
 from shared.fleet.yaml_tree.parser import YamlError, parse
@@ -52,12 +53,18 @@ def rebuild(
     name = cluster_name(name)
     tree, file = open_worktree(path), cluster_path(name)
     if file not in tree.files.blobs:
-        raise CommandError(f"there is no cluster {name}: {file} does not exist")
+        near = nearest(name, tree.files.folders)
+        hint = f"; did you mean {near}?" if near else ""
+        raise CommandError(f"there is no cluster {name}: {file} does not exist{hint}")
     if location and not new:
         raise UsageError("--location is for --as; otherwise change the manifest of the cluster itself")
+    cluster = tree.resolve().clusters.get(name)
+    attached = cluster is not None and cluster.is_existing
     if new:
-        create_beside(tree, name, new, location)
+        create_beside(tree, name, new, location, attached=attached)
         return
+    if attached:
+        raise CommandError(f"{name} is outside Azure, and only a cluster in Azure is rebuilt; see --as")
     moment = _write(tree, file, datetime.now(UTC))
     done = f"Wrote {REBUILD}: {moment} into {tree.shown(file)}."
     effect = f"Once that is merged, {name} is deleted with everything that runs there, and created again."

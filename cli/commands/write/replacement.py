@@ -29,8 +29,11 @@ _ANNOTATIONS = ("metadata", "annotations")
 _NAMED_AFTER_IT = ("resourceGroup", "nodeResourceGroup", "dnsPrefix", "fqdnSubdomain")
 
 
-def create_beside(tree: Worktree, name: str, new: str, location: str) -> None:
-    """Write the manifest of a cluster that replaces another one, and remove that one's."""
+def create_beside(tree: Worktree, name: str, new: str, location: str, *, attached: bool) -> None:
+    """Write the manifest of a cluster that replaces another one, and remove that one's.
+
+    ``attached``: they are outside Azure.
+    """
     check("--as", ClusterName, new)
     if location:
         check("--location", Location, location)
@@ -54,6 +57,9 @@ def create_beside(tree: Worktree, name: str, new: str, location: str) -> None:
     _remove(tree, file)
     done = f"Wrote {tree.shown(target)}, which replaces {name}, and removed {tree.shown(file)}."
     effect = f"Once that is merged, {new} is created. {name} is deleted when {new} is Ready."
+    if attached:
+        gone = f"{name} is released when {new} is Ready; what runs there stays"
+        effect = f"Once that is merged, {new} is attached. {gone}."
     echo(Text(f"{done}\n{effect}\nSee it first: roadstead plan"), soft_wrap=True)
 
 

@@ -36,6 +36,7 @@ EventName = Literal[
     "outputs",
     "ready",
     "deleted",
+    "released",
 ]
 
 

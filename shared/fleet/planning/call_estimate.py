@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from shared.fleet.aks.field_effects import Effect
-from shared.fleet.manifests.cluster.existing import EXISTING
 from shared.fleet.planning.differences import Change
 from shared.fleet.planning.plan import Action, Item
+from shared.fleet.stored_specs import is_attached
 
 _GRANT = re.compile(r"spec\.(federatedCredentials|roleAssignments|policies)\[([^\]]*)\]")
 _POOL = re.compile(r"spec\.nodePools\[([^\]]*)\](.*)\Z", re.DOTALL)
@@ -52,7 +52,7 @@ class AzureCalls:
 
 def azure_calls(item: Item, document: Mapping[str, Any] | None) -> AzureCalls:
     """Return the writes of one cluster's part; ``document`` is the stored form that it will have."""
-    if (document or {}).get("spec", {}).get("provider") == EXISTING:
+    if document and is_attached(document):
         return AzureCalls()
     if item.action is Action.ADOPT:
         return AzureCalls(puts=1)  # our tags on the cluster; differences take more

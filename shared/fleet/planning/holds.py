@@ -157,6 +157,56 @@ _OF_REBUILDS: Mapping[HoldKind, tuple[str, str]] = {
 }
 """The same for the guards of a delete where they hold a rebuild."""
 
+_OF_RELEASES: Mapping[HoldKind, tuple[str, str]] = {
+    HoldKind.INVALID_FLEET_FILE: ("no cluster is released while fleet.yaml is invalid", ""),
+    HoldKind.AWAITS_DELETION: (
+        "it is still being released",
+        "it will be attached again once that has finished; it stays if that has not started",
+    ),
+    HoldKind.BEING_DELETED: ("it is being released: nothing that runs there is removed", ""),
+    HoldKind.SUSPENSION: (
+        "the cluster is suspended by {owner} until {until}",
+        "the release starts by itself then, with the other guards of a delete; {approve} starts it sooner",
+    ),
+    HoldKind.DELETION_PROTECTION: (
+        "deletionProtection is on",
+        "{approve} starts the release, which removes nothing that runs there; or restore the folder, commit"
+        " deletionProtection: false, then remove the folder",
+    ),
+    HoldKind.DELETE_BUDGET: (
+        "the commit removes {clusters}, guards.deleteBudget in fleet.yaml allows {budget}",
+        "{approve} starts the release, which removes nothing that runs there, or a commit that raises the"
+        " budget",
+    ),
+    HoldKind.RENAME: (
+        "it looks like a rename of {old} to {new}, which would release {old} and attach {new}",
+        "{approve} starts both; or restore the folder {old}",
+    ),
+    HoldKind.RENAMED: (
+        "it looks like a rename of {old} to {new}, which would release {old} and attach {new}",
+        "{approve} starts both; or restore the folder {old}",
+    ),
+    HoldKind.UNREAD: (
+        "a commit that is half invalid releases nothing, because nobody knows what the manifest of {new}"
+        " says of {old}",
+        "correct the manifest or restore the folder {old}; {approve} starts the release",
+    ),
+    HoldKind.AWAITS_REPLACEMENT: (
+        "its release waits until {new}, which replaces it, is Ready",
+        "it starts by itself then, with the guards of any delete; `roadstead why {first}` says how far that"
+        " is; to keep the cluster, restore its folder",
+    ),
+    HoldKind.REPLACEMENT_GONE: (
+        "{new} was to replace it, and does not any more: it was removed, or no longer names it",
+        "{approve} starts the release; or restore the folder, or name it in what is to replace it",
+    ),
+    HoldKind.REPLACEMENT_UNKNOWN: (
+        "{new} says that it replaces {named}, and the fleet has no such cluster: {old} may be meant",
+        "{approve} starts the release; or correct the annotation of {new}",
+    ),
+}
+"""The same where they hold the release of a cluster outside Azure."""
+
 
 _BEFORE: Mapping[str, str] = {"common": "the same spec"}
 """Details that a plan of an earlier version does not have."""
@@ -235,6 +285,11 @@ class Hold:
         return "rebuild" in self.details
 
     @property
+    def is_of_release(self) -> bool:
+        """Whether it holds the release of a cluster outside Azure."""
+        return "release" in self.details
+
+    @property
     def by_review(self) -> bool:
         """Whether a review that saw the removal of the cluster says enough to release the delete."""
         return not self.is_of_rebuild and self.kind not in _IN_DOUBT
@@ -246,6 +301,11 @@ class Hold:
     def of_rebuild(self, asked: str) -> Hold:
         """Return the hold as that of a rebuild, by the time of its annotation."""
         return Hold(self.kind, {**self.details, "rebuild": asked})
+
+    def of_release(self) -> Hold:
+        """Return the hold as that of a release, where it can hold one."""
+        fits = self.kind in _OF_RELEASES or self.is_of_time
+        return Hold(self.kind, {**self.details, "release": "yes"}) if fits else self
 
     def reviewed_by(self, teams: Sequence[str]) -> Hold:
         """Return the hold with the teams whose review releases it as well, where one may."""
@@ -276,6 +336,8 @@ class Hold:
     def _sentences(self) -> tuple[str, str]:
         """The cause and the remedy, before their values are filled in."""
         usual = _SENTENCES[self.kind]
+        if self.is_of_release:
+            return _OF_RELEASES.get(self.kind, usual)
         return _OF_REBUILDS.get(self.kind, usual) if self.is_of_rebuild else usual
 
     def __str__(self) -> str:

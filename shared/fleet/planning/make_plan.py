@@ -24,6 +24,7 @@ from shared.fleet.planning.system_holds import Retained, retained_systems
 from shared.fleet.planning.system_removals import keeping
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.repository_layout import FLEET_FILE
+from shared.fleet.stored_specs import is_attached
 from shared.fleet.systems.cluster_systems import systems_in
 
 NOTHING_REPLACED: Replacing = {}
@@ -98,6 +99,7 @@ def make_plan(
     removed = [name for name in removed if name not in waiting]
     holds = {**holds, **holds_in_doubt(replaced)}
     items += _removed(removed, desired, recorded, approved, len(deletes), now, holds)
+    items = [_of_attached(item, desired, recorded) for item in items]
     if reviewers:
         items = [replace(item, hold=item.hold and item.hold.reviewed_by(reviewers)) for item in items]
     return Plan(
@@ -106,6 +108,15 @@ def make_plan(
         tuple(str(problem) for problem in desired.problems),
         next((str(problem) for problem in desired.problems if problem.file == FLEET_FILE), ""),
     )
+
+
+def _of_attached(item: Item, desired: DesiredFleet, recorded: Mapping[str, Recorded]) -> Item:
+    """Return the item of a cluster outside Azure with the hold of a release, and any other item as it is."""
+    if item.hold is None or item.retained:
+        return item
+    record, cluster = recorded.get(item.cluster), desired.clusters.get(item.cluster)
+    attached = is_attached(record.document) if record else cluster is not None and cluster.is_existing
+    return replace(item, hold=item.hold.of_release()) if attached else item
 
 
 def _is_settled(cluster: Desired, record: Recorded) -> bool:
@@ -276,4 +287,5 @@ def _removed(
         if guard and name not in approved:
             yield _same_spec(record, name, Action.ON_HOLD, guard)
         else:
-            yield Item(name, Action.DELETE, _following(record, now), record.uid)
+            action = Action.RELEASE if is_attached(record.document) else Action.DELETE
+            yield Item(name, action, _following(record, now), record.uid)

@@ -21,6 +21,8 @@ class Action(StrEnum):
     REBUILD = "rebuild"
     """The cluster is deleted, and then created again from its manifest."""
     DELETE = "delete"
+    RELEASE = "release"
+    """The cluster outside Azure is no longer marked as this fleet's; nothing that runs there changes."""
     RETRY = "retry"
     UNCHANGED = "unchanged"
     ON_HOLD = "on-hold"
@@ -28,6 +30,7 @@ class Action(StrEnum):
     INVALID = "invalid"
 
 
+REMOVALS = (Action.DELETE, Action.RELEASE)
 _NOT_CARRIED_OUT = (Action.INVALID, Action.REFUSED, Action.ON_HOLD)
 
 
@@ -132,6 +135,18 @@ class Item:
         return self.action is Action.REBUILD or (self.hold is not None and self.hold.is_of_rebuild)
 
     @property
+    def releases(self) -> bool:
+        """Whether the item releases a cluster outside Azure, carried out or on hold."""
+        if self.hold is None or self.hold.kind is HoldKind.RENAMED:  # that is the new one
+            return self.action is Action.RELEASE
+        return self.hold.is_of_release
+
+    @property
+    def removal(self) -> str:
+        """What the item does to a cluster that it takes away, as a noun."""
+        return "release" if self.releases else "rebuild" if self.rebuilds else "delete"
+
+    @property
     def waits_for_time(self) -> bool:
         """Whether a freeze or a change window holds the item, which starts by itself once it may."""
         return self.hold is not None and self.hold.is_of_time
@@ -165,7 +180,7 @@ class Item:
     @property
     def acts(self) -> bool:
         """Whether a job follows from the item."""
-        return self.begins or self.action in (Action.UPDATE, Action.REBUILD, Action.DELETE, Action.RETRY)
+        return self.begins or self.action in (Action.UPDATE, Action.REBUILD, *REMOVALS, Action.RETRY)
 
     @property
     def begins(self) -> bool:
@@ -203,6 +218,11 @@ class Plan:
     def unreadable(self) -> tuple[str, ...]:
         """The clusters for which nothing is planned, because their records could not be read."""
         return tuple(i.cluster for i in self.items if i.hold and i.hold.kind is HoldKind.UNREADABLE)
+
+    @property
+    def releases(self) -> frozenset[str]:
+        """The clusters outside Azure that leave the fleet, now or once it is approved."""
+        return frozenset(item.cluster for item in self.items if item.releases)
 
     @property
     def counts(self) -> Mapping[str, int]:

@@ -36,12 +36,16 @@ Adapters raise these and nothing else; ``str(error)`` is safe to show: it never 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import ClassVar
 
 from shared.fleet.drift.activity import Change
 
 
 class ReconcileError(Exception):
     """An error of a step; the class says what happens next."""
+
+    waits: ClassVar[bool] = False
+    """Whether nothing has failed: the engine reads again, and people see a wait."""
 
     def __init__(self, message: str, *, code: str = "", request_id: str = "") -> None:
         super().__init__(message)
@@ -116,6 +120,8 @@ class AnotherCluster(Retryable):
 
 class NotYetVisible(Retryable):
     """Azure does not show a resource that may exist; one more read, some seconds later, decides."""
+
+    waits = True
 
 
 class Interrupted(Retryable):
@@ -247,6 +253,11 @@ def classes(kind: type[ReconcileError] = ReconcileError) -> Iterator[type[Reconc
         if subclass not in (Retryable, Terminal, NoLongerReady, Unhealthy):
             yield subclass
         yield from classes(subclass)
+
+
+def is_wait(kind: str) -> bool:
+    """Return whether nothing has failed where an error of this class, by its name, is stored."""
+    return any(each.waits for each in classes() if each.__name__ == kind)
 
 
 NOT_FOUND = ("ResourceNotFound", "ResourceGroupNotFound")

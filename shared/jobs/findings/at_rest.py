@@ -47,7 +47,12 @@ def is_exempt(record: ClusterRecord) -> bool:
 
 
 def shown_phase(record: ClusterRecord) -> Phase:
-    """Return the phase that people see: a cluster is not Failed that an exemption has missing or stopped."""
+    """Return the phase that people see: a cluster is not Failed that an exemption has missing or stopped.
+
+    One outside Azure is released, and not deleted.
+    """
+    if record.phase is Phase.DELETING and record.desired.is_existing:
+        return Phase.RELEASING
     return Phase.EXEMPT if record.finding and is_exempt(record) else record.phase
 
 

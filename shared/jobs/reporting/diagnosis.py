@@ -11,7 +11,14 @@ from shared.fleet.planning.plan import Item
 from shared.frozen import replace
 from shared.jobs.acts import by_whom
 from shared.jobs.drift import NAMED, Drift, moment
-from shared.jobs.failures.errors import ClusterContested, ClusterMissing, NotOwned, Throttled, classes
+from shared.jobs.failures.errors import (
+    ClusterContested,
+    ClusterMissing,
+    NotOwned,
+    Throttled,
+    classes,
+    is_wait,
+)
 from shared.jobs.failures.fleet_problem import FleetProblem
 from shared.jobs.failures.remedies import NO_ACTION, suggested_action
 from shared.jobs.failures.retry import DEFAULTS, Policies, policy_for
@@ -21,6 +28,7 @@ from shared.jobs.findings.losses import exempt_text
 from shared.jobs.job import Delay, Failure
 from shared.jobs.recipes import STEPS, Step, deadline
 from shared.jobs.record import READY, ClusterRecord, Condition, Phase, of_health
+from shared.jobs.reporting.events import RELEASED
 from shared.jobs.review_check import ReviewCheck
 
 LATE = timedelta(seconds=60)
@@ -160,7 +168,8 @@ def diagnose_absent(newest: NewestPlan, since: datetime) -> Diagnosis | None:
 
 def diagnose_deleted(reason: str, message: str, since: datetime) -> Diagnosis:
     """Explain a cluster that is no longer recorded, by its last event."""
-    activity = f"no longer exists ({reason}: {message})"
+    gone = "is no longer of this fleet" if reason == RELEASED else "no longer exists"
+    activity = f"{gone} ({reason}: {message})"
     return Diagnosis(activity, since, 0, None, "a commit that adds it again", None, "")
 
 
@@ -172,7 +181,7 @@ def _not_carried_out(item: Item, commit: str) -> str:
     if (item.waits_for_time or item.awaits_replacement) and item.hold is not None:
         return f"{item.hold.cause}, by commit {commit[:8]}"
     if item.needs_approval:
-        return f"the {'rebuild' if item.rebuilds else 'delete'} of commit {commit[:8]} needs approval"
+        return f"the {item.removal} of commit {commit[:8]} needs approval"
     return f"commit {commit[:8]} is {item.outcome} for this cluster"
 
 
@@ -248,19 +257,22 @@ def _active(record: ClusterRecord, now: datetime, retries: Policies) -> Diagnosi
     elif run.delay is Delay.RATE_LIMIT and not run.action_required:
         activity, following = f"{run.reason}, in {where}", "runs the step"
     elif failure is not None:
-        activity = f"retries {where} after {failure.kind}: {failure.message}"
+        waits, tries = f"waits in {where}", f"retries {where} after {failure.kind}"
+        activity = f"{waits if is_wait(failure.kind) else tries}: {failure.message}"
         following = f"attempt {failure.attempts + 1}{_limit(failure, retries)}"
     elif run.delay in (Delay.WAIT, Delay.RESTORED) or run.action_required:
         activity, following = f"waits in {where}: {run.reason}", "checks again"
     else:
         activity, following = f"is about to run {where}", "runs the step"
+    if failure is not None and is_wait(failure.kind):
+        failure = None
     late = at + LATE < now
     if late:
         following = "its message is late; the timer sends it again within minutes"
     return Diagnosis(
         activity,
         job.step.since,
-        job.attempts,
+        failure.attempts if failure else 0,
         failure,
         following,
         None if late else at,

@@ -15,6 +15,8 @@ from shared.jobs.record import ClusterRecord, Phase
 
 REBUILD = "Rebuild"
 """The reason of the event with which a rebuild begins."""
+DELETED, RELEASED = "Deleted", "Released"
+"""The reasons of the last event of a cluster."""
 FLUX_REPORTED = "FluxReported"
 """The reason of the event of what Flux reported."""
 
@@ -33,7 +35,8 @@ def accepted_event(
         return _event(record, REBUILD, f"{what} again{approval}")
     what = "the cluster's removal in" if record.deleting else f"generation {record.generation} of"
     approval = f", approved by {approved}" if approved else ""
-    taken_back = ", which has the cluster again: its delete had not started" if restored else ""
+    removal = "release" if record.desired.is_existing else "delete"
+    taken_back = f", which has the cluster again: its {removal} had not started" if restored else ""
     return _event(record, "Accepted", f"{what} commit {record.commit[:8]}{approval}{taken_back}")
 
 
@@ -155,6 +158,9 @@ def _descriptions(
         case _:
             if _is_new_failure(before, after) or wrote:
                 wait = (after.job.next_run.at - after.updated).total_seconds()
+                if isinstance(outcome, Retry) and outcome.error.waits:
+                    yield "Waiting", f"{after.job.reason} (again in {wait:.0f} s)", False
+                    return
                 attempt = f"attempt {after.job.attempts}, again in {wait:.0f} s"
                 yield "Retrying", f"{after.job.reason} ({attempt})", True
 

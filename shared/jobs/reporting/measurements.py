@@ -16,6 +16,7 @@ from shared.jobs.gaps import Gaps
 from shared.jobs.job import JobQueue
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Retry
 from shared.jobs.record import READY, ClusterRecord, Phase
+from shared.jobs.reporting.events import DELETED, RELEASED
 from shared.jobs.reporting.summary import MORE, ClusterSummary
 
 PLANNED, SUPERSEDED = "planned", "superseded"
@@ -198,7 +199,11 @@ def of_outcome(before: ClusterRecord, after: ClusterRecord, outcome: Outcome) ->
         yield Span(step.name, before.commit, step.since, ended, _names(before), error)
     if not after.job.active:
         recipe = before.job.recipe
-        result = "Deleted" if before.deleting and not error else after.phase
+        result = (
+            (RELEASED if before.desired.is_existing else DELETED)
+            if before.deleting and not error
+            else after.phase
+        )
         duration = (ended - before.job.started).total_seconds()
         yield Measurement(JOB_DURATION, duration, {"recipe": recipe, "result": result})
         yield Span(f"{recipe} {before.name}", before.commit, before.job.started, ended, _names(before), error)

@@ -89,6 +89,8 @@ class ClusterSummary:
     @property
     def shown_phase(self) -> Phase:
         """The phase that people see."""
+        if self.phase is Phase.DELETING and self.existing:
+            return Phase.RELEASING
         return Phase.EXEMPT if self.exempt_until and self.phase is Phase.FAILED else self.phase
 
     @property

@@ -260,10 +260,12 @@ def _retry(
         return _fail(_with_step(record, step), error, now)
     if isinstance(error, Interrupted):
         step = replace(step, last_write=None)
-    record = with_condition(record, _condition(record, False, error.kind, str(error), now))
+    reason = ConditionReason.WAITING if error.waits else error.kind
+    record = with_condition(record, _condition(record, False, reason, str(error), now))
     unlimited = policy_for(type(error), retries).attempts is None
     phase = Phase.STALLED if unlimited and _stalled(step, now) else working_phase(record)
-    next_run = NextRun(now + timedelta(seconds=seconds), Delay.RETRY, f"{error.kind}: {error}")
+    told = str(error) if error.waits else f"{error.kind}: {error}"
+    next_run = NextRun(now + timedelta(seconds=seconds), Delay.RETRY, told)
     return _advanced(record, _failing(step, error, now), next_run, phase, now)
 
 

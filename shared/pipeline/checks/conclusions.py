@@ -64,7 +64,8 @@ def _finding(
 
 def _owner(fault: Fault, record: ClusterRecord) -> str:
     """Return the system that a fault is in, with its owners, as a beginning; "" for the platform's own."""
-    system = system_with(systems_in(record.document), fault.ref.namespace)
+    ref = fault.ref
+    system = system_with(systems_in(record.document), ref.name if ref.kind == "Namespace" else ref.namespace)
     return "" if system is None else f"the system {system['name']} of {', '.join(system['owners'])}: "
 
 

@@ -21,7 +21,7 @@ class Reporting:
 
 @dataclass(frozen=True)
 class Reading:
-    """What is wrong in a cluster, likely causes first, and what it has.
+    """What is wrong in a cluster, what hurts most first, and what it has.
 
     ``nodes`` and ``objects`` of Flux were read. ``facts`` is the ConfigMap with the facts of the cluster, as
     Roadstead applied it; None where there is none. ``reporting`` is None where Flux reports nothing.

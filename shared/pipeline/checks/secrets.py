@@ -49,9 +49,9 @@ class SecretsFound:
         """What the condition says: a fault counts for more than what is not known."""
         kind = HealthCondition.SECRETS
         if self.faults:
-            rest = len(self.faults) - 1
-            more = f"; and {rest} more" if rest else ""
-            return Finding(kind, False, self.faults[0].reason, f"{self.faults[0]}{more}")
+            first, *others = health.in_order(self.faults)
+            more = f"; and {len(others)} more" if others else ""
+            return Finding(kind, False, first.reason, f"{first}{more}")
         if self.unknown:
             return Finding(kind, None, "NotRead", self.unknown[0])
         healthy = f"{self.count} of {self.count} bootstrap secrets are as their vaults have them"

@@ -31,9 +31,7 @@ OTHERS = frozenset(
 """What is looked at each time."""
 OUTAGE = timedelta(minutes=2)
 """After so long without a delivery the other routes hear of a channel."""
-APPROVE = (
-    "`roadstead plans` shows the deletes; `roadstead approve COMMIT` releases them, a commit takes them back."
-)
+APPROVE = "`roadstead plans` shows what waits; `roadstead approve COMMIT` starts it, a commit takes it back."
 SWEEPS = "`roadstead status` has the reason; the next sweep lists the subscription again."
 ORPHANS = "`roadstead import RESOURCE_ID` makes a manifest of it, or delete it in Azure."
 TOKEN = f"Create another token, set it as {CREDENTIAL_SETTING}, and deploy."

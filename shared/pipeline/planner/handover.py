@@ -20,7 +20,7 @@ from typing import NamedTuple
 from shared.fleet.desired import Desired
 from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.make_plan import unreadable_item
-from shared.fleet.planning.plan import Action, Item, Plan
+from shared.fleet.planning.plan import REMOVALS, Action, Item, Plan
 from shared.fleet.planning.system_removals import keeping
 from shared.fleet.resolve.repository_layout import cluster_path
 from shared.fleet.systems.cluster_systems import systems_in
@@ -155,9 +155,11 @@ def _not_storable(item: Item, error: TooLarge) -> Item:
     return Item(item.cluster, Action.INVALID, generation, item.uid, hold=hold)
 
 
-def _awaits_deletion(item: Item) -> Item:
+def _awaits_deletion(item: Item, record: ClusterRecord | None) -> Item:
     """Return the item of an update that a delete prevents; the end of that delete requests another plan."""
     hold = Hold(HoldKind.AWAITS_DELETION)
+    if record is not None and record.desired.is_existing:
+        hold = hold.of_release()
     return Item(item.cluster, Action.ON_HOLD, item.generation - 1, item.uid, hold=hold)
 
 
@@ -214,7 +216,7 @@ def _start(
         if next(attempts) and ports.state.fleet().etag != fleet.etag:
             return None
         if item.action is Action.UPDATE and _prevented(item, record):
-            return _Started(_awaits_deletion(item), None)
+            return _Started(_awaits_deletion(item, record), None)
         accepted = _accepted(item, record, desired, plan_record.plan.commit, ports)
         if accepted is None:
             return _Started(item, record)
@@ -270,7 +272,7 @@ def _accepted(
         return accept_new(desired, uid=item.uid, commit=commit, now=now, generation=item.generation)
     if item.action is Action.RETRY:
         return accept_retry(record, now=now, left=record.job.left)
-    if item.action in (Action.DELETE, Action.REBUILD):
+    if item.action in (*REMOVALS, Action.REBUILD):
         return accept_delete(record, commit=commit, now=now, generation=item.generation)
     if desired is None:
         return None

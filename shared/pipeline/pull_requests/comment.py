@@ -45,7 +45,15 @@ OUTDATED = (
 )
 _ORDER = (
     *(Action.REFUSED, Action.INVALID, Action.ON_HOLD),
-    *(Action.DELETE, Action.REBUILD, Action.UPDATE, Action.ADOPT, Action.CREATE, Action.RETRY),
+    *(
+        Action.DELETE,
+        Action.REBUILD,
+        Action.RELEASE,
+        Action.UPDATE,
+        Action.ADOPT,
+        Action.CREATE,
+        Action.RETRY,
+    ),
 )
 
 Documents = Mapping[str, tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]]
@@ -222,7 +230,7 @@ def _guard(item: Item) -> str:
 
 def _guarded_deletes(items: Sequence[Item], reason: str) -> Iterator[str]:
     """Yield the deletes that one guard blocks, with the reason once."""
-    yield f"#### {len(items)} clusters: **deletes that need approval**\n\n{prose(reason)}"
+    yield f"#### {len(items)} clusters: **{items[0].removal}s that need approval**\n\n{prose(reason)}"
     for first in range(0, len(items), NAMES_TOGETHER):
         yield ", ".join(code(item.cluster) for item in items[first : first + NAMES_TOGETHER])
 
@@ -246,12 +254,14 @@ def _action(item: Item, old: object, new: object) -> str:
         return "**rebuild: delete the cluster and everything that runs there, then create it again**"
     if item.action is Action.DELETE:
         return "**delete the cluster, its resource group and everything that runs there**"
+    if item.action is Action.RELEASE:
+        return "release the cluster: everything that runs there stays"
     if item.action is Action.ON_HOLD:
         if item.retained:
             return "**removal of namespaces, needs approval**" if item.needs_approval else "**on hold**"
         if item.needs_approval:
-            return f"**{'rebuild' if item.rebuilds else 'delete'}, needs approval**"
-        return "**on hold**" if new else "**delete, on hold**"
+            return f"**{item.removal}, needs approval**"
+        return "**on hold**" if new else f"**{item.removal}, on hold**"
     if item.action is Action.INVALID:
         return "**invalid: keeps its last valid spec**" if old else "**invalid: not created**"
     return f"**{item.action.value}**" if item.not_carried_out else item.action.value

@@ -35,7 +35,13 @@ from shared.jobs.messages import JobMessage, job_message
 from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry
 from shared.jobs.recipes import Step, next_step
 from shared.jobs.record import ClusterRecord, Phase
-from shared.jobs.reporting.events import events_between, rate_limited_event, superseded_event
+from shared.jobs.reporting.events import (
+    DELETED,
+    RELEASED,
+    events_between,
+    rate_limited_event,
+    superseded_event,
+)
 from shared.jobs.reporting.measurements import of_outcome, of_reservation
 from shared.jobs.transitions.apply_outcome import apply_outcome, postpone, release
 from shared.jobs.transitions.lease import (
@@ -297,7 +303,8 @@ def _delete_record(leased: LeasedRecord, outcome: Done, ports: Ports) -> None:
     record = leased.record
     after = apply_outcome(record, outcome, now=ports.clock(), jitter=0)
     ports.telemetry.record(of_outcome(record, after, outcome))
-    deleted = [replace(event, reason="Deleted") for event in events_between(record, after, outcome)]
+    reason = RELEASED if record.desired.is_existing else DELETED
+    deleted = [replace(event, reason=reason) for event in events_between(record, after, outcome)]
     store_deletion(record, ports)
     try:
         leased.remove(deleted)

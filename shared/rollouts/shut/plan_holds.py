@@ -14,6 +14,7 @@ from datetime import datetime
 from shared.fleet.desired import Desired
 from shared.fleet.planning.holds import NEVER, RETRY, Hold, HoldKind
 from shared.fleet.planning.plan import Action, Item, Plan, Recorded
+from shared.fleet.stored_specs import is_attached
 from shared.rollouts.calendar import Closed, Start
 from shared.rollouts.shut.fleet_calendar import Calendar, Place, place_in, place_of
 
@@ -21,6 +22,7 @@ _STARTS = {
     Action.CREATE: Start.CREATION,
     Action.ADOPT: Start.CREATION,
     Action.DELETE: Start.DELETE,
+    Action.RELEASE: Start.DELETE,
     Action.REBUILD: Start.DELETE,
 }
 _NAMES = {Action.CREATE: "creation", Action.ADOPT: "adoption", Action.DELETE: "delete", Action.RETRY: RETRY}
@@ -73,7 +75,7 @@ def start_of(record: Recorded) -> Start:
     """Return what the retry of a job starts: what the job does. A cluster that never ran is created."""
     if record.deleting:
         return Start.DELETE
-    attached = record.document["spec"].get("provider") == "existing"  # whatever runs there, ran before
+    attached = is_attached(record.document)  # whatever runs there, ran before
     return Start.CHANGE if attached or record.running_version else Start.CREATION
 
 
@@ -112,6 +114,7 @@ def _on_hold(item: Item, record: Recorded | None, shut: Closed) -> Item:
     if shut.freeze is not None:
         details |= {"owner": shut.freeze.owner, "reason": shut.freeze.reason}
     hold = Hold(HoldKind.FREEZE if shut.freeze else HoldKind.WINDOW, details)
+    hold = hold.of_release() if item.action is Action.RELEASE else hold
     generation = record.generation if record else 0
     return Item(
         item.cluster, Action.ON_HOLD, generation, record.uid if record else "", item.changes, hold=hold

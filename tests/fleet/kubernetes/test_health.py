@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import random
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux.flux_objects import ref_of
+from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION, SECRET, SOURCE, ref_of
 from shared.fleet.kubernetes.health.health import (
     PATIENCE,
     Fault,
+    changed,
     deployment_faults,
     flux_faults,
     in_order,
@@ -20,6 +22,8 @@ from shared.fleet.kubernetes.health.health import (
     node_faults,
     sync_faults,
 )
+from shared.fleet.kubernetes.health.inside import NAMED, Count
+from shared.fleet.resource_ids import ObjectRef
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LATELY, EARLIER = NOW - PATIENCE / 2, NOW - PATIENCE - timedelta(seconds=1)
@@ -178,3 +182,43 @@ def test_the_kinds_of_flux_are_those_that_the_components_define_in_their_stored_
         ("toolkit.example/v1", "GitRepository"),
         ("toolkit.example/v1", "Kustomization"),
     ]
+
+
+FLUX = "flux-system"
+WORST_FIRST = [
+    missing(ObjectRef("v1", "Namespace", FLUX)),
+    missing(ObjectRef("v1", "CustomResourceDefinition", "kustomizations.kustomize.toolkit.fluxcd.io")),
+    missing(KUSTOMIZATION),
+    missing(SOURCE),
+    changed(ObjectRef("apps/v1", "Deployment", "kustomize-controller", FLUX)),
+    Fault(ObjectRef("apps/v1", "Deployment", "source-controller", FLUX), "NotRunning", "it does not run"),
+    missing(SECRET),
+    Fault(KUSTOMIZATION, "Suspended", "somebody suspended it"),
+    changed(ObjectRef("v1", "CustomResourceDefinition", "kustomizations.kustomize.toolkit.fluxcd.io")),
+    missing(ObjectRef("v1", "Namespace", "shop")),
+    missing(ObjectRef("v1", "ServiceAccount", "kustomize-controller", FLUX)),
+    missing(ObjectRef("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "cluster-reconciler")),
+    Fault(SOURCE, "GitOperationFailed", "no such branch"),
+    Fault(KUSTOMIZATION, "ArtifactFailed", "no such folder"),
+    Fault(ObjectRef("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "infra", FLUX), "BuildFailed", "no"),
+    missing(ObjectRef("rbac.authorization.k8s.io/v1", "RoleBinding", "team", "shop")),
+    missing(ObjectRef("helm.toolkit.fluxcd.io/v2", "HelmRelease", "web", "shop")),
+    Fault(ObjectRef("helm.toolkit.fluxcd.io/v2", "HelmRelease", "db", "shop"), "InstallFailed", "no"),
+    missing(ObjectRef("networking.k8s.io/v1", "NetworkPolicy", "allow-egress", FLUX)),
+    changed(ObjectRef("v1", "ConfigMap", "cluster-facts", FLUX)),
+    Fault(KUSTOMIZATION, "DependencyNotReady", "it waits"),
+]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_hurts_most_comes_first_whatever_was_read_first(seed: int) -> None:
+    mixed = random.Random(seed).sample(WORST_FIRST, len(WORST_FIRST))
+    assert [str(fault) for fault in in_order(mixed)] == [str(fault) for fault in WORST_FIRST]
+
+
+def test_the_objects_that_are_named_of_many_are_those_that_hurt_most() -> None:
+    refs = [ObjectRef("networking.k8s.io/v1", "NetworkPolicy", f"deny-{n}", "shop") for n in range(NAMED)]
+    controller = ObjectRef("apps/v1", "Deployment", "source-controller", FLUX)
+    part = Count(NOW).components(9, [missing(ref) for ref in (*refs, controller)])
+    assert part.unhealthy[0].name == "source-controller"
+    assert (part.failed, len(part.unhealthy)) == (NAMED + 1, NAMED)

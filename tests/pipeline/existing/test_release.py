@@ -61,7 +61,7 @@ def test_a_cluster_that_is_gone_is_released_once_its_secret_is_deleted() -> None
     push(cloud, fleet())
     cloud.run()
     assert phases(cloud) == {}
-    (event,) = [each for each in cloud.state.events("harbour", 50) if each.reason == "Deleted"]
+    (event,) = [each for each in cloud.state.events("harbour", 50) if each.reason == "Released"]
     assert "left the cluster as it is" in event.message
 
 

@@ -209,6 +209,17 @@ def test_deletes_that_one_guard_blocks_are_grouped() -> None:
     assert f"#### 2 clusters: **deletes that need approval**\n\n{budget}\n\n`a`, `b`\n" in body
 
 
+def test_a_release_is_no_delete_and_writes_nothing_to_azure() -> None:
+    held = Item("edge", Action.ON_HOLD, hold=Hold(HoldKind.DELETION_PROTECTION).of_release())
+    budget = Hold(HoldKind.DELETE_BUDGET, {"removed": "2", "budget": "1"})
+    both = [Item(name, Action.ON_HOLD, hold=budget.of_release()) for name in ("dock", "quay")]
+    text = comment_of(view(Item("harbour", Action.RELEASE), held, *both))
+    assert "#### `harbour`: release the cluster: everything that runs there stays" in text
+    assert "#### `edge`: **release, needs approval**" in text
+    assert "#### 2 clusters: **releases that need approval**" in text
+    assert "nothing to write to Azure" in text
+
+
 def test_destructive_changes_are_bold() -> None:
     removed = Change("spec.nodePools[batch]", "batch", "", Effect.POOL_DELETED)
     replaced = Change("spec.nodePools[system].vmSize", "A", "B", Effect.REPLACEMENT, "fleet.yaml:3")

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.record import Phase
+from shared.pipeline.api.views.tree import tree_view
+from shared.pipeline.api.views.why import why_view
 from tests.support.checks import check, condition
 from tests.support.one_cluster import record
 from tests.support.pipeline_runs import phases, push, status
@@ -53,6 +56,28 @@ def test_a_system_that_fails_later_is_named_first_where_a_check_finds_it_and_rec
     push(cloud, files)
     check(cloud)
     assert phases(cloud) == {"one": Phase.READY}
+
+
+def test_a_root_that_somebody_deleted_is_named_before_what_is_small_everywhere() -> None:
+    cloud = hydrated(SHOP)
+    commit = cloud.repository.head("main")
+    for ref in (POLICY, QUOTA, BINDING, KUSTOMIZATION):
+        delete(cloud, ref)
+    check(cloud)
+    found = condition(record(cloud)).message
+    root = "the Kustomization flux-system in flux-system: Roadstead applied it, and it no longer exists"
+    assert found.startswith(f"{root}; and ")
+    why = why_view("one", cloud.ports)
+    assert why is not None
+    assert root in why["doing"]
+    cloud.sleep(cloud.ports.config.unhealthy_seconds)
+    check(cloud)
+    assert f"FluxUnhealthy: {root}" in status(cloud, commit)[1]
+    tree = tree_view("one", cloud.ports)
+    assert tree is not None
+    assert [each["name"] for each in tree["systems"][0]["unhealthy"]] == [
+        *("shop-groups-edit", "roadstead-isolated", "roadstead")
+    ]
 
 
 def test_a_check_of_a_system_as_it_was_applied_finds_nothing() -> None:

@@ -7,11 +7,12 @@ at work is no fault before ``PATIENCE`` has passed: a new node takes minutes, an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.flux.flux_configurations import EXTENSION_NAME
 from shared.fleet.kubernetes.flux.flux_objects import (
     CREDENTIALS,
     FACTS,
@@ -28,16 +29,21 @@ from shared.fleet.kubernetes.flux.flux_readiness import (
     message_of,
     ready_condition,
 )
+from shared.fleet.kubernetes.flux.instance_objects import INSTANCE
 from shared.fleet.kubernetes.health.rollout import unfinished
 from shared.fleet.kubernetes.ownership.field_ownership import changed_by_others, our_entry
 from shared.fleet.resource_ids import ObjectRef
 
 PATIENCE = timedelta(minutes=10)
-FLUX_KINDS = ("GitRepository", "OCIRepository", "Bucket", "Kustomization", "HelmRelease")
+_SOURCES = ("GitRepository", "OCIRepository", "Bucket")
+FLUX_KINDS = (*_SOURCES, "Kustomization", "HelmRelease")
 """The kinds of Flux whose objects say whether a cluster follows its sources, sources first."""
 MISSING, CHANGED, SUSPENDED = "ObjectMissing", "ObjectChanged", "Suspended"
 """Why an object that Roadstead applied is not as it was applied; a job may apply it again."""
 _DEFINITION = "CustomResourceDefinition"
+_PLURALS = frozenset({"gitrepositories", "ocirepositories", "buckets", "kustomizations", "helmreleases"})
+"""What the definitions of ``FLUX_KINDS`` are called."""
+_ROOT = frozenset({NAMESPACE, INSTANCE.name, EXTENSION_NAME})
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,53 @@ class Fault:
 
     def __str__(self) -> str:
         return f"the {self.ref}: {self.message}"
+
+
+def _of_root(ref: ObjectRef) -> bool:
+    """Return whether nothing of git is applied without it: the root's objects, and where they live."""
+    if ref.kind == _DEFINITION:
+        return ref.name.partition(".")[0] in _PLURALS
+    return ref.name in _ROOT and ref.namespace in ("", NAMESPACE)
+
+
+def _of_platform(ref: ObjectRef) -> bool:
+    return ref.namespace in ("", NAMESPACE)
+
+
+def _anywhere(_: ObjectRef) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Rank:
+    """Faults that hurt alike: of which kinds, causes first, where, and for which reasons; () are all."""
+
+    kinds: tuple[str, ...]
+    where: Callable[[ObjectRef], bool] = _anywhere
+    reasons: tuple[str, ...] = ()
+
+
+_NEEDED = (
+    *(_DEFINITION, "Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"),
+    *("Secret", "Service"),
+)
+_INSTALLERS = ("Extension", "FluxInstance")
+_SYNC = ("FluxConfiguration", *FLUX_KINDS)
+RANKS = (
+    # Nothing of Flux is left, and what it applied may be gone with it.
+    Rank(("Namespace", _DEFINITION), _of_root, (MISSING,)),
+    Rank((*_INSTALLERS, "FluxConfiguration", "Kustomization", *_SOURCES), _of_root, (MISSING,)),
+    # The cluster does not follow git, or another one.
+    Rank((*_INSTALLERS, "Deployment"), _of_platform),
+    Rank(("Secret", *_SYNC), _of_root, (MISSING, CHANGED, SUSPENDED)),
+    # The platform: first what it needs. Then the same of teams.
+    Rank(_NEEDED, _of_platform),
+    Rank(_SYNC, _of_root),
+    Rank(_SYNC, _of_platform),
+    Rank(_NEEDED),
+    Rank(_SYNC),
+)
+"""Which faults hurt most, in this order; a fault has the first rank that fits, and comes last without."""
 
 
 def kinds_of_flux(components: Sequence[Json]) -> Iterator[tuple[str, str]]:
@@ -173,18 +226,25 @@ def node_faults(nodes: Sequence[Json], now: datetime) -> Iterator[Fault]:
 
 
 def in_order(faults: Sequence[Fault]) -> list[Fault]:
-    """Return the faults with likely causes first: what Roadstead applied, then sources, then the rest.
+    """Return the faults with what hurts most first, by ``RANKS``; among equals what is missing.
 
     What waits for others is last.
     """
-    order = {kind: number for number, kind in enumerate(FLUX_KINDS)}
-    first = (NAMESPACE, NAMESPACE)
 
-    def place(fault: Fault) -> tuple[bool, int, bool, str]:
-        waits, kind = fault.reason == WAITS_FOR_ANOTHER, order.get(fault.ref.kind, -1)
-        return (waits, kind, (fault.ref.namespace, fault.ref.name) != first, str(fault.ref))
+    def place(fault: Fault) -> tuple[bool, tuple[int, int], bool, str]:
+        waits = fault.reason == WAITS_FOR_ANOTHER
+        return waits, _rank(fault), fault.reason != MISSING, str(fault.ref)
 
     return sorted(faults, key=place)
+
+
+def _rank(fault: Fault) -> tuple[int, int]:
+    """Return the first rank that a fault has, and the place of its kind there."""
+    for number, rank in enumerate(RANKS):
+        fits = fault.ref.kind in rank.kinds and rank.where(fault.ref)
+        if fits and (fault.reason in rank.reasons or not rank.reasons):
+            return number, rank.kinds.index(fault.ref.kind)
+    return len(RANKS), 0
 
 
 def changed_at(live: Json) -> datetime:

@@ -14,7 +14,7 @@ from datetime import datetime
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.api_server import Certificate
 from shared.fleet.kubernetes.flux.flux_readiness import ready_condition
-from shared.fleet.kubernetes.health.health import Fault
+from shared.fleet.kubernetes.health.health import Fault, in_order
 from shared.fleet.kubernetes.health.workloads import runs
 
 NAMED = 5
@@ -121,7 +121,7 @@ class Count:
             for each in earlier.unhealthy
         }
         named = []
-        for fault in faults[:NAMED]:
+        for fault in in_order(faults)[:NAMED]:
             identity = fault.ref.kind, fault.ref.namespace, fault.ref.name, fault.reason
             since = fault.since or known.get(identity, self.now)
             ref, message = fault.ref, fault.message.removeprefix(f"{fault.reason}: ")[:MESSAGE_LIMIT]

@@ -33,7 +33,7 @@ def approve_correction(
 
     def decide(record: ClusterRecord | None) -> Transition | ClusterRecord | HttpResult:
         if record is None:
-            return rejected(404, unknown_cluster(name, ports.config.fleet))
+            return rejected(404, unknown_cluster(name, ports))
         problem = _why_not(record, correction, ports)
         if problem:
             return rejected(409, problem)

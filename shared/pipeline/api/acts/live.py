@@ -25,7 +25,7 @@ def read_live(names: Sequence[str], ports: Ports) -> HttpResult:
     found = [(name, ports.state.cluster(name)) for name in names]
     for name, record in found:
         if record is None:
-            return rejected(404, unknown_cluster(name, ports.config.fleet))
+            return rejected(404, unknown_cluster(name, ports))
     reading = RateLimiter(None, ports).over(ports)
     view: schema.Live = {
         "fleet": ports.config.fleet,

@@ -8,7 +8,7 @@ from shared.notices.kinds import Severity
 from shared.notices.routes import RouteType
 from shared.pipeline.api import schema
 from shared.pipeline.api.acts.approval import operator
-from shared.pipeline.http_result import HttpResult, rejected
+from shared.pipeline.http_result import HttpResult, meant, rejected
 from shared.pipeline.pull_requests.markdown import fence
 from shared.ports import Ports
 
@@ -21,7 +21,8 @@ def try_route(name: str, actor: str, ports: Ports) -> HttpResult:
     route = next((each for each in fleet.routes if each.name == name), None)
     if route is None:
         known = ", ".join(each.name for each in fleet.routes) or "none"
-        return rejected(404, f"the newest plan has no route {name[:63]}; it has: {known}")
+        near = meant(name, (each.name for each in fleet.routes))
+        return rejected(404, f"the newest plan has no route {name[:63]}; it has: {known}{near}")
     by = operator(actor)
     title = f"{ports.config.fleet}: a test of the route {name}"
     text = f"{by} asked for this test. The route works."

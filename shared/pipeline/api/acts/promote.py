@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from shared.jobs.messages import PromotionAsked
 from shared.pipeline.api import schema
 from shared.pipeline.api.acts.approval import operator
-from shared.pipeline.http_result import HttpResult, rejected
+from shared.pipeline.http_result import HttpResult, meant, rejected
 from shared.pipeline.outbox import request_promotion
 from shared.pipeline.proposals.head import Head
 from shared.pipeline.proposals.promoting.evaluation import evaluate
@@ -35,7 +35,9 @@ def promote(
     found = evaluate(source, target, chosen or tuple(What), Head(ports.state.fleet(), ports))
     problem = refusal(found, named=bool(chosen))
     if problem:
-        return rejected(409, problem)
+        known = {each.environment for each in ports.state.summaries()} - {""}
+        hints = (meant(name, known) for name in (source, target) if name not in known)
+        return rejected(409, problem + "".join(hints))
     by = operator(actor)
     asked = PromotionAsked(
         source=source, target=target, what=chosen, by=by, at=ports.clock(), reason=reason[:MAX_REASON]

@@ -24,7 +24,7 @@ def refresh(names: Sequence[str], actor: str, ports: Ports) -> HttpResult:
     for name in names:
         record = ports.state.cluster(name)
         if record is None:
-            return rejected(404, unknown_cluster(name, ports.config.fleet))
+            return rejected(404, unknown_cluster(name, ports))
         if not is_at_rest(record):
             activity = diagnose(record, now=ports.clock(), retries=ports.config.retries).activity
             if record.job.active:

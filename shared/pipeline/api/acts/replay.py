@@ -34,7 +34,7 @@ def replay(name: str, actor: str, ports: Ports, reason: str = "", *, override: b
 
     def decide(record: ClusterRecord | None) -> Transition | HttpResult:
         if record is None:
-            return rejected(404, unknown_cluster(name, ports.config.fleet))
+            return rejected(404, unknown_cluster(name, ports))
         same = record.observed_generation == record.generation
         left = tuple(each.path for each in record.drift.to_approve) if record.drift and same else ()
         problem = _why_not(record, left, ports, override=override)

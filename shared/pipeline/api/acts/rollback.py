@@ -39,7 +39,7 @@ def roll_back(name: str, pool: str, actor: str, ports: Ports, reason: str = "") 
     """Open the pull request that rolls a node pool of a cluster back by one step."""
     record = ports.state.cluster(name)
     if record is None:
-        return rejected(404, unknown_cluster(name, ports.config.fleet))
+        return rejected(404, unknown_cluster(name, ports))
     head, asked = Head(ports.state.fleet(), ports), None
     try:
         asked = _asked(record, pool, head, ports, by=operator(actor), reason=reason)

@@ -14,7 +14,7 @@ from shared.pipeline.api import schema
 from shared.pipeline.api.acts.approval import operator
 from shared.pipeline.api.acts.other_approver import why_not_author
 from shared.pipeline.api.views.rollouts import shown
-from shared.pipeline.http_result import HttpResult, rejected
+from shared.pipeline.http_result import HttpResult, meant, rejected
 from shared.pipeline.outbox import request_rollout_act
 from shared.ports import Ports
 from shared.rollouts.decide import Decision
@@ -160,7 +160,12 @@ def why_not(
         if subject not in waiting:
             known = ", ".join(waiting) or "no stage"
             verb = "do" if len(waiting) > 1 else "does"
-            return f"an approval is of a stage that waits for one, and {known} {verb}"
+            waits = f"an approval is of a stage that waits for one, and {known} {verb}"
+            names = [each.name for each in rollout.stages]
+            if subject in names:
+                return waits
+            hint = meant(subject, names) or f"; it has {', '.join(names)}"
+            return f"the rollout of {rollout.commit[:8]} has no stage {subject[:63]}{hint}; {waits}"
         if rollout.approves(subject, by, now):
             return f"you have approved stage {subject}, and it waits for somebody else"
         if not person and rollout.has_people(subject, now):
@@ -174,5 +179,6 @@ def why_not(
             "no change window, no freeze and no gate with a time or a check is in the strategy of the rollout"
         )
     if kind is ActKind.SKIP and all(each.cluster != subject for each in rollout.members):
-        return f"{subject[:63]} is not in the rollout of {rollout.commit[:8]}"
+        hint = meant(subject, (each.cluster for each in rollout.members))
+        return f"{subject[:63]} is not in the rollout of {rollout.commit[:8]}{hint}"
     return ""

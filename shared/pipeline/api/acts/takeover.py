@@ -31,7 +31,7 @@ def take_over(name: str, actor: str, ports: Ports, reason: str = "") -> HttpResu
 
     def decide(record: ClusterRecord | None) -> Transition | HttpResult:
         if record is None:
-            return rejected(404, unknown_cluster(name, ports.config.fleet))
+            return rejected(404, unknown_cluster(name, ports))
         contest = record.job.next_run.contest
         if contest is None:
             why = f"roadstead why {name} says what it does"

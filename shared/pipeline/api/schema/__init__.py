@@ -22,6 +22,7 @@ from shared.pipeline.api.schema.acts import (
 from shared.pipeline.api.schema.clusters import (
     DELETED,
     NOT_CREATED,
+    RELEASED,
     Act,
     Cluster,
     ClusterSummary,
@@ -43,6 +44,7 @@ from shared.pipeline.api.schema.drift import (
     DriftedCluster,
     DriftedField,
     HeldCorrection,
+    InsideFinding,
 )
 from shared.pipeline.api.schema.drill import (
     Drill,
@@ -111,6 +113,7 @@ __all__ = [
     "DELETED",
     "LIVE_CLUSTERS",
     "NOT_CREATED",
+    "RELEASED",
     "Act",
     "Approval",
     "ApprovalReceipt",
@@ -145,6 +148,7 @@ __all__ = [
     "Health",
     "HeldCorrection",
     "Imported",
+    "InsideFinding",
     "Live",
     "LiveCluster",
     "MissingCluster",

@@ -10,6 +10,8 @@ NOT_CREATED = "NotCreated"
 """The phase of a cluster that git has and that the newest plan does not create: its manifest is invalid."""
 DELETED = "Deleted"
 """The phase of a cluster of which only events remain."""
+RELEASED = "Released"
+"""Likewise, of a cluster outside Azure: it is no longer of the fleet, and goes on."""
 
 
 class PlanPart(TypedDict):
@@ -19,7 +21,8 @@ class PlanPart(TypedDict):
     that, each "" for nothing; ``reason`` is both as one sentence. ``since`` is since when it is on hold, None
     where it is not or that is not known. Where a freeze, a change window or a suspension holds it, ``until``
     says when it starts by itself, None for never, ``owner`` answers for the freeze or the suspension, and
-    ``because`` says why, "" for neither.
+    ``because`` says why, "" for neither. ``releases``: a cluster outside Azure leaves the fleet, and what
+    runs there stays.
     """
 
     action: str
@@ -28,6 +31,7 @@ class PlanPart(TypedDict):
     cause: str
     remedy: str
     needsApproval: bool
+    releases: bool
     since: str | None
     until: str | None
     owner: str

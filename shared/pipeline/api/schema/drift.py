@@ -72,9 +72,21 @@ class DriftedCluster(TypedDict):
     held: HeldCorrection | None
 
 
+class InsideFinding(TypedDict):
+    """What a check found inside a cluster ``at`` a time, or why it could not read it."""
+
+    name: str
+    finding: str
+    at: str | None
+
+
 @final
 class Drift(TypedDict):
     """``GET drift``; ``count`` is the number of clusters that differ, on all pages.
+
+    What is inside clusters is checked and not compared: ``inside`` are the first findings of checks, and
+    ``insideCount`` is how many clusters have one. ``outside`` counts the clusters of which nothing is
+    compared, because they are not in Azure.
 
     ``activityLog`` is why who changed something is not known of some subscriptions, ``proposals`` why pull
     requests are not opened that should be; "" for nothing.
@@ -82,6 +94,9 @@ class Drift(TypedDict):
 
     clusters: list[DriftedCluster]
     count: int
+    inside: list[InsideFinding]
+    insideCount: int
+    outside: int
     activityLog: str
     proposals: str
     next: str | None

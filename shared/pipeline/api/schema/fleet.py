@@ -90,7 +90,8 @@ class Fleet(FleetProblem):
     clusters with a correction of drift that does; a later page of the list of all clusters has none of
     these. ``counts`` is None on such a page, and ``sweep`` on any later page. ``rollout`` says how far the
     rollout is that is under way, "" for none and on a later page. ``unreadable`` are the rows of clusters
-    that the page lacks because they cannot be read; an app of the version before does not say it.
+    that the page lacks because they cannot be read. ``needsReleaseCount`` are the releases of clusters
+    outside Azure among those that need approval.
     """
 
     fleet: str
@@ -105,6 +106,7 @@ class Fleet(FleetProblem):
     notCreatedCount: int
     needsApproval: list[str]
     needsApprovalCount: int
+    needsReleaseCount: int
     corrections: list[str]
     correctionCount: int
     failingChannels: list[FailingChannel]

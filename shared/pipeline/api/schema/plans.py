@@ -20,6 +20,7 @@ class Approval(TypedDict):
 class PlanSummary(TypedDict):
     """A plan; ``howToApprove`` is "" when it has no delete that can be approved now.
 
+    ``needsReleaseCount`` and ``approvedReleaseCount`` are those of them that release clusters outside Azure.
     ``reviews`` is what the reviews on GitHub said when they were read last, "" if they were not read.
     """
 
@@ -29,7 +30,9 @@ class PlanSummary(TypedDict):
     status: str
     problemCount: int
     needsApprovalCount: int
+    needsReleaseCount: int
     approval: Approval | None
+    approvedReleaseCount: int
     howToApprove: str
     reviews: str
 

@@ -23,7 +23,7 @@ class Sort(StrEnum):
 
 
 _ATTENTION = (
-    *(Phase.FAILED, Phase.STALLED, Phase.SUSPENDED, Phase.EXEMPT, Phase.DELETING),
+    *(Phase.FAILED, Phase.STALLED, Phase.SUSPENDED, Phase.EXEMPT, Phase.DELETING, Phase.RELEASING),
     *(Phase.PROVISIONING, Phase.UPDATING, Phase.READY),
 )
 

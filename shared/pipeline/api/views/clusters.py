@@ -33,6 +33,7 @@ from shared.pipeline.api.views.parts import (
     items_of,
     names_in,
     not_created,
+    phase_of_gone,
     plan_part,
     policies_of,
     retirements_of,
@@ -98,6 +99,7 @@ def fleet_view(
         "notCreatedCount": len(missing),
         "needsApproval": approvable[:NEEDS_APPROVAL_SHOWN],
         "needsApprovalCount": len(approvable),
+        "needsReleaseCount": len(newest.plan.releases.intersection(approvable)) if newest else 0,
         "corrections": corrections[:NEEDS_APPROVAL_SHOWN],
         "correctionCount": len(corrections),
         "failingChannels": [] if page.after else failing_channels(fleet, ports),
@@ -165,7 +167,8 @@ def _repaired(gaps: Gaps) -> schema.Gaps:
 def cluster_detail(name: str, ports: Ports) -> schema.Cluster | schema.MissingCluster | None:
     """Return one cluster with its spec and newest events; None when nothing is known of it."""
     record = ports.state.cluster(name)
-    events = [event_of(event) for event in ports.state.events(name, EVENTS_SHOWN)]
+    newest = ports.state.events(name, EVENTS_SHOWN)
+    events = [event_of(event) for event in newest]
     fleet = ports.state.fleet()
     item = items_of(ports.state.plan(fleet.commit)).get(name)
     problem = fleet_problem(fleet)
@@ -176,7 +179,7 @@ def cluster_detail(name: str, ports: Ports) -> schema.Cluster | schema.MissingCl
     stopped = NewestPlan(fleet.commit, item).stopped
     if not events and stopped is None:
         return None
-    phase = schema.NOT_CREATED if stopped else schema.DELETED
+    phase = schema.NOT_CREATED if stopped else phase_of_gone(newest)
     part = plan_part(stopped) if stopped else None
     return {"name": name, "phase": phase, "plan": part, **problem, "events": events}
 
@@ -184,8 +187,10 @@ def cluster_detail(name: str, ports: Ports) -> schema.Cluster | schema.MissingCl
 def describe_unknown(name: str, ports: Ports) -> str:
     """Return the error for an unknown cluster, and why a newer commit that may have it is not planned yet."""
     fleet = ports.state.fleet()
-    error, not_yet = unknown_cluster(name, ports.config.fleet), str(fleet.problem or fleet.waiting)
-    return f"{error}; a newer commit is not planned yet: {not_yet}" if not_yet else error
+    error, not_yet = unknown_cluster(name, ports), str(fleet.problem or fleet.waiting)
+    if not not_yet:
+        return error
+    return f"{error}{' A' if error.endswith('?') else '; a'} newer commit is not planned yet: {not_yet}"
 
 
 def cluster_view(
@@ -200,6 +205,7 @@ def cluster_view(
     steps, running = STEPS[job.recipe], record.running or Running()
     confirmed = listed if is_at_rest(record) else None
     found = bool(record.finding) and not of_health(record.finding)
+    failure = failure_of(record)
     return {
         "name": record.name,
         "phase": shown_phase(record).value,
@@ -212,8 +218,8 @@ def cluster_view(
         "actionRequired": with_name(job.next_run.action_required, record),
         "awaitsTakeover": record.contested,
         "nextCheckAt": iso(job.due(now) if job.active else None),
-        "attempts": 0 if record.finding else job.attempts,
-        "failure": failure_of(record),
+        "attempts": 0 if record.finding or failure is None else job.attempts,
+        "failure": failure,
         "generation": record.generation,
         "observedGeneration": record.observed_generation,
         "commit": record.commit,

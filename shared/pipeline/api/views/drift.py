@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from shared.fleet.manifests.cluster.drift import DriftAction
 from shared.jobs.drift import CorrectionApproval, DriftedField, HeldStart
 from shared.jobs.findings.at_rest import found_of, is_exempt
+from shared.jobs.findings.health import HealthCondition, faults_of, problem_of, unread_of
 from shared.jobs.record import ClusterRecord, finding_of_sweep
 from shared.jobs.reporting.summary import ClusterSummary
 from shared.pipeline.api import schema
@@ -16,21 +17,25 @@ from shared.pipeline.proposals.remembered import proposes
 from shared.ports import Ports
 from shared.ports.state import Listing, Proposal
 
-REASONS = 3
+REASONS, FINDINGS = 3, 20
 
 
 def drift_view(ports: Ports, page: Page) -> schema.Drift:
     """Return a page of the clusters that differ; no other record is read as a whole."""
-    summaries = ports.state.summaries()
+    summaries = ports.state.summaries(details=True)
     names = [each.name for each in summaries if each.drifted or _is_found(each)]
     shown = [name for name in names if name > page.after][: page.limit]
     records = ports.state.clusters_named(shown)
     proposals = {each.cluster: each for each in ports.state.proposals()} if shown else {}
     clusters = [_cluster(each, proposals.get(each.name)) for each in records if _differs(each)]
     sweep = ports.state.sweep()
+    found = [each.name for each in summaries if _is_found_inside(each)]
     return {
         "clusters": clusters,
         "count": len(names),
+        "inside": [*_inside(ports.state.clusters_named(found[:FINDINGS]))],
+        "insideCount": len(found),
+        "outside": sum(each.existing for each in summaries),
         "activityLog": _unread(sweep.listings),
         "proposals": sweep.proposals,
         "next": page.next(shown),
@@ -47,6 +52,9 @@ def drift_of_cluster(name: str, ports: Ports) -> schema.Drift | None:
     return {
         "clusters": clusters,
         "count": len(clusters),
+        "inside": (inside := [*_inside([record])]),
+        "insideCount": len(inside),
+        "outside": int(record.desired.is_existing),
         "activityLog": _unread([each for each in sweep.listings if each.subscription == own]),
         "proposals": sweep.proposals,
         "next": None,
@@ -64,6 +72,20 @@ def _unread(listings: Sequence[Listing]) -> str:
         more = f" and {len(subscriptions) - 1} more" if len(subscriptions) > 1 else ""
         sentences.append(f"{reason} of {subscriptions[0]}{more}")
     return "; ".join(sentences[:REASONS])
+
+
+def _is_found_inside(summary: ClusterSummary) -> bool:
+    """Return whether a check found something inside a cluster, or could not read it."""
+    conditions = summary.details.conditions if summary.details else {}
+    return any(not conditions.get(kind, True) for kind in HealthCondition)
+
+
+def _inside(records: Iterable[ClusterRecord]) -> Iterator[schema.InsideFinding]:
+    for record in records:
+        condition = next(faults_of(record), None) or unread_of(record)
+        if condition is not None:
+            finding = problem_of(record) or f"not known: {condition.message}"
+            yield {"name": record.name, "finding": finding, "at": iso(condition.verified)}
 
 
 def _is_found(summary: ClusterSummary) -> bool:

@@ -15,10 +15,11 @@ from shared.fleet.planning.plan import Item
 from shared.fleet.policies.policy_names import by_name
 from shared.fleet.retirements.retiring import retiring
 from shared.jobs.event import Event
-from shared.jobs.failures.errors import Unreadable
+from shared.jobs.failures.errors import Unreadable, is_wait
 from shared.jobs.failures.remedies import suggested_action
 from shared.jobs.record import ClusterRecord, Condition
 from shared.jobs.reporting.diagnosis import CORRECT_FILE
+from shared.jobs.reporting.events import RELEASED
 from shared.jobs.rows import Listed, UnreadableRow
 from shared.pipeline.api import schema
 from shared.ports import FleetRecord, PlanRecord
@@ -140,6 +141,11 @@ def _is_absent(item: Item, state: Clusters) -> bool:
     return not item.uid or not state.clusters_named([item.cluster]).keyed(attrgetter("name"))
 
 
+def phase_of_gone(events: Sequence[Event]) -> str:
+    """Return the phase of a cluster of which only events remain, newest first."""
+    return schema.RELEASED if events and events[0].reason == RELEASED else schema.DELETED
+
+
 def plan_part(item: Item) -> schema.PlanPart:
     """Return what a plan does to a cluster."""
     hold, since = item.hold if item.hold and item.hold.has_an_end else None, item.hold and item.hold.since
@@ -150,6 +156,7 @@ def plan_part(item: Item) -> schema.PlanPart:
         "cause": item.hold.cause if item.hold else "",
         "remedy": item.hold.remedy() if item.hold else "",
         "needsApproval": item.needs_approval,
+        "releases": item.releases,
         "since": iso(since) if since else None,
         "until": iso(hold.until) if hold and hold.until else None,
         "owner": hold.details.get("owner", "") if hold else "",
@@ -158,9 +165,9 @@ def plan_part(item: Item) -> schema.PlanPart:
 
 
 def failure_of(record: ClusterRecord) -> schema.Failure | None:
-    """Return the last error of a cluster's job."""
+    """Return the last error of a cluster's job, None for a job that only waits."""
     failure = record.job.step.failure
-    if failure is None:
+    if failure is None or (record.job.active and is_wait(failure.kind)):
         return None
     return {
         "class": failure.kind,

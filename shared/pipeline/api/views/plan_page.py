@@ -11,7 +11,7 @@ from urllib.parse import quote
 from shared.fleet.manifests.base import shown
 from shared.jobs.acts import by_whom
 from shared.pipeline.api import schema
-from shared.some_of import many, not_shown
+from shared.some_of import not_shown, removals
 
 MAX_TEXT = 2000
 STYLE = """
@@ -87,7 +87,7 @@ def _facts(plan: schema.Plan) -> Iterator[str]:
     }
     approval = plan["approval"]
     if approval:
-        deletes = many(approval["clusterCount"], "delete")
+        deletes = removals(approval["clusterCount"], plan["approvedReleaseCount"])
         who = by_whom(approval["by"], approval["reason"])
         facts["Approved"] = _text(f"{deletes}, by {who}, {approval['at']}")
     if plan["howToApprove"]:
@@ -115,6 +115,8 @@ def _rank(item: schema.PlanItem) -> tuple[int, str]:
 
 def _item(item: schema.PlanItem) -> str:
     action = "needs approval" if item["needsApproval"] else item["action"].replace("-", " ")
+    if item["releases"] and item["notCarriedOut"]:
+        action = f"release {action}"
     kind = "wait" if item["notCarriedOut"] or item["waits"] else "bad" if _rank(item)[0] == 2 else "dim"
     parts = [f'<h3>{_text(item["cluster"])} <span class="{kind}">{_text(action)}</span></h3>']
     if item["reason"]:

@@ -72,7 +72,7 @@ def plan_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.Plan
 
 
 def _summary(plan_record: PlanRecord, *, newest: bool) -> schema.PlanSummary:
-    plan = plan_record.plan
+    plan, approval = plan_record.plan, plan_record.approval
     return {
         "commit": plan.commit,
         "plannedAt": iso(plan_record.at),
@@ -80,7 +80,9 @@ def _summary(plan_record: PlanRecord, *, newest: bool) -> schema.PlanSummary:
         "status": plan_record.reported,
         "problemCount": len(plan.problems),
         "needsApprovalCount": len(plan.deletes_needing_approval),
-        "approval": _approval(plan_record.approval),
+        "needsReleaseCount": len(plan.releases & plan.deletes_needing_approval),
+        "approval": _approval(approval),
+        "approvedReleaseCount": len(plan.releases.intersection(approval.clusters)) if approval else 0,
         "howToApprove": _how_to_approve(plan) if newest else "",
         "reviews": str(plan_record.review or ""),
     }

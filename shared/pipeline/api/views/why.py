@@ -14,6 +14,7 @@ from shared.pipeline.api.views.parts import (
     fleet_problem,
     iso,
     items_of,
+    phase_of_gone,
     plan_part,
     retirements_of,
 )
@@ -37,7 +38,7 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
     elif plan_record is not None:
         diagnosis = diagnose_absent(newest, plan_record.at)
     if diagnosis is None:
-        phase, diagnosis = schema.DELETED, _deleted(name, ports)
+        phase, diagnosis = _deleted(name, ports)
     if diagnosis is None:
         return None
     now, waits = ports.clock(), _waits(name, fleet, ports)
@@ -79,8 +80,8 @@ def _plan_part(newest: NewestPlan) -> schema.PlanPart | None:
     return {**part, "reason": part["cause"]} if newest.stopped else part
 
 
-def _deleted(name: str, ports: Ports) -> Diagnosis | None:
-    """Explain a cluster of which only events remain."""
+def _deleted(name: str, ports: Ports) -> tuple[str, Diagnosis | None]:
+    """Return the phase of a cluster of which only events remain, and explain it; None without events."""
     for event in ports.state.events(name, 1):
-        return diagnose_deleted(event.reason, event.message, event.at)
-    return None
+        return phase_of_gone([event]), diagnose_deleted(event.reason, event.message, event.at)
+    return schema.DELETED, None

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from shared.fleet.planning.plan import Action, Item, Plan
+from shared.fleet.planning.plan import REMOVALS, Action, Item, Plan
 from shared.jobs.drift import moment
 from shared.jobs.failures.fleet_problem import FleetProblem
 from shared.jobs.record import Phase
@@ -198,7 +198,7 @@ def reached(item: Item, record: ClusterSummary | None, *, newest: bool) -> bool:
     if (item.not_carried_out and not retry) or item.retained:
         return False
     if record is None:
-        removed = item.being_deleted or item.action in (Action.DELETE, Action.RETRY)
+        removed = item.being_deleted or item.action in (*REMOVALS, Action.RETRY)
         return not newest or (removed and not item.awaits_deletion)
     if record.uid != item.uid:  # a later cluster of that name, or a plan that a superseded planner wrote
         return not newest
