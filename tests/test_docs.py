@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from shared.jobs.failures.retry import DEFAULTS
 from shared.jobs.recipes import STEPS, Step
 from shared.pipeline.api import schema
 from shared.settings import Settings
-from tests.support.roadstead_command import roadstead
+from tests.support.roadstead_command import commands, options
 from tools import wording
 
 ROOT = Path(__file__).parent.parent
@@ -56,23 +55,10 @@ def links(page: str) -> Iterator[tuple[str, str]]:
         yield path, anchor
 
 
-def commands(page: str) -> Iterator[list[str]]:
+def command_lines(page: str) -> Iterator[list[str]]:
     """Yield every command line of roadstead that a page names."""
     for line in re.findall(r"^\W*(roadstead .+)$", code_of(page), re.MULTILINE):
         yield shlex.split(re.split(r" (?:#|>|\||2>)", line)[0], comments=True)
-
-
-@cache
-def command_names() -> frozenset[str]:
-    """Return what docs/commands.md has a section for; tests/cli holds that page against the command."""
-    return frozenset(re.findall(r"^### roadstead (.+)$", PAGES["docs/commands.md"], re.MULTILINE))
-
-
-@cache
-def help_of(name: str) -> str:
-    done = roadstead(*name.split(), "--help", COLUMNS="200")
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_there_are_pages_with_links_anchors_files_and_commands() -> None:
@@ -80,59 +66,74 @@ def test_there_are_pages_with_links_anchors_files_and_commands() -> None:
     assert len(PAGES) > 35
     assert sum(bool(anchor) for _, anchor in links(text)) > 40
     assert len(set(FILES.findall(code_of(text)))) > 40
-    assert len({command[1] for command in commands(text)}) > 10
+    assert len({command[1] for command in command_lines(text)}) > 10
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_every_relative_link_and_anchor_leads_somewhere(name: str) -> None:
+def broken_links(name: str) -> Iterator[str]:
+    """Yield the relative links of a page that lead nowhere, or to no anchor."""
     for path, anchor in links(PAGES[name]):
         target = (ROOT / name).parent / path if path else ROOT / name
-        assert target.exists(), path
-        if anchor:
-            page = PAGES[target.resolve().relative_to(ROOT).as_posix()]
-            assert anchor in anchors(page), f"{path}#{anchor}"
+        if not target.exists():
+            yield path
+        elif anchor and anchor not in anchors(PAGES[target.resolve().relative_to(ROOT).as_posix()]):
+            yield f"{path}#{anchor}"
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_every_file_of_the_repository_that_is_named_exists(name: str) -> None:
+def missing_files(name: str) -> Iterator[str]:
+    """Yield the files of the repository that a page names, and that do not exist."""
     for path in FILES.findall(code_of(PAGES[name])):
-        assert path in GENERATED_LOCALLY or (ROOT / path).exists(), path
+        if path not in GENERATED_LOCALLY and not (ROOT / path).exists():
+            yield path
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in PAGES if re.match(r"(localcloud|simulation|infra)/", name)]
-)
-def test_every_file_that_the_page_of_a_folder_names_is_in_that_folder(name: str) -> None:
+def files_outside_its_folder(name: str) -> Iterator[str]:
+    """Yield the files that the page of a folder names, and that are neither there nor in the repository."""
+    if not re.match(r"(localcloud|simulation|infra)/", name):
+        return
     folder = (ROOT / name).parent
     for file in re.findall(r"`([\w/]+\.(?:py|bicep))`", PAGES[name]):
         found = (folder / file).exists() or (ROOT / file).exists()
-        assert found or ("/" not in file and any(folder.rglob(file))), file
+        if not found and ("/" in file or not any(folder.rglob(file))):
+            yield file
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_every_module_that_is_run_exists(name: str) -> None:
+def missing_modules(name: str) -> Iterator[str]:
+    """Yield the modules that a page runs, and that do not exist."""
     for module in re.findall(r"python -m ([a-z][\w.]+)", code_of(PAGES[name])):
         path = ROOT / module.replace(".", "/")
-        assert path.with_suffix(".py").exists() or (path / "__main__.py").exists(), module
+        if not path.with_suffix(".py").exists() and not (path / "__main__.py").exists():
+            yield module
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_every_make_target_that_is_named_exists(name: str) -> None:
+def missing_targets(name: str) -> Iterator[str]:
+    """Yield the targets of make that a page names, and that do not exist."""
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    assert set(re.findall(r"^(?:\$ )?make ([a-z-]+)", code_of(PAGES[name]), re.MULTILINE)) <= targets
+    named = re.findall(r"^(?:\$ )?make ([a-z-]+)", code_of(PAGES[name]), re.MULTILINE)
+    yield from set(named) - targets
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_every_command_and_every_option_that_is_named_exists(name: str) -> None:
-    for line in commands(PAGES[name]):
+def missing_commands(name: str) -> Iterator[str]:
+    """Yield the command lines of a page with a command or an option that does not exist."""
+    known = commands()
+    for line in command_lines(PAGES[name]):
         arguments = line[1:]
         if arguments[0].isupper() or arguments[0].startswith("-"):
             continue
-        whole = " ".join(arguments[:2])
-        command = whole if whole in command_names() else arguments[0]
-        assert command in command_names(), line
-        options = {part.partition("=")[0] for part in arguments if part.startswith("--")} - {"--help"}
-        assert not options or options <= set(re.findall(r"--[a-z-]+", help_of(command))), line
+        command = known.get(" ".join(line[:3])) or known.get(" ".join(line[:2]))
+        named = {part.partition("=")[0] for part in arguments if part.startswith("--")} - {"--help"}
+        if command is None or not named <= options(command):
+            yield " ".join(line)
+
+
+NOWHERE = (
+    *(broken_links, missing_files, files_outside_its_folder),
+    *(missing_modules, missing_targets, missing_commands),
+)
+
+
+@pytest.mark.parametrize("found", NOWHERE, ids=lambda found: found.__name__)
+def test_what_a_page_names_exists(found: Callable[[str], Iterator[str]]) -> None:
+    assert [f"{name}: {what}" for name in PAGES for what in found(name)] == []
 
 
 def test_the_place_of_a_step_that_a_page_shows_is_its_place_in_a_recipe() -> None:

@@ -11,7 +11,7 @@ from shared.fleet.kubernetes.api_server import Certificate, ending
 from shared.jobs.acts import by_whom
 from shared.jobs.drift import Drift, DriftedField, is_news
 from shared.jobs.failures.retry import DEFAULTS, Policies
-from shared.jobs.findings.at_rest import found_of, is_exempt
+from shared.jobs.findings.at_rest import found_of, is_exempt, kind_found
 from shared.jobs.findings.losses import exempt_text
 from shared.jobs.messages import Approval
 from shared.jobs.record import ClusterRecord, Phase
@@ -264,8 +264,8 @@ def _trouble(record: ClusterRecord) -> tuple[Kind, str] | None:
         return None
     if record.finding:
         return Kind.LOST, reason
-    if record.phase is Phase.SUSPENDED and found_of(record):
-        return Kind.LOST, found_of(record).partition(":")[0]
+    if kind_found(record):  # in a suspension, which has no finding
+        return Kind.LOST, kind_found(record)
     if record.failed:
         return Kind.FAILED, reason
     if record.needs_action:

@@ -39,8 +39,6 @@ class Contests:
         self._taken_over: set[tuple[str, ClusterId]] = set()
         self._predecessors: set[tuple[str, tuple[str, str]]] = set()
         self._changed: dict[ClusterId, datetime] = {}
-        self._creators: dict[tuple[str, str], str] = {}
-        """Who created the groups that changed hands with a cluster."""
         self._began: dict[tuple[str, str, datetime], datetime] = {}
 
     def met(self, rival: MemoryCloud, history: FleetHistory) -> None:
@@ -73,8 +71,6 @@ class Contests:
             return self._to_group(kind, group, cloud)
         if kind == "create":
             self._marked.pop(key, None)
-            if self._creators.get(group) == who:  # what was taken over was deleted: its group is as before
-                azure.group_owners[group] = who
             if cloud is self.rival:
                 azure.created(key, who)
             return cloud is self.rival
@@ -114,10 +110,11 @@ class Contests:
 
     def _change_owner(self, key: ClusterId, who: str) -> None:
         azure, group = self._context.azure, (key.subscription, key.resource_group)
-        before, azure.owners[key] = azure.owners[key], who
-        if azure.group_owners.get(group) == before:
-            self._creators.setdefault(group, before)
-            azure.group_owners[group] = who
+        azure.owners[key] = who
+        if azure.group_owners.get(group) == who:
+            self._context.left.discard(group)
+        else:  # it stays its creator's, who leaves it to the owner of the cluster in it
+            self._context.left.add(group)
         self._changed[key] = self._context.loop.clock()
         self._context.oracle.keeps_labels.add(key)  # the new owner knows no label of the other one
         azure.disturb(key)
@@ -131,10 +128,11 @@ class Contests:
         return self._name(cloud), record.uid, record.job.started
 
     def _to_group(self, kind: str, group: tuple[str, str], cloud: MemoryCloud) -> bool:
-        """Check a write of the second app to a group; the rules of one app suffice for the first one."""
+        """Check a write of the second app to a group; the rules of one app suffice for the first one.
+
+        After a takeover, both its creator and the app that took a cluster over may delete an empty group.
+        """
         azure, who = self._context.azure, self._name(cloud)
-        if kind == "create-group":
-            self._creators.pop(group, None)
         if (who, group) in self._predecessors and kind == "delete-group" and azure.group_owners.get(group):
             azure.group_owners[group] = who
         if kind == "update-group" and azure.group_owners.get(group, who) != who:

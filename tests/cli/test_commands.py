@@ -5,23 +5,19 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 from cli.app import COMMANDS as SECTIONS
-from cli.app import NEW, ROLLOUT
 from cli.errors import ExitCode
-from cli.lazy import Sections
 from cli.terminal.output import Output
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.rollouts.rollout import Rollout
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
-from tests.support.roadstead_command import on_terminal, roadstead, write
+from tests.support.roadstead_command import GROUPS, commands, on_terminal, options, roadstead, write
 from tests.support.served_api import served
 
 ROOT = Path(__file__).parent.parent.parent
@@ -48,30 +44,13 @@ LISTS = {
     "roadstead explain": ["one", "fleet"],
 }
 """Every command that lists or shows, with arguments."""
-GROUPS: Mapping[str, Sections] = {"new": NEW, "rollout": ROLLOUT}
-
-
-def commands(sections: Sections, prefix: str) -> Iterator[tuple[str, Any]]:
-    """Yield every command by its whole name."""
-    for entries in sections.values():
-        for name, entry in entries.items():
-            if name in GROUPS:
-                yield from commands(GROUPS[name], f"{prefix} {name}")
-            else:
-                yield f"{prefix} {name}", entry.load(name)
-
-
-COMMANDS = dict(commands(SECTIONS, "roadstead"))
+COMMANDS = commands()
 SUMMARIES = {
     f"{prefix} {name}": entry.summary
     for prefix, sections in (("roadstead", SECTIONS), *((f"roadstead {g}", GROUPS[g]) for g in GROUPS))
     for entries in sections.values()
     for name, entry in entries.items()
 }
-
-
-def options(command: Any) -> set[str]:
-    return {option for parameter in command.params for option in parameter.opts}
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Runs ``roadstead`` as a process, and creates fleet repositories on disk for it."""
+"""The commands of ``roadstead``, runs of it as a process, and fleet repositories on disk for it."""
 
 from __future__ import annotations
 
@@ -11,16 +11,41 @@ import subprocess
 import sys
 import tempfile
 import termios
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from signal import SIGINT
+from typing import Any
 
+from cli.app import COMMANDS, NEW, ROLLOUT
+from cli.lazy import Sections
 from tests.support.function_calls import ADMIN_KEY
 from tests.support.warm_processes import start
 
 ROADSTEAD = Path(sys.executable).with_name("roadstead")
 ROOT = Path(__file__).parent.parent.parent
+GROUPS: Mapping[str, Sections] = {"new": NEW, "rollout": ROLLOUT}
 OWN = {"PYTHONPATH": str(ROOT), "ROADSTEAD_KEY": ADMIN_KEY, "ROADSTEAD_CONTEXTS": os.devnull}
+
+
+@cache
+def commands() -> Mapping[str, Any]:
+    """Return every command by its whole name, such as "roadstead rollout list"."""
+    return dict(_commands(COMMANDS, "roadstead"))
+
+
+def _commands(sections: Sections, prefix: str) -> Iterator[tuple[str, Any]]:
+    for entries in sections.values():
+        for name, entry in entries.items():
+            if name in GROUPS:
+                yield from _commands(GROUPS[name], f"{prefix} {name}")
+            else:
+                yield f"{prefix} {name}", entry.load(name)
+
+
+def options(command: Any) -> set[str]:
+    """Return the options of a command, in every form."""
+    return {option for parameter in command.params for option in parameter.opts}
 
 
 def roadstead(*arguments: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:

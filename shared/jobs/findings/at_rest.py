@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from shared.jobs.failures.errors import NoLongerReady, classes
+from shared.jobs.failures.errors import (
+    ClusterContested,
+    ClusterMissing,
+    ClusterStopped,
+    NoLongerReady,
+    classes,
+)
 from shared.jobs.findings.conditions import IN_SYNC
 from shared.jobs.job import Failure
 from shared.jobs.record import ClusterRecord, Phase, finding_of_sweep
 
 _FINDINGS = frozenset(kind.__name__ for kind in classes(NoLongerReady))
+_CLOSED = frozenset(kind.__name__ for kind in (ClusterMissing, ClusterStopped, ClusterContested))
 
 
 def is_at_rest(record: ClusterRecord) -> bool:
@@ -25,17 +32,31 @@ def own_failure(record: ClusterRecord) -> Failure | None:
     return record.job.earlier or failure
 
 
-def found_of(record: ClusterRecord) -> str:
-    """Return what a sweep found of a whole cluster, such as that it is missing; "" for nothing.
+def kind_found(record: ClusterRecord) -> str:
+    """Return the class of what a sweep found of a whole cluster, such as ClusterMissing; "" for nothing.
 
     A suspension goes on whatever a sweep finds: there the condition InSync says it.
     """
-    if finding_of_sweep(record.finding):
-        return record.job.reason
     in_sync = record.condition(IN_SYNC)
     if record.phase is Phase.SUSPENDED and in_sync is not None and in_sync.reason in _FINDINGS:
-        return f"{in_sync.reason}: {in_sync.message}"
-    return ""
+        return in_sync.reason
+    return finding_of_sweep(record.finding)
+
+
+def found_of(record: ClusterRecord) -> str:
+    """Return what a sweep found of a whole cluster, as a sentence after its class; "" for nothing."""
+    kind, in_sync = kind_found(record), record.condition(IN_SYNC)
+    if record.phase is Phase.SUSPENDED and kind and in_sync is not None:
+        return f"{kind}: {in_sync.message}"
+    return record.job.reason if kind else ""
+
+
+def is_closed(record: ClusterRecord) -> bool:
+    """Return whether no check enters a cluster: a sweep found it missing, stopped or contested.
+
+    One on which an operation failed runs on, and its Flux may be broken as well.
+    """
+    return kind_found(record) in _CLOSED
 
 
 def is_exempt(record: ClusterRecord) -> bool:

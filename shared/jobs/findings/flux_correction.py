@@ -13,7 +13,7 @@ from shared.fleet.drift.policy import Decided
 from shared.fleet.kubernetes.health.health import CHANGED, MISSING, SUSPENDED
 from shared.fleet.manifests.cluster.drift import DriftAction
 from shared.jobs.drift import exhausted
-from shared.jobs.record import ClusterRecord
+from shared.jobs.record import ClusterRecord, finding_of_sweep
 
 FLUX = "what Roadstead applied of Flux"
 """All of it differs as a whole, as it is counted among the corrections."""
@@ -34,9 +34,10 @@ def applies_again(record: ClusterRecord, now: datetime) -> bool:
 
     What a check found before the last job came to its end is nothing: that job has applied them. An end after
     the present moment is that of a wrong clock: it decides nothing, or it would for as long as it is ahead.
+    Nothing is applied to a cluster while a sweep finds it failed.
     """
     inside = record.inside
-    if inside is None or not record.idle or not corrects_flux(record):
+    if inside is None or not record.idle or finding_of_sweep(record.finding) or not corrects_flux(record):
         return False
     found = {each.reason for part in inside.parts for each in part.unhealthy}
     end = record.job.step.since

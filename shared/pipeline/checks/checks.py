@@ -16,12 +16,12 @@ import logging
 
 from shared.fleet.kubernetes.flux.flux_objects import ComponentsError
 from shared.jobs.failures.errors import ReconcileError, Retryable, Unexpected
-from shared.jobs.findings.at_rest import found_of, is_at_rest
+from shared.jobs.findings.at_rest import found_of, is_at_rest, is_closed
 from shared.jobs.findings.health import needs_check
 from shared.jobs.messages import CheckMessage
 from shared.jobs.outcomes import Done, Retry
 from shared.jobs.rate_limits import AKS_OTHER
-from shared.jobs.record import ClusterRecord, of_health
+from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.measurements import of_read, of_reservation
 from shared.logs import about_record
 from shared.pipeline.checks.around import read_around
@@ -144,9 +144,7 @@ def _check(
 ) -> bool:
     """Read one cluster, and save what is so of it; return False where a token for that is missing."""
     why = ""
-    if record.finding and not of_health(record.finding):
-        why = f"a sweep found {record.finding}: {record.job.reason}"
-    elif found_of(record):
+    if is_closed(record):
         why = f"a sweep found {found_of(record)}"
     elif record.desired.problem:
         why = f"this version refuses what was accepted: {record.desired.problem}"

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION, NAMESPACE, SOURCE
 from shared.fleet.resource_ids import ObjectRef
@@ -18,10 +20,10 @@ from shared.pipeline.api.views.why import why_view
 from shared.pipeline.worker.steps.flux.commits_behind import MOST, described
 from shared.ports.github import Change
 from tests.support.checks import check, condition, pass_time
-from tests.support.one_cluster import advice, api, files, ready, record
+from tests.support.one_cluster import ONE, advice, api, files, ready, record
 from tests.support.pipeline_runs import phases, push, status
 from tests.support.replaced_ports import around
-from tests.support.sweeps import ready_condition, sweep
+from tests.support.sweeps import delete_by_hand, ready_condition, sweep, tag_by_hand
 
 BROKEN = {"platform/broken.yaml": b"kind: [unfinished"}
 AUTHOR = "operator@example.invalid"
@@ -219,6 +221,48 @@ def test_a_sweep_leaves_what_a_check_found_and_a_check_what_a_sweep_found() -> N
     assert (found.status, found.reason) == (None, "NotRead")
     assert "a sweep found ClusterStopped" in found.message
     assert record(cloud).finding == "ClusterStopped"
+
+
+def test_a_check_says_what_is_so_of_flux_on_a_cluster_whose_operation_failed() -> None:
+    cloud = ready("  drift: {fluxObjects: correct}\n")
+    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
+    tag_by_hand(cloud, ONE, own="x")
+    sweep(cloud)
+    assert record(cloud).finding == "ClusterFailed"
+    check(cloud)
+    assert condition(record(cloud)).status is True
+    live = api(cloud).get(KUSTOMIZATION)
+    assert live is not None
+    api(cloud).delete(live)
+    check(cloud)
+    found = condition(record(cloud))
+    assert (found.status, found.reason) == (False, "ObjectMissing")
+    assert record(cloud).finding == "ClusterFailed", "what a sweep found is over with a sweep"
+    tag_by_hand(cloud, ONE, own="y")
+    sweep(cloud)
+    assert (phases(cloud), record(cloud).finding) == ({"one": Phase.READY}, "")
+    check(cloud)
+    cloud.run()
+    check(cloud)
+    assert condition(record(cloud)).status is True
+    assert api(cloud).get(KUSTOMIZATION) is not None
+
+
+@pytest.mark.parametrize("how", ["stopped", "deleted", "claimed"])
+def test_no_check_enters_a_cluster_that_is_stopped_or_missing_or_claimed(how: str) -> None:
+    cloud = ready()
+    if how == "stopped":
+        cloud.azure.interventions.stop(ONE)
+    elif how == "deleted":
+        delete_by_hand(cloud, ONE)
+    else:
+        tag_by_hand(cloud, ONE, **{"roadstead-contested-by": "other@staging"})
+    sweep(cloud)
+    kind = record(cloud).finding
+    check(cloud)
+    found = condition(record(cloud))
+    assert (found.status, found.reason) == (None, "NotRead")
+    assert found.message.startswith(f"a sweep found {kind}: ")
 
 
 def test_the_api_shows_what_is_unknown_and_since_when_something_is_so() -> None:
