@@ -255,8 +255,6 @@ class Settings(BaseModel):
 
 TIMED = ("PLAN_SCHEDULE", "RESEND_SCHEDULE", "RETENTION_SCHEDULE")
 """What an app with timers needs: the host puts these settings into the triggers."""
-RENAMED = {"claim_seconds": "LEASE_SECONDS", "housekeeping_schedule": "RETENTION_SCHEDULE"}
-"""The present name of each setting that had another one."""
 
 
 def _trace(fleet: str, name: str, secret: SecretStr) -> str:
@@ -276,7 +274,6 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     The case of a name does not matter, and an empty value counts as not set.
     """
     given = {name.lower(): value for name, value in environment.items() if value}
-    _refuse_renamed(given)
     try:
         settings = Settings.model_validate(given)
     except ValidationError as error:
@@ -314,13 +311,6 @@ def _expected(detail: Mapping[str, Any]) -> str:
         "value_error": str(limits.get("error")),
     }
     return expected.get(kind, str(detail["msg"]))
-
-
-def _refuse_renamed(given: Mapping[str, str]) -> None:
-    """Refuse a setting by its former name: it would be ignored, and its default used."""
-    for former, name in RENAMED.items():
-        if former in given:
-            raise SettingsError(f"{former.upper()} was renamed: set {name} instead")
 
 
 def _refuse_unresolved(settings: Settings) -> None:

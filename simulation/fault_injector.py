@@ -22,7 +22,7 @@ WEIGHTS = {
     **{"read_head": 25, "save_fleet": 6, "delete": 6},
 }
 """Calls that count as several: they are rare, and a fault matters there."""
-HARMLESS = ("limit-used-up", "version-before")
+HARMLESS = ("limit-used-up",)
 """Faults that keep no step from what it does."""
 PLANNING = 2
 """Every call of a planner counts as so many."""

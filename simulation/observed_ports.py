@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from localcloud.github.world.people import OPERATOR
 from localcloud.github.world.proposing_port import WorldProposing
 from localcloud.memory.memory_cloud import JOB_QUEUES, MemoryCloud
-from localcloud.tables.memory_clusters import Version
 from localcloud.tables.memory_state import MemoryState
-from shared.jobs import stored_forms
 from shared.jobs.record import ClusterRecord
 from shared.notices.notice import Notice
 from shared.ports import FleetRecord, Message, PlanRecord, Ports
@@ -23,11 +18,8 @@ from shared.rollouts.rollout import Rollout
 from simulation.event_loop import EventLoop
 from simulation.invariants.proposed_promotions import Promotions
 from simulation.invariants.rules import Invariants
-from simulation.plans_before import fleet_with_added_fields, plan_with_added_fields
 from simulation.shown.shown import Shown
-from simulation.version_before import with_added_fields
 
-_FLEET, _PLAN = TypeAdapter(FleetRecord), TypeAdapter(PlanRecord)
 BETWEEN_BACKUPS = timedelta(seconds=20)
 
 
@@ -36,7 +28,6 @@ class ObservedState(MemoryState):
 
     def __init__(self) -> None:
         super().__init__()
-        self._writes_as_before = False
         self._observer: tuple[Invariants, Shown, MemoryCloud] | None = None
         self.backups: list[tuple[datetime, Mapping[str, Any]]] = []
         """What the tables contained at some moments."""
@@ -49,21 +40,11 @@ class ObservedState(MemoryState):
         """Report to the invariants from now on, and note what changes in what is shown."""
         self._observer = invariants, shown, cloud
 
-    def as_version_before(self, write: Callable[[], Any]) -> Any:
-        """Make a write, and keep it in the form of the version before."""
-        self._writes_as_before = True
-        try:
-            return write()
-        finally:
-            self._writes_as_before = False
-
     def save(self, record: ClusterRecord) -> ClusterRecord:
         """Write the record."""
         before = self.cluster(record.name)
         self._no_preview(f"the record {record.name}")
         saved = super().save(record)
-        if self._writes_as_before:
-            self._clusters[record.name] = Version(json.dumps(with_added_fields(saved)), saved.etag)
         if self._observer is not None:
             invariants, shown, cloud = self._observer
             self._back_up(cloud.clock())
@@ -102,9 +83,6 @@ class ObservedState(MemoryState):
         """Write the fleet's record."""
         self._no_preview("the record of the fleet")
         before, saved = self.fleet(), super().save_fleet(record)
-        if self._writes_as_before:
-            stored = stored_forms.upgrade_fleet(fleet_with_added_fields(saved))
-            self._fleet = replace(_FLEET.validate_python(stored), etag=saved.etag)
         if self._observer is not None:
             invariants, shown, cloud = self._observer
             invariants.hand_overs.checked(cloud, before, saved)
@@ -118,18 +96,14 @@ class ObservedState(MemoryState):
         """Write the plan."""
         self._no_preview(f"the plan of {plan_record.plan.commit[:8]}")
         super().save_plan(plan_record)
-        self._plan_saved(plan_record)
+        self._plan_saved()
 
     def save_review(self, plan_record: PlanRecord) -> None:
         """Write what the reviews of a plan say."""
         super().save_review(plan_record)
-        self._plan_saved(plan_record)
+        self._plan_saved()
 
-    def _plan_saved(self, plan_record: PlanRecord) -> None:
-        if self._writes_as_before:
-            commit = plan_record.plan.commit
-            stored = stored_forms.upgrade_plan(plan_with_added_fields(plan_record))
-            self._plans[commit] = replace(_PLAN.validate_python(stored), etag=self._plans[commit].etag)
+    def _plan_saved(self) -> None:
         if self._observer is not None:
             _, shown, cloud = self._observer
             shown.changed(cloud)

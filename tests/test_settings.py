@@ -136,14 +136,6 @@ def test_a_schedule_that_the_host_refuses_is_named_at_the_start(name: str) -> No
     )
 
 
-@pytest.mark.parametrize(
-    ("former", "name"), [("CLAIM_SECONDS", "LEASE_SECONDS"), ("HOUSEKEEPING_SCHEDULE", "RETENTION_SCHEDULE")]
-)
-def test_a_renamed_setting_is_refused_with_its_present_name(former: str, name: str) -> None:
-    with pytest.raises(SettingsError, match=f"{former} was renamed: set {name} instead"):
-        load_settings({former: "200"})
-
-
 def test_a_secret_is_not_shown_by_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     put(monkeypatch, GITHUB_TOKEN="canary-token", FLUX_GIT_PASSWORD="canary-password")
     settings = load_settings()

@@ -10,7 +10,7 @@ from cli.errors import CommandError
 from cli.fleet_api.client import Api
 from cli.text import line
 from cli.worktree import Worktree
-from shared.fleet.stored_specs import is_attached
+from shared.fleet.desired import is_attached
 from shared.pipeline.api import schema
 
 
@@ -77,10 +77,10 @@ def recorded(tree: Worktree, api: Api) -> Against:
             "give the other app's --url"
         )
     clusters = {found["name"]: _cluster(found) for found in view["clusters"]}
-    durations = {kind: tuple(each) for kind, each in view.get("durations", {}).items()}
-    replacing = {old: tuple(new) for old, new in view.get("replacing", {}).items()}
+    durations = {kind: tuple(each) for kind, each in view["durations"].items()}
+    replacing = {old: tuple(new) for old, new in view["replacing"].items()}
     description = f"{fleet} at {commit[:8] or 'no commit'}"
-    unreadable = {row["row"]: row["problem"] for row in view.get("unreadable", [])}
+    unreadable = {row["row"]: row["problem"] for row in view["unreadable"]}
     return Against(description, commit, clusters, _deletes(view), durations, replacing, unreadable)
 
 
@@ -105,5 +105,5 @@ def _cluster(found: schema.RecordedCluster) -> Recorded:
         found["retryableFailure"],
         found.get("runningVersion", ""),
         found.get("rebuiltFor", ""),
-        found.get("ready", False),
+        found["ready"],
     )

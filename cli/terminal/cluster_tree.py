@@ -39,7 +39,7 @@ def cluster_tree(view: schema.Tree, now: datetime) -> Tree:
             branch.add(Text(applied(view, now)))
         for group in groups:
             _add_objects(branch.add(_group(group)), group["unhealthy"], group["failed"], now)
-    if view.get("systems"):  # none from an app of the version before
+    if view["systems"]:
         branch = root.add(Text(f"systems{read}"))
         for system in view["systems"]:
             _add_objects(branch.add(_system(system)), system["unhealthy"], 0, now)

@@ -87,7 +87,7 @@ def _head(view: schema.Fleet, now: datetime) -> Text:
         head.append(
             f"\n{_gaps(view['repairedGaps']['count'], view['repairedGaps']['last'], now)}", style="dim"
         )
-    for row in view.get("unreadable", [])[:PROBLEMS_SHOWN]:
+    for row in view["unreadable"][:PROBLEMS_SHOWN]:
         head.append(f"\n{row['problem']}", style="red")
         head.append(f"\n{row['suggestedAction']}", style="dim")
     if view["deadLetterCount"]:

@@ -11,11 +11,13 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from shared.fleet.manifests.cluster.existing import EXISTING
 from shared.fleet.manifests.cluster.flux.extension import EXTENSION
 from shared.fleet.manifests.cluster.flux.instance import OPERATOR
 from shared.fleet.manifests.cluster.spec import ClusterSpec
+from shared.fleet.manifests.existing_spec import EMPTY, FIELDS, ExistingSpec
+from shared.fleet.recently_read import recently_read
 from shared.fleet.resource_ids import ClusterId
-from shared.fleet.stored_specs import dumped_spec, read_spec
 from shared.fleet.systems.cluster_systems import normalised_systems, read_system, systems_in
 
 
@@ -160,7 +162,7 @@ class Desired:
             "replaces": self.replaces,
             "systems": list(self.systems),
         }
-        stored = {"name": self.name, "spec": dumped_spec(self.spec), "components": self.components}
+        stored = {"name": self.name, "spec": _dumped_spec(self.spec), "components": self.components}
         return stored | {key: value for key, value in optional.items() if value}
 
     def with_systems(self, systems: Sequence[Mapping[str, Any]]) -> Desired:
@@ -189,6 +191,26 @@ class Desired:
 
     def __hash__(self) -> int:
         return hash(self.digest)
+
+
+def is_attached(document: Mapping[str, Any]) -> bool:
+    """Return whether a cluster in its stored form is outside Azure."""
+    return bool(document["spec"].get("provider") == EXISTING)
+
+
+@recently_read
+def _read_spec(stored: Mapping[str, Any]) -> ClusterSpec:
+    """Return a spec as the model of its provider reads it; raise pydantic's ValidationError."""
+    model = ExistingSpec if stored.get("provider") == EXISTING else ClusterSpec
+    return model.model_validate(dict(stored))
+
+
+def _dumped_spec(spec: ClusterSpec) -> dict[str, Any]:
+    """Return the stored form of a spec; of a cluster outside Azure without what only AKS has."""
+    written = spec.model_dump(by_alias=True, mode="json", exclude_none=True)
+    if isinstance(spec, ExistingSpec):
+        return {key: value for key, value in written.items() if key in FIELDS or key in EMPTY}
+    return written
 
 
 _NONE: Mapping[str, Any] = {}
@@ -241,12 +263,12 @@ class Stored(Desired):
 
     @cached_property
     def spec(self) -> ClusterSpec:
-        """The spec as the current model reads it, with the defaults that were added since."""
-        return read_spec(self._spec)
+        """The spec as the model reads it."""
+        return _read_spec(self._spec)
 
     @property
     def problem(self) -> str:
-        """What the current rules refuse in a spec that an earlier version accepted."""
+        """What the current rules refuse in the stored spec."""
         try:
             self.spec  # noqa: B018
             for system in self.systems:
@@ -360,7 +382,7 @@ def normalised(document: Mapping[str, Any]) -> Mapping[str, Any]:
     A form that is invalid by the current rules is returned unchanged.
     """
     try:
-        spec = {"spec": dumped_spec(Stored(document).spec)}
+        spec = {"spec": _dumped_spec(Stored(document).spec)}
     except ValidationError:
         return document
     systems = normalised_systems(systems_in(document))

@@ -36,7 +36,7 @@ class DriftedField:
     corrected although the policy asks for that, or which exemption has ended; "" for nothing. ``source`` is
     the "file:line" that sets the value of git, as of the commit that was planned last when it was found; ""
     where git has no value, and where it could not be read yet. ``live_since`` is since when a sweep sees this
-    value of Azure, None in a record of the version before. ``by`` is who may have changed it and ``changed``
+    value of Azure. ``by`` is who may have changed it and ``changed``
     when, by Azure's activity log; "" and None where that does not say. ``effect`` is what writing git's value
     does where the action is ``approve``, "" otherwise.
     """

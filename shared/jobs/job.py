@@ -30,12 +30,12 @@ class Failure:
 class Lease:
     """The worker that runs the step now, and until when no other worker may.
 
-    ``due`` is when the message that the worker handles was due; None for a lease of the version before.
+    ``due`` is when the message that the worker handles was due.
     """
 
     owner: str
     until: datetime
-    due: datetime | None = field(default=None, compare=False)
+    due: datetime = field(compare=False)
 
 
 class WriteKind(StrEnum):

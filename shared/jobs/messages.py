@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationInfo, model_validator
 
-from shared.jobs import stored_forms
 from shared.jobs.gaps import FoundBy
 from shared.jobs.record import ClusterRecord
 
@@ -64,8 +63,7 @@ class RolloutAct(_Wire):
     """What somebody decided of the rollout of a commit: who, when and why.
 
     ``subject`` is the stage that is approved, or the cluster that is taken out, "" for any other act. A
-    resume ``lifts`` the pause of that time. ``person`` is False for the holder of a key, and for an app;
-    None in a message of the version before.
+    resume ``lifts`` the pause of that time. ``person`` is False for the holder of a key, and for an app.
     """
 
     commit: str
@@ -75,7 +73,7 @@ class RolloutAct(_Wire):
     subject: str = ""
     reason: str = ""
     lifts: datetime | None = None
-    person: bool | None = None
+    person: bool = True
 
 
 class PromotionAsked(_Wire):
@@ -142,11 +140,6 @@ class CheckMessage(_Versioned):
         """Whether it is a check of the whole fleet, or a part of one."""
         return self.at is None and self.check.isdecimal()
 
-    @model_validator(mode="before")
-    @classmethod
-    def _of_the_version_before(cls, read: Any) -> Any:
-        return stored_forms.upgrade_check(read) if isinstance(read, dict) else read
-
 
 class PlanRequest(_Versioned):
     """Plan the head of the branch, bring commit statuses up to date (``report``), or plan a ``pull``.
@@ -186,11 +179,6 @@ class PlanRequest(_Versioned):
     act: RolloutAct | None = None
     promotion: PromotionAsked | None = None
     beyond: str = Field(default="", exclude_if=operator.not_)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_the_version_before(cls, read: Any) -> Any:
-        return stored_forms.upgrade_plan_request(read) if isinstance(read, dict) else read
 
     def next_attempt(self) -> PlanRequest:
         """Return the request with one more failed attempt."""

@@ -74,8 +74,7 @@ class ConditionReason(StrEnum):
 class Condition:
     """As in Kubernetes: a ``status`` of None is "Unknown", and ``since`` is when it last changed.
 
-    ``observed_generation`` is the generation that it is about, ``verified`` when it was found so at last; 0
-    and None in a record of the version before.
+    ``observed_generation`` is the generation that it is about, ``verified`` when it was found so at last.
     """
 
     type: str
@@ -83,8 +82,8 @@ class Condition:
     reason: str
     message: str
     since: datetime
-    observed_generation: int = 0
-    verified: datetime | None = None
+    observed_generation: int
+    verified: datetime
 
 
 @dataclass(frozen=True)
@@ -147,7 +146,7 @@ class ClusterRecord:
 
     ``running`` is what was read last of what runs, None before the first verification.
 
-    ``installation`` is the id of the app's state, "" in a record of a version without one. ``life`` is the
+    ``installation`` is the id of the app's state. ``life`` is the
     life of the cluster in Azure where that is not ``uid``. ``api_server`` is where a token of the app opened
     its Kubernetes API last, None when the next connection needs a kubeconfig. A takeover overrules the
     installations in ``overruled`` until our tags are on the cluster; ``predecessors`` are all that one ever

@@ -1,12 +1,10 @@
-"""The record of a cluster as it is stored, and as it was by the version before."""
+"""The record of a cluster as it is stored."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 from shared.frozen import replace
-from shared.jobs import stored_forms
 from shared.jobs.recipes import STEPS
 from shared.jobs.record import ClusterRecord
 from shared.jobs.stored_text import StoredText, WrongText
@@ -22,27 +20,10 @@ def to_json(record: ClusterRecord) -> str:
 
 
 def from_json(text: str, etag: str) -> ClusterRecord:
-    """Read the stored form, also that of the version before, which lacks fields of the present one.
-
-    Raise WrongText for a text that is neither.
-    """
-    try:
-        record = _STORED.read(text)
-    except WrongText as error:
-        record = _of_version_before(text, error)
+    """Read the stored form; raise WrongText."""
+    record = _STORED.read(text)
     _check(record)
     return replace(record, etag=etag)
-
-
-def _of_version_before(text: str, error: WrongText) -> ClusterRecord:
-    try:
-        stored = stored_forms.upgrade_cluster(json.loads(text))
-    except (ValueError, TypeError, LookupError, AttributeError):
-        raise error from None
-    try:
-        return _STORED.read_object(stored)
-    except WrongText:
-        raise error from None
 
 
 def _check(record: ClusterRecord) -> None:

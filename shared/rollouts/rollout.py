@@ -112,20 +112,14 @@ class Passed:
 class Decided:
     """What somebody decided, of a stage or a cluster: who, when, and why.
 
-    ``person`` is False for the holder of a key, and for an app; None in what the version before stored:
-    the name says it there.
+    ``person`` is False for the holder of a key, and for an app.
     """
 
     by: str
     at: datetime
     reason: str = ""
     subject: str = ""
-    person: bool | None = None
-
-    @property
-    def is_person(self) -> bool:
-        """Whether a person decided."""
-        return not self.by.startswith(("the key of ", "app ")) if self.person is None else self.person
+    person: bool = True
 
 
 class CheckState(StrEnum):
@@ -193,7 +187,7 @@ class Rollout:
     ``selected``: its commit selects it. ``refused`` is a selection that nobody has resumed in spite of it.
     ``kind`` is that of its slowest change, and ``since`` the commit after which it began to differ from what
     the fleet had: the one that was planned before with a valid fleet.yaml, or that of the rollout before, if
-    that did not complete or left clusters as they were. Both are "" in what the version before stored.
+    that did not complete or left clusters as they were.
     """
 
     commit: str
@@ -285,7 +279,7 @@ class Rollout:
 
     def has_people(self, name: str, now: datetime) -> bool:
         """Return whether a person approves a stage, next to whom a key or an app is nobody."""
-        return any(each.is_person for each in self._approvals_of(name, now))
+        return any(each.person for each in self._approvals_of(name, now))
 
     def _approvals_of(self, name: str, now: datetime) -> Iterator[Decided]:
         for stage in self.stages:
@@ -296,7 +290,7 @@ class Rollout:
         """Return what approves a stage: a key or an app is nobody next to people, one of whom may have it."""
         own = (each for each in self.approved if each.subject == stage.name and stage.gate.takes(each.at))
         found = [each for each in own if stage.expires is None or now < each.at + stage.expires]
-        return [each for each in found if each.is_person] or found
+        return [each for each in found if each.person] or found
 
     def skips(self, cluster: str) -> bool:
         """Return whether somebody took a cluster out of the rollout."""

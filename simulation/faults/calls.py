@@ -200,7 +200,7 @@ def _late(call: Call) -> Any:
 
 
 def _misplaced(call: Call) -> Any:
-    """Send jobs' messages to another queue of jobs, as the version before, with one queue, did."""
+    """Send jobs' messages to another queue of jobs: whoever handles one runs any step."""
     other = call.one_of(*sorted(set(JOB_QUEUES) - {call.port}))
     sent: Queue = getattr(call.cloud.ports, other)
     sent.send(*call.args)

@@ -10,19 +10,13 @@ Sources of what the services promise:
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 from localcloud.azure.world import request_limits as limits
 from shared.jobs.failures.errors import ReconcileError, Unauthenticated, Unauthorized
-from shared.jobs.messages import PlanRequest
-from shared.ports import Message
 from simulation.faults.calls import SERVICES, Call, Fault
-from simulation.observed_ports import ObservedState
-from simulation.plans_before import request_as_before
 
 BUCKETS = (limits.ARM_READ, limits.ARM_WRITE, limits.ARM_DELETE, limits.ANY_OTHER)
 USED_UP = (30.0, 120.0, 600.0)
@@ -30,7 +24,6 @@ USED_UP = (30.0, 120.0, 600.0)
 BETWEEN_PAGES = (1.0, 5.0, 35.0)
 REFUSED = (60.0, 400.0, 1500.0)
 """Seconds until somebody corrects a setting, or assigns a role again."""
-SAVES = ("save", "save_fleet", "save_plan")
 LISTS = ("clusters", "continuations", "clusters_page")
 
 
@@ -63,24 +56,9 @@ def _wrong_settings(call: Call) -> Any:
     raise refusal
 
 
-def _version_before(call: Call) -> Any:
-    """Write, or ask for a plan, as an instance that still runs the version before: in its form."""
-    if call.port == "plans":
-        message: Message = call.args[0]
-        before = request_as_before(PlanRequest.model_validate_json(message.body))
-        return call.make(replace(message, body=json.dumps(before)))
-    state = call.cloud.state
-    if isinstance(state, ObservedState):
-        return state.as_version_before(call.now)
-    return call.now()
-
-
 FAULTS: Mapping[str, Fault] = {
     "limit-used-up": Fault(lambda call: call.operation is not None, _used_up),
     "list-in-pages": Fault(lambda call: call.port == "state" and call.name in LISTS, _in_pages),
     "wrong-settings": Fault(lambda call: call.port in ("repository", "pulls", *SERVICES), _wrong_settings),
-    "version-before": Fault(
-        lambda call: call.port == "plans" or (call.port == "state" and call.name in SAVES), _version_before
-    ),
 }
 """By name."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from shared.jobs.failures.errors import Stale
-from shared.jobs.failures.fleet_problem import FleetProblem
+from shared.jobs.failures.fleet_problem import Failed, FleetProblem
 from shared.jobs.rate_limits import Bucket
 from shared.ports import FleetRecord, State
 from shared.ports.state import Listing, Orphan, PathsCheck, SweepRecord, TimerRun
@@ -18,7 +18,7 @@ def test_the_fleet_record_is_written_by_compare_and_swap(state: State) -> None:
     state.save_fleet(FleetRecord("a" * 40, NOW))
     read = state.fleet()
     assert read == FleetRecord("a" * 40, NOW)
-    problem = FleetProblem("no answer", "Unavailable", "c" * 40)
+    problem = FleetProblem("no answer", Failed.READ, "Unavailable", "c" * 40)
     state.save_fleet(replace(read, commit="b" * 40, problem=problem))
     with pytest.raises(Stale):
         state.save_fleet(read)

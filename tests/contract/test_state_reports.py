@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
-from azure.data.tables import UpdateMode
 
-from shared.adapters.tables import CLUSTERS, TablesState
-from shared.adapters.tables.entities import packed
-from shared.adapters.tables.plans import PLANS
-from shared.jobs import stored_record
-from shared.jobs.continuations import continuations_of
 from shared.jobs.failures.errors import Stale
 from shared.jobs.job import Contest, ContestKind
 from shared.jobs.outcomes import Wait
@@ -22,7 +15,6 @@ from shared.jobs.review_check import ReviewCheck, Verdict
 from shared.jobs.transitions.acceptance import accept_delete, accept_new
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.ports import State
-from tests.support.azurite import connect
 from tests.support.cluster_records import NOW, plan_record
 from tests.support.desired_clusters import desired
 
@@ -117,39 +109,3 @@ def test_a_plan_in_several_entities_keeps_them_when_it_is_reported(state: State)
     (read,) = state.open_plans()
     state.save_report(replace(read, reported="pending: 1 of 5000"))
     assert state.plan("c" * 40) == replace(plan_record(items=5000), reported="pending: 1 of 5000")
-
-
-def test_records_and_plans_of_the_version_before_are_read_without_the_new_properties(azurite: int) -> None:
-    def as_before(table: str, entity: dict[str, Any]) -> None:
-        with connect(azurite) as service:
-            service.get_table_client(table).upsert_entity(entity, mode=UpdateMode.REPLACE)
-
-    fleet = "version-before"
-    one = accept_new(desired("one"), uid="0badcafe", commit="c" * 40, now=NOW)
-    with connect(azurite) as service:
-        state = TablesState(service, fleet)
-        state.save(accept_new(desired("two"), uid="later", commit="c" * 40, now=NOW))
-        state.save_plan(replace(plan_record(), reported="pending: text", not_before=NOW))
-        key = {
-            "PartitionKey": fleet,
-            "RowKey": "one",
-            "active": True,
-            "phase": "Provisioning",
-            "generation": 1,
-        }
-        as_before(CLUSTERS, {**key, **packed(stored_record.to_json(one))})
-        assert [(each.name, each.stored) for each in state.summaries()] == [("one", False), ("two", True)]
-        assert list(state.summaries()) == [summary_of(record) for record in state.clusters()]
-        assert list(state.continuations()) == continuations_of(state.clusters())
-        read = state.cluster("one")
-        assert read is not None
-        state.save(read)
-        assert [each.stored for each in state.summaries()] == [True, True]
-        plans = service.get_table_client(PLANS)
-        stored = dict(plans.get_entity(fleet, "c" * 40))
-        added = ("settled", "reported", "reports", "notBefore")
-        as_before(PLANS, {name: value for name, value in stored.items() if name not in added})
-        (plan,) = state.open_plans()
-        assert (plan.reported, plan.not_before, state.next_report_at()) == ("pending: text", NOW, None)
-        state.save_report(replace(plan, reported="success", open=False))
-        assert state.open_plans() == []

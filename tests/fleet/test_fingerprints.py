@@ -229,23 +229,3 @@ def test_a_default_that_was_added_since_is_no_difference() -> None:
     document = resolved(fleet(), {}, []).clusters["a"].document()
     flux = {key: value for key, value in document["spec"]["flux"].items() if key != "branch"}
     assert normalised({**document, "spec": {**document["spec"], "flux": flux}}) == document
-
-
-def test_a_property_that_has_a_field_since_is_read_from_where_it_was() -> None:
-    document = resolved(fleet(), {}, []).clusters["a"].document()
-    typed = {"enableRBAC": False, "schedulerProfile": {"upstream": {"schedulerConfigMode": "ManagedByCRD"}}}
-    machines = {"type": "VirtualMachineScaleSets"}
-    first, *rest = document["spec"]["nodePools"]
-    before = {
-        **document["spec"],
-        "azure": {"properties": {**typed, "other": 1}},
-        "nodePools": [{**first, "azure": {"properties": machines}}, *rest],
-    }
-    after = {
-        **document["spec"],
-        **typed,
-        "azure": {"properties": {"other": 1}},
-        "nodePools": [{**first, **machines, "azure": {"properties": {}}}, *rest],
-    }
-    assert Desired.from_document({**document, "spec": before}).spec.enable_rbac is False
-    assert normalised({**document, "spec": before}) == {**document, "spec": after}

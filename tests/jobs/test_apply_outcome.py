@@ -156,8 +156,8 @@ def test_a_terminal_error_fails_at_once() -> None:
 
 
 def test_a_lease_is_released_only_by_its_owner() -> None:
-    newer = accept_change(record(lease=Lease("me", later(60))), desired("one"), commit="d", now=NOW)
-    assert newer.job.lease == Lease("me", later(60))
+    newer = accept_change(record(lease=Lease("me", later(60), NOW)), desired("one"), commit="d", now=NOW)
+    assert newer.job.lease == Lease("me", later(60), NOW)
     released = release(newer, "me")
     assert released is not None
     assert (released.job.lease, released.job.step.abandoned_leases) == (None, 1)

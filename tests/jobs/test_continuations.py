@@ -19,7 +19,7 @@ def test_a_continuation_that_a_wrong_clock_has_scheduled_is_overdue_each_time() 
 
 
 def test_a_continuation_that_waits_for_a_lease_is_not_overdue_whatever_a_wrong_clock_has_written() -> None:
-    far = record(at=later(30 * 86_400), delay=Delay.WAIT, lease=Lease("other", later(20)))
+    far = record(at=later(30 * 86_400), delay=Delay.WAIT, lease=Lease("other", later(20), NOW))
     assert overdue(continuation_of(far), now=NOW, grace=180) == 0
     assert overdue(continuation_of(far), now=later(21), grace=180) > 0
 
@@ -32,7 +32,7 @@ def test_a_continuation_that_waits_for_a_lease_is_not_overdue_whatever_a_wrong_c
         (record(at=later(-119)), 1),
         (record(at=later(-121)), 2),
         (record(at=later(-60 * 60)), 6),
-        (record(at=later(-61), lease=Lease("other", later(-1))), 0),
+        (record(at=later(-61), lease=Lease("other", later(-1), NOW)), 0),
     ],
 )
 def test_a_continuation_is_overdue_after_its_grace_and_again_as_its_lateness_doubles(
@@ -53,7 +53,7 @@ def test_what_is_served_is_the_newest_time_of_the_live_leases_of_a_recipe() -> N
         lease = Lease("me", later(until), due=later(due))
         return replace(record(), job=replace(record().job, lease=lease))
 
-    leased = record(lease=Lease("me", later(60)))
+    leased = record(lease=Lease("me", later(60), NOW))
     records = [handled(10, 60), handled(30, 60), handled(50, 39), record()]
     assert served_until(map(continuation_of, records), JobQueue.JOBS, later(40)) == later(30)
     assert served_until(map(continuation_of, records), JobQueue.DELETES, later(40)) is None

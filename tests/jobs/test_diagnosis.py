@@ -54,7 +54,7 @@ def test_a_new_job_is_about_to_run() -> None:
 
 
 def test_a_lease_means_that_a_worker_runs_the_step_now() -> None:
-    diagnosis = explained(record(lease=Lease("w", later(30))))
+    diagnosis = explained(record(lease=Lease("w", later(30), NOW)))
     assert (diagnosis.activity[:13], diagnosis.next_at) == ("runs the step", later(30))
 
 

@@ -82,7 +82,7 @@ def test_a_step_that_nothing_delays_is_due_at_once_even_by_a_clock_that_is_behin
 def test_a_time_that_only_a_wrong_clock_can_have_written_delays_nothing() -> None:
     far = FARTHEST.total_seconds() + 1
     assert isinstance(decide(record(at=later(far), delay=Delay.WAIT), job_message(record())), Run)
-    leased = record(lease=Lease("other", later(far)))
+    leased = record(lease=Lease("other", later(far), NOW))
     assert isinstance(decide(leased, job_message(leased)), Run)
 
 
@@ -98,9 +98,9 @@ def test_what_a_step_waits_for_does_not_last_longer_by_the_time_that_a_clock_was
 
 
 def test_a_leased_record_is_left_to_its_worker_until_the_lease_ends() -> None:
-    leased = record(lease=Lease("other", later(20)))
+    leased = record(lease=Lease("other", later(20), NOW))
     assert isinstance(decide(leased, job_message(leased)), NotYet)
-    ended = record(lease=Lease("other", NOW))
+    ended = record(lease=Lease("other", NOW, NOW))
     assert isinstance(decide(ended, job_message(ended)), Run)
 
 
@@ -124,7 +124,7 @@ def test_abandoned_leases_are_counted_until_there_is_an_outcome() -> None:
         decision = decide(current, job_message(current))
         assert isinstance(decision, Run)
         assert decision.record.job.step.abandoned_leases == lost
-        current = replace(decision.record, job=replace(decision.record.job, lease=Lease("me", NOW)))
+        current = replace(decision.record, job=replace(decision.record.job, lease=Lease("me", NOW, NOW)))
     assert apply_outcome(current, Wait(5, "Azure"), now=NOW, jitter=0).job.step.abandoned_leases == 0
 
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
-
-from pydantic import TypeAdapter
 
 from shared.notices.announced import (
     COLLECT,
@@ -235,12 +231,3 @@ def test_a_part_of_a_message_that_was_started_is_not_lost_when_its_route_takes_l
     known = begin(known, "ops", known.routes["ops"].pending)
     less = begin(known, "ops", ["failed:two:1"])
     assert (less.routes["ops"].sending, less.routes["ops"].pending) == (("failed:two:1",), ("failed:one:1",))
-
-
-def test_what_the_version_before_remembered_is_read_and_its_facts_are_sent() -> None:
-    recorded = json.loads((Path(__file__).parents[1] / "jobs/recorded/notices.json").read_text())
-    known = TypeAdapter(Announced).validate_python(recorded["a route whose channel fails"])
-    assert known.routes["ops"].missing == ("failed:one:1", "stalled:two:1")
-    assert [each.subject for each in due(known, "ops", after(600))] == ["one", "two"]
-    ended = take(known, [fact("two", Kind.READY, 700)], ROUTES, after(700))
-    assert ended.routes["ops"].pending[-1] == "stalled:two:1:over"

@@ -110,7 +110,7 @@ def test_an_event_at_rest_is_nowhere_before_its_record_is_saved() -> None:
 
 def test_events_of_a_save_that_fails_are_saved_by_themselves() -> None:
     cloud = MemoryCloud()
-    saved = cloud.state.save(replace(record(lease=Lease("worker", NOW)), etag=""))
+    saved = cloud.state.save(replace(record(lease=Lease("worker", NOW, NOW)), etag=""))
     leased = LeasedRecord(saved, cloud.ports)
     cloud.state.save(saved)
     with pytest.raises(Stale):

@@ -63,7 +63,7 @@ def leased(seconds: float, cloud: MemoryCloud | None = None) -> tuple[Ports, Rec
     """Return ports guarded for a record whose lease lasts so many seconds, and the port behind the guard."""
     cloud, port = cloud or MemoryCloud(), RecordedCalls()
     outside: dict[str, Any] = {"azure": port, "kubernetes": Connected(port)}
-    lease = Lease("worker", cloud.clock() + timedelta(seconds=seconds))
+    lease = Lease("worker", cloud.clock() + timedelta(seconds=seconds), cloud.clock())
     ports = replace(cloud.ports, **outside)
     mine = LeasedRecord(replace(record(lease=lease), etag=""), ports)
     mine.secure()

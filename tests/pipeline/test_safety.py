@@ -173,7 +173,7 @@ def test_all_early_messages_become_one_for_the_time_of_the_record(reason: str) -
     (record,) = cloud.state.clusters()
     at = cloud.clock() + timedelta(seconds=90)
     changed = (
-        {"lease": Lease("other", at)}
+        {"lease": Lease("other", at, cloud.clock())}
         if reason.startswith("another")
         else {"next_run": NextRun(at, Delay.WAIT, "Azure is at work")}
     )

@@ -11,7 +11,6 @@ from localcloud.servicebus.world.broker_values import Draft
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import job_message
 from shared.jobs.record import ClusterRecord, Phase
-from shared.pipeline.worker import worker
 from shared.ports.azure import PutGroup
 from tests.support.fleet_files import all_at_once, cluster, fleet
 from tests.support.hand_overs import CONFIG, CUT, plan_step, plan_steps
@@ -141,7 +140,6 @@ def test_a_step_that_runs_on_one_queue_is_awaited_on_the_other() -> None:
 
 @pytest.mark.parametrize("queue", [JobQueue.JOBS, JobQueue.CHANGES])
 def test_a_message_runs_on_either_queue_and_its_job_decides_where_the_next_one_goes(queue: JobQueue) -> None:
-    """The version before had one queue, and its messages are still there after an upgrade."""
     cloud = ready_fleet()
     push(cloud, changed("a1"))
     plan_steps(cloud)
@@ -151,18 +149,6 @@ def test_a_message_runs_on_either_queue_and_its_job_decides_where_the_next_one_g
     assert record_of(cloud, "a1").job.sequence > 1
     assert queued(cloud, "changes") == {"a1"}
     serve(cloud, "changes")
-    assert record_of(cloud, "a1").observed_generation == 2
-
-
-def test_a_record_of_the_version_before_continues_on_the_queue_that_it_had() -> None:
-    cloud = ready_fleet()
-    push(cloud, changed("a1"))
-    plan_steps(cloud)
-    before = record_of(cloud, "a1")
-    saved = cloud.state.save(replace(before, job=replace(before.job, small_change=False)))
-    worker.handle(job_message(saved), JobQueue.JOBS, cloud.ports)
-    assert "a1" in queued(cloud, "jobs")
-    serve(cloud, "jobs")
     assert record_of(cloud, "a1").observed_generation == 2
 
 

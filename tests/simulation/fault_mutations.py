@@ -9,7 +9,7 @@ import pytest
 
 from shared.fleet.manifests.guards import Guards
 from shared.fleet.resolve.desired_fleet import DesiredFleet
-from shared.jobs import continuations, job, stored_forms
+from shared.jobs import continuations, job
 from shared.jobs.failures.errors import Unauthenticated
 from shared.pipeline.planner import planner
 from shared.pipeline.planner.reports import reporter
@@ -25,13 +25,6 @@ def times_of_a_wrong_clock_are_believed(patch: pytest.MonkeyPatch) -> None:
 
 def a_refusal_empties_no_bucket(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(RateLimiter, "_correct", lambda *_: None)
-
-
-def the_version_before_did_not_know_what_it_created(patch: pytest.MonkeyPatch) -> None:
-    upgrade = stored_forms.upgrade_cluster
-    patch.setattr(
-        stored_forms, "upgrade_cluster", lambda stored: {**upgrade(stored), "creation_requested": False}
-    )
 
 
 def a_repository_that_may_not_be_read_counts_as_empty(patch: pytest.MonkeyPatch) -> None:
@@ -52,7 +45,6 @@ def links_of_statuses_have_no_scheme(patch: pytest.MonkeyPatch) -> None:
 FAULT_MUTATIONS = (
     mutation(times_of_a_wrong_clock_are_believed, "clock-jump", "lost work", "orphan"),
     mutation(a_refusal_empties_no_bucket, "limit-used-up", "rate limit"),
-    mutation(the_version_before_did_not_know_what_it_created, "version-before", "orphan"),
     mutation(links_of_statuses_have_no_scheme, "other-settings", "open status"),
     mutation(
         two_planners_may_plan_at_once,

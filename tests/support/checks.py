@@ -46,7 +46,7 @@ def take_tokens(cloud: MemoryCloud, cluster: ClusterId, number: int) -> None:
 
 
 def refused_since(cloud: MemoryCloud, name: str) -> None:
-    """Let a cluster have a spec that the version before accepted, and this one refuses."""
+    """Let the record of a cluster have a spec that the current rules refuse."""
     record = cloud.state.cluster(name)
     assert record is not None
     spec = {**record.document["spec"], "sku": "nonsense"}

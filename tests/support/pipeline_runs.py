@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter as Tally
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.servicebus.world.broker_values import SessionLock
@@ -13,9 +13,9 @@ from shared.jobs.record import Phase
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import Pushed
 from shared.pipeline.worker.worker import INVOCATION_SECONDS
-from shared.ports import Ports
+from shared.ports import FleetRecord, Ports
 from tests.support import fleet_files
-from tests.support.replaced_ports import around
+from tests.support.replaced_ports import Around
 
 
 def pushed(cloud: MemoryCloud, commit: str) -> Pushed:
@@ -91,7 +91,11 @@ def another_worker_for_each_message(cloud: MemoryCloud) -> None:
 
 
 def without_group_index(cloud: MemoryCloud) -> None:
-    """Let the planner of the version before plan from now on: it saves no members, and knows of no index."""
-    save = cloud.state.save_fleet
-    unknown = partial(replace, groups_indexed=False)
-    around(cloud, "state", add_group_members=lambda _: None, save_fleet=lambda fleet: save(unknown(fleet)))
+    """Let the deleter find a new table where the fleet's record and the index were."""
+    deliver = cloud.deliver
+
+    def lost(queue: str, lock: SessionLock, ports: Ports) -> None:
+        state: Any = Around(ports.state, fleet=FleetRecord, group_members=lambda _: ())
+        deliver(queue, lock, replace(ports, state=state) if queue == "deletes" else ports)
+
+    cloud.deliver = lost  # type: ignore[method-assign]

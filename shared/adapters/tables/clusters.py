@@ -57,7 +57,7 @@ class ClustersTable:
         try:
             return Listed(map(read, found))
         except (WrongText, TypeError):
-            return self._repeated(read, _summary_now, columns, "PartitionKey eq @key")
+            return self._repeated(read, summary_of, columns, "PartitionKey eq @key")
 
     def _repeated(
         self,
@@ -202,13 +202,9 @@ def _continuation_now(record: ClusterRecord) -> Continuation | None:
     return continuation_of(record) if record.job.active else None
 
 
-def _summary_now(record: ClusterRecord) -> ClusterSummary:
-    return replace(summary_of(record), stored=False)
-
-
 def _summary(record: ClusterRecord) -> dict[str, str]:
     summary = summary_of(record)
     return {
-        "summary": _SUMMARY.write(summary, "details", "stored"),
+        "summary": _SUMMARY.write(summary, "details"),
         "details": _DETAILS.write(summary.details),
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -11,7 +10,6 @@ from typing import Any
 
 from shared.adapters.tables.rows import Entity, Rows
 from shared.adapters.tables.storage import Storage, etag_of
-from shared.jobs import stored_forms
 from shared.jobs.rows import Listed
 from shared.jobs.stored_text import StoredText, WrongText
 from shared.ports import PlanRecord
@@ -39,7 +37,7 @@ class PlansTable:
     def plan_of(self, entity: Entity) -> PlanRecord | None:
         """Return what a row stores of a plan, None where it has just been replaced; raise WrongText."""
         text = self._storage.document(PLANS, entity)
-        return _with_report(_plan(text), entity) if text is not None else None
+        return _with_report(_PLAN.read(text), entity) if text is not None else None
 
     def save_plan(self, plan_record: PlanRecord) -> None:
         """Write a plan over the saved one of its commit."""
@@ -91,14 +89,6 @@ class PlansTable:
         )
 
 
-def _plan(text: str) -> PlanRecord:
-    try:
-        stored = stored_forms.upgrade_plan(json.loads(text))
-    except (ValueError, TypeError, LookupError, AttributeError):
-        raise WrongText("the text is no JSON of a plan") from None
-    return _PLAN.read_object(stored)
-
-
 def _is_dated(entity: Entity) -> bool:
     return isinstance(entity.get("at"), datetime)
 
@@ -120,21 +110,19 @@ def _report(plan_record: PlanRecord) -> dict[str, Any]:
 
 
 def _with_report(plan_record: PlanRecord, entity: Entity) -> PlanRecord:
-    """Return a plan with what was reported of it since; the version before saved that with the plan alone."""
-    read = replace(plan_record, etag=etag_of(entity))
-    if entity.get("notBefore") is None:
-        return read
+    """Return a plan with what was reported of it since."""
     for name, kind in _REPORT.items():
         if type(entity.get(name)) is not kind:
             raise WrongText(f"{name} is missing, or has a wrong type")
     return replace(
-        read,
+        plan_record,
+        etag=etag_of(entity),
         open=entity["open"],
         settled=entity["settled"],
         reported=entity["reported"],
         reports=entity["reports"],
         not_before=_moment(entity["notBefore"]),
-        writing=_moment(entity.get("writing")),
+        writing=_moment(entity["writing"]),
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -28,7 +27,6 @@ from shared.adapters.tables.rows import Entity, Rows, text_of
 from shared.adapters.tables.storage import MOST_REMOVED, READERS, TOGETHER, Storage, etag_of, written_at
 from shared.adapters.tables.sweeps import SweepsTable
 from shared.adapters.tables.timers import TimersTable, timer_of
-from shared.jobs import stored_forms
 from shared.jobs.event import Event
 from shared.jobs.failures.errors import Unreadable
 from shared.jobs.rate_limits import Bucket
@@ -301,11 +299,7 @@ def _full_at(entity: Entity) -> datetime:
 
 
 def _fleet(entity: Entity) -> FleetRecord:
-    try:
-        stored = stored_forms.upgrade_fleet(json.loads(text_of(entity)))
-    except (ValueError, TypeError, LookupError, AttributeError) as error:
-        raise error if isinstance(error, WrongText) else WrongText("the text is no JSON of a fleet") from None
-    return _FLEET.read_object(stored)
+    return _FLEET.read(text_of(entity))
 
 
 def _batches(blobs: Mapping[str, bytes]) -> Iterator[dict[str, bytes]]:

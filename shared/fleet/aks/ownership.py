@@ -33,7 +33,7 @@ MAX_BRANCH = 200
 class Installation:
     """An app with its own state: ``id`` is that of the state, ``branch`` is what it tracks.
 
-    Without an id: whoever created a cluster before installations had one, or lost its tables since.
+    Without an id: nobody knows who created a cluster whose tag somebody removed.
     """
 
     id: str

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from shared.fleet.aks.field_effects import Effect
+from shared.fleet.desired import is_attached
 from shared.fleet.planning.differences import Change
 from shared.fleet.planning.plan import Action, Item
-from shared.fleet.stored_specs import is_attached
 
 _GRANT = re.compile(r"spec\.(federatedCredentials|roleAssignments|policies)\[([^\]]*)\]")
 _POOL = re.compile(r"spec\.nodePools\[([^\]]*)\](.*)\Z", re.DOTALL)

@@ -11,7 +11,7 @@ from typing import Any
 from shared.fleet.aks.change_effects import missing_conditions
 from shared.fleet.aks.comparison import alike
 from shared.fleet.aks.field_effects import Effect
-from shared.fleet.desired import Desired, normalised
+from shared.fleet.desired import Desired, is_attached, normalised
 from shared.fleet.garbage_collection import no_garbage_collection
 from shared.fleet.planning.differences import Change, differences
 from shared.fleet.planning.generations import above_any
@@ -24,7 +24,6 @@ from shared.fleet.planning.system_holds import Retained, retained_systems
 from shared.fleet.planning.system_removals import keeping
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.repository_layout import FLEET_FILE
-from shared.fleet.stored_specs import is_attached
 from shared.fleet.systems.cluster_systems import systems_in
 
 NOTHING_REPLACED: Replacing = {}

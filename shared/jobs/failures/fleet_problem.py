@@ -48,29 +48,23 @@ class FleetProblem:
     """What prevents the planner from planning the newest commit.
 
     ``kind`` is the class of the error, "" when the queue dead-lettered the plan request. ``approve_again`` is
-    the commit whose approval was lost with the request, "" for none. ``failed`` is None in the stored form of
-    the version before.
+    the commit whose approval was lost with the request, "" for none.
     """
 
     message: str
+    failed: Failed
     kind: str = ""
     approve_again: str = ""
-    failed: Failed | None = None
-
-    @property
-    def what(self) -> Failed:
-        """What failed."""
-        return self.failed or (Failed.READ if self.kind else Failed.REQUEST)
 
     def __str__(self) -> str:
         approve = f"; approve {self.approve_again[:8]} again" if self.approve_again else ""
-        return f"{_WHAT[self.what]}{self.kind}: {self.message}{approve}"
+        return f"{_WHAT[self.failed]}{self.kind}: {self.message}{approve}"
 
     @property
     def suggested_action(self) -> str:
         """Who can do what about it."""
         action = suggested_action(self.kind, failed=False)
-        if self.what is Failed.READ:
+        if self.failed is Failed.READ:
             named = (action for kind, action in _REPOSITORY.items() if kind.__name__ == self.kind)
             action = next(named, action)
         return f"{_NEXT_TRY} {action or _LOGS}"

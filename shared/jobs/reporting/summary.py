@@ -38,7 +38,7 @@ class ClusterSummary:
     """A cluster in a list of thousands; ``reason`` is that of its job, cut to ``REASON_LIMIT``.
 
     ``lost`` and ``finding`` are those of the record. ``subscription`` and ``resource_group`` are where the
-    cluster lives in Azure, "" in what the version before stored. ``digest`` is that of the cluster in Azure
+    cluster lives in Azure. ``digest`` is that of the cluster in Azure
     in which nothing differs from git, "" for none; ``drifted`` counts the fields that differ, ``proposed`` is
     a digest of those that a pull request is to take into the manifest, "" for none. ``recreated``: a sweep
     found that it is missing or stopped, and its policy has it created or started again. ``to_approve`` counts
@@ -47,11 +47,11 @@ class ClusterSummary:
     suspended one, which has no ``finding``. ``exempt_until`` is the last day of the exemption by which that
     is ignored, "" for none, and ``unnamed_since`` since when nobody is known who deleted or stopped the
     cluster, None where that is not asked. ``ready_since`` is since when it has been Ready, None
-    where it is not, and in what the version before stored. ``failed_since`` is since when its job has failed,
+    where it is not. ``failed_since`` is since when its job has failed,
     or a sweep has found something, for the same reason; None likewise. ``life`` is that of the cluster in
     Azure, "" where it is the ``uid``. ``existing``: it is not in Azure. ``took`` are the seconds from the
     start of its last change until it was Ready, 0 where that is not known. ``details`` are None where they
-    were not asked for. ``stored`` is False for that of a record that the version before saved without one.
+    were not asked for.
     """
 
     name: str
@@ -65,8 +65,8 @@ class ClusterSummary:
     contested: bool
     environment: str
     location: str
-    subscription: str = ""
-    resource_group: str = ""
+    subscription: str
+    resource_group: str
     lost: bool = False
     finding: str = ""
     details: SummaryDetails | None = field(default=None, compare=False)
@@ -84,7 +84,6 @@ class ClusterSummary:
     existing: bool = False
     took: int = 0
     failed_since: datetime | None = None
-    stored: bool = field(default=True, compare=False)
 
     @property
     def shown_phase(self) -> Phase:

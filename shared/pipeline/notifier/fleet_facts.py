@@ -101,9 +101,9 @@ def _of_fleet(fleet: FleetRecord, known: Announced, now: datetime) -> Iterator[N
     problem = fleet.problem
     if problem is None:
         return
-    credential = problem.kind == Unauthenticated.__name__ and problem.what is Failed.READ
+    credential = problem.kind == Unauthenticated.__name__ and problem.failed is Failed.READ
     kind = Kind.CREDENTIAL if credential else Kind.PLAN
-    identifier = f"{kind}:{problem.what}:{problem.kind}"
+    identifier = f"{kind}:{problem.failed}:{problem.kind}"
     before = known.facts.get(known.open.get("fleet", ""))
     same = before is not None and before.id.startswith(identifier)
     at = before.at if before is not None and same else now

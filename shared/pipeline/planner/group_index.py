@@ -12,10 +12,9 @@ from shared.ports import FleetRecord, GroupMember, Ports
 def index_groups(plan: Plan, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> None:
     """Save the clusters of a plan as members of their groups, before the first record of a new one is saved.
 
-    The first plan of a fleet without an index saves all of them, any other one those on which it acts. The
-    fleet's record says that the index is complete once that plan has been carried out.
+    The first plan of new tables saves all of them, any other one those on which it acts.
     """
-    items = (item for item in plan.items if item.acts or not fleet.groups_indexed)
+    items = (item for item in plan.items if item.acts or not fleet.commit)
     ports.state.add_group_members([member for item in items for member in _member(item, inputs)])
 
 

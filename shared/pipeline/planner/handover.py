@@ -84,7 +84,7 @@ def hand_over(
     """
     acting = [item for item in plan_record.plan.items if item.acts and item.cluster not in held]
     left = sorted((i for i in acting if _is_left(i, inputs)), key=lambda item: item.cluster not in small)
-    since = (fleet.handover and fleet.handover.since) or plan_record.at
+    since = fleet.handover.since if fleet.handover else plan_record.at
     later = starts(acting, inputs.desired.clusters, small, since)
     changed: dict[str, Item] = {}
     began, accepted = ports.elapsed(), False
@@ -92,7 +92,7 @@ def hand_over(
         done = len(acting) - len(left)
         some, left = left[: ports.config.handover_clusters], left[ports.config.handover_clusters :]
         names = tuple(item.cluster for item in some)
-        fleet = _check(fleet, Handover(ports.clock(), done, len(acting), names, since), ports)
+        fleet = _check(fleet, Handover(ports.clock(), since, done, len(acting), names), ports)
         start = partial(
             _start,
             plan_record=plan_record,
@@ -109,7 +109,7 @@ def hand_over(
         # A part that accepts nothing would be repeated indefinitely.
         if left and accepted and ports.elapsed() - began >= ports.config.handover_seconds:
             done = len(acting) - len(left)
-            fleet = _check(fleet, Handover(ports.clock(), done, len(acting), since=since), ports)
+            fleet = _check(fleet, Handover(ports.clock(), since, done, len(acting)), ports)
             break
     items = (changed.get(item.cluster, item) for item in plan_record.plan.items)
     return HandedOver(replace(plan_record.plan, items=tuple(items)), fleet, ended=not left)
@@ -119,17 +119,15 @@ def _is_left(item: Item, inputs: PlanInputs) -> bool:
     return item.acts and _is_next(item, inputs.records.get(item.cluster))
 
 
-def begun(head: str, fleet: FleetRecord, now: datetime) -> Handover | None:
+def begun(head: str, fleet: FleetRecord, now: datetime) -> Handover:
     """Return the progress of a plan that begins after what the fleet's record says of the last one.
 
     It keeps what another planner may still save, until the first check says what this one saves.
     """
-    if not fleet.planning:
-        return Handover(now, since=now)
     if fleet.handover is None:
-        return None
+        return Handover(now, now)
     if fleet.planning != head:
-        return Handover(now, in_flight=fleet.handover.in_flight, since=now)
+        return Handover(now, now, in_flight=fleet.handover.in_flight)
     return replace(fleet.handover, at=now, since=fleet.handover.since if fleet.handover.done else now)
 
 
@@ -163,14 +161,9 @@ def _awaits_deletion(item: Item, record: ClusterRecord | None) -> Item:
     return Item(item.cluster, Action.ON_HOLD, item.generation - 1, item.uid, hold=hold)
 
 
-def may_be_saved(fleet: FleetRecord, ports: Ports) -> Sequence[str]:
+def may_be_saved(fleet: FleetRecord) -> Sequence[str]:
     """Return the clusters whose records the planner of an unfinished plan may still save."""
-    if not fleet.planning:
-        return ()
-    if fleet.handover is not None:
-        return fleet.handover.in_flight
-    unfinished = ports.state.plan(fleet.planning)  # the version before checks before every save
-    return [item.cluster for item in unfinished.plan.items if item.acts] if unfinished else ()
+    return fleet.handover.in_flight if fleet.handover else ()
 
 
 def supersede(clusters: Sequence[str], ports: Ports) -> None:

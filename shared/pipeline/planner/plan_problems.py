@@ -59,7 +59,7 @@ def report_unreadable(request: PlanRequest, error: ReconcileError, fleet: FleetR
     wait = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
     seconds = wait if isinstance(error, Retryable) and request.attempt < READ_ATTEMPTS else None
     lost_approval = request.approval.commit if seconds is None and request.approval else ""
-    problem = FleetProblem(str(error), error.kind, lost_approval, Failed.READ)
+    problem = FleetProblem(str(error), Failed.READ, error.kind, lost_approval)
     log.error("%s (attempt %d)", problem, request.attempt + 1)
     ports.state.save_fleet(replace(fleet, problem=problem))
     if seconds is not None:
@@ -70,4 +70,4 @@ def report_unreadable(request: PlanRequest, error: ReconcileError, fleet: FleetR
 
 
 def _failed(error: ReconcileError) -> FleetProblem:
-    return FleetProblem(str(error), error.kind, failed=Failed.PLAN)
+    return FleetProblem(str(error), Failed.PLAN, error.kind)

@@ -33,7 +33,6 @@ from shared.logs import about
 from shared.notices.routes import routes_of
 from shared.pipeline.facts import store_approval
 from shared.pipeline.outbox import (
-    PREVIEWS,
     request_handover,
     request_outdated_marks,
     request_plan,
@@ -104,9 +103,6 @@ def _handle_or_postpone(request: PlanRequest, ports: Ports) -> None:
 
 
 def _handle(request: PlanRequest, ports: Ports) -> None:
-    if request.kind in PREVIEWS:  # the version before queued pull requests here
-        request_plan(request, message_id=f"moved:{request.pull}:{request.head[:12]}", ports=ports)
-        return
     if request.kind == "report":
         report(request, ports)
         return
@@ -196,7 +192,7 @@ def _plan_shown(
         planned = replace(known, problem=None, waiting="", head_read_at=read_at)
         if fleet != planned:
             ports.state.save_fleet(planned)
-        lost = known.problem is not None and known.problem.what is Failed.REQUEST
+        lost = known.problem is not None and known.problem.failed is Failed.REQUEST
         if request.attempt or lost:  # a request that was postponed may have reported an outage on the commit
             report_again(head, ports)
         return False
@@ -223,7 +219,7 @@ def _plan(request: PlanRequest, read: BranchHead, fleet: FleetRecord, ports: Por
         planning = replace(planning, handover=begun(head, fleet, ports.clock()))
         planning = replace(planning, gaps=repaired_gaps(request, head, fleet, ports.state))
         started = ports.state.save_fleet(identified(planning, ports))
-        saved_by_another = may_be_saved(fleet, ports)
+        saved_by_another = may_be_saved(fleet)
         supersede(saved_by_another, ports)
         found = partial_plan_of(head, fleet, ports) if some else None
         if found is not None:
@@ -349,10 +345,7 @@ def _carry_out(
         fleet = replace(fleet, routes=routes_of(notified), subscriptions=inputs.desired.subscriptions)
         fleet = with_promotions(fleet, inputs.desired, plan_record.at)
     ended_fleet = replace(fleet, commit=head, at=plan_record.at, planning="", handover=None, problem=None)
-    # Where a cluster lives whose record cannot be read is not known to the index.
-    indexed = fleet.groups_indexed or not inputs.unreadable
-    ended_fleet = replace(ended_fleet, groups_indexed=indexed, awaiting_deletion=awaiting)
-    ended_fleet = replace(ended_fleet, unreadable=plan.unreadable)
+    ended_fleet = replace(ended_fleet, awaiting_deletion=awaiting, unreadable=plan.unreadable)
     replacing = remembered(replaced, plan.items)
     replacing = {**{old: new for old, new in known.items() if old in inputs.unreadable}, **replacing}
     ports.state.save_fleet(replace(ended_fleet, replacing=replacing, awaiting_ready=awaited(plan.items)))

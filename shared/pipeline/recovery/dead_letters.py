@@ -177,8 +177,8 @@ def _record_problem(request: PlanRequest, received: ReceivedDeadLetter, ports: P
     commit = request.approval.commit if request.approval else ""
     fleet = ports.state.fleet()
     approved = commit or (fleet.problem.approve_again if fleet.problem else "")
-    problem = FleetProblem(received.cause, approve_again=approved, failed=Failed.REQUEST)
-    if fleet.problem is not None and fleet.problem.what is Failed.PLAN:
+    problem = FleetProblem(received.cause, Failed.REQUEST, approve_again=approved)
+    if fleet.problem is not None and fleet.problem.failed is Failed.PLAN:
         problem = replace(fleet.problem, approve_again=approved)  # it says more than the queue
     if fleet.problem != problem:
         ports.state.save_fleet(replace(fleet, problem=problem))

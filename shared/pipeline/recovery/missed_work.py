@@ -117,7 +117,7 @@ def _makes_progress(fleet: FleetRecord, now: datetime) -> bool:
 def _report_unreadable(error: ReconcileError, ports: Ports) -> None:
     fleet = ports.state.fleet()
     approve_again = fleet.problem.approve_again if fleet.problem else ""
-    problem = FleetProblem(str(error), error.kind, approve_again, Failed.READ)
+    problem = FleetProblem(str(error), Failed.READ, error.kind, approve_again)
     log.error("%s. %s", problem, problem.suggested_action)
     if fleet.problem == problem:
         return

@@ -14,14 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from shared.jobs.failures.errors import ReconcileError, Retryable, TooLarge, Unreadable
+from shared.jobs.failures.errors import ReconcileError, Retryable
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import PlanRequest, SweepPart
-from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.summary import ClusterSummary
 from shared.pipeline.outbox import request_promotions, request_proposals, request_report, request_sweep
 from shared.pipeline.planner.reports.reporter import reopen
-from shared.pipeline.records import Transition, again, change
+from shared.pipeline.records import again
 from shared.pipeline.runs import record_end
 from shared.pipeline.sweep.activity import ActivityLog
 from shared.pipeline.sweep.clusters import ATTEMPTS, check, postpone, request_checks, retry
@@ -37,8 +36,6 @@ log = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 120.0
 """After so many seconds another message continues: less than half of ``functionTimeout``."""
-SAVED_TOGETHER = 200
-"""After so many records that are saved once more, the time is looked at."""
 MOST_LACKING = 200
 """How many clusters that a list lacks are read by themselves; the next sweep begins with the others.
 A list that lacks more may be of a subscription in which the app has lost its role: Azure then answers with an
@@ -86,7 +83,6 @@ def _sweep(
     """
     started, changed = ports.clock(), False
     summaries = ports.state.summaries()
-    _store_summaries(summaries, end, ports)
     of_fleet = _by_subscription(summaries)
     before = {listing.subscription: listing for listing in ports.state.sweep().listings}
     todo = [part.subscription] if part.subscription else sorted({*of_fleet, *before, *fleet.subscriptions})
@@ -178,28 +174,6 @@ def _in_turn(lacking: Sequence[str], before: Listing) -> Sequence[str]:
     """
     last = before.undecided[:MOST_LACKING][-1:]
     return sorted(lacking, key=lambda name: (bool(last) and name <= last[0], name))
-
-
-def _store_summaries(summaries: Sequence[ClusterSummary], end: float, ports: Ports) -> None:
-    """Save the records once more that the version before saved without a summary, if no job does that.
-
-    While there is one, whoever asks for summaries reads all records as a whole.
-    """
-    names = [each.name for each in summaries if not each.stored]
-    for first in range(0, len(names), SAVED_TOGETHER):
-        if ports.elapsed() > end:
-            return
-        ports.together(partial(_save_again, ports=ports), names[first : first + SAVED_TOGETHER])
-
-
-def _save_again(name: str, ports: Ports) -> None:
-    def decide(record: ClusterRecord | None) -> Transition | None:
-        return None if record is None or record.job.active else Transition(record)
-
-    try:
-        change(name, decide, ports)
-    except (TooLarge, Unreadable) as error:
-        log.info("%s: its record was not saved again: %s", name, error)
 
 
 def _by_subscription(summaries: Sequence[ClusterSummary]) -> Mapping[str, Sequence[ClusterSummary]]:

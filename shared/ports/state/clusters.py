@@ -39,7 +39,7 @@ class Clusters(Protocol):
         """Return the summaries of the whole fleet, by name; this reads no record as a whole.
 
         Only with ``details`` they are sure to have any. Where a summary is missing, or cannot be read, its
-        record is read as a whole: that summary is not ``stored``.
+        record is read as a whole.
         """
         ...
 

@@ -38,14 +38,14 @@ class Handover:
 
     ``in_flight`` are the clusters whose records it saves, and whose messages it sends, since ``at``. It saves
     no other ones before it has written this again, and none between two invocations. ``since`` is when
-    the attempt began that handed the first ones over, None in what the version before stored.
+    the attempt began that handed the first ones over.
     """
 
     at: datetime
+    since: datetime
     done: int = 0
     total: int = 0
     in_flight: tuple[str, ...] = ()
-    since: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class FleetRecord:
     planning: str = ""
     """The commit whose jobs are being handed over, "" for none."""
     handover: Handover | None = None
-    """How far that is; None for no ``planning``, or for that of the version before."""
+    """How far that is; None for no ``planning``."""
     head_read_at: datetime | None = None
     """When the head was read for ``planning``, otherwise for ``commit``, by GitHub's clock."""
     installation: str = ""
@@ -103,8 +103,6 @@ class FleetRecord:
     """The clusters whose being Ready has deletes begin, each with the generation."""
     gaps: Gaps = field(default_factory=Gaps)
     """The heads that no webhook had announced."""
-    groups_indexed: bool = False
-    """Whether every cluster is a member of its resource group, as ``Clusters`` stores them."""
     routes: tuple[Route, ...] = ()
     """Who is notified, as of the last plan with a valid fleet.yaml."""
     subscriptions: tuple[str, ...] = ()

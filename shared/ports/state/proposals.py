@@ -28,7 +28,7 @@ class Proposal:
 
     ``declined`` are the values of pull requests that somebody closed without merging. ``left_out`` says why
     fields are not proposed, ``problem`` why the branch or the pull request is left as it is; ``commit`` is
-    the one that was planned last when that was so, "" in what the version before stored.
+    the one that was planned last when that was so.
     ``etag`` is the version that was read, "" for one not saved yet.
     """
 

@@ -11,10 +11,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shared.fleet.desired import Desired
+from shared.fleet.desired import Desired, is_attached
 from shared.fleet.planning.holds import NEVER, RETRY, Hold, HoldKind
 from shared.fleet.planning.plan import Action, Item, Plan, Recorded
-from shared.fleet.stored_specs import is_attached
 from shared.rollouts.calendar import Closed, Start
 from shared.rollouts.shut.fleet_calendar import Calendar, Place, place_in, place_of
 

@@ -25,7 +25,7 @@ CREDENTIALS = GitCredentials("git", "canary-token")
 
 
 def pulling(url: str) -> Desired:
-    """Return a cluster whose Flux pulls from an address that an earlier version may have recorded."""
+    """Return a cluster whose Flux pulls from an address that its record has."""
     cluster = desired("one")
     flux = cluster.spec.flux.model_copy(update={"repository": url})
     return replace(cluster, spec=cluster.spec.model_copy(update={"flux": flux}))

@@ -27,6 +27,8 @@ def summary(name: str, phase: Phase, environment: str = "dev", location: str = "
         "reason": "",
         "environment": environment,
         "location": location,
+        "subscription": "",
+        "resource_group": "",
     }
     return ClusterSummary(
         **texts,

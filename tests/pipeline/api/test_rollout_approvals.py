@@ -78,21 +78,6 @@ def test_a_key_or_an_app_is_no_other_person_than_those_who_approve() -> None:
     assert changed(cloud, "one") == {*DEV, *PROD}
 
 
-def test_an_approval_of_the_version_before_says_by_its_name_alone_whether_it_is_of_a_person() -> None:
-    cloud, commit = waiting("approvers: 2")
-    assert approve(cloud, commit, "the key of Approver", person=False) == 202
-    known = rollout_of(cloud, commit)
-    stored = STORED.dump_python(known, mode="json")
-    for each in stored["approved"]:
-        del each["person"]
-    cloud.state.save_rollout(replace(STORED.validate_python(stored), etag=known.etag))
-    assert (approve(cloud, commit, "one@example.com"), missing(cloud, commit)) == (202, 1)
-    assert changed(cloud, "one") == {*DEV}
-    act = {"commit": commit, "kind": "approve", "by": "app 0b1c", "at": cloud.clock(), "subject": "second"}
-    handle(PlanRequest(kind="rollout", act=RolloutAct.model_validate(act)), cloud.ports)
-    assert missing(cloud, commit) == 1
-
-
 def test_an_author_of_the_commit_does_not_approve_it_where_somebody_else_has_to() -> None:
     cloud, commit = waiting("approvalByOthers: true")
     (change,) = cloud.repository.changes(commit, "", 1)

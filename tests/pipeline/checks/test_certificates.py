@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
 
 import pytest
@@ -10,10 +9,9 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.kubernetes.api_server import AUTHORITY, SERVER, Certificate
 from shared.jobs.record import Phase
-from shared.jobs.stored_record import from_json, to_json
 from shared.pipeline.api.views.why import why_view
 from tests.support.checks import check
-from tests.support.one_cluster import ready, record, world
+from tests.support.one_cluster import ready, world
 from tests.support.pipeline_runs import phases
 from tests.support.roadstead_command import on_terminal, plain
 from tests.support.served_api import served
@@ -66,18 +64,6 @@ def test_a_certificate_that_was_rotated_is_no_longer_said() -> None:
     world(cloud).certificates = (Certificate(SERVER, cloud.clock() + timedelta(days=700)),)
     check(cloud)
     assert ending(cloud) == []
-
-
-def test_the_record_keeps_them_and_one_of_the_version_before_has_none() -> None:
-    stored = to_json(record(checked(12)))
-    inside = from_json(stored, "").inside
-    assert inside is not None
-    assert [each.of for each in inside.certificates] == [SERVER, AUTHORITY]
-    document = json.loads(stored)
-    del document["inside"]["certificates"]
-    before = from_json(json.dumps(document), "").inside
-    assert before is not None
-    assert before.certificates == ()
 
 
 @pytest.mark.parametrize("columns", [80, 120])

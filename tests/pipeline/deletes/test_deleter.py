@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 
 from localcloud.memory.memory_cloud import Crash, MemoryCloud
-from localcloud.servicebus.world.broker_values import Draft
 from shared.jobs.failures.errors import Unavailable
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import JobMessage, job_message
@@ -67,24 +66,6 @@ def test_a_message_of_the_deleter_changes_no_cluster() -> None:
     assert not accepted(cloud)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
-
-
-def test_a_delete_whose_message_waits_in_the_queue_of_the_version_before_is_carried_out() -> None:
-    cloud = deleting()
-    body = message(cloud).model_dump_json().encode()
-    lock = cloud.broker.accept_session("deletes")
-    assert lock is not None
-    taken = cloud.broker.receive("deletes", lock)
-    assert taken is not None
-    cloud.broker.complete("deletes", taken.lock_token)  # as if it had never been sent there
-    cloud.broker.release_session("deletes", lock)
-    cloud.clock.advance(timedelta(minutes=11).total_seconds())  # duplicate detection remembers ten minutes
-    cloud.broker.send("jobs", Draft(body, session="one"))
-    deliver_due(cloud, "jobs")
-    assert cloud.broker.counts("deletes").active == 1
-    cloud.run()
-    assert cloud.state.clusters() == []
-    assert accepted(cloud)["delete", "one"] == 1
 
 
 def test_a_delete_that_is_accepted_while_the_worker_runs_a_step_waits_for_its_lease() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
@@ -122,10 +120,3 @@ def test_the_removal_of_a_cluster_that_was_created_again_since_its_delete_is_tak
     cloud.run(HOUR)
     assert phases(cloud) == {"one": Phase.READY}
     assert accepted(cloud)["delete", "one"] == 1
-
-
-def test_a_delete_that_the_version_before_sent_is_known_to_be_accepted() -> None:
-    cloud = deleting()
-    cloud.state.save(replace(record(cloud), delete_accepted=False))
-    abort(cloud)
-    assert record(cloud).delete_accepted

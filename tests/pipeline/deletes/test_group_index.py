@@ -10,10 +10,10 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.servicebus.world.broker_values import SessionLock
 from shared.jobs.record import ClusterRecord, Phase
-from shared.ports import GroupMember, Ports
+from shared.ports import FleetRecord, GroupMember, Ports
 from tests.support import fleet_files
 from tests.support.one_cluster import SUBSCRIPTION
-from tests.support.pipeline_runs import phases, push, without_group_index
+from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import Around, around
 
 
@@ -73,16 +73,18 @@ def test_every_cluster_is_a_member_of_its_group_from_before_its_first_record_unt
     assert cloud.state.group_members(f"{SUBSCRIPTION}|rg-one") == []
 
 
-@pytest.mark.parametrize("indexed", [False, True])
-def test_the_first_plan_with_an_index_has_the_clusters_of_the_whole_fleet_in_it(indexed: bool) -> None:
-    cloud = MemoryCloud()
-    without_group_index(cloud)
+@pytest.mark.parametrize("planned", [False, True])
+def test_the_first_plan_of_a_new_table_puts_the_whole_fleet_into_the_index(
+    planned: bool,
+) -> None:
+    cloud, group = MemoryCloud(), f"{SUBSCRIPTION}|rg-shared"
     push(cloud, fleet_files.in_one_group("one", "two"))
     cloud.run()
-    cloud.with_ports(lambda ports: replace(ports, state=cloud.state))
-    cloud.state.save_fleet(replace(cloud.state.fleet(), groups_indexed=indexed))
+    for member in cloud.state.group_members(group):
+        cloud.state.remove_group_member(group, member)
+    if not planned:
+        cloud.state.save_fleet(FleetRecord(etag=cloud.state.fleet().etag))
     cloud.repository.commit({"README.md": b"a note"})
     cloud.run(until=lambda: cloud.state.fleet().commit == cloud.repository.head("main"))
-    members = cloud.state.group_members(f"{SUBSCRIPTION}|rg-shared")
-    assert [member.cluster for member in members] == ([] if indexed else ["one", "two"])
-    assert cloud.state.fleet().groups_indexed
+    members = cloud.state.group_members(group)
+    assert [member.cluster for member in members] == ([] if planned else ["one", "two"])

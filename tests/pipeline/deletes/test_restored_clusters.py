@@ -158,7 +158,7 @@ def test_a_delete_that_begins_after_the_plan_was_made_is_not_taken_back() -> Non
 
     def begins() -> None:
         started = record(cloud)
-        lease = Lease("the deleter", cloud.clock() + timedelta(seconds=90))
+        lease = Lease("the deleter", cloud.clock() + timedelta(seconds=90), cloud.clock())
         cloud.state.save(replace(started, job=replace(started.job, lease=lease)))
 
     frozen(cloud, "state", "add_group_members", begins)
@@ -188,5 +188,5 @@ def test_only_the_outcome_of_a_delete_step_says_that_it_has_not_begun() -> None:
     found = record(waiting())
     assert found.job.next_run.delay is Delay.RESTORED
     assert found.restorable
-    assert not _with(found, lease=Lease("a worker that runs, or died", found.updated)).restorable
+    assert not _with(found, lease=Lease("a worker", found.updated, found.updated)).restorable
     assert not _with(found, abandoned=1).restorable

@@ -81,7 +81,7 @@ class Entered(ClusterAccess):
 
 def leased(cloud: MemoryCloud, step: Step) -> LeasedRecord:
     """Return a record with a lease, as a worker has it before its first step."""
-    lease = Lease("worker", cloud.clock() + timedelta(seconds=20))
+    lease = Lease("worker", cloud.clock() + timedelta(seconds=20), cloud.clock())
     found = cloud.state.save(replace(record(step=step), etag=""))
     return LeasedRecord(replace(found, job=replace(found.job, lease=lease)), cloud.ports)
 

@@ -255,7 +255,7 @@ def test_a_message_is_masked_before_it_leaves_whatever_a_fact_has() -> None:
         detail=f"at {secret}",
         diff=f"+{secret}",
     )
-    cloud.state.add_notice(leaked)  # as a version before stored it
+    cloud.state.add_notice(leaked)
     wake_notifier(cloud.ports)
     cloud.run(60)
     (message,) = cloud.channels.delivered["ops"]

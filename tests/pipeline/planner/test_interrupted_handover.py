@@ -1,4 +1,4 @@
-"""A hand-over that is interrupted: by a crash, another planner, an error, or the version before."""
+"""A hand-over that is interrupted: by a crash, another planner, or an error."""
 
 from __future__ import annotations
 
@@ -143,16 +143,3 @@ def test_an_error_of_the_state_in_a_part_has_the_rest_handed_over_later() -> Non
     around(cloud, "state", save=sometimes)
     cloud.run()
     assert phases(cloud) == dict.fromkeys(NAMES, Phase.READY)
-
-
-def test_what_the_version_before_was_at_is_superseded_and_sent_as_a_whole() -> None:
-    cloud = MemoryCloud(config=CONFIG)
-    commit = push(cloud, fleet(*NAMES))
-    plan_steps(cloud)
-    plan_record = cloud.state.plan(commit)
-    assert plan_record is not None
-    cloud.state.save_plan(replace(plan_record, plan=replace(plan_record.plan, applied=False)))
-    cloud.state.save_fleet(replace(cloud.state.fleet(), commit="", planning=commit, handover=None))
-    counts = Counts(cloud)
-    planner.handle(PlanRequest(), cloud.ports)
-    assert counts.read == counts.saved == counts.sent == dict.fromkeys(NAMES, 1)

@@ -101,7 +101,7 @@ def test_another_branch_in_the_settings_is_planned_only_once_it_is_accepted() ->
     assert phases(cloud) == {}
 
 
-def test_a_fleet_of_the_version_before_keeps_the_repository_that_its_next_plan_reads() -> None:
+def test_a_fleet_without_a_source_has_that_of_its_next_plan() -> None:
     cloud = ready()
     cloud.state.save_fleet(replace(cloud.state.fleet(), source=None))
     push(cloud, files("  tags: {team: shop}\n"))

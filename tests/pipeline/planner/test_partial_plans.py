@@ -147,7 +147,7 @@ def test_what_a_partial_plan_does_not_look_at_is_planned_again_after_an_hour() -
 
 
 def test_other_code_another_document_or_a_plan_of_a_superseded_planner_has_the_whole_planned() -> None:
-    for spoil in (_other_code, _other_planner, _closed_status, _no_index, _freeze_that_ends):
+    for spoil in (_other_code, _other_planner, _closed_status, _freeze_that_ends):
         cloud = begun_with_tags()
         spoil(cloud)
         end(cloud, changing(cloud)[0].name)
@@ -169,10 +169,6 @@ def _closed_status(cloud: MemoryCloud) -> None:
     found = cloud.state.plan(cloud.state.fleet().commit)
     assert found is not None
     cloud.state.save_report(replace(found, open=False))
-
-
-def _no_index(cloud: MemoryCloud) -> None:
-    cloud.state.save_fleet(replace(cloud.state.fleet(), groups_indexed=False))
 
 
 def _freeze_that_ends(cloud: MemoryCloud) -> None:

@@ -145,7 +145,7 @@ def test_a_deleted_branch_is_reported(server: GitHubServer, cloud: MemoryCloud, 
 
 def test_the_timer_writes_a_lasting_problem_once_and_keeps_a_lost_approval() -> None:
     cloud = ready("one")
-    lost = FleetProblem("no answer", approve_again="c" * 40, failed=Failed.REQUEST)
+    lost = FleetProblem("no answer", Failed.REQUEST, approve_again="c" * 40)
     cloud.state.save_fleet(replace(cloud.state.fleet(), problem=lost))
 
     def away(_: str) -> None:

@@ -112,17 +112,6 @@ def test_a_push_that_a_late_clock_counts_with_the_events_before_it_is_planned(re
     assert f" head={head} " in repo.comments(number)[0]
 
 
-def test_a_request_that_the_version_before_queued_with_the_pushes_is_moved_and_planned(repo: Repo) -> None:
-    number, head = opened(repo, "topic")
-    before = PlanRequest(kind="pull", pull=number, head=head, reason="pull request opened")
-    message = {"schema_version": 1, "kind": "pull", "pull": number, "head": head}
-    assert PlanRequest.model_validate(message) == before.model_copy(update={"reason": ""})
-    planner.handle(before, repo.cloud.ports)
-    assert repo.comments(number) == []
-    repo.cloud.run()
-    assert "**1 create, 2 unchanged**" in repo.comments(number)[0]
-
-
 def slow(repo: Repo, seconds: float) -> None:
     """Let every read of a tree take so long."""
     tree = repo.cloud.repository.tree

@@ -96,7 +96,7 @@ def test_a_dead_letter_of_another_moment_does_nothing(other: Mapping[str, Any]) 
 
 def test_a_running_step_is_not_interrupted() -> None:
     cloud, record = working()
-    lease = Lease("somebody", cloud.clock().replace(year=2027))
+    lease = Lease("somebody", cloud.clock().replace(year=2027), cloud.clock())
     record = cloud.state.save(replace(record, job=replace(record.job, lease=lease)))
     handle_dead_letter(received(cloud, "jobs", job_message(record).model_dump_json()), cloud.ports)
     assert cloud.state.cluster("one") == record

@@ -243,13 +243,12 @@ def test_a_mark_that_comes_between_the_read_and_the_write_stops_the_write() -> N
     assert "team" not in cluster(first)["tags"]
 
 
-def test_a_cluster_of_the_version_before_stays_with_the_app_whose_record_knows_it() -> None:
+def test_a_cluster_whose_tags_somebody_removed_stays_with_the_app_whose_record_knows_it() -> None:
     first = ready()
     old = {key: value for key, value in cluster(first)["tags"].items() if key not in _NEW_TAGS}
     live = cluster(first)
     first.ports.azure.call(PutCluster(ONE, {**live, "tags": old}, etag=live["eTag"]))
     first.run(seconds=60, until=lambda: False)
-    first.state.save(replace(record(first), installation=""))
     before = puts(first)
     other = second(first)
     other.run(seconds=120, until=lambda: False)

@@ -48,7 +48,7 @@ def test_a_wait_of_a_month_is_over_at_once(cloud: MemoryCloud) -> None:
 
 
 def test_a_lease_of_a_month_of_a_worker_that_died_is_over_at_once(cloud: MemoryCloud) -> None:
-    save_job(cloud, lease=Lease("died", cloud.clock() + MONTH))
+    save_job(cloud, lease=Lease("died", cloud.clock() + MONTH, cloud.clock()))
     assert becomes_ready(cloud)
 
 

@@ -279,7 +279,7 @@ def test_a_commit_that_takes_the_live_value_over_ends_the_drift() -> None:
     assert (drifted(record(cloud)), in_sync(record(cloud))) == ({}, (True, "Done"))
 
 
-def test_a_record_of_the_version_before_is_compared_once() -> None:
+def test_what_was_there_before_the_first_comparison_is_no_drift() -> None:
     cloud = ready("  tags: {cost: a}\n")
     old = replace(record(cloud), verified=None, conditions=record(cloud).conditions[:-1])
     cloud.state.save(old)

@@ -12,10 +12,10 @@ import pytest
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId
-from shared.jobs.failures.errors import Stale, Throttled, TooLarge, Unavailable
+from shared.jobs.failures.errors import Stale, Throttled, Unavailable
 from shared.jobs.messages import PlanRequest, SweepPart
 from shared.jobs.rate_limits import Bucket
-from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.record import Phase
 from shared.pipeline.outbox import request_whole_sweep
 from shared.pipeline.sweep import sweep as sweeps
 from shared.pipeline.worker.rate_limiter import TRIES
@@ -209,39 +209,6 @@ def test_a_list_says_that_clusters_for_which_there_was_no_read_are_left_to_later
     sweep(cloud)
     assert phases(cloud)["c"] is Phase.FAILED
     assert cloud.state.sweep().listings[0].problem == ""
-
-
-def test_a_sweep_saves_each_record_once_that_the_version_before_saved_without_a_summary() -> None:
-    cloud = several()
-    summaries, before = cloud.state.summaries, etags(cloud)
-
-    def some_without_one() -> Any:
-        return [replace(each, stored=etags(cloud)[each.name] != before[each.name]) for each in summaries()]
-
-    around(cloud, "state", summaries=some_without_one)
-    sweep(cloud)
-    assert all(each.stored for each in some_without_one())
-    saved = etags(cloud)
-    sweep(cloud)
-    assert etags(cloud) == saved
-
-
-def test_a_record_that_is_too_large_to_be_saved_again_keeps_no_sweep_from_its_end() -> None:
-    cloud = several()
-    summaries, save = cloud.state.summaries, cloud.state.save
-
-    def without_one() -> Any:
-        return [replace(each, stored=False) for each in summaries()]
-
-    def too_large(given: ClusterRecord) -> ClusterRecord:
-        if given.name == "a":
-            raise TooLarge("the record is too large")
-        return save(given)
-
-    around(cloud, "state", summaries=without_one, save=too_large)
-    ended = cloud.state.sweep().finished
-    sweep(cloud)
-    assert cloud.state.sweep().finished != ended
 
 
 def test_the_state_that_does_not_answer_postpones_a_sweep() -> None:

@@ -45,10 +45,7 @@ Failure = TypedDict(
 
 
 class Condition(TypedDict):
-    """A condition, as Kubernetes writes one; ``lastVerifiedTime`` is when it was found to be so at last.
-
-    It and ``observedGeneration`` are None in a record of the version before.
-    """
+    """A condition, as Kubernetes writes one; ``lastVerifiedTime`` is when it was found to be so at last."""
 
     type: str
     status: str
@@ -56,7 +53,7 @@ class Condition(TypedDict):
     message: str
     lastTransitionTime: str | None
     lastVerifiedTime: str | None
-    observedGeneration: int | None
+    observedGeneration: int
 
 
 class Event(TypedDict):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict, final
+from typing import TypedDict, final
 
 from shared.pipeline.api.schema.clusters import Act, ClusterSummary, FleetProblem
 from shared.pipeline.api.schema.health import UnreadableRow
@@ -100,7 +100,7 @@ class Fleet(FleetProblem):
     commit: str
     plannedAt: str | None
     rollout: str
-    unreadable: NotRequired[list[UnreadableRow]]
+    unreadable: list[UnreadableRow]
     deadLetterCount: int
     notCreated: list[str]
     notCreatedCount: int

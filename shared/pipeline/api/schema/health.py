@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict, final
+from typing import TypedDict, final
 
 
 class ServiceHealth(TypedDict):
@@ -48,10 +48,7 @@ class Readiness(TypedDict):
 
 @final
 class Health(TypedDict):
-    """``GET health``: the services and timers as of ``checkedAt``, and the rows that cannot be read.
-
-    An app of the version before does not say the latter.
-    """
+    """``GET health``: the services and timers as of ``checkedAt``, and the rows that cannot be read."""
 
     live: bool
     ready: bool
@@ -59,4 +56,4 @@ class Health(TypedDict):
     services: list[ServiceHealth]
     credentials: list[CredentialHealth]
     timers: list[TimerHealth]
-    unreadable: NotRequired[list[UnreadableRow]]
+    unreadable: list[UnreadableRow]

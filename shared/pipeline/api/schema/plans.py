@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NotRequired, TypedDict, final
+from typing import Any, TypedDict, final
 
 from shared.pipeline.api.schema.clusters import PlanPart
 from shared.pipeline.api.schema.health import UnreadableRow
@@ -93,7 +93,7 @@ class Plan(PlanSummary):
 class RecordedCluster(TypedDict):
     """A cluster as its last accepted commit has it.
 
-    ``ready``: that was verified, and is so; an app of the version before does not say it.
+    ``ready``: that was verified, and is so.
     """
 
     name: str
@@ -106,7 +106,7 @@ class RecordedCluster(TypedDict):
     retryableFailure: bool
     runningVersion: str
     rebuiltFor: str
-    ready: NotRequired[bool]
+    ready: bool
     needsApproval: bool
     approved: bool
 
@@ -117,14 +117,14 @@ class Recorded(TypedDict):
 
     ``durations`` are the seconds that changes of each kind took, and ``replacing`` has, by removed cluster,
     those that are to replace it, or were; ``unreadable`` are the rows of clusters that the list lacks because
-    they cannot be read. An app of the version before has none of these.
+    they cannot be read.
     """
 
     fleet: str
     commit: str
     approval: Approval | None
-    durations: NotRequired[dict[str, list[int]]]
-    replacing: NotRequired[dict[str, list[str]]]
+    durations: dict[str, list[int]]
+    replacing: dict[str, list[str]]
     clusters: list[RecordedCluster]
-    unreadable: NotRequired[list[UnreadableRow]]
+    unreadable: list[UnreadableRow]
     next: str | None

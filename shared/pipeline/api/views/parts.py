@@ -225,7 +225,7 @@ def policies_of(record: ClusterRecord) -> list[schema.Policy]:
 
 def condition_of(condition: Condition, listed: datetime | None = None) -> schema.Condition:
     """Return a condition as Kubernetes writes one; ``listed`` is when a sweep confirmed it, if one has."""
-    verified = max(filter(None, (condition.verified, listed)), default=None)
+    verified = max(condition.verified, listed or condition.verified)
     return {
         "type": condition.type,
         "status": "Unknown" if condition.status is None else str(condition.status),
@@ -233,7 +233,7 @@ def condition_of(condition: Condition, listed: datetime | None = None) -> schema
         "message": condition.message,
         "lastTransitionTime": iso(condition.since),
         "lastVerifiedTime": iso(verified),
-        "observedGeneration": condition.observed_generation or None,
+        "observedGeneration": condition.observed_generation,
     }
 
 

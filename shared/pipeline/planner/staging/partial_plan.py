@@ -100,7 +100,7 @@ def _continues(head: str, fleet: FleetRecord, ports: Ports) -> bool:
     if fleet.lets_start(now):  # other items start, too
         return False
     recent = timedelta(0) <= age < WHOLE_AFTER
-    return recent and fleet.groups_indexed and not fleet.planning and head == fleet.commit == fleet.rollout
+    return recent and not fleet.planning and head == fleet.commit == fleet.rollout
 
 
 def _is_carried_out(stored: PlanRecord, fleet: FleetRecord) -> bool:

@@ -53,9 +53,7 @@ def verify_all(context: StepContext, verify: Callable[[StepContext], Outcome]) -
 def _is_old(context: StepContext, step: Step) -> bool:
     """Return whether a step ended so long ago that the tables may have been restored since."""
     ended = context.record.condition(CONDITIONS[step])
-    if ended is None or ended.verified is None:
-        return True
-    return abs(context.ports.clock() - ended.verified) > SKEW
+    return ended is None or abs(context.ports.clock() - ended.verified) > SKEW
 
 
 def _ensured_again(context: StepContext, ensure: Callable[[StepContext], Outcome]) -> Outcome:

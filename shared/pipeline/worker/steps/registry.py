@@ -82,7 +82,7 @@ _ELSEWHERE: dict[Step, Callable[[StepContext], Outcome]] = {Step.ACCESS: existin
 
 
 def _refused(context: StepContext) -> Fail | None:
-    """Return the failure of a spec that an earlier version accepted; a delete needs no valid spec."""
+    """Return the failure of a stored spec that the rules refuse; a delete needs no valid spec."""
     problem = "" if context.record.deleting else context.desired.problem
     if not problem:
         return None

@@ -81,11 +81,8 @@ def delete_cluster(context: StepContext) -> Outcome:
 
 
 def _delete_of(existing: Json, last: AcceptedWrite | None) -> AcceptedWrite:
-    """Return the delete of this resource; it repeats an accepted one that does not say of which it was.
-
-    The version before did not store that: the same delete would never be sent for the second and last time.
-    """
-    return replace(DELETE, digest=resource_uid(existing) if last is None or last.digest else "")
+    """Return the delete of this resource."""
+    return replace(DELETE, digest=resource_uid(existing))
 
 
 def _may_have_started(context: StepContext, *, accepted: bool) -> bool:

@@ -32,9 +32,9 @@ def _clusters_in(group: str, state: State) -> Listed[ClusterRecord]:
     """Return the records of the clusters that may be in a group, in order of their names.
 
     The members may be more than the records, because the planner saves a cluster as a member before it saves
-    its first record. A plan of the version before saves no members, and then the whole fleet is read.
+    its first record. Before the first plan of new tables has ended, the whole fleet is read.
     """
-    if not state.fleet().groups_indexed:
+    if not state.fleet().commit:
         return state.clusters()
     return state.clusters_named(sorted({member.cluster for member in state.group_members(group)}))
 
