@@ -24,6 +24,7 @@ from handlers.routes import Routes
 from handlers.sign_in import SignIn
 from shared.fleet.manifests.base import shown
 from shared.jobs.record import Phase
+from shared.masking import cut
 from shared.pipeline.api import dead_letters
 from shared.pipeline.api.access import Caller, Role
 from shared.pipeline.api.acts import refresh, sync, takeover
@@ -154,7 +155,7 @@ def _add_plans(routes: Routes, ports: Ports) -> None:
         commit, after = req.route_params["commit"], req.params.get("after") or ""
         view = plans.plan_view(commit, ports, Page(after, PAGE))
         if view is None:
-            return html(404, message_page("No such plan", f"The commit {commit[:40]} was not planned."))
+            return html(404, message_page("No such plan", f"The commit {cut(commit, 40)} was not planned."))
         return html(200, plan_page(view, fleet=ports.config.fleet, first=not after))
 
     @routes.add("recorded", "recorded", Role.READER)
@@ -246,7 +247,7 @@ def _condition(text: str) -> tuple[str, bool | None]:
 
 
 def _not_planned(commit: str) -> str:
-    return f"the commit {commit[:40]} was not planned (give the full id)"
+    return f"the commit {cut(commit, 40)} was not planned (give the full id)"
 
 
 def _events_page(params: Mapping[str, str]) -> tuple[int, datetime | None]:

@@ -1,21 +1,25 @@
 """The Service Bus triggers. A session is a fleet, or its reports or the like, a pull request or a cluster.
 
-A message that cannot be parsed raises. The host abandons it, and in the end Service Bus dead-letters it. The
-triggers ask for bytes: in a string, the host would replace what is not UTF-8, and might make it readable.
+A message that cannot be parsed raises. The host abandons it, and in the end Service Bus dead-letters it. One
+of a newer form is sent again, for an instance that knows it. The triggers ask for bytes: in a string, the
+host would replace what is not UTF-8, and might make it readable.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC
 
 import azure.functions as func
 
+from shared.jobs.forms import NewerForm
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import CheckMessage, JobMessage, PlanRequest, message_of_worker
 from shared.jobs.reporting.measurements import QUEUE_DELAY, Measurement
 from shared.logs import about
 from shared.pipeline.checks.checks import handle as handle_check
 from shared.pipeline.notifier.notifier import handle as handle_notifications
+from shared.pipeline.outbox import leave_to_newer
 from shared.pipeline.planner.planner import handle as handle_plan_request
 from shared.pipeline.proposals.promoting.promote import handle as handle_promotions
 from shared.pipeline.proposals.proposals import handle as handle_proposals
@@ -40,13 +44,19 @@ def handle_request(request: PlanRequest, ports: Ports) -> None:
             handle_plan_request(request, ports)
 
 
-def _received(message: func.ServiceBusMessage, queue: str, ports: Ports) -> bytes:
-    """Measure how long a message waited after it was due; return its body."""
+def _receive(
+    message: func.ServiceBusMessage, queue: str, ports: Ports, handle: Callable[[bytes], None]
+) -> None:
+    """Handle the body of a message, or leave it to a newer app; measure how long it waited."""
     now, sent = ports.clock(), message.enqueued_time_utc
     if sent is not None:  # of a scheduled message, Service Bus gives the time for which it was scheduled
         waited = (now - (sent if sent.tzinfo else sent.replace(tzinfo=UTC))).total_seconds()
         ports.telemetry.record([Measurement(QUEUE_DELAY, max(0.0, waited), {"queue": queue})])
-    return message.get_body()
+    body = message.get_body()
+    try:
+        handle(body)
+    except NewerForm as error:
+        leave_to_newer(queue, message.session_id or "", body, error, ports)
 
 
 def planner(ports: Ports) -> func.Blueprint:
@@ -58,7 +68,12 @@ def planner(ports: Ports) -> func.Blueprint:
         "message", "ServiceBus", "plans", data_type=func.DataType.BINARY, is_sessions_enabled=True
     )
     def plan(message: func.ServiceBusMessage) -> None:
-        handle_request(PlanRequest.model_validate_json(_received(message, "plans", ports)), ports)
+        _receive(
+            message,
+            "plans",
+            ports,
+            lambda body: handle_request(PlanRequest.model_validate_json(body), ports),
+        )
 
     return bp
 
@@ -67,14 +82,17 @@ def previewer(ports: Ports) -> func.Blueprint:
     """Return the previewer, which plans pull requests."""
     bp = func.Blueprint()
 
+    def handle(body: bytes) -> None:
+        request = PlanRequest.model_validate_json(body)
+        with about(commit=request.head or request.commit):
+            handle_pull_request(request, ports)
+
     @bp.function_name("previewer")
     @bp.service_bus_queue_trigger(
         "message", "ServiceBus", "previews", data_type=func.DataType.BINARY, is_sessions_enabled=True
     )
     def preview(message: func.ServiceBusMessage) -> None:
-        request = PlanRequest.model_validate_json(_received(message, "previews", ports))
-        with about(commit=request.head or request.commit):
-            handle_pull_request(request, ports)
+        _receive(message, "previews", ports, handle)
 
     return bp
 
@@ -83,16 +101,19 @@ def worker(ports: Ports) -> func.Blueprint:
     """Return the worker, which creates and changes clusters, and checks them from inside."""
     bp = func.Blueprint()
 
+    def handle(body: bytes) -> None:
+        read = message_of_worker(body)
+        if isinstance(read, CheckMessage):
+            handle_check(read, ports)
+        else:
+            handle_job(read, JobQueue.JOBS, ports)
+
     @bp.function_name("worker")
     @bp.service_bus_queue_trigger(
         "message", "ServiceBus", "jobs", data_type=func.DataType.BINARY, is_sessions_enabled=True
     )
     def provision(message: func.ServiceBusMessage) -> None:
-        read = message_of_worker(_received(message, "jobs", ports))
-        if isinstance(read, CheckMessage):
-            handle_check(read, ports)
-        else:
-            handle_job(read, JobQueue.JOBS, ports)
+        _receive(message, "jobs", ports, handle)
 
     return bp
 
@@ -126,4 +147,6 @@ def deleter(ports: Ports) -> func.Blueprint:
 
 
 def _job(message: func.ServiceBusMessage, queue: JobQueue, ports: Ports) -> None:
-    handle_job(JobMessage.model_validate_json(_received(message, queue, ports)), queue, ports)
+    _receive(
+        message, queue, ports, lambda body: handle_job(JobMessage.model_validate_json(body), queue, ports)
+    )

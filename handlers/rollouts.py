@@ -10,6 +10,7 @@ import azure.functions as func
 
 from handlers.reply import reply
 from handlers.routes import Routes
+from shared.masking import cut
 from shared.pipeline.api.access import Caller, Role
 from shared.pipeline.api.acts import rollout as acts
 from shared.pipeline.api.audit import Request, audited
@@ -38,7 +39,7 @@ def add_rollouts(
     @routes.add("rollout", "rollouts/{commit}", Role.READER)
     def one(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         commit = req.route_params["commit"]
-        missing = f"the commit {commit[:40]} has no rollout (give the full id)"
+        missing = f"the commit {cut(commit, 40)} has no rollout (give the full id)"
         return paged(req, lambda page: rollout_view(commit, ports, page), missing)
 
     for kind in OF_ALL:

@@ -156,6 +156,17 @@ var rules = [
       | where given_up > 0'''
   }
   {
+    name: 'newer-messages'
+    severity: 2
+    window: 'PT1H'
+    description: 'Messages of a newer version wait: not every app was published, or one went back to an older version.'
+    query: '''
+      customMetrics
+      | where name == "roadstead.newer_messages"
+      | summarize deliveries = sum(valueSum) by tostring(customDimensions.queue)
+      | where deliveries > 20'''
+  }
+  {
     name: 'webhooks-unsigned'
     severity: 2
     window: 'PT1H'

@@ -1,7 +1,14 @@
 """Secrets in texts: what is masked before a text is logged, stored or published.
 
-A text of a service may repeat what it was sent. Two things are masked: the values of this app's secrets, and
-what has the shape of a credential, whosever it is.
+Two things are masked: the values of this app's secrets, and what has the shape of a credential, whosever it
+is. How much of a secret is looked for depends on who wrote the text:
+
+- *A service, or this app*, may repeat what it was sent, whole or in part: each form of a secret is masked
+  from six characters on, and each part that a client library may show by itself.
+- *Others* choose what they write, and see what becomes of it: whether it is masked answers a question about
+  a secret. So only whole secrets are masked there that nobody can guess. Whoever sees that has the secret.
+
+No mask finds what something has cut, escaped or broken: each text is masked before that.
 """
 
 from __future__ import annotations
@@ -9,8 +16,9 @@ from __future__ import annotations
 import base64
 import json
 import re
+import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from urllib.parse import quote, unquote
 
@@ -20,14 +28,17 @@ Mask = Callable[[str], str]
 MASKED = "***"
 SHORTEST, SHORTEST_OF_PLATFORM = 6, 8
 """Values that are shorter are ordinary words."""
+UNGUESSABLE = 16
+"""In texts of others, secrets with fewer characters are not masked: somebody could try them all."""
 LEARNED = 200
 """How many secrets are remembered that were read while the app runs."""
 REMEMBERED, LONGEST_REMEMBERED = 2000, 500
 """So many of the last texts are remembered as they were masked, if they have no more characters."""
-_CUT = 8
-"""So many characters of a secret at the end of a text, where something cut it, are masked."""
+_REACH = 8192
+"""A credential by its shape has at most so many characters."""
 _LONG = 20
 """A part of an address with so many characters is no word."""
+_SCHEME = re.compile(r"(?i)[a-z][a-z0-9+.-]*")
 _NAMED = re.compile("(?i)sig|token|key|secret|pass|code|auth")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _MAILBOX = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
@@ -70,32 +81,44 @@ class Masker:
     """Masks some secrets, and what has the shape of one. Safe to share between threads."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        self._known = _longest_first(form for secret in secrets for form in _forms(secret))
-        self._learned: dict[str, tuple[str, ...]] = {}
+        own = tuple(secrets)
+        self._own = _longest_first(own, _forms), _longest_first(own, _whole)
+        self._learned: dict[str, None] = {}
         self._lock = threading.Lock()
-        # Most texts of a record are those of its last version, and are masked again with every save.
-        self._remembered = lru_cache(REMEMBERED)(self._masked)
+        self._know(())
 
     def learn(self, secret: str) -> None:
         """Mask a secret from now on that was read meanwhile; of more than ``LEARNED`` the last ones."""
         if secret in self._learned:
             return
-        forms = _longest_first((*_forms(secret), *_base64_forms(secret)))
         with self._lock:
-            learned = {**self._learned, secret: forms}
-            self._learned = dict(list(learned.items())[-LEARNED:])
-            self._remembered = lru_cache(REMEMBERED)(self._masked)
+            self._learned = dict.fromkeys([*self._learned, secret][-LEARNED:])
+            self._know(tuple(self._learned))
+
+    def _know(self, learned: Sequence[str]) -> None:
+        forms = (*self._own[0], *_longest_first(learned, _forms))
+        whole = (*self._own[1], *_longest_first(learned, _whole))
+        self._reach = max([_REACH, *map(len, whole)])
+        # Most texts of a record are those of its last version, and are masked again with every save.
+        self._of_service, self._of_others = _remembering(forms), _remembering(whole)
 
     def __call__(self, text: str) -> str:
-        """Return the text with ``***`` in place of every secret."""
-        return self._remembered(text) if len(text) <= LONGEST_REMEMBERED else self._masked(text)
+        """Return a text of a service, or of this app, with ``***`` in place of every secret."""
+        return self._of_service(text)
 
-    def _masked(self, text: str) -> str:
-        for secret in (*self._known, *(form for forms in self._learned.values() for form in forms)):
-            text = _without_end(text.replace(secret, MASKED), secret)
-        for shape, replacement in _SHAPES:
-            text = shape.sub(replacement, text)
-        return text
+    def of_others(self, text: str) -> str:
+        """Return a text that others wrote, or may have written, with ``***`` in place of whole secrets."""
+        return self._of_others(text)
+
+    def beginning(self, text: str, limit: int) -> str:
+        """Return the first ``limit`` characters of a text of others, or a little more, without secrets.
+
+        No more is read than a secret may have that begins there: the rest of it is no rest of a secret.
+        """
+        reach = limit + self._reach
+        if len(text) <= reach:
+            return self.of_others(text)
+        return self.of_others(text[:reach])[: -self._reach] + "..."
 
 
 def platform_secrets(environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -104,16 +127,15 @@ def platform_secrets(environment: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(value for value in values if len(value) >= SHORTEST_OF_PLATFORM)
 
 
-def address_parts(address: str) -> Iterator[str]:
-    """Yield an address, and the parts of it that a client library may show by themselves.
+def _address_parts(address: str) -> Iterator[str]:
+    """Yield the parts of an address that a client library may show by themselves, none of another text.
 
     A part that looks like a word, such as "services" in a path, is no secret: it would be masked in every
     text. Nor is who sends, receives or logs in to e-mail: the record of an act has that person by name. A
     password is one whatever it looks like, and a value whose name says so.
     """
-    yield address
     scheme, found, rest = address.partition("://")
-    if not found:
+    if not found or not _SCHEME.fullmatch(scheme):
         return
     yield rest
     place, _, query = rest.partition("?")
@@ -139,24 +161,61 @@ def _looks_secret(part: str) -> bool:
     return not _DATE.match(part) and (len(part) >= _LONG or any(map(str.isdigit, part)))
 
 
-def _longest_first(forms: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted({form for form in forms if len(form) >= SHORTEST}, key=len, reverse=True))
+def _remembering(secrets: Sequence[str]) -> Mask:
+    """Return what masks these forms of secrets, and remembers the last texts."""
+
+    def masked(text: str) -> str:
+        for secret in secrets:
+            text = text.replace(secret, MASKED)
+        for shape, replacement in _SHAPES:
+            text = shape.sub(replacement, text)
+        return text
+
+    remembered = lru_cache(REMEMBERED)(masked)
+    return lambda text: remembered(text) if len(text) <= LONGEST_REMEMBERED else masked(text)
 
 
-def _base64_forms(secret: str) -> Iterator[str]:
-    """Yield a secret as the data of a Kubernetes Secret has it."""
-    yield base64.b64encode(secret.encode()).decode()
+def _longest_first(secrets: Iterable[str], forms: Callable[[str], Iterable[str]]) -> tuple[str, ...]:
+    found = {form for secret in secrets for form in forms(secret)}
+    return tuple(sorted(found, key=len, reverse=True))
+
+
+def _whole(secret: str) -> Iterator[str]:
+    """Yield a secret that nobody guesses as it may appear whole."""
+    if len(secret) >= UNGUESSABLE:
+        yield from _encoded(secret)
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield a secret as it may appear: whole, encoded, by its lines, by the parts of a connection string."""
-    for part in (secret, *_PARTS.findall(secret)):
-        yield from (part, quote(part, safe=""), json.dumps(part)[1:-1])
-    yield from (line for line in re.split(r"\n|\\n", secret) if len(line) > 20 and "-----" not in line)
+    """Yield a secret as it may appear: whole, by its lines, or by the parts of an address or a connection."""
+    lines = (line for line in re.split(r"\n|\\n", secret) if len(line) > 20 and "-----" not in line)
+    for part in (secret, *lines, *_PARTS.findall(secret), *_address_parts(secret)):
+        if len(part) >= SHORTEST:
+            yield from _encoded(part)
 
 
-def _without_end(text: str, secret: str) -> str:
-    """Return the text without the beginning of a secret at its end, where a limit cut the text."""
-    at = text.rfind(secret[:_CUT]) if len(secret) > _CUT else -1
-    cut = at >= 0 and secret.startswith(text[at:].rstrip(".…"))
-    return text[:at] + MASKED if cut else text
+def _encoded(text: str) -> Iterator[str]:
+    yield from (text, quote(text), quote(text, safe=""), json.dumps(text)[1:-1])
+    yield base64.b64encode(text.encode()).decode()
+
+
+class _Process:
+    masker = Masker(())
+
+
+def use(masker: Masker) -> None:
+    """Mask with this from now on, in this process, what is cut or escaped before it reaches a port."""
+    _Process.masker = masker
+
+
+def without_secrets(text: str, limit: int = sys.maxsize) -> str:
+    """Return a text of others without secrets, for whatever escapes it; ``limit`` as ``cut`` has it."""
+    return _Process.masker.beginning(text, limit)
+
+
+def cut(text: str, limit: int, end: str = "") -> str:
+    """Return a text; of one with more characters than ``limit`` the first, without secrets, and ``end``."""
+    if len(text) <= limit:
+        return text
+    safe = without_secrets(text, limit)
+    return safe if len(safe) <= limit else safe[: limit - len(end)] + end

@@ -15,7 +15,6 @@ from shared.fleet.kubernetes.flux.flux_objects import GitCredentials
 from shared.fleet.resolve.work import PLAN_WORK
 from shared.jobs.failures.retry import with_limits
 from shared.jobs.messages import CLOCKS_DIFFER
-from shared.masking import address_parts
 from shared.pipeline.api.access import Role
 from shared.ports import FleetConfig
 from shared.setting_texts import (
@@ -245,12 +244,9 @@ class Settings(BaseModel):
     def secrets(self) -> tuple[str, ...]:
         """Every secret value, so that texts can be masked."""
         values = (getattr(self, name) for name in type(self).model_fields)
-        own = [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
-        return (
-            *own,
-            *(value.get_secret_value() for value in self.approval_keys.values()),
-            *(part for value in self.notify.values() for part in address_parts(value.get_secret_value())),
-        )
+        own = [value for value in values if isinstance(value, SecretStr)]
+        named = (*self.approval_keys.values(), *self.notify.values())
+        return tuple(value.get_secret_value() for value in (*own, *named))
 
 
 TIMED = ("PLAN_SCHEDULE", "RESEND_SCHEDULE", "RETENTION_SCHEDULE")

@@ -249,7 +249,7 @@ def _approve(operators: Operators) -> None:
 
 def _send_unreadable(operators: Operators) -> None:
     """Send a message that the functions cannot read."""
-    body = operators.chance.choice(("{", "[]", '{"schema_version": 9}', '{"cluster": "a"}', "\u0000"))
+    body = operators.chance.choice(("{", "[]", '{"schema_version": 0}', '{"cluster": "a"}', "\u0000"))
     queue = operators.chance.choice(QUEUES)
     session = operators.chance.choice((*NAMES, operators.fleet))
     operators.loop.log("%s: an unreadable message on %s", operators.fleet, queue)

@@ -130,8 +130,7 @@ def test_ordinary_text_is_left_as_it_is(text: str) -> None:
         json.dumps("päss/word+1")[1:-1],
         f"a line: {'MIIEow' * 10}",
         f"key {'Q2FuYXJ5' * 4}",
-        f"cut off: {CANARY[:12]}",
-        f"cut off: {CANARY[:12]}...",
+        base64.b64encode(CANARY.encode()).decode(),
     ],
 )
 def test_a_known_secret_is_masked_in_every_form_in_which_it_may_appear(text: str) -> None:
@@ -139,7 +138,7 @@ def test_a_known_secret_is_masked_in_every_form_in_which_it_may_appear(text: str
     mask = Masker([CANARY, "päss/word+1", PEM, connection])
     shown = mask(f"said {text}")
     assert "***" in shown
-    assert not any(each in shown for each in ("canary", "word", "MIIE", "Q2Fu"))
+    assert not any(each in shown for each in ("canary", "word", "MIIE", "Q2Fu", "Y2Fu"))
 
 
 @given(st.text(max_size=60), st.sampled_from(["", *SHAPES.values(), CANARY]), st.text(max_size=60))
@@ -261,22 +260,22 @@ def test_a_cluster_named_like_a_secret_is_named_while_it_is_handed_over() -> Non
         return state.save_fleet(record)
 
     around(cloud, "state", save_fleet=observed)
-    cloud.with_ports(lambda ports: masked(ports, Masker(["platform"])))
-    push(cloud, fleet_files.fleet("platform"))
+    cloud.with_ports(lambda ports: masked(ports, Masker(["platform-of-the-fleet"])))
+    push(cloud, fleet_files.fleet("platform-of-the-fleet"))
     cloud.run()
-    assert ("platform",) in named
+    assert ("platform-of-the-fleet",) in named
 
 
 def test_a_manifest_keeps_a_value_that_equals_a_secret() -> None:
     cloud = MemoryCloud()
-    cloud.with_ports(lambda ports: masked(ports, Masker(["platform"])))
-    extra = fleet_files.cluster("one", extra="  tags: {team: platform}\n")
+    cloud.with_ports(lambda ports: masked(ports, Masker(["platform-of-the-fleet"])))
+    extra = fleet_files.cluster("one", extra="  tags: {team: platform-of-the-fleet}\n")
     push(cloud, fleet_files.fleet("one") | {"clusters/one/cluster.yaml": extra})
     cloud.run()
     (record,) = cloud.state.clusters()
     live = cloud.ports.azure.call(GetCluster(record.desired.id))
     assert live is not None
-    assert live["tags"]["team"] == "platform"
+    assert live["tags"]["team"] == "platform-of-the-fleet"
 
 
 def test_a_record_without_a_secret_is_saved_as_it_is() -> None:
@@ -290,6 +289,6 @@ def test_a_record_without_a_secret_is_saved_as_it_is() -> None:
 def test_a_secret_that_is_read_meanwhile_is_masked_in_texts_that_were_clean_before() -> None:
     mask = Masker(())
     text = "the vault answered a-value-of-the-vault, twice"
-    assert mask(text) == text
+    assert (mask(text), mask.of_others(text)) == (text, text)
     mask.learn("a-value-of-the-vault")
-    assert mask(text) == "the vault answered ***, twice"
+    assert (mask(text), mask.of_others(text)) == ("the vault answered ***, twice",) * 2

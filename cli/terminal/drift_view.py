@@ -30,9 +30,11 @@ def drift(view: schema.Drift, name: str, now: datetime) -> RenderableType:
     parts += _inside(view, now)
     if not parts:
         return Text(_nothing(view, name))
-    compared = _compared(view) if view["inside"] or view["outside"] else ""
+    said = bool(view["inside"] or view["outside"])
+    own = "" if view["clusters"] else "; no field is reported to differ"
     remarks = {
-        "Compared": compared,
+        "Compared": f"what Azure shows{own}" if said else "",
+        "Not compared": _not_compared(view) if said else "",
         "Who changed what": view["activityLog"] if view["clusters"] else "",
         "Pull requests": view["proposals"] if view["clusters"] else "",
     }
@@ -53,11 +55,9 @@ def _outside(view: schema.Drift) -> str:
     return f"nothing is compared of {many(view['outside'], 'cluster')} outside Azure"
 
 
-def _compared(view: schema.Drift) -> str:
-    """Return what was compared with git, and what was not."""
-    own = "" if view["clusters"] else ", where no field is reported to differ"
-    parts = [f"what Azure shows{own}", "what is inside clusters is not: checks read that"]
-    return "; ".join([*parts, *([_outside(view)] if view["outside"] else [])])
+def _not_compared(view: schema.Drift) -> str:
+    elsewhere = f", and {many(view['outside'], 'cluster')} outside Azure" if view["outside"] else ""
+    return f"what is inside clusters, which checks read{elsewhere}"
 
 
 def _inside(view: schema.Drift, now: datetime) -> Iterator[RenderableType]:

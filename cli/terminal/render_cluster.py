@@ -56,9 +56,9 @@ def _add_facts(table: Table, view: schema.Cluster, now: datetime, *, wide: bool)
     table.add_row("commit", Text(view["commit"] if wide else view["commit"][:8]))
     place = f"{view['location']}, {view['resourceGroup']}, {view['subscriptionId']}"
     table.add_row("location", Text(place if view["subscriptionId"] else "outside Azure"))
-    running = f", runs {view['runningVersion']}" if view["runningVersion"] else ""
-    nodes = f", {many(view['nodes'], 'node')}" if view["nodes"] else ""
-    table.add_row("kubernetes", Text(f"{view['kubernetesVersion']}{running}{nodes}"))
+    running = f"runs {view['runningVersion']}" if view["runningVersion"] else ""
+    nodes = many(view["nodes"], "node") if view["nodes"] else ""
+    table.add_row("kubernetes", Text(", ".join(filter(None, (view["kubernetesVersion"], running, nodes)))))
     if view["environment"] or view["clusterClass"]:
         of_class = f", class {view['clusterClass']}" if view["clusterClass"] else ""
         table.add_row("environment", Text(f"{view['environment'] or 'none'}{of_class}"))

@@ -44,6 +44,7 @@ from localcloud.servicebus.world.broker_values import (
 from localcloud.tables.memory_state import MemoryState
 from shared.fleet.kubernetes.flux.event_objects import PATH
 from shared.jobs.failures.errors import Dependency, ReconcileError
+from shared.jobs.forms import NewerForm
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import CheckMessage, PlanRequest, message_of_worker
 from shared.pipeline.checks import checks
@@ -51,6 +52,7 @@ from shared.pipeline.http_result import HttpResult
 from shared.pipeline.intake.event_keys import EventKeys
 from shared.pipeline.intake.reported import receive
 from shared.pipeline.notifier import notifier
+from shared.pipeline.outbox import leave_to_newer
 from shared.pipeline.planner import planner
 from shared.pipeline.proposals import proposals
 from shared.pipeline.proposals.promoting import promote
@@ -68,6 +70,21 @@ QUEUES = ("plans", "jobs", "changes", "deletes", "previews")
 _HANDLERS: Mapping[str, Any] = {"sweep": sweep, "propose": proposals, "promote": promote, "notify": notifier}
 """Whom a message of the queue ``plans`` is for, if not for the planner."""
 JOB_QUEUES = tuple(queue.value for queue in JobQueue)
+
+
+def _handle(queue: str, body: bytes, ports: Ports) -> None:
+    """Hand a message to whom it is for."""
+    if queue == "plans":
+        request = PlanRequest.model_validate_json(body)
+        _HANDLERS.get(request.kind, planner).handle(request, ports)
+    elif queue == "previews":
+        pull_requests.handle(PlanRequest.model_validate_json(body), ports)
+    else:
+        message = message_of_worker(body)
+        if isinstance(message, CheckMessage):
+            checks.handle(message, ports)
+        else:
+            worker.handle(message, JobQueue(queue), ports)
 
 
 class Crash(BaseException):
@@ -261,17 +278,10 @@ class MemoryCloud:
             return
         body = delivery.message.draft.body
         try:
-            if queue == "plans":
-                request = PlanRequest.model_validate_json(body)
-                _HANDLERS.get(request.kind, planner).handle(request, ports)
-            elif queue == "previews":
-                pull_requests.handle(PlanRequest.model_validate_json(body), ports)
-            else:
-                message = message_of_worker(body)
-                if isinstance(message, CheckMessage):
-                    checks.handle(message, ports)
-                else:
-                    worker.handle(message, JobQueue(queue), ports)
+            try:
+                _handle(queue, body, ports)
+            except NewerForm as error:
+                leave_to_newer(queue, lock.session, body, error, ports)
         except Crash:
             return  # the locks stay until they end, as after kill -9
         except (ReconcileError, ValueError):

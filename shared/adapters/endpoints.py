@@ -32,6 +32,7 @@ from shared.jobs.failures.errors import (
     Unexpected,
 )
 from shared.jobs.failures.retry import retry_after
+from shared.masking import cut
 
 SECONDS = 5.0
 """Limit on connecting, and on each wait for more of an answer."""
@@ -223,7 +224,7 @@ def _excerpt(body: bytes) -> str:
     except ValidationError:
         return ""
     text = "".join(each if each.isprintable() else " " for each in f"{found.errorType}: {found.error}")
-    return f": {text[:_EXCERPT]}"
+    return f": {cut(text, _EXCERPT)}"
 
 
 def _values(body: bytes) -> Sequence[float]:

@@ -13,6 +13,7 @@ from shared.fleet.drift.activity import Change
 from shared.fleet.drift.policy import MAX_CORRECTIONS, Decided
 from shared.fleet.manifests.cluster.drift import DriftAction
 from shared.frozen import replace
+from shared.masking import cut
 from shared.some_of import some_of
 
 FIELDS = 25
@@ -306,7 +307,7 @@ def digest_of_proposal(drift: Drift | None) -> str:
 def value_text(value: Any) -> str:
     """Return a value as it is stored: JSON, "" for none, cut if it is long."""
     text = _json(value)
-    return text if len(text) <= VALUE_LIMIT else f"{text[:VALUE_LIMIT]}..."
+    return text if len(text) <= VALUE_LIMIT else f"{cut(text, VALUE_LIMIT)}..."
 
 
 def _json(value: Any) -> str:

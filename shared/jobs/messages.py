@@ -1,17 +1,27 @@
 """What the queues carry. A message names a moment of a cluster; the record decides whether that is now.
 
 An unreadable or unknown message raises ``ValueError``, so that the host abandons it and the queue moves it
-to its dead letters, and no message is lost.
+to its dead letters, and no message is lost. One of a newer form raises NewerForm, and waits in its queue.
 """
 
 from __future__ import annotations
 
 import operator
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationInfo, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    TypeAdapter,
+    ValidationInfo,
+    model_validator,
+)
 
+from shared.jobs.forms import VERSION, present
 from shared.jobs.gaps import FoundBy
 from shared.jobs.record import ClusterRecord
 
@@ -29,10 +39,10 @@ class _Versioned(_Wire):
 
     @model_validator(mode="before")
     @classmethod
-    def _states_its_version(cls, read: Any, info: ValidationInfo) -> Any:
-        """Refuse a queued message without a version; a message that this code creates has the present one."""
-        if info.mode == "json" and isinstance(read, dict) and "schema_version" not in read:
-            raise ValueError("schema_version is missing")
+    def _of_the_present_form(cls, read: Any, info: ValidationInfo) -> Any:
+        """Return a queued message in the present form; a message that this code creates has it."""
+        if info.mode == "json" and isinstance(read, dict):
+            return present(cls.__name__, cls.model_fields[VERSION].default, read)
         return read
 
 
@@ -185,7 +195,13 @@ class PlanRequest(_Versioned):
         return self.model_copy(update={"attempt": self.attempt + 1})
 
 
-_OF_WORKER: TypeAdapter[JobMessage | CheckMessage] = TypeAdapter(JobMessage | CheckMessage)
+def _kind(read: Any) -> str:
+    return "check" if isinstance(read, dict) and "check" in read else "job"
+
+
+_OF_WORKER: TypeAdapter[JobMessage | CheckMessage] = TypeAdapter(
+    Annotated[Annotated[JobMessage, Tag("job")] | Annotated[CheckMessage, Tag("check")], Discriminator(_kind)]
+)
 
 
 def message_of_worker(body: bytes) -> JobMessage | CheckMessage:

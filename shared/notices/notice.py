@@ -16,6 +16,7 @@ from shared.jobs.findings.losses import exempt_text
 from shared.jobs.messages import Approval
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.reporting.diagnosis import diagnose
+from shared.masking import cut
 from shared.notices.kinds import KINDS, Kind, Severity
 
 DETAIL_LIMIT = 300
@@ -94,9 +95,9 @@ class Notice:
         return self.kind.value, self.reason, self.location
 
 
-def cut(text: str, limit: int = DETAIL_LIMIT) -> str:
-    """Return a text, or its beginning with dots at the end."""
-    return text if len(text) <= limit else f"{text[: limit - 3]}..."
+def detail_of(text: str, limit: int = DETAIL_LIMIT) -> str:
+    """Return a text as a fact has it: the beginning of a long one, with dots at the end."""
+    return cut(text, limit, "...")
 
 
 def end_of(problem: Notice, at: datetime, detail: str = "") -> Notice:
@@ -123,7 +124,7 @@ def notice_between(
     if is_exempt(after) and is_exempt(before):
         return None
     if is_exempt(after):
-        ignored = cut(exempt_text(after))
+        ignored = detail_of(exempt_text(after))
         return replace(_fact(Kind.LOST, after), over=True, became=EXEMPT, detail=ignored)
     trouble = _trouble(after)
     if trouble is not None:
@@ -151,7 +152,7 @@ def drift_between(before: ClusterRecord, after: ClusterRecord) -> Notice | None:
     diff = yaml_diff(after.name, [Sides(each.path, each.git, each.live) for each in fields])
     return replace(
         fact,
-        detail=cut("; ".join((f"differs from git in {after.drift}", *more))),
+        detail=detail_of("; ".join((f"differs from git in {after.drift}", *more))),
         action=_of_drift(after.drift),
         diff="\n".join(filter(None, (_shortened(diff, DIFF_LIMIT - len(below)), below))),
     )
@@ -174,7 +175,7 @@ def certificate_between(before: ClusterRecord, after: ClusterRecord) -> Notice |
         return _end_of_certificate(earlier[0], after) if earlier else None
     if earlier and earlier[0] == first[0]:
         return None
-    return replace(_of_certificate(first[0], after), detail=cut(first[1]))
+    return replace(_of_certificate(first[0], after), detail=detail_of(first[1]))
 
 
 def outputs_between(before: ClusterRecord, after: ClusterRecord) -> Notice | None:
@@ -186,7 +187,7 @@ def outputs_between(before: ClusterRecord, after: ClusterRecord) -> Notice | Non
     if known is None:
         return replace(fact, detail="its outputs are known")
     changed = sorted({name for name, _ in known.items() ^ now.items()})
-    return replace(fact, detail=cut(f"changed: {', '.join(changed)}"))
+    return replace(fact, detail=detail_of(f"changed: {', '.join(changed)}"))
 
 
 def ending_of(record: ClusterRecord) -> Sequence[tuple[Certificate, str]]:
@@ -220,9 +221,10 @@ def _place(field: DriftedField) -> str:
 
 def _shortened(text: str, limit: int) -> str:
     """Return the first lines of a text; a longer one ends with dots."""
-    if len(text) <= limit:
-        return text
-    whole, _, _ = text[: limit + 1].rpartition("\n")
+    safe = cut(text, limit + 1)
+    if len(safe) <= limit:
+        return safe
+    whole, _, _ = safe.rpartition("\n")
     return f"{whole}\n..."
 
 
@@ -240,7 +242,7 @@ def approved(approval: Approval) -> Notice:
         key="approved",
         subject=approval.commit[:8],
         at=approval.at,
-        detail=cut(": ".join(filter(None, (f"approved by {approval.by}", approval.reason)))),
+        detail=detail_of(": ".join(filter(None, (f"approved by {approval.by}", approval.reason)))),
         commit=approval.commit,
         names=tuple(sorted(approval.clusters)[:NAMED]),
     )
@@ -252,7 +254,7 @@ def correction_approved(record: ClusterRecord) -> Notice:
     fields = ", ".join(each.path for each in record.drift.by_approval) if record.drift else ""
     by = by_whom(approval.by, approval.reason) if approval else ""
     fact = _fact(Kind.APPROVED, record)
-    detail = cut(f"the correction of {fields} was approved by {by}")
+    detail = detail_of(f"the correction of {fields} was approved by {by}")
     return replace(fact, key=f"approved:{record.name}", detail=detail, names=(record.name,))
 
 
@@ -282,8 +284,8 @@ def _problem(trouble: tuple[Kind, str], record: ClusterRecord, retries: Policies
     return replace(
         _fact(kind, record),
         reason=reason,
-        detail=cut(f"{found}; it is suspended" if found else record.job.reason),
-        action=cut(action, ACTION_LIMIT),
+        detail=detail_of(f"{found}; it is suspended" if found else record.job.reason),
+        action=detail_of(action, ACTION_LIMIT),
     )
 
 

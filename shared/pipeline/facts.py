@@ -9,8 +9,8 @@ from shared.notices.notice import (
     Notice,
     approved,
     certificate_between,
-    cut,
     deleted,
+    detail_of,
     drift_between,
     notice_between,
     outputs_between,
@@ -41,7 +41,7 @@ def of_dead_letter(letter: DeadLetter) -> Notice:
         key=f"dead-letters:{letter.queue}",
         subject=letter.queue,
         at=letter.at,
-        detail=cut(f"{letter.reason}: {letter.description}"),
+        detail=detail_of(f"{letter.reason}: {letter.description}"),
         action=LETTERS,
     )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shared.fleet.resolve.problems import nearest
+from shared.masking import cut
 from shared.ports import Ports
 
 MAX_NAME = 63
@@ -39,4 +40,4 @@ def meant(name: str, names: Iterable[str]) -> str:
 def unknown_cluster(name: str, ports: Ports) -> str:
     """Return the error for a cluster that the fleet does not have."""
     hint = meant(name, (each.name for each in ports.state.summaries()))
-    return f"there is no cluster {name[:MAX_NAME]} in the fleet {ports.config.fleet}{hint}"
+    return f"there is no cluster {cut(name, MAX_NAME)} in the fleet {ports.config.fleet}{hint}"

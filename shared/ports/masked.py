@@ -1,8 +1,9 @@
-"""Ports without secrets: texts of services are masked when they come in, and again before they leave.
+"""Ports without secrets: texts of services are masked when they come in, and all texts before they leave.
 
 An error of a service is masked where its port raises it, before anything shortens it. What is stored or
-published is masked where it leaves, so that texts that come in otherwise, such as a condition of Flux, are
-masked as well. What decides or identifies, such as a manifest, a name or a commit, is never changed.
+published is masked where it leaves, as text that others may have written: a condition of Flux, the status of
+a resource and a reason of an act come back to whoever wrote them. What decides or identifies, such as a
+manifest, a name or a commit, is never changed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 from shared.fleet.kubernetes.kubeconfig import Kubeconfig
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.failures.errors import ReconcileError
-from shared.masking import Mask, Masker
+from shared.masking import Masker, use
 from shared.ports import Kubernetes, Ports
 from shared.ports.vault import Vaults, VaultSecret
 
@@ -42,8 +43,9 @@ _OTHERS = ("plans", "previews", "jobs", "changes", "deletes", "azure", "kubernet
 _BARE_TEXTS = ("write_comment", "open_issue", "comment_issue")
 
 
-def masked(ports: Ports, mask: Mask) -> Ports:
-    """Return the ports with every text masked."""
+def masked(ports: Ports, mask: Masker) -> Ports:
+    """Return the ports with every text masked; what is cut before it reaches them is masked from now on."""
+    use(mask)
     wrapped: dict[str, Any] = {
         name: _Masked(getattr(ports, name), mask, texts=name in _PUBLISHING)
         for name in (*_PUBLISHING, *_OTHERS)
@@ -57,21 +59,20 @@ def masked(ports: Ports, mask: Mask) -> Ports:
 class _Vaults:
     """The vaults: what they give out is masked from then on, before anything else can see it."""
 
-    def __init__(self, inner: Vaults, mask: Mask) -> None:
+    def __init__(self, inner: Vaults, mask: Masker) -> None:
         self._inner, self._mask = _Masked(inner, mask, texts=False), mask
 
     def secret(self, vault: str, name: str) -> VaultSecret:
         """Return the newest version of a secret."""
         found: VaultSecret = self._inner.secret(vault, name)
-        if isinstance(self._mask, Masker):
-            self._mask.learn(found.value)
+        self._mask.learn(found.value)
         return found
 
 
 class _Kubernetes:
     """The clusters: the credential in a kubeconfig of a vault is masked by itself, too."""
 
-    def __init__(self, inner: Kubernetes, mask: Mask) -> None:
+    def __init__(self, inner: Kubernetes, mask: Masker) -> None:
         self._inner, self._mask = _Masked(inner, mask, texts=False), mask
 
     def __getattr__(self, name: str) -> Any:
@@ -79,16 +80,15 @@ class _Kubernetes:
 
     def open(self, cluster: ClusterId, kubeconfig: Kubeconfig) -> Any:
         """Return the API of a cluster that is not in Azure, with its errors masked."""
-        if isinstance(self._mask, Masker):
-            for secret in filter(None, (kubeconfig.token, kubeconfig.key.decode(errors="replace"))):
-                self._mask.learn(secret)
+        for secret in filter(None, (kubeconfig.token, kubeconfig.key.decode(errors="replace"))):
+            self._mask.learn(secret)
         return self._inner.open(cluster, kubeconfig)
 
 
 class _Masked:
     """A port whose errors are masked, and with ``texts`` also what it is given."""
 
-    def __init__(self, inner: Any, mask: Mask, *, texts: bool) -> None:
+    def __init__(self, inner: Any, mask: Masker, *, texts: bool) -> None:
         self._inner, self._mask, self._texts = inner, mask, texts
 
     def __getattr__(self, name: str) -> Any:
@@ -123,7 +123,7 @@ class _Masked:
     def _text(self, value: Any, name: str = "") -> Any:
         """Return a value with its texts masked; the same object where there is nothing to mask."""
         if isinstance(value, str):
-            text = value if name in NAMES else self._mask(value)
+            text = value if name in NAMES else self._mask.of_others(value)
             return value if text == value else text
         if isinstance(value, tuple | list):
             each = [self._text(item, name) for item in value]

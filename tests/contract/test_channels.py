@@ -98,6 +98,7 @@ def test_a_message_that_is_sent_again_has_the_same_id(inbox: Inbox) -> None:
     [
         ((429, {"Retry-After": "37"}, "rate_limited"), Throttled, "status 429: rate_limited"),
         ((500, {}, "oops, at /services/x"), Unavailable, "status 500"),
+        ((500, {}, "a1" * 80), Unavailable, "status 500"),
         ((503, {"Retry-After": "9"}, ""), Unavailable, "status 503"),
         ((403, {}, "invalid_token"), Unauthenticated, "status 403: invalid_token"),
         ((404, {}, "no_service"), Dependency, "status 404: no_service"),

@@ -172,7 +172,7 @@ def test_failed_jobs_and_dead_letters_can_be_replayed(start: Start) -> None:
     commit = operator.push(fleet(one="", two=""))
     operator.wait_for_status(commit, "failure")
     operator.wait(lambda: set(operator.phases().values()) == {"Failed"}, "both failed")
-    unreadable = ['{"schema_version": 99, "cluster": "one"}', "neither JSON nor anything else"]
+    unreadable = ['{"schema_version": 1, "cluster": "one"}', "neither JSON nor anything else"]
     send(operator, [Message("one", f"unreadable-{n}", body) for n, body in enumerate(unreadable)])
     operator.wait(lambda: len(operator.api.get("dead-letters")["deadLetters"]) == 2, "two dead letters")
     bodies = {letter["body"] for letter in operator.api.get("dead-letters")["deadLetters"]}

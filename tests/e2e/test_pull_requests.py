@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from localcloud.runtime.options import Options
 from tests.support import fleet_files
-from tests.support.github_app import APP, KEY
+from tests.support.github_app import AS_APP
 from tests.support.local_cloud_start import Start
 from tests.support.pull_request_author import Author
-
-AS_APP = {
-    "GITHUB_APP_ID": APP.id,
-    "GITHUB_APP_PRIVATE_KEY": KEY.replace("\n", "\\n"),
-    "GITHUB_APP_INSTALLATION_ID": str(APP.installation),
-}
 
 
 def test_a_pull_request_has_a_check_at_the_wrong_lines_and_one_comment_that_every_push_edits(

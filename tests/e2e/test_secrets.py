@@ -5,16 +5,26 @@ from __future__ import annotations
 import base64
 import json
 import re
+import ssl
+import string
 from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
 
+import httpx
 import yaml
+from standardwebhooks.webhooks import Webhook
 
+from cli.errors import Refused
 from localcloud.memory.memory_cloud import QUEUES
 from localcloud.runtime.inspection import bus_messages, table_entities
 from localcloud.runtime.options import Options
 from tests.support import fleet_files
 from tests.support.fleet_operator import Operator
+from tests.support.github_app import AS_APP
 from tests.support.local_cloud_start import Start
+from tests.support.pull_request_author import Author
+from tests.support.reporting_flux import EVENTS, KEY, reporting_files, signed
 
 TOKEN = "canary-github-token-51ab"
 QUICK = {"POLL_SECONDS": "0.5", "RETRY_LIMITS": "Unavailable=15/1 Unauthenticated=6/1"}
@@ -86,3 +96,88 @@ def test_no_secret_is_in_any_table_message_log_or_answer(start: Start) -> None:
     for place, text in [*recorded(operator), ("messages", "\n".join(messages))]:
         assert [secret[:8] for secret in planted if secret in text] == [], place
         assert not JWT.search(text), place
+
+
+TARGETS = {
+    "NOTIFY_OPS": "https://hooks.slack.com/services/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",
+    "GITHUB_WEBHOOK_SECRET_PREVIOUS": "github_pat_11ABCDEFG0q7W8e9R0t1Y2_u3I4o5P6a7S8d9F0g1H2j3K4l5Z6x7C8",
+    "APPROVAL_KEY_CHANGES": "whsec_" + base64.b64encode(b"a key of the system for changes").decode(),
+}
+LETTERS = string.ascii_letters + string.digits + "-"
+
+
+def next_letters(known: str) -> list[str]:
+    """Return what somebody writes who knows the beginning of a secret, and looks for the next letter."""
+    return [f"{known[-20:]}{letter}" for letter in LETTERS]
+
+
+def as_one_answer(shown: list[str], written: list[str]) -> set[str]:
+    """Return the answers without what was written: one, where nothing depends on it."""
+    return {text.replace(guess, "GUESS") for text, guess in zip(shown, written, strict=True)}
+
+
+def test_who_guesses_the_next_letter_of_a_secret_sees_no_difference(start: Start) -> None:
+    operator = start(Options(create_seconds=1, extra={**AS_APP, **TARGETS, **QUICK}))
+    trust = ssl.create_default_context(cafile=str(operator.cloud.state / "ca.pem"))
+    vault = f"https://127.0.0.1:{operator.cloud.ports['vault']}/_local/secrets/flux-one"
+    httpx.put(vault, json={"value": KEY}, verify=trust, trust_env=False).raise_for_status()
+    operator.wait_for_status(operator.push(reporting_files(EVENTS)), "success")
+
+    fork = Author(operator, "fork")
+    guesses = next_letters(TARGETS["NOTIFY_OPS"][: len("https://hooks.slack.com/services/T")])
+    names = [f"c{number:02}" for number in range(len(guesses))]
+    wrong = {
+        f"clusters/{name}/cluster.yaml": fleet_files.cluster(
+            name, extra=f'  networkProfile: {{podCidr: "{guess}"}}\n'
+        )
+        for name, guess in zip(names, guesses, strict=True)
+    }
+    head = fork.push(reporting_files(EVENTS) | wrong)
+    fork.propose(fork=True)
+    fork.wait_for("This pull request comes from a fork")
+    (check,) = fork.checks(head)
+    notes = {note["path"]: note["message"] for note in check["annotations"]}
+    said = [notes[f"clusters/{name}/cluster.yaml"] for name in names]
+    assert as_one_answer(said, guesses) == {
+        "spec.networkProfile.podCidr: must be a network such as 10.0.0.0/16, got GUESS"
+    }
+
+    for secret in (*TARGETS.values(), operator.cloud.settings["GITHUB_TOKEN"], KEY):
+        guesses = [f"{secret[:16]}{letter}" for letter in (secret[16], "~", "*")]
+        for guess in guesses:
+            with suppress(Refused):
+                operator.api.post("clusters/one/replay", {"reason": guess})
+        reasons = [act["reason"] for act in operator.api.audit(limit=len(guesses))["acts"]]
+        assert reasons == guesses[::-1]
+
+        bodies = [flux_event(guess) for guess in guesses]
+        for body in bodies:
+            url = f"{operator.api.url}/api/flux/one"
+            httpx.post(url, content=body, headers=signed(body), trust_env=False).raise_for_status()
+        events = operator.api.get("clusters/one/events?limit=200")["events"]
+        shown = [each["message"].rpartition(": ")[2] for each in events if "Guessed" in each["message"]]
+        assert sorted(shown[: len(guesses)]) == sorted(guesses)
+
+        for guess in guesses:
+            statement = {"fleet": "example", "commit": "0" * 40, "stage": "x", "by": "", "reason": guess}
+            sent = json.dumps(statement)
+            now = datetime.now(UTC)
+            signature = Webhook(TARGETS["APPROVAL_KEY_CHANGES"]).sign("msg", now, sent)
+            seconds = str(int(now.timestamp()))
+            headers = {"webhook-id": "msg", "webhook-timestamp": seconds, "webhook-signature": signature}
+            httpx.post(
+                f"{operator.api.url}/api/approvals/CHANGES", content=sent, headers=headers, trust_env=False
+            )
+        acts = operator.api.audit(limit=len(guesses))["acts"]
+        assert [(act["action"], act["reason"]) for act in acts] == [
+            ("rollout-approve", guess) for guess in guesses[::-1]
+        ]
+
+
+def flux_event(message: str) -> bytes:
+    """Return the body of an event of Flux of now."""
+    involved = {"kind": "Kustomization", "name": "flux-system", "namespace": "flux-system"}
+    told = {"severity": "info", "reason": "Guessed", "message": message}
+    return json.dumps(
+        {"involvedObject": involved, **told, "timestamp": datetime.now(UTC).isoformat()}
+    ).encode()

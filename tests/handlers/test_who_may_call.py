@@ -19,12 +19,15 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from handlers.routes import who_may_call
+from handlers.sign_in import KEY, SignIn
 from localcloud.azure.wire.identity_server import ISSUER, IdentityServer
 from localcloud.azure.world.access.directory import ACCOUNTS, API
 from localcloud.common.clock import system_clock
 from localcloud.common.plain_http import NO_TLS
 from localcloud.functions.easy_auth import AuthSettings
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.pipeline.api.access import Role
+from tests.support.function_calls import KEYS
 from tests.support.function_calls import function_app as small_app
 from tests.support.served_api import served
 
@@ -298,3 +301,25 @@ def test_anybody_may_ask_whether_the_app_is_ready_and_learns_nothing_else(
 def test_the_webhook_takes_a_signature_and_no_role(url: str, identity: IdentityServer) -> None:
     admin = next(account for account in ACCOUNTS if account.name == "admin")
     assert ask(url, "github", bearer(identity.issue(API, admin)[0])) == 401
+
+
+class Compared(dict[str, Role]):
+    """Keys that nobody looks up; ``times`` is how many were given out to be compared."""
+
+    times = 0
+
+    def __getitem__(self, key: str) -> Role:
+        raise AssertionError("a key is looked up")
+
+    def items(self) -> Any:
+        for item in super().items():
+            self.times += 1
+            yield item
+
+
+@pytest.mark.parametrize("given", [*KEYS, "local-key-of-an-admi", "l", "wröng"])
+def test_a_key_is_compared_with_every_key_whichever_it_is(given: str) -> None:
+    keys = Compared(KEYS)
+    caller = SignIn(keys=keys).caller({KEY: given})
+    assert (caller.principal.roles if caller else {*()}) == {KEYS[key] for key in KEYS if key == given}
+    assert keys.times == len(KEYS)

@@ -11,7 +11,7 @@ from tests.support.cluster_records import record
 
 
 @pytest.mark.parametrize("message", [job_message(record()), PlanRequest(reason="push")])
-@pytest.mark.parametrize("version", [None, 0, 2, "1"])
+@pytest.mark.parametrize("version", [None, 0, "1"])
 def test_a_message_without_a_known_schema_version_is_refused(
     message: JobMessage | PlanRequest, version: object
 ) -> None:

@@ -16,3 +16,9 @@ _PUBLIC = _PAIR.public_key().public_bytes(
     serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
 )
 APP = GitHubApp("4711", _PUBLIC.decode(), installation=42)
+AS_APP = {
+    "GITHUB_APP_ID": APP.id,
+    "GITHUB_APP_PRIVATE_KEY": KEY.replace("\n", "\\n"),
+    "GITHUB_APP_INSTALLATION_ID": str(APP.installation),
+}
+"""The settings of an app that signs in as it."""

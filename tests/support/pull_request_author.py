@@ -56,7 +56,7 @@ class Author:
         return list(self._github("GET", f"/issues/{self.number}/comments"))
 
     def _annotations(self, run: int) -> list[dict[str, Any]]:
-        return list(self._github("GET", f"/check-runs/{run}/annotations"))
+        return list(self._github("GET", f"/check-runs/{run}/annotations?per_page=100"))
 
     def _github(self, method: str, path: str, **options: Any) -> Any:
         reply = self.operator.github.request(method, self.operator.repository + path, **options)

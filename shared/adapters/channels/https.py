@@ -74,8 +74,8 @@ def _refused(response: requests.Response) -> ReconcileError:
 def _reason(response: requests.Response) -> str:
     """Return a short code that the service gives as plain text, such as Slack's "no_service", or ""."""
     try:
-        text = response.raw.read(_REASON_BYTES, decode_content=True).decode(errors="replace")
+        text = response.raw.read(_REASON_BYTES + 1, decode_content=True).decode(errors="replace")
     except (OSError, ValueError, HTTPError):
         return ""
-    word = text.strip()
+    word = text.strip() if len(text) <= _REASON_BYTES else ""  # what is cut may end with a part of a secret
     return word if word.replace("_", "").isalnum() and word.isascii() else ""

@@ -14,6 +14,7 @@ from datetime import datetime
 from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 
 from shared.fleet.json_tree import Json
+from shared.masking import cut
 
 NAMED = 3
 CALLER_LIMIT = 100
@@ -79,7 +80,7 @@ def writes_in(events: Iterable[Json]) -> list[Activity]:
             continue
         policy = _BY_POLICY.match(operation)
         if policy is None or policy[1] in _EFFECTS:
-            who = AZURE_POLICY if policy else event.caller[:CALLER_LIMIT]
+            who = AZURE_POLICY if policy else cut(event.caller, CALLER_LIMIT)
             found.append(Activity(event.resourceId.lower(), who, event.eventTimestamp, operation))
     return found
 

@@ -88,7 +88,7 @@ def _ranges(value: str) -> str:
         ipaddress.ip_network(value)
     except ValueError as error:
         hint = "an address or network such as 192.0.2.7 or 192.0.2.0/24, without host bits"
-        raise ValueError(f"must be {hint}, got {value[:60]}") from error
+        raise ValueError(f"must be {hint}, got {shown(value)}") from error
     return value
 
 
@@ -103,7 +103,7 @@ def _moment(value: str) -> str:
             return value
     except ValueError:
         pass
-    raise ValueError(f"must be a time with its zone, such as 2026-05-01T13:00:00Z, got {value[:60]}")
+    raise ValueError(f"must be a time with its zone, such as 2026-05-01T13:00:00Z, got {shown(value)}")
 
 
 def _utc(value: str) -> str:

@@ -15,6 +15,8 @@ from typing import Annotated, Any, ClassVar, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictStr
 from pydantic.alias_generators import to_camel
 
+from shared.masking import cut, without_secrets
+
 
 class Manifest(BaseModel):
     """A strict, frozen model whose fields are written in camelCase; unknown fields are invalid.
@@ -67,9 +69,9 @@ _AFTER_PATH = re.compile(r"[?#]")
 
 def shown(text: str, limit: int = 60) -> str:
     """Return a string as a message may show it: short, on one line, without possible credentials."""
-    text = _WORD.sub(lambda word: _without_credentials(word[0]), text)
+    text = _WORD.sub(lambda word: _without_credentials(word[0]), without_secrets(text, limit))
     text = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
-    return text if len(text) <= limit else text[: limit - 3] + "..."
+    return cut(text, limit, "...")
 
 
 def _without_credentials(word: str) -> str:

@@ -15,6 +15,7 @@ from shared.fleet.aks.comparison import alike
 from shared.fleet.aks.field_effects import Effect
 from shared.fleet.json_tree import Children, Json, Path, children, differing, path_text
 from shared.fleet.kubernetes_versions import is_version, stays_newer
+from shared.masking import without_secrets
 
 _POOL = re.compile(r"nodePools\[([^\]]*)\](.*)", re.DOTALL)
 
@@ -129,4 +130,7 @@ def _short(value: Any) -> str:
         spaces = value.get("namespaces")  # those of a system
         return f"{value['name']} ({', '.join(spaces)})" if spaces else str(value["name"])
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 80 else f"{text[:38]}...{text[-39:]}"
+    if len(text) <= 80:
+        return text
+    safe = without_secrets(text)
+    return safe if len(safe) <= 80 else f"{safe[:38]}...{safe[-39:]}"

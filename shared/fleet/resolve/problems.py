@@ -12,6 +12,7 @@ from typing import TypeVar
 from shared.fleet.json_tree import path_text
 from shared.fleet.manifests.base import shown
 from shared.fleet.yaml_tree.nodes import Mark, Node, by_name
+from shared.masking import cut, without_secrets
 
 Path = tuple[str | int, ...]
 T = TypeVar("T")
@@ -45,12 +46,12 @@ class Problem:
 
 def printable(text: str, limit: int) -> str:
     """Return the name of a file or folder as one line without control characters, which are escaped."""
-    safe = text
-    if not text.isprintable():
+    safe = without_secrets(text, limit)
+    if not safe.isprintable():
         safe = "".join(
-            letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text
+            letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in safe
         )
-    return safe if len(safe) <= limit else f"{safe[: limit - 3]}..."
+    return cut(safe, limit, "...")
 
 
 def problem_at(mark: Mark, field: str, message: str) -> Problem:

@@ -7,6 +7,7 @@ from datetime import datetime
 from shared.frozen import replace
 from shared.jobs.drift import Drift
 from shared.jobs.record import READY, ClusterRecord, Condition, ConditionReason, Phase
+from shared.masking import cut
 
 STALLED = "Stalled"
 """With ``READY``, a condition of the whole cluster."""
@@ -62,7 +63,7 @@ def with_summary(record: ClusterRecord, now: datetime) -> ClusterRecord:
     set_to[STALLED] = (stalled, failure.kind if failure else phase.value, job.reason if stalled else "")
     conditions = record.conditions
     for kind, (status, reason, message) in set_to.items():
-        new = Condition(kind, status, reason, message[:MESSAGE_LIMIT], now, record.generation, now)
+        new = Condition(kind, status, reason, cut(message, MESSAGE_LIMIT), now, record.generation, now)
         conditions = _with(conditions, new)
     return replace(record, conditions=conditions)
 
@@ -76,7 +77,7 @@ def with_in_sync(
     """
     status: bool | None = False
     if drift:
-        reason, message = ConditionReason.DRIFTED, f"differs from git in {drift}"[:MESSAGE_LIMIT]
+        reason, message = ConditionReason.DRIFTED, cut(f"differs from git in {drift}", MESSAGE_LIMIT)
     elif compared:
         status, reason, message = True, ConditionReason.DONE, ""
     else:

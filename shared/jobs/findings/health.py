@@ -12,9 +12,10 @@ from enum import StrEnum
 from shared.frozen import replace
 from shared.jobs.failures.errors import FluxUnhealthy, PlatformUnhealthy, SecretsUnhealthy, Unhealthy
 from shared.jobs.findings.at_rest import is_unfinished
-from shared.jobs.findings.conditions import with_condition
+from shared.jobs.findings.conditions import MESSAGE_LIMIT, with_condition
 from shared.jobs.outcomes import Done, Fail, Outcome
 from shared.jobs.record import READY, ClusterRecord, Condition, of_health
+from shared.masking import cut
 
 HEALTHY = "Healthy"
 SLOT_SECONDS = 300
@@ -58,7 +59,7 @@ def checked(record: ClusterRecord, findings: Iterable[Finding], now: datetime) -
     since a time in the future, that of a wrong clock, is so from now on.
     """
     for found in findings:
-        message, generation = found.message[:1000], record.observed_generation
+        message, generation = cut(found.message, MESSAGE_LIMIT), record.observed_generation
         record = with_condition(
             record, Condition(found.kind, found.status, found.reason, message, now, generation, now)
         )

@@ -36,7 +36,7 @@ LATE = timedelta(seconds=60)
 CHANGES = 3
 """So many changes of the activity log are named."""
 _STARTS = "the planner starts it by itself then"
-_DELETES = "the planner starts the delete by itself once that is so"
+_DELETES = "the planner starts the {} by itself once that is so"
 _NEXT_COMMIT = "the next commit that changes the cluster"
 _ACTIVITY_LOG = "Azure's activity log of the resource group shows what delays the operation."
 _FLUX = "`kubectl -n flux-system get pods,gitrepositories,kustomizations` shows what delays Flux."
@@ -143,7 +143,9 @@ def diagnose(
         if stopped.awaits_replacement:
             told = "; ".join(_stands(name, record) for name, record in newest.successors.items())
             activity = "; ".join(filter(None, (activity, told)))
-            diagnosis = replace(diagnosis, activity=activity, next=_DELETES, next_at=None)
+            diagnosis = replace(
+                diagnosis, activity=activity, next=_DELETES.format(stopped.removal), next_at=None
+            )
     actions = [
         diagnosis.suggested_action,
         _release(stopped, newest) if stopped else "",

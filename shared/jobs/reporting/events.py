@@ -9,9 +9,11 @@ from shared.frozen import replace
 from shared.jobs.acts import by_whom
 from shared.jobs.drift import DriftedField, is_news
 from shared.jobs.event import Event
+from shared.jobs.findings.conditions import MESSAGE_LIMIT
 from shared.jobs.job import Contest, ContestKind
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.jobs.record import ClusterRecord, Phase
+from shared.masking import cut
 
 REBUILD = "Rebuild"
 """The reason of the event with which a rebuild begins."""
@@ -194,5 +196,5 @@ def _event(record: ClusterRecord, reason: str, message: str, *, warning: bool = 
         at=record.updated,
         warning=warning,
         reason=reason,
-        message=message[:1000],
+        message=cut(message, MESSAGE_LIMIT),
     )

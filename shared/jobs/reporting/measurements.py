@@ -105,6 +105,13 @@ DEAD_LETTERS = Metric(
     "messages that a queue gave up",
     ("queue",),
 )
+NEWER_MESSAGES = Metric(
+    "roadstead.newer_messages",
+    MetricKind.COUNTER,
+    "{message}",
+    "deliveries of messages that wait for a newer version of the app",
+    ("queue",),
+)
 CLUSTERS = Metric(
     "roadstead.clusters",
     MetricKind.GAUGE,
@@ -162,6 +169,7 @@ METRICS = (
     QUEUE_DELAY,
     WEBHOOKS,
     DEAD_LETTERS,
+    NEWER_MESSAGES,
 )
 """Every metric, as docs/telemetry.md lists them."""
 

@@ -13,6 +13,7 @@ from shared.jobs.findings.conditions import IN_SYNC
 from shared.jobs.findings.losses import unnamed_since
 from shared.jobs.recipes import STEPS, Recipe, Step
 from shared.jobs.record import READY, ClusterRecord, Phase
+from shared.masking import cut
 
 REASON_LIMIT = 500
 """Characters of a reason; a commit status has room for 140."""
@@ -116,7 +117,7 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         uid=record.uid,
         phase=record.phase,
         step=record.job.step.name,
-        reason=record.job.reason[:REASON_LIMIT],
+        reason=cut(record.job.reason, REASON_LIMIT),
         generation=record.generation,
         observed_generation=record.observed_generation,
         needs_action=record.needs_action,

@@ -16,6 +16,7 @@ from shared.jobs.findings.losses import loss_of
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.jobs.record import ClusterRecord, Condition
 from shared.jobs.transitions.acceptance import accept_retry
+from shared.masking import cut
 
 _FINDINGS = frozenset(kind.__name__ for kind in classes(NoLongerReady))
 
@@ -68,7 +69,7 @@ def apply_finding(record: ClusterRecord, error: NoLongerReady | None, now: datet
         record = replace(record, drift=None)
     for kind, status in known.items():
         if record.condition(kind) is not None:
-            message, generation = str(error)[:MESSAGE_LIMIT], record.observed_generation
+            message, generation = cut(str(error), MESSAGE_LIMIT), record.observed_generation
             new = Condition(kind, status, error.kind, message, now, generation, now)
             record = with_condition(record, new)
     return record

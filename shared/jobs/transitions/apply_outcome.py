@@ -32,6 +32,7 @@ from shared.jobs.record import (
     working_phase,
 )
 from shared.jobs.transitions.apply_comparison import apply_finding
+from shared.masking import cut
 
 STALLED_WAIT = 300.0
 """Seconds between the reads of a stalled job."""
@@ -286,7 +287,7 @@ def _failing(step: StepState, error: ReconcileError, now: datetime) -> StepState
     earlier = step.failure
     since = earlier.since if earlier and earlier.kind == error.kind else now
     attempts = step.attempts.get(error.kind, 1)
-    failure = Failure(error.kind, str(error)[:2000], since, attempts, error.code, error.request_id)
+    failure = Failure(error.kind, cut(str(error), 2000), since, attempts, error.code, error.request_id)
     return replace(step, failure=failure)
 
 
@@ -296,4 +297,4 @@ def _with_step(record: ClusterRecord, step: StepState) -> ClusterRecord:
 
 def _condition(record: ClusterRecord, status: bool, reason: str, message: str, now: datetime) -> Condition:
     kind, generation = CONDITIONS[record.job.step.name], record.generation
-    return Condition(kind, status, reason, message[:MESSAGE_LIMIT], now, generation, now)
+    return Condition(kind, status, reason, cut(message, MESSAGE_LIMIT), now, generation, now)

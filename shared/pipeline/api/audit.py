@@ -9,6 +9,7 @@ from datetime import datetime
 
 from shared.jobs.acts import Act
 from shared.jobs.failures.errors import ReconcileError
+from shared.masking import cut
 from shared.pipeline.api import schema
 from shared.pipeline.api.access import Caller
 from shared.pipeline.api.views.parts import iso, whole_moments
@@ -71,7 +72,7 @@ def _save_result(act: Act, result: str, ports: Ports) -> None:
 
 def _storable(text: str, limit: int) -> str:
     """Return a text of a caller as it can be stored: JSON may have half of a surrogate pair."""
-    return text[:limit].encode(errors="replace").decode()
+    return cut(text, limit).encode(errors="replace").decode()
 
 
 def audit_view(limit: int, before: datetime | None, ports: Ports) -> schema.Audit:

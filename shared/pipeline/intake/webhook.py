@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shared.jobs.drift import BRANCHES, PROMOTIONS
+from shared.masking import cut
 
 MAX_BODY_BYTES = 25 * 1024 * 1024
 """GitHub caps payloads at 25 MB."""
@@ -106,7 +107,7 @@ def read_delivery(
         return Ignored("pong")
     read = _READERS.get(event)
     if read is None:
-        return Ignored(f"the event {event[:40] or '(none)'} is none of {', '.join(_READERS)}")
+        return Ignored(f"the event {cut(event, 40) or '(none)'} is none of {', '.join(_READERS)}")
     payload = _json_object(body)
     if payload is None:
         return Refused(
@@ -119,7 +120,7 @@ def read_delivery(
     if not isinstance(name, str):
         return Refused(400, f"the {event} has no repository.full_name")
     if name.lower() != repository.lower():
-        return Ignored(f"the repository {name[:100]} is not {repository}")
+        return Ignored(f"the repository {cut(name, 100)} is not {repository}")
     return read(payload, delivery, hashlib.sha256(body).hexdigest(), branch)
 
 
@@ -151,9 +152,9 @@ def _read_push(payload: dict[str, Any], delivery: str, digest: str, branch: str)
     if not (isinstance(ref, str) and isinstance(commit, str)):
         return Refused(400, "the push has no ref or after")
     if not ref.startswith("refs/heads/"):
-        return Ignored(f"{ref[:100]} is not a branch")
+        return Ignored(f"{cut(ref, 100)} is not a branch")
     if ref != f"refs/heads/{branch}":
-        return Ignored(f"the branch {ref.removeprefix('refs/heads/')[:100]} is not {branch}")
+        return Ignored(f"the branch {cut(ref.removeprefix('refs/heads/'), 100)} is not {branch}")
     if payload.get("deleted") is True:
         return Ignored(f"the branch {branch} was deleted; the fleet stays as it is")
     if not _COMMIT.fullmatch(commit):
@@ -186,9 +187,9 @@ def _read_pull(payload: dict[str, Any], delivery: str, digest: str, branch: str)
     proposal, promotion = name.startswith(BRANCHES), name.startswith(PROMOTIONS)
     decided = (proposal or promotion) and action == "closed"
     if action not in PLANNED_ACTIONS and not base_changed and not decided:
-        return Ignored(f"a pull request that was {action[:40]} needs no plan")
+        return Ignored(f"a pull request that was {cut(action, 40)} needs no plan")
     if base != branch:
-        return Ignored(f"the pull request goes into {base[:100]}, not {branch}")
+        return Ignored(f"the pull request goes into {cut(base, 100)}, not {branch}")
     if not _COMMIT.fullmatch(head):
         return Refused(400, "the pull_request's head.sha is not the id of a commit")
     return PullChanged(delivery, digest, number, head, action, _repository_id(payload), proposal, promotion)
@@ -201,9 +202,9 @@ def _read_review(payload: dict[str, Any], delivery: str, digest: str, branch: st
     if not (isinstance(action, str) and isinstance(state, str) and isinstance(base, str)):
         return Refused(400, "the pull_request_review has no action, review.state or base.ref")
     if (action, state.lower()) != ("submitted", "approved") and action != "dismissed":
-        return Ignored(f"a review that was {action[:40]} as {state[:40]} approves nothing")
+        return Ignored(f"a review that was {cut(action, 40)} as {cut(state, 40)} approves nothing")
     if base != branch:
-        return Ignored(f"the pull request goes into {base[:100]}, not {branch}")
+        return Ignored(f"the pull request goes into {cut(base, 100)}, not {branch}")
     if not isinstance(_at(payload, "pull_request.merged_at"), str):
         return Ignored("the pull request is not merged; its reviews are read with the plan of its merge")
     if not (isinstance(commit, str) and _COMMIT.fullmatch(commit)):

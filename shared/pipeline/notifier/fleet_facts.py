@@ -12,9 +12,10 @@ from shared.jobs.failures.errors import Unauthenticated, Unreadable
 from shared.jobs.failures.fleet_problem import Failed
 from shared.jobs.failures.remedies import suggested_action
 from shared.jobs.reporting.diagnosis import CORRECT_FILE
+from shared.masking import cut
 from shared.notices.announced import Announced
 from shared.notices.kinds import Kind
-from shared.notices.notice import ACTION_LIMIT, NAMED, Notice, cut
+from shared.notices.notice import ACTION_LIMIT, NAMED, Notice, detail_of
 from shared.pipeline.facts import of_dead_letter
 from shared.ports import DeadLetter, FleetRecord, PlanRecord
 from shared.ports.github.repository import CREDENTIAL_SETTING, CREDENTIAL_SOON
@@ -50,7 +51,7 @@ def of_plan(plan_record: PlanRecord) -> Iterator[Notice]:
             key="approval",
             subject=_counted(waiting),
             at=at,
-            detail=cut("; ".join(sorted(causes))),
+            detail=detail_of("; ".join(sorted(causes))),
             action=APPROVE,
             commit=plan.commit,
             names=tuple(waiting[:NAMED]),
@@ -66,7 +67,7 @@ def of_plan(plan_record: PlanRecord) -> Iterator[Notice]:
             key="manifests",
             subject=plan.commit[:8],
             at=at,
-            detail=cut("; ".join(dict.fromkeys(problems))),
+            detail=detail_of("; ".join(dict.fromkeys(problems))),
             action=cut(_how_to_correct(plan, names), ACTION_LIMIT),
             commit=plan.commit,
             names=tuple(names[:NAMED]),
@@ -114,8 +115,8 @@ def _of_fleet(fleet: FleetRecord, known: Announced, now: datetime) -> Iterator[N
         subject="GitHub" if credential else (fleet.planning or fleet.commit)[:8],
         at=at,
         reason=problem.kind,
-        detail=cut(str(problem)),
-        action=cut(problem.suggested_action, ACTION_LIMIT),
+        detail=detail_of(str(problem)),
+        action=detail_of(problem.suggested_action, ACTION_LIMIT),
         commit=fleet.planning or fleet.commit,
     )
 
@@ -146,7 +147,7 @@ def _of_sweep(sweep: SweepRecord, known: Announced, now: datetime) -> Iterator[N
                 key=f"sweep:{listing.subscription}",
                 subject=listing.subscription,
                 at=listing.at or sweep.started or now,
-                detail=cut(listing.problems),
+                detail=detail_of(listing.problems),
                 action=SWEEPS,
             )
             yield known.facts.get(known.open.get(problem.key, ""), problem)  # each list has another time
@@ -174,7 +175,7 @@ def _of_channels(known: Announced, now: datetime) -> Iterator[Notice]:
                 subject=name,
                 at=outage.since,
                 reason=outage.kind,
-                detail=cut(outage.message),
+                detail=detail_of(outage.message),
                 action=CHANNEL,
             )
 

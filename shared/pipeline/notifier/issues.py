@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from shared.fleet.desired import digest_of
 from shared.jobs.failures.errors import Dependency
+from shared.masking import cut
 from shared.notices.announced import Announced
 from shared.notices.digest import Group, Outgoing
 from shared.notices.kinds import KINDS
@@ -34,7 +35,7 @@ def tell_issues(route: Route, message: Outgoing, known: Announced, ports: Ports)
         except Dependency:  # somebody deleted it
             number = None
     if number is None:
-        number = ports.issues.open_issue(line(message.title)[:_TITLE], f"{marker}\n{body}")
+        number = ports.issues.open_issue(cut(line(message.title), _TITLE), f"{marker}\n{body}")
     left = {other: each for other, each in issues.items() if other != key}
     if _is_over(group, known):
         ports.issues.close_issue(number)

@@ -21,12 +21,13 @@ from shared.jobs.messages import PlanRequest
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.rows import UnreadableRow
 from shared.logs import about
+from shared.masking import cut
 from shared.notices import announced as remembered
 from shared.notices import deliveries
 from shared.notices.announced import Announced
 from shared.notices.digest import Links, Outgoing, messages
 from shared.notices.kinds import Kind
-from shared.notices.notice import Notice, ending_of
+from shared.notices.notice import DETAIL_LIMIT, Notice, ending_of
 from shared.notices.routes import LIMITS, Route, RouteType
 from shared.pipeline.notifier.fleet_facts import OF_PLANS, OTHERS, of_plan, present
 from shared.pipeline.notifier.issues import tell_issues
@@ -170,5 +171,5 @@ def _subject(message: Outgoing) -> Mapping[str, str]:
 
 def _failed(route: Route, error: ReconcileError, known: Announced, ports: Ports) -> Announced:
     wait = error.retry_after if isinstance(error, Retryable) else None
-    described = (error.kind, str(error)[:300])
+    described = (error.kind, cut(str(error), DETAIL_LIMIT))
     return deliveries.failed(known, route.name, described, ports.clock(), wait=wait, jitter=ports.random())

@@ -22,6 +22,7 @@ from shared.pipeline.outbox.jobs import (
     send_later,
     send_overdue,
 )
+from shared.pipeline.outbox.newer import leave_to_newer
 from shared.pipeline.outbox.plans import (
     NOTIFY_SECONDS,
     PREVIEW_SECONDS,
@@ -61,6 +62,7 @@ __all__ = [
     "PREVIEW_SECONDS",
     "REPORT_SECONDS",
     "is_at_time",
+    "leave_to_newer",
     "postpone_message",
     "request_awaited_deletes",
     "request_awaited_plan",

@@ -95,7 +95,7 @@ def proposable(stored: Drift, now: Drift) -> tuple[list[DriftedField], tuple[Lef
         before = known.pop(field.path, None)
         if before is None:
             return None
-        if MASKED in f"{before.git}{before.live}" and (before.git, before.live) != (field.git, field.live):
+        if MASKED in f"{before.git}{before.live}":
             secret.append(LeftOut(field.path, SENSITIVE))
         elif (before.git, before.live) == (field.git, field.live):
             found.append(field)

@@ -20,6 +20,7 @@ from shared.fleet.json_tree import children
 from shared.fleet.planning.call_estimate import AzureCalls, azure_calls
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.fleet.resolve.problems import Problem, number_of
+from shared.masking import cut
 from shared.pipeline.pull_requests.markdown import code, details, fence, fit, line, prose, table
 from shared.pipeline.pull_requests.stages import held_items, stages_of
 from shared.pipeline.pull_requests.warnings import warnings_of
@@ -124,7 +125,7 @@ def outdated(body: str, base: str) -> str:
     first, _, rest = body.partition("\n")
     if f" base={base} " in first or rest.startswith(OUTDATED):
         return body
-    return f"{first}\n{OUTDATED}\n\n{rest}"[:COMMENT_LIMIT]
+    return cut(f"{first}\n{OUTDATED}\n\n{rest}", COMMENT_LIMIT)
 
 
 def status_of(view: PullPlan) -> CommitStatus:

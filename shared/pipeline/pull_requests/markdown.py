@@ -11,6 +11,8 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 
+from shared.masking import without_secrets
+
 _ZERO_WIDTH = "\u200b"
 """A zero-width space: GitHub finds no name, number or address across it."""
 _LINKED = re.compile(
@@ -20,8 +22,9 @@ _LINKED = re.compile(
 
 
 def line(text: str) -> str:
-    """Return text as one line without control characters."""
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    """Return text as one line without control characters, and without secrets, which escapes would hide."""
+    safe = without_secrets(text)
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in safe).split())
 
 
 def code(text: str) -> str:

@@ -16,6 +16,7 @@ from datetime import datetime
 
 from shared.jobs.failures.errors import DeadLettered, Retryable, Unreadable
 from shared.jobs.failures.fleet_problem import Failed, FleetProblem
+from shared.jobs.forms import NewerForm
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import CheckMessage, JobMessage, PlanRequest, message_of_worker
 from shared.jobs.outcomes import Fail
@@ -25,6 +26,7 @@ from shared.jobs.reporting.measurements import DEAD_LETTERS, Measurement, of_out
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.jobs.transitions.lease import names_moment
 from shared.logs import about, about_record
+from shared.masking import cut, without_secrets
 from shared.pipeline import outbox
 from shared.pipeline.facts import notices_of, store_dead_letter
 from shared.pipeline.outbox import request_report, send_copy
@@ -56,7 +58,7 @@ class ReceivedDeadLetter:
     def cause(self) -> str:
         """The queue's reason and description on one line."""
         cause = ": ".join(filter(None, (self.reason, self.description)))
-        return " ".join(cause.split())[:MAX_CHARACTERS] or "no reason was given"
+        return cut(" ".join(without_secrets(cause).split()), MAX_CHARACTERS) or "no reason was given"
 
 
 def handle_dead_letter(received: ReceivedDeadLetter, ports: Ports) -> None:
@@ -126,7 +128,7 @@ def _parsed(received: ReceivedDeadLetter) -> _Message | None:
     }
     try:
         return read[received.queue](received.body) if received.queue in read else None
-    except ValueError:
+    except (ValueError, NewerForm):
         return None
 
 
@@ -185,13 +187,13 @@ def _record_problem(request: PlanRequest, received: ReceivedDeadLetter, ports: P
 
 
 def _dead_letter(received: ReceivedDeadLetter) -> DeadLetter:
-    body = received.shown.encode()[:MAX_BYTES].decode(errors="ignore")
+    body = cut(received.shown, MAX_BYTES).encode()[:MAX_BYTES].decode(errors="ignore")
     return DeadLetter(
         queue=received.queue,
         id=received.id,
         at=received.at,
-        reason=received.reason[:MAX_CHARACTERS],
-        description=received.description[:MAX_CHARACTERS],
+        reason=cut(received.reason, MAX_CHARACTERS),
+        description=cut(received.description, MAX_CHARACTERS),
         body=body,
         size=len(received.body),
     )

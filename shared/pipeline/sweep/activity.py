@@ -19,6 +19,7 @@ from shared.jobs.failures.errors import (
 )
 from shared.jobs.findings.losses import act_known, with_act
 from shared.jobs.record import ClusterRecord, finding_of_sweep
+from shared.masking import cut
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.ports import Ports
 from shared.ports.azure.activity_log import ListActivity, events_between
@@ -119,5 +120,5 @@ class ActivityLog:
                 self.problems[subscription] = NO_CALL_LEFT
             except ReconcileError as error:
                 log.warning("the activity log of %s cannot be read: %s", subscription, error)
-                self.problems[subscription] = f"the activity log cannot be read: {error}"[:200]
+                self.problems[subscription] = cut(f"the activity log cannot be read: {error}", 200)
         return self._read[subscription]

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from shared.masking import cut, without_secrets
+
 
 @dataclass(frozen=True)
 class TreeEntry:
@@ -29,8 +31,9 @@ DESCRIPTION_LIMIT = 140
 
 def status_line(text: str) -> str:
     """Return the description of a commit status: one line without control characters, short enough."""
+    text = without_secrets(text, DESCRIPTION_LIMIT)
     line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
-    return line if len(line) <= DESCRIPTION_LIMIT else f"{line[: DESCRIPTION_LIMIT - 3]}..."
+    return cut(line, DESCRIPTION_LIMIT, "...")
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from shared.fleet.manifests.rollout import Strategy
 from shared.fleet.planning.plan import Item
+from shared.masking import cut
 from shared.rollouts.change_kinds import strategy_name
 
 TRAILER = "Rollout"
@@ -64,4 +65,4 @@ def choose(strategies: Sequence[Strategy], asked: Asked, updates: Iterable[Item]
     allowed = {*labelled, *(each.name for each in strategies if each.selectable)}
     if len(named) == 1 and named[0] in allowed:
         return Choice(named[0], selected=True)
-    return Choice(default, refused=tuple(name[:LONGEST] for name in named[:MOST_NAMED]))
+    return Choice(default, refused=tuple(cut(name, LONGEST) for name in named[:MOST_NAMED]))

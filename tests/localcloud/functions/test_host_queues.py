@@ -156,8 +156,10 @@ def test_a_function_that_runs_longer_than_the_lock_keeps_its_message(broker: Bro
 def test_the_app_stores_an_unreadable_message_without_secrets(broker: Broker) -> None:
     cloud = MemoryCloud()
     app = func.FunctionApp()
-    app.register_functions(dead_letters.blueprint(masked(cloud.ports, Masker(["hidden-token"])), "jobs"))
-    dead_letter(broker, b"\xff a hidden-token in a message")
+    app.register_functions(
+        dead_letters.blueprint(masked(cloud.ports, Masker(["a-token-that-is-hidden"])), "jobs")
+    )
+    dead_letter(broker, b"\xff a a-token-that-is-hidden in a message")
     with ServiceBusServer(broker) as server, running(app, server.connection_string):
         until(lambda: cloud.state.count_dead_letters() == 1)
         until(lambda: broker.counts(DEAD_LETTERS).active == 0)

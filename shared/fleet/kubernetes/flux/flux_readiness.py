@@ -16,6 +16,7 @@ import re
 from dataclasses import dataclass
 
 from shared.fleet.json_tree import Json
+from shared.masking import cut
 
 REQUESTED_AT = "reconcile.fluxcd.io/requestedAt"
 """Annotation that asks Flux to reconcile an object now."""
@@ -122,7 +123,7 @@ def ready_condition(live: Json) -> Json | None:
 
 def message_of(condition: Json) -> str:
     """Return the message of a condition as it may be shown: short, and without the data of a Secret."""
-    return _OF_SECRET.sub(r"\1", str(condition.get("message", "")))[:_SHOWN]
+    return cut(_OF_SECRET.sub(r"\1", str(condition.get("message", ""))), _SHOWN)
 
 
 def _revision(status: Json) -> str:

@@ -16,6 +16,7 @@ from shared.fleet.kubernetes.api_server import Certificate
 from shared.fleet.kubernetes.flux.flux_readiness import ready_condition
 from shared.fleet.kubernetes.health.health import Fault, in_order
 from shared.fleet.kubernetes.health.workloads import runs
+from shared.masking import cut
 
 NAMED = 5
 """So many unhealthy objects of each kind, and of each node pool, are named; the others are counted."""
@@ -124,7 +125,7 @@ class Count:
         for fault in in_order(faults)[:NAMED]:
             identity = fault.ref.kind, fault.ref.namespace, fault.ref.name, fault.reason
             since = fault.since or known.get(identity, self.now)
-            ref, message = fault.ref, fault.message.removeprefix(f"{fault.reason}: ")[:MESSAGE_LIMIT]
+            ref, message = fault.ref, cut(fault.message.removeprefix(f"{fault.reason}: "), MESSAGE_LIMIT)
             named.append(UnhealthyObject(ref.kind, ref.name, ref.namespace, fault.reason, message, since))
         return replace(part, failed=len(faults), unhealthy=tuple(named))
 

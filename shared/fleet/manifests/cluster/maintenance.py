@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, StrictInt, StrictStr, model_validator
 
 from shared.fleet.manifests.arm_types import Moment, Section, between
-from shared.fleet.manifests.base import rule, stated_rule
+from shared.fleet.manifests.base import rule, shown, stated_rule
 
 Day = Literal["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
 
@@ -28,7 +28,7 @@ def _date(value: str) -> str:
             return value
     except ValueError:
         pass
-    raise ValueError(f"must be a date such as 2026-05-01, got {value[:60]}")
+    raise ValueError(f"must be a date such as 2026-05-01, got {shown(value)}")
 
 
 Date = Annotated[StrictStr, AfterValidator(_date), stated_rule("a date such as 2026-05-01")]

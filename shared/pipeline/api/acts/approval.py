@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from shared.jobs.failures.errors import TooLarge
 from shared.jobs.messages import Approval, PlanRequest
+from shared.masking import cut
 from shared.pipeline.api import schema
 from shared.pipeline.api.acts.other_approver import refused_by_authors
 from shared.pipeline.http_result import HttpResult, rejected
@@ -35,7 +36,7 @@ def approve(
     requested = frozenset(clusters)
     plan_record = ports.state.plan(commit)
     if plan_record is None:
-        return rejected(404, f"the commit {commit[:40]} was not planned (give the full id)")
+        return rejected(404, f"the commit {cut(commit, 40)} was not planned (give the full id)")
     head = ports.state.fleet().commit
     if commit != head:
         return rejected(409, f"{commit[:8]} is no longer the commit that was planned last; {head[:8]} is")
@@ -66,7 +67,7 @@ def approve(
 
 def operator(actor: str) -> str:
     """Return how events and plans name the caller of an action."""
-    return actor[:MAX_ACTOR] or "operator"
+    return cut(actor, MAX_ACTOR) or "operator"
 
 
 def _first(names: Sequence[str]) -> str:

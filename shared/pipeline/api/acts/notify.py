@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shared.jobs.failures.errors import ReconcileError
+from shared.masking import cut
 from shared.notices.digest import Outgoing
 from shared.notices.kinds import Severity
 from shared.notices.routes import RouteType
@@ -22,7 +23,7 @@ def try_route(name: str, actor: str, ports: Ports) -> HttpResult:
     if route is None:
         known = ", ".join(each.name for each in fleet.routes) or "none"
         near = meant(name, (each.name for each in fleet.routes))
-        return rejected(404, f"the newest plan has no route {name[:63]}; it has: {known}{near}")
+        return rejected(404, f"the newest plan has no route {cut(name, 63)}; it has: {known}{near}")
     by = operator(actor)
     title = f"{ports.config.fleet}: a test of the route {name}"
     text = f"{by} asked for this test. The route works."

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shared.jobs.messages import PromotionAsked
+from shared.masking import cut
 from shared.pipeline.api import schema
 from shared.pipeline.api.acts.approval import operator
 from shared.pipeline.http_result import HttpResult, meant, rejected
@@ -40,7 +41,7 @@ def promote(
         return rejected(409, problem + "".join(hints))
     by = operator(actor)
     asked = PromotionAsked(
-        source=source, target=target, what=chosen, by=by, at=ports.clock(), reason=reason[:MAX_REASON]
+        source=source, target=target, what=chosen, by=by, at=ports.clock(), reason=cut(reason, MAX_REASON)
     )
     request_promotion(asked, ports)
     receipt: schema.PromotionReceipt = {

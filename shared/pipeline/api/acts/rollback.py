@@ -18,6 +18,7 @@ from shared.fleet.rollback.node_pool_rollback import Versions, asked_for, recent
 from shared.fleet.yaml_tree.editing import NotEditable, with_value
 from shared.jobs.failures.errors import Conflict, ReconcileError, Unauthorized
 from shared.jobs.record import ClusterRecord
+from shared.masking import cut
 from shared.pipeline.api import schema
 from shared.pipeline.api.acts.approval import operator
 from shared.pipeline.http_result import HttpResult, rejected, unknown_cluster
@@ -114,7 +115,7 @@ def _found(record: ClusterRecord, pool: str, head: Head, ports: Ports) -> _Found
     wanted = next((each for each in desired.spec.node_pools if each.name == pool), None)
     if wanted is None:
         names = ", ".join(each.name for each in desired.spec.node_pools)
-        _refuse(f"{record.name} has no node pool {pool[:63]}; it has {names}")
+        _refuse(f"{record.name} has no node pool {cut(pool, 63)}; it has {names}")
     owner = StepContext.of(record, ports).owner
     existing = RateLimiter(None, ports).over(ports).azure.call(GetCluster(record.desired.id))
     if existing is None or not owner.owns(existing):

@@ -10,6 +10,7 @@ from datetime import datetime
 
 from shared.jobs.failures.errors import Dependency, ReconcileError
 from shared.jobs.messages import RolloutAct
+from shared.masking import cut
 from shared.pipeline.api import schema
 from shared.pipeline.api.acts.approval import operator
 from shared.pipeline.api.acts.other_approver import why_not_author
@@ -49,7 +50,7 @@ def act_on_rollout(
     """
     rollout, held = ports.state.rollout(commit), kind is ActKind.OVERRIDE and _holds_items(commit, ports)
     if rollout is None and not held:
-        return rejected(404, f"the commit {commit[:40]} has no rollout (give the full id)")
+        return rejected(404, f"the commit {cut(commit, 40)} has no rollout (give the full id)")
     if kind is ActKind.OVERRIDE and not reason.strip():
         return rejected(400, WITHOUT_REASON)
     rollout = rollout and shown(rollout, ports.state.fleet())
@@ -68,7 +69,7 @@ def act_on_rollout(
         by=by,
         at=at,
         subject=subject,
-        reason=reason[:MAX_REASON],
+        reason=cut(reason, MAX_REASON),
         lifts=lifts,
         person=person,
     )

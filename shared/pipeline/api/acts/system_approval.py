@@ -17,6 +17,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
 
 from shared.jobs.messages import RolloutAct
+from shared.masking import cut
 from shared.pipeline.api import schema
 from shared.pipeline.api.access import Caller, Principal
 from shared.pipeline.api.acts.rollout import MAX_REASON, why_not
@@ -119,20 +120,21 @@ def _named(system: str) -> str:
 
 
 def _reason(statement: Statement) -> str:
-    return ": ".join(filter(None, (statement.by, statement.reason)))[:MAX_REASON]
+    return cut(": ".join(filter(None, (statement.by, statement.reason))), MAX_REASON)
 
 
 def _is_signed(headers: Mapping[str, str], body: bytes, secret: str) -> bool:
     """Return whether one of the signatures is that of the key, compared in constant time."""
     identity, seconds = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
     key = _key_of(secret)
-    if not (key and identity and seconds.isascii() and seconds.isdigit() and len(seconds) <= 11):
+    if not (identity and seconds.isascii() and seconds.isdigit() and len(seconds) <= 11):
         return False
     signed = f"{identity}.{seconds}.".encode(errors="replace") + body
     expected = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
     given = headers.get("webhook-signature", "").split(" ")
     values = [each.removeprefix(_VERSION) for each in given if each.startswith(_VERSION)]
-    return any(hmac.compare_digest(expected.encode(), value.encode(errors="replace")) for value in values)
+    equal = [hmac.compare_digest(expected.encode(), value.encode(errors="replace")) for value in values]
+    return bool(key) and any(equal)  # without a key it takes as long
 
 
 def _key_of(secret: str) -> bytes:

@@ -16,6 +16,7 @@ from shared.jobs.failures.errors import ReconcileError, Retryable
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import Approval, PlanRequest
 from shared.jobs.review_check import Ignored, ReviewCheck, Verdict
+from shared.masking import cut, without_secrets
 from shared.pipeline.outbox import request_plan_again
 from shared.pipeline.planner.approval.review_rules import (
     approvals_among,
@@ -168,7 +169,7 @@ def _read(
 
 
 def _approval(commit: str, deletes: Mapping[str, datetime], pull: MergedPull, review: Review) -> Approval:
-    said = " ".join(review.text.split())[:MAX_TEXT]
+    said = cut(" ".join(without_secrets(review.text).split()), MAX_TEXT)
     reason = f"approved pull request #{pull.number} at {pull.head[:8]}: {review.url}"
     reason += f" ({said})" if said else ""
     clusters = tuple(sorted(deletes))

@@ -24,6 +24,7 @@ from shared.jobs.messages import PlanRequest
 from shared.jobs.reporting.summary import ClusterSummary
 from shared.jobs.rows import Listed
 from shared.logs import about
+from shared.masking import cut
 from shared.pipeline.outbox import (
     REPORT_SECONDS,
     request_notifications,
@@ -149,7 +150,7 @@ def _report(
         return False
     except ReconcileError as error:
         log.exception("the commit status of %s is abandoned", commit[:8])
-        reported = f"not reported: {error.kind}: {error}"[:500]
+        reported = cut(f"not reported: {error.kind}: {error}", 500)
         _save(replace(plan_record, reported=reported, open=False, settled=True, writing=None), ports)
     return True
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from shared.frozen import replace
 from shared.jobs.failures.errors import ReconcileError
+from shared.masking import cut
 from shared.ports import CheckRun, Ports
 from shared.rollouts.endpoint_check import EndpointCheck
 from shared.rollouts.rollout import Checked, CheckState, Rollout
@@ -74,7 +75,7 @@ def _read(commit: str, before: Checked, ports: Ports) -> Checked:
 
 
 def _detail(error: ReconcileError) -> str:
-    return f"{error.kind}: {error}"[:MAX_DETAIL]
+    return cut(f"{error.kind}: {error}", MAX_DETAIL)
 
 
 def _state(runs: Sequence[CheckRun]) -> CheckState:

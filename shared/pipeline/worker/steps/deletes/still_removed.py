@@ -34,8 +34,8 @@ REPLAN_SECONDS = 20.0
 """By then the record is saved that the requested plan takes back."""
 TAKEN_BACK_SECONDS = 60.0
 """By then that plan is complete."""
-_RESTORE = "Do what the plan of that commit asks for, or remove the folder again, which deletes the cluster."
-_BESIDE = "See `roadstead why {0}`. Or remove the folder of {0}, and the delete goes on."
+_RESTORE = "Do what the plan of that commit asks for, or remove the folder again, which {0} the cluster."
+_BESIDE = "See `roadstead why {0}`. Or remove the folder of {0}, and the {1} goes on."
 _COMPLETE = (
     "Delete what is left with `az aks delete`, and Roadstead creates the cluster again. "
     "Or remove the folder again, and Roadstead deletes it."
@@ -75,7 +75,8 @@ def not_removed(context: StepContext, existing: Json, *, started: bool) -> Wait 
     item = next((item for item in items if item.cluster == record.name), None)
     if item is not None and item.hold is not None and item.needs_action and not item.retained:
         reason = f"{again}, and does not keep it: {item.hold.cause}"
-        return Wait(OBSERVE_SECONDS, reason, action_required=_RESTORE, open_ended=True, restored=True)
+        remedy = _RESTORE.format("releases" if record.desired.is_existing else "deletes")
+        return Wait(OBSERVE_SECONDS, reason, action_required=remedy, open_ended=True, restored=True)
     request_plan(
         PlanRequest(again=True, reason="a cluster that git has again"),
         message_id=f"restored:{record.name}:{record.uid}:{record.job.sequence}",
@@ -92,6 +93,6 @@ def _lost_replacement(context: StepContext, files: Files) -> Wait | None:
         new = state.cluster(name) if name in files.folders else None
         if new is not None and not new.ready:
             reason = f"{name}, which replaces the cluster, is not Ready any more: it is {new.phase.value}"
-            remedy = _BESIDE.format(name)
+            remedy = _BESIDE.format(name, "release" if context.desired.is_existing else "delete")
             return Wait(OBSERVE_SECONDS, reason, action_required=remedy, open_ended=True, restored=True)
     return None
