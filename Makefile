@@ -20,7 +20,7 @@ AZ ?= .tools/azure-cli/bin/az
 
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
 
-.PHONY: help environment demo up test collect authority azure-cli bodies crashes simulate check style types format lock package clean
+.PHONY: help environment demo up test deep collect authority azure-cli simulate check style types format lock package clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -52,10 +52,15 @@ up: ## start the local cloud and the functions; Ctrl-C stops them
 	@$(MAKE) --no-print-directory --jobs 2 environment
 	@$(BIN)/python -m localcloud up --state $(STATE)
 
-test: ## every check and every test
+test: ## every check and every test, a sample of what takes long; SEED=N repeats a run
 	@$(MAKE) --no-print-directory --jobs 2 environment
 	@$(MAKE) --no-print-directory --jobs 2 types style collect
 	@$(BIN)/python -m pytest -n 6 --dist worksteal
+
+deep: ## every case of every test, and then make simulate: as every night
+	@$(MAKE) --no-print-directory --jobs 2 environment
+	@DEEP=yes $(BIN)/python -m pytest --timeout 1800 -n 6 --dist worksteal
+	@$(MAKE) --no-print-directory simulate
 
 collect: $(READY) # compiles the tests for the workers, which would each do that
 	@$(BIN)/python -m pytest --collect-only --quiet > .collected || { cat .collected; exit 1; }
@@ -71,12 +76,6 @@ $(AZ): # the version that the tests were last green with
 
 azure-cli: $(READY) $(AZ) ## drive the local Azure with azure-cli, which is installed on its own
 	@AZURE_CLI=$(AZ) $(BIN)/python -m pytest tests/azure_cli
-
-bodies: $(READY) ## send thousands of generated bodies to Azure's models and to the local Azure
-	@BODIES=all $(BIN)/python -m pytest tests/localcloud/azure/test_arm_bodies.py
-
-crashes: $(READY) ## crash before and after every single call of a fleet's life: some minutes
-	@CRASHES=all $(BIN)/python -m pytest -n auto tests/pipeline/recovery/test_crashes.py tests/pipeline/flux/test_flux_components.py
 
 simulate: $(READY) ## let SEEDS=1000 fleets, FROM=0, meet everything that can go wrong; check every rule
 	@$(BIN)/python -m simulation --seeds $(SEEDS) --first $(FROM)

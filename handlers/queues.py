@@ -1,7 +1,7 @@
 """The Service Bus triggers. A session is a fleet, or its reports or the like, a pull request or a cluster.
 
 A message that cannot be parsed raises. The host abandons it, and in the end Service Bus dead-letters it. One
-of a newer form is sent again, for an instance that knows it. The triggers ask for bytes: in a string, the
+that this app cannot handle yet is sent again, as it is. The triggers ask for bytes: in a string, the
 host would replace what is not UTF-8, and might make it readable.
 """
 
@@ -12,14 +12,13 @@ from datetime import UTC
 
 import azure.functions as func
 
-from shared.jobs.forms import NewerForm
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import CheckMessage, JobMessage, PlanRequest, message_of_worker
 from shared.jobs.reporting.measurements import QUEUE_DELAY, Measurement
 from shared.logs import about
 from shared.pipeline.checks.checks import handle as handle_check
 from shared.pipeline.notifier.notifier import handle as handle_notifications
-from shared.pipeline.outbox import leave_to_newer
+from shared.pipeline.outbox import WAITING, send_again
 from shared.pipeline.planner.planner import handle as handle_plan_request
 from shared.pipeline.proposals.promoting.promote import handle as handle_promotions
 from shared.pipeline.proposals.proposals import handle as handle_proposals
@@ -47,7 +46,7 @@ def handle_request(request: PlanRequest, ports: Ports) -> None:
 def _receive(
     message: func.ServiceBusMessage, queue: str, ports: Ports, handle: Callable[[bytes], None]
 ) -> None:
-    """Handle the body of a message, or leave it to a newer app; measure how long it waited."""
+    """Handle the body of a message, or let the message wait; measure how long it did."""
     now, sent = ports.clock(), message.enqueued_time_utc
     if sent is not None:  # of a scheduled message, Service Bus gives the time for which it was scheduled
         waited = (now - (sent if sent.tzinfo else sent.replace(tzinfo=UTC))).total_seconds()
@@ -55,8 +54,8 @@ def _receive(
     body = message.get_body()
     try:
         handle(body)
-    except NewerForm as error:
-        leave_to_newer(queue, message.session_id or "", body, error, ports)
+    except WAITING as error:
+        send_again(queue, message.session_id or "", body, error, ports)
 
 
 def planner(ports: Ports) -> func.Blueprint:

@@ -156,13 +156,13 @@ var rules = [
       | where given_up > 0'''
   }
   {
-    name: 'newer-messages'
+    name: 'waiting-messages'
     severity: 2
     window: 'PT1H'
-    description: 'Messages of a newer version wait: not every app was published, or one went back to an older version.'
+    description: 'Messages wait: an app has an older version than another one, or a record cannot be read. Its log says which.'
     query: '''
       customMetrics
-      | where name == "roadstead.newer_messages"
+      | where name == "roadstead.waiting_messages"
       | summarize deliveries = sum(valueSum) by tostring(customDimensions.queue)
       | where deliveries > 20'''
   }

@@ -18,6 +18,7 @@ from shared import masking
 from shared.fleet.garbage_collection import collect_rarely
 from shared.masking import Masker
 from tests.support import warm_processes
+from tests.support.sample import DEEP, SEED
 
 # As the app and the simulation do; thousands of tests are collected, and nearly all of that stays.
 collect_rarely()
@@ -33,10 +34,24 @@ gc.disable()
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Start one process that forks warm processes for all workers, before these are started."""
+    """Let one seed decide the order of the tests, the examples of Hypothesis and the samples.
+
+    Start one process that forks warm processes for all workers, before these are started.
+    """
+    if config.option.randomly_seed == "default":
+        config.option.randomly_seed = SEED
+    if config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = str(SEED)
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         warm_processes.share()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what repeats the order, the examples and the samples of this run."""
+    what = "every case" if DEEP else "a sample of what takes long; `make deep` runs every case"
+    terminalreporter.write_line(f"SEED={SEED}: {what}")
 
 
 @pytest.hookimpl(trylast=True)

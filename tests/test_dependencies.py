@@ -61,7 +61,7 @@ def test_what_is_uploaded_is_the_function_app_its_lock_and_the_configuration_of_
 def test_the_libraries_of_the_command_are_not_deployed() -> None:
     assert {"typer", "rich", "httpx"} <= names(COMMAND)
     assert names(COMMAND) & set(PINS) == {
-        *("pydantic", "pyyaml", "azure-identity"),
+        *("pydantic", "pydantic-core", "pyyaml", "azure-identity"),
         *("python-dateutil", "tzdata"),
     }
 

@@ -125,6 +125,7 @@ def test_each_job_has_the_rights_that_it_needs_and_a_workflow_has_none() -> None
         granted |= {f"{file} {job}": value["permissions"] for job, value in workflow["jobs"].items()}
     publishing = {"contents": "write", "id-token": "write", "attestations": "write"}
     assert granted == {
+        "deep.yml deep": {"contents": "read"},
         "test.yml test": {"contents": "read"},
         "release.yml test": {"contents": "read"},
         "release.yml build": {"contents": "read"},
@@ -152,7 +153,7 @@ def test_a_release_is_tested_built_by_make_and_attested_before_it_is_published()
     assert (jobs["build"]["needs"], jobs["publish"]["needs"]) == ("test", "build")
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     made = re.findall(r"run: make ([a-z-]+)", "\n".join(WORKFLOWS.values()))
-    assert sorted(made) == ["package", "test"]
+    assert sorted(made) == ["deep", "package", "test"]
     assert set(made) <= targets
     attest, publish = (
         next(number for number, (_, step) in enumerate(steps()) if what in str(step))

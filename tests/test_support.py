@@ -1,10 +1,12 @@
-"""Shared helpers stand in tests/support: no test module is imported by another one."""
+"""Shared helpers stand in tests/support: no test module is imported by another one. A seed draws samples."""
 
 from __future__ import annotations
 
 import ast
 import re
 from pathlib import Path
+
+from tests.support.sample import drawn
 
 TESTS = Path(__file__).parent
 
@@ -21,3 +23,10 @@ def test_nothing_is_imported_from_a_test_module_or_a_conftest() -> None:
     assert any(name.startswith("tests.support.") for name in used)
     modules = {part for name in used for part in name.split(".")[1:-1]}
     assert {name for name in modules if name.startswith("test_") or name == "conftest"} == set()
+
+
+def test_a_seed_always_draws_the_same_sample_and_others_draw_every_case() -> None:
+    cases = range(100)
+    assert drawn("1", cases, 10) == drawn("1", cases, 10) == sorted(drawn("1", cases, 10))
+    assert {case for seed in range(100) for case in drawn(str(seed), cases, 10)} == {*cases}
+    assert drawn("1", cases, 200) == [*cases]

@@ -80,7 +80,7 @@ def recorded(tree: Worktree, api: Api) -> Against:
     durations = {kind: tuple(each) for kind, each in view["durations"].items()}
     replacing = {old: tuple(new) for old, new in view["replacing"].items()}
     description = f"{fleet} at {commit[:8] or 'no commit'}"
-    unreadable = {row["row"]: row["problem"] for row in view["unreadable"]}
+    unreadable = {record["key"]: record["problem"] for record in view["unreadable"]}
     return Against(description, commit, clusters, _deletes(view), durations, replacing, unreadable)
 
 

@@ -27,8 +27,8 @@ def health(view: schema.Health, now: datetime) -> RenderableType:
     for credential in view["credentials"]:
         ends = until(credential["expiresAt"], now) if credential["expiresAt"] else ""
         table.add_row(credential["name"], _state(credential, f"ends {ends}"))
-    for row in view["unreadable"]:
-        table.add_row(f"{row['kind']} {row['row']}", Text(row["problem"], style="red"))
+    for record in view["unreadable"]:
+        table.add_row(f"{record['kind']} {record['key']}", Text(record["problem"], style="red"))
     return Group(Text.assemble("The app is ", ready, f", {age(view['checkedAt'], now)} ago"), table)
 
 

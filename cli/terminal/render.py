@@ -87,9 +87,9 @@ def _head(view: schema.Fleet, now: datetime) -> Text:
         head.append(
             f"\n{_gaps(view['repairedGaps']['count'], view['repairedGaps']['last'], now)}", style="dim"
         )
-    for row in view["unreadable"][:PROBLEMS_SHOWN]:
-        head.append(f"\n{row['problem']}", style="red")
-        head.append(f"\n{row['suggestedAction']}", style="dim")
+    for record in view["unreadable"][:PROBLEMS_SHOWN]:
+        head.append(f"\n{record['problem']}", style="red")
+        head.append(f"\n{record['suggestedAction']}", style="dim")
     if view["deadLetterCount"]:
         letters = many(view["deadLetterCount"], "dead letter")
         head.append(f"\n{letters}; see roadstead dead-letters", style="red")

@@ -44,7 +44,6 @@ from localcloud.servicebus.world.broker_values import (
 from localcloud.tables.memory_state import MemoryState
 from shared.fleet.kubernetes.flux.event_objects import PATH
 from shared.jobs.failures.errors import Dependency, ReconcileError
-from shared.jobs.forms import NewerForm
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import CheckMessage, PlanRequest, message_of_worker
 from shared.pipeline.checks import checks
@@ -52,7 +51,7 @@ from shared.pipeline.http_result import HttpResult
 from shared.pipeline.intake.event_keys import EventKeys
 from shared.pipeline.intake.reported import receive
 from shared.pipeline.notifier import notifier
-from shared.pipeline.outbox import leave_to_newer
+from shared.pipeline.outbox import WAITING, send_again
 from shared.pipeline.planner import planner
 from shared.pipeline.proposals import proposals
 from shared.pipeline.proposals.promoting import promote
@@ -280,8 +279,8 @@ class MemoryCloud:
         try:
             try:
                 _handle(queue, body, ports)
-            except NewerForm as error:
-                leave_to_newer(queue, lock.session, body, error, ports)
+            except WAITING as error:
+                send_again(queue, lock.session, body, error, ports)
         except Crash:
             return  # the locks stay until they end, as after kill -9
         except (ReconcileError, ValueError):

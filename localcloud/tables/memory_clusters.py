@@ -10,9 +10,9 @@ from collections.abc import Collection, Sequence
 from shared.frozen import replace
 from shared.jobs.continuations import Continuation, continuations_of
 from shared.jobs.failures.errors import Stale, TooLarge, Unreadable
+from shared.jobs.listed import CLUSTER, Listed, UnreadableRecord
 from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.summary import ClusterSummary, summary_of
-from shared.jobs.rows import CLUSTER, Listed, UnreadableRow
 from shared.jobs.stored_record import from_json, to_json, with_etag
 from shared.jobs.stored_text import WrongText
 from shared.ports import GroupMember
@@ -70,8 +70,8 @@ class MemoryClusters:
         """Return the records of the whole fleet, by name."""
         return self.clusters_named(self._names())
 
-    def unreadable(self) -> Sequence[UnreadableRow]:
-        """Return the rows that cannot be read now; only a cluster's can be damaged here."""
+    def unreadable(self) -> Sequence[UnreadableRecord]:
+        """Return the records that cannot be read now; only a cluster's can be damaged here."""
         return self.clusters().unreadable
 
     def damage(self, name: str, text: str) -> str:
@@ -104,7 +104,7 @@ class MemoryClusters:
 
     def clusters_named(self, names: Sequence[str]) -> Listed[ClusterRecord]:
         """Return the records of these clusters in this order."""
-        found, unreadable = list[ClusterRecord](), list[UnreadableRow]()
+        found, unreadable = list[ClusterRecord](), list[UnreadableRecord]()
         with self._lock:
             for name in names:
                 try:
@@ -180,8 +180,8 @@ class MemoryClusters:
             stored |= {group: left} if left else {}
 
 
-def _row(name: str, error: WrongText) -> UnreadableRow:
-    return UnreadableRow(CLUSTER, CLUSTERS, "memory", name, str(error))
+def _row(name: str, error: WrongText) -> UnreadableRecord:
+    return UnreadableRecord(CLUSTER, CLUSTERS, "memory", name, str(error))
 
 
 def _by_name(members: Collection[GroupMember]) -> Sequence[GroupMember]:

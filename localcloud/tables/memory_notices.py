@@ -9,7 +9,7 @@ from datetime import datetime
 
 from shared.frozen import replace
 from shared.jobs.failures.errors import Stale
-from shared.jobs.rows import Listed
+from shared.jobs.listed import Listed
 from shared.notices.announced import Announced
 from shared.notices.notice import Notice
 

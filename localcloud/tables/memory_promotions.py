@@ -7,7 +7,7 @@ import threading
 
 from shared.frozen import replace
 from shared.jobs.failures.errors import Stale
-from shared.jobs.rows import Listed
+from shared.jobs.listed import Listed
 from shared.ports.state import Promotion
 
 

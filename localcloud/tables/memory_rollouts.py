@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from shared.frozen import replace
 from shared.jobs.failures.errors import Stale
-from shared.jobs.rows import Listed
+from shared.jobs.listed import Listed
 from shared.rollouts.rollout import Rollout, State
 
 

@@ -16,8 +16,8 @@ from shared.frozen import replace
 from shared.jobs.acts import Act
 from shared.jobs.event import Event
 from shared.jobs.failures.errors import Stale
+from shared.jobs.listed import Listed
 from shared.jobs.rate_limits import Bucket
-from shared.jobs.rows import Listed
 from shared.jobs.stored_text import WrongText
 from shared.ports import DeadLetter, FleetRecord, PlanRecord
 from shared.ports.state import SweepRecord, TimerRun

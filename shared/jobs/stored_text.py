@@ -1,4 +1,6 @@
-"""The stored text of a value: JSON that its class reads, in which every time has a zone.
+"""The stored text of a value: JSON that its class reads, with the version of its form.
+
+Every time in it has a zone.
 
 A text that cannot be read raises WrongText, which says where and what kind of error, and quotes nothing of
 it.
@@ -6,6 +8,7 @@ it.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from functools import cached_property
@@ -13,6 +16,8 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import SchemaValidator
+
+from shared.jobs.forms import UPGRADES, VERSION, NewerForm, Upgrades, present
 
 T = TypeVar("T")
 _KINDS: Mapping[str, str] = {
@@ -30,11 +35,17 @@ class WrongText(ValueError):
     """What is stored cannot be read: where in it, and what kind of error; nothing of it is quoted."""
 
 
-class StoredText(Generic[T]):
-    """Writes the values of a class as text, and reads them again."""
+class NewerText(WrongText):
+    """What is stored has a newer form: nobody replaces it but an instance that knows that."""
 
-    def __init__(self, kind: Any) -> None:
+
+class StoredText(Generic[T]):
+    """Writes the values of a class as text, and reads them again; ``version`` is that of its form."""
+
+    def __init__(self, kind: Any, version: int = 1, upgrades: Upgrades = UPGRADES) -> None:
         self._adapter: TypeAdapter[T] = TypeAdapter(kind)
+        self._form, self._version, self._upgrades = kind.__name__, version, upgrades
+        self._start = f'{{"{VERSION}":{version},'
 
     @cached_property
     def _validator(self) -> SchemaValidator:
@@ -42,22 +53,34 @@ class StoredText(Generic[T]):
 
     def write(self, value: T, *without: str) -> str:
         """Return the text of a value, ``without`` some fields of it."""
-        return self._adapter.dump_json(value, exclude={*without} or None).decode()
+        text = self._adapter.dump_json(value, exclude={*without} or None).decode()
+        return self._start + text[1:] if text != "{}" else f"{self._start[:-1]}}}"
 
     def read(self, text: str) -> T:
         """Return the value of a text; raise WrongText."""
-        return self._value(self._validator.validate_json, text)
-
-    def read_object(self, stored: Mapping[str, Any]) -> T:
-        """Return the value of a JSON object; raise WrongText."""
-        return self._value(self._validator.validate_python, stored)
-
-    def _value(self, validate: Any, stored: object) -> T:
+        if isinstance(text, str):
+            text = "{" + text[len(self._start) :] if text.startswith(self._start) else self._present(text)
         try:
-            value: T = validate(stored)
+            value: T = self._validator.validate_json(text)
         except ValidationError as error:
             raise WrongText(_described(error)) from None
         return value
+
+    def _present(self, text: str) -> str:
+        """Return the text in the present form, without its version; one that is no object as it is."""
+        try:
+            stored = json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+        if not isinstance(stored, dict):
+            return text
+        try:
+            found = present(self._form, self._version, stored, self._upgrades)
+        except NewerForm as error:
+            raise NewerText(str(error)) from None
+        except ValueError as error:
+            raise WrongText(str(error)) from None
+        return json.dumps({key: value for key, value in found.items() if key != VERSION})
 
 
 def _described(error: ValidationError) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 
+from shared.jobs.listed import UnreadableRecord
 from shared.jobs.record import Phase, of_health
 from shared.jobs.reporting.summary import ClusterSummary
-from shared.jobs.rows import UnreadableRow
 from shared.rollouts.rollout import Member, Rollout
 
-Seen = Mapping[str, ClusterSummary | UnreadableRow]
+Seen = Mapping[str, ClusterSummary | UnreadableRecord]
 """What is recorded of clusters; one that it lacks was deleted, and one that cannot be read was not."""
 _WORKING = (Phase.PROVISIONING, Phase.UPDATING, Phase.STALLED)
 
@@ -38,7 +38,7 @@ class Standing(StrEnum):
 def standing(member: Member, rollout: Rollout, seen: Seen, now: datetime) -> Standing:
     """Return where a member stands; only the generation that the rollout gave it counts as its success."""
     record = seen.get(member.cluster)
-    if isinstance(record, UnreadableRow):
+    if isinstance(record, UnreadableRecord):
         return Standing.UNKNOWN
     gone = record is None or record.uid != member.uid or record.phase is Phase.DELETING
     if record is not None and record.uid == member.uid and _takes_back(member, record):
@@ -60,7 +60,7 @@ def standing(member: Member, rollout: Rollout, seen: Seen, now: datetime) -> Sta
 def known_in(seen: Seen, cluster: str) -> ClusterSummary | None:
     """Return what is recorded of a cluster, None where that is nothing, or cannot be read."""
     found = seen.get(cluster)
-    return None if isinstance(found, UnreadableRow) else found
+    return None if isinstance(found, UnreadableRecord) else found
 
 
 def _takes_back(member: Member, record: ClusterSummary) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 
 from localcloud.azure.world import request_limits as limits
 from shared.jobs.failures.errors import ReconcileError, Unauthenticated, Unauthorized
+from shared.jobs.listed import Listed
 from simulation.faults.calls import SERVICES, Call, Fault
 
 BUCKETS = (limits.ARM_READ, limits.ARM_WRITE, limits.ARM_DELETE, limits.ANY_OTHER)
@@ -41,9 +42,10 @@ def _in_pages(call: Call) -> Any:
     first = call.now()
     call.loop.freeze(call.one_of(*BETWEEN_PAGES))
     border = call.one_of("b", "c")
-    return [each for each in first if each.name < border] + [
-        each for each in call.now() if each.name >= border
-    ]
+    second = call.now()
+    found = [cluster for cluster in first if cluster.name < border]
+    found += [cluster for cluster in second if cluster.name >= border]
+    return Listed(found, first.unreadable)
 
 
 def _wrong_settings(call: Call) -> Any:

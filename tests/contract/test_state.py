@@ -18,18 +18,12 @@ from shared.jobs.findings.conditions import with_in_sync
 from shared.jobs.job import Contest, ContestKind, start_step
 from shared.jobs.outcomes import Fail, Wait
 from shared.jobs.recipes import Step
-from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.record import Phase
 from shared.jobs.reporting.summary import summary_of
-from shared.jobs.transitions.acceptance import accept_new
 from shared.jobs.transitions.apply_outcome import apply_outcome
 from shared.ports import FleetRecord, GroupMember, Source, State
 from tests.support.azurite import KEY, connect, connection_string
-from tests.support.cluster_records import NOW, event, plan_record, record
-from tests.support.desired_clusters import desired
-
-
-def fresh(name: str = "one") -> ClusterRecord:
-    return accept_new(desired(name), uid="0badcafe", commit="c" * 40, now=NOW)
+from tests.support.cluster_records import NOW, event, fresh, plan_record, record
 
 
 def test_what_was_never_saved_is_not_there(state: State) -> None:

@@ -29,13 +29,13 @@ from shared.jobs.messages import (
     job_message,
 )
 from shared.pipeline.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
-from tests.handlers.test_system_approvals import KEY, statement
-from tests.handlers.test_system_approvals import signed as signed_statement
 from tests.support.function_calls import ADMIN, functions
 from tests.support.odd_bodies import odd_bodies
 from tests.support.pipeline_runs import ready
 from tests.support.reporting_flux import event, reporting
 from tests.support.reporting_flux import signed as signed_event
+from tests.support.signed_approvals import KEY, statement
+from tests.support.signed_approvals import signed as signed_statement
 from tests.support.webhook_deliveries import COMMIT, sign
 
 BRANCH = {"ref": "main", "sha": COMMIT}

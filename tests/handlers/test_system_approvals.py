@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import azure.functions as func
 import pytest
-from standardwebhooks.webhooks import Webhook
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from tests.support.function_calls import ADMIN, APPROVAL_KEYS, functions
+from tests.support.function_calls import ADMIN, functions
 from tests.support.pipeline_runs import push
+from tests.support.signed_approvals import signed, statement
 from tests.support.staged_fleets import DEV, PROD, changed, ready_fleet, rollout_of, staged, tags
 
 STAGES = """\
@@ -21,7 +19,6 @@ STAGES = """\
       - {{name: first, select: {{environments: [development]}}, groups: [{{maxConcurrency: "100%"}}]}}
       - {{name: second, approval: true, {asks}, groups: [{{maxConcurrency: "100%"}}]}}
 """
-KEY = APPROVAL_KEYS["CHANGES"]
 
 
 def waiting(asks: str = "approvalSystem: CHANGES") -> tuple[MemoryCloud, str]:
@@ -42,19 +39,6 @@ def send(cloud: MemoryCloud, body: bytes, headers: dict[str, str], system: str =
     reply = functions(cloud.ports)["system_approval"].get_user_function()(request)
     cloud.run(seconds=300)
     return int(reply.status_code)
-
-
-def signed(cloud: MemoryCloud, body: bytes, *, at: datetime | None = None, key: str = KEY) -> dict[str, str]:
-    """Return the headers with which the library of Standard Webhooks signs a body."""
-    moment = at or cloud.clock()
-    signature = Webhook(key).sign("msg_1", moment, body.decode())
-    seconds = str(int(moment.timestamp()))
-    return {"Webhook-Id": "msg_1", "Webhook-Timestamp": seconds, "Webhook-Signature": f"v1,x {signature}"}
-
-
-def statement(commit: str, changes: Mapping[str, str] | None = None) -> bytes:
-    said = {"fleet": "example", "commit": commit, "stage": "second", "by": "ann", "reason": "CHG-1"}
-    return json.dumps(said | dict(changes or {})).encode()
 
 
 def test_a_system_approves_a_stage_and_its_approval_is_recorded_and_audited_once() -> None:

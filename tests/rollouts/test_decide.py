@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from shared.jobs.listed import UnreadableRecord
 from shared.jobs.record import Phase
-from shared.jobs.rows import UnreadableRow
 from shared.rollouts.calendar import Freeze
 from shared.rollouts.decide import decide
 from shared.rollouts.report import describe, describe_wait, remedy
@@ -372,10 +372,10 @@ def test_a_decision_takes_work_in_proportion_to_the_clusters_that_change() -> No
 
 def test_a_cluster_whose_record_cannot_be_read_counts_as_one_that_changes() -> None:
     fleet = Fleet((stage("dev", GroupRule(max_concurrency="2")), stage("prod")), FIVE)
-    row = UnreadableRow("cluster", "t", "p", "a", "uid is missing")
-    decision = decide(fleet.rollout, {**fleet.seen, "a": row}, NOW)
+    record = UnreadableRecord("cluster", "t", "p", "a", "uid is missing")
+    decision = decide(fleet.rollout, {**fleet.seen, "a": record}, NOW)
     assert decision.start == ("b",)
     assert decision.waits["c"].clusters == ("a", "b")
     ready = {name: replace(each, generation=2, observed_generation=2) for name, each in fleet.seen.items()}
-    after = decide(fleet.rollout, {**ready, "a": row}, NOW).rollout
+    after = decide(fleet.rollout, {**ready, "a": record}, NOW).rollout
     assert after.state is State.ACTIVE

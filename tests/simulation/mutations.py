@@ -202,11 +202,6 @@ class Mutation:
         """The seed that is tried first."""
         return LIKELY_SEEDS.get(self.name, 0)
 
-    @property
-    def likely_run(self) -> tuple[int, frozenset[str], frozenset[str]]:
-        """What that seed runs: without the mutations, all with the same one are the same run."""
-        return self.likely, frozenset(self.faults.split()), frozenset(self.often.split())
-
     def seeds(self, number: int) -> Iterable[int]:
         """Return so many seeds, the likely one first."""
         return (self.likely, *(seed for seed in range(number) if seed != self.likely))

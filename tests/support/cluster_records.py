@@ -26,6 +26,11 @@ def later(seconds: float) -> datetime:
     return NOW + timedelta(seconds=seconds)
 
 
+def fresh(name: str = "one") -> ClusterRecord:
+    """Return a record that was just accepted, and never saved."""
+    return accept_new(desired(name), uid="0badcafe", commit="c" * 40, now=NOW)
+
+
 def record(step: Step = Step.RESOURCE_GROUP, **changed: Any) -> ClusterRecord:
     """Return a record at the beginning of its first job; ``changed`` are fields of any part of the job."""
     created = accept_new(desired("one"), uid="0badcafe", commit="c" * 40, now=NOW)

@@ -56,26 +56,16 @@ def points_of_one_run(calls: int) -> list[int]:
 
 
 def crash_points(run: Callable[[Counter], object], *places: str) -> list[int]:
-    """Return the points before and after each call of a run that comes from places, as "steps/secrets"."""
+    """Return the points before and after each call of a run that comes from places, as "steps/secrets".
+
+    Without places, that is each call.
+    """
     ours: list[int] = []
 
     def note(stack: list[FrameType]) -> None:
-        if any(place in frame.f_code.co_filename for frame in stack for place in places):
+        if not places or any(place in frame.f_code.co_filename for frame in stack for place in places):
             ours.append(recorder.calls)
 
     recorder = Recorder(note)
     run(recorder)
     return recorder.points(ours)
-
-
-def points_of_places(run: Callable[[Counter], object]) -> list[int]:
-    """Return the points before and after the first call that each path through the code leads to."""
-    first: dict[tuple[tuple[str, int], ...], int] = {}
-
-    def note(stack: list[FrameType]) -> None:
-        place = tuple((frame.f_code.co_filename, frame.f_lasti) for frame in stack)
-        first.setdefault(place, recorder.calls)
-
-    recorder = Recorder(note)
-    run(recorder)
-    return recorder.points(first.values())

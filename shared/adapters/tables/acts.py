@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from shared.adapters.tables.entities import newest_first, packed
-from shared.adapters.tables.rows import Entity, Rows, text_of
+from shared.adapters.tables.reading import Entity, Reader, text_of
 from shared.adapters.tables.storage import Storage
 from shared.jobs.acts import Act
-from shared.jobs.rows import Listed
+from shared.jobs.listed import Listed
 from shared.jobs.stored_text import StoredText
 
 ACTS = "roadsteadacts"
@@ -22,7 +22,7 @@ class ActsTable:
     """The part of the State port that is about acts."""
 
     _storage: Storage
-    _rows: Rows
+    _reader: Reader
     _fleet: str
 
     def save_act(self, act: Act) -> None:
@@ -35,7 +35,7 @@ class ActsTable:
         after = f"{newest_first(before)}~" if before else ""
         query = "PartitionKey eq @key and RowKey gt @after"
         pages = self._storage.query(ACTS, query, page=limit, after=after)
-        return self._rows.listed("act", ACTS, pages, act_of, limit)
+        return self._reader.listed("act", ACTS, pages, act_of, limit)
 
     def prune_acts(self, before: datetime) -> int:
         """Remove older acts."""
@@ -45,7 +45,7 @@ class ActsTable:
     def settings_seen(self) -> Mapping[str, str]:
         """Return what ``save_settings_seen`` wrote last."""
         entity = self._storage.get(ACTS, _SETTINGS, self._fleet)
-        return self._rows.or_else({}, "settings", ACTS, entity, _seen) if entity is not None else {}
+        return self._reader.or_else({}, "settings", ACTS, entity, _seen) if entity is not None else {}
 
     def save_settings_seen(self, settings: Mapping[str, str]) -> None:
         """Write the settings over those that were seen before."""
@@ -54,7 +54,7 @@ class ActsTable:
 
 
 def act_of(entity: Entity) -> Act:
-    """Return what a row stores of an act; raise WrongText."""
+    """Return what a record stores of an act; raise WrongText."""
     return _ACT.read(text_of(entity))
 
 

@@ -9,14 +9,14 @@ from functools import partial
 from typing import TypeVar
 
 from shared.adapters.tables.entities import packed, safe_key
-from shared.adapters.tables.rows import Entity, Rows, text_of
+from shared.adapters.tables.reading import Entity, Reader, text_of
 from shared.adapters.tables.storage import READERS, TOGETHER, Storage, etag_of
 from shared.frozen import replace
 from shared.jobs import stored_record
 from shared.jobs.continuations import Continuation, continuation_of
+from shared.jobs.listed import CLUSTER, Listed
 from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.summary import ClusterSummary, SummaryDetails, summary_of
-from shared.jobs.rows import CLUSTER, Listed
 from shared.jobs.stored_text import StoredText, WrongText
 from shared.ports import GroupMember
 
@@ -31,20 +31,20 @@ class ClustersTable:
     """The part of the State port that is about clusters."""
 
     _storage: Storage
-    _rows: Rows
+    _reader: Reader
     _fleet: str
 
     def cluster(self, name: str) -> ClusterRecord | None:
         """Return a cluster's record, or None; raise Unreadable."""
         entity = self._storage.get(CLUSTERS, self._fleet, name)
-        return self._rows.value(CLUSTER, CLUSTERS, entity, cluster_of) if entity is not None else None
+        return self._reader.value(CLUSTER, CLUSTERS, entity, cluster_of) if entity is not None else None
 
     def clusters(self) -> Listed[ClusterRecord]:
         """Return the records of the whole fleet, by name."""
         return self._records(self._storage.query(CLUSTERS, "PartitionKey eq @key"))
 
     def _records(self, entities: Iterable[Entity]) -> Listed[ClusterRecord]:
-        return self._rows.listed(CLUSTER, CLUSTERS, entities, cluster_of)
+        return self._reader.listed(CLUSTER, CLUSTERS, entities, cluster_of)
 
     def summaries(self, *, details: bool = False) -> Listed[ClusterSummary]:
         """Return the summaries of the whole fleet, by name; from the whole record where one cannot be read.
@@ -66,7 +66,7 @@ class ClustersTable:
         columns: Sequence[str],
         query: str,
     ) -> Listed[T]:
-        """Return what rows repeat of their records; where that cannot be read, what the record says now."""
+        """Return what entities repeat of their records; where that cannot be read, what the record says."""
         known, wrong = dict[str, T | None](), list[str]()
         for entity in self._storage.keys(CLUSTERS, query, *columns):
             try:
@@ -75,7 +75,7 @@ class ClustersTable:
                 wrong.append(entity["RowKey"])
         whole = self._storage.query(CLUSTERS, query) if len(wrong) > READ_ALONE else self._named(wrong)
         own = (entity for entity in whole if entity["RowKey"] in {*wrong})
-        listed = self._rows.listed(
+        listed = self._reader.listed(
             CLUSTER, CLUSTERS, own, lambda entity: (entity["RowKey"], repeat(cluster_of(entity)))
         )
         known |= dict(listed)
@@ -172,15 +172,15 @@ class ClustersTable:
 _ACTIVE = "PartitionKey eq @key and active eq true"
 _CONTINUATION = StoredText[Continuation](Continuation)
 _SUMMARY = StoredText[ClusterSummary](ClusterSummary)
-_DETAILS = StoredText[SummaryDetails | None](SummaryDetails | None)
+_DETAILS = StoredText[SummaryDetails | None](SummaryDetails)
 """One property each: the client takes as long for a property as for parsing a whole summary."""
 
 
 def cluster_of(entity: Entity) -> ClusterRecord:
-    """Return what a row stores of a cluster; raise WrongText."""
+    """Return what a record stores of a cluster; raise WrongText."""
     record = stored_record.from_json(text_of(entity), etag_of(entity))
     if record.name != entity["RowKey"]:
-        raise WrongText("name is that of another row")
+        raise WrongText("name is that of another record")
     if entity.get("active") is not record.job.active:
         raise WrongText("the property active is missing, or is not job.active")
     return record

@@ -8,10 +8,10 @@ from datetime import datetime
 
 from shared.adapters.tables.clusters import FLEETS
 from shared.adapters.tables.entities import packed, safe_key
-from shared.adapters.tables.rows import Entity, Rows, text_of
+from shared.adapters.tables.reading import Entity, Reader, text_of
 from shared.adapters.tables.storage import Storage, etag_of
 from shared.jobs.failures.errors import Unavailable
-from shared.jobs.rows import Listed
+from shared.jobs.listed import Listed
 from shared.jobs.stored_text import StoredText
 from shared.notices.announced import Announced
 from shared.notices.notice import Notice
@@ -27,7 +27,7 @@ class NoticesTable:
     """The part of the State port that is about notifications."""
 
     _storage: Storage
-    _rows: Rows
+    _reader: Reader
     _fleet: str
 
     def add_notice(self, notice: Notice) -> None:
@@ -38,7 +38,7 @@ class NoticesTable:
     def notices(self, limit: int) -> Listed[Notice]:
         """Return the oldest saved facts."""
         found = self._storage.query(FLEETS, "PartitionKey eq @key", key=self._notices, page=limit)
-        return self._rows.listed("notice", FLEETS, found, notice_of, limit)
+        return self._reader.listed("notice", FLEETS, found, notice_of, limit)
 
     def remove_notices(self, notices: Sequence[Notice]) -> None:
         """Remove facts, 100 a call."""
@@ -57,7 +57,7 @@ class NoticesTable:
             if entity is None:
                 return Announced()
             new: Announced | None = Announced()
-            found = self._rows.or_else(new, "notifier", FLEETS, entity, self._announced)
+            found = self._reader.or_else(new, "notifier", FLEETS, entity, self._announced)
             if found is not None:
                 return replace(found, etag=etag_of(entity))
         raise Unavailable("what the notifier remembers was replaced while it was read")
@@ -82,5 +82,5 @@ class NoticesTable:
 
 
 def notice_of(entity: Entity) -> Notice:
-    """Return what a row stores of a fact; raise WrongText."""
+    """Return what a record stores of a fact; raise WrongText."""
     return _NOTICE.read(text_of(entity))

@@ -8,9 +8,9 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any
 
-from shared.adapters.tables.rows import Entity, Rows
+from shared.adapters.tables.reading import Entity, Reader
 from shared.adapters.tables.storage import Storage, etag_of
-from shared.jobs.rows import Listed
+from shared.jobs.listed import Listed
 from shared.jobs.stored_text import StoredText, WrongText
 from shared.ports import PlanRecord
 
@@ -23,19 +23,19 @@ class PlansTable:
 
     _fleet: str
     _storage: Storage
-    _rows: Rows
+    _reader: Reader
 
     def plan(self, commit: str) -> PlanRecord | None:
-        """Return the plan of a commit; None for none, and for one that cannot be read."""
+        """Return the plan of a commit; None for none, and for one that is damaged; raise Unreadable."""
         entity = self._storage.get(PLANS, self._fleet, commit) if commit else None
-        return next(iter(self._readable_plans([entity])), None) if entity is not None else None
+        return self._reader.or_else(None, "plan", PLANS, entity, self.plan_of) if entity is not None else None
 
     def _readable_plans(self, entities: Iterable[Entity]) -> Listed[PlanRecord]:
-        listed = self._rows.listed("plan", PLANS, entities, self.plan_of)
+        listed = self._reader.listed("plan", PLANS, entities, self.plan_of)
         return Listed((plan for plan in listed if plan is not None), listed.unreadable)
 
     def plan_of(self, entity: Entity) -> PlanRecord | None:
-        """Return what a row stores of a plan, None where it has just been replaced; raise WrongText."""
+        """Return what a record stores of a plan, None where it has just been replaced; raise WrongText."""
         text = self._storage.document(PLANS, entity)
         return _with_report(_PLAN.read(text), entity) if text is not None else None
 
@@ -65,7 +65,7 @@ class PlansTable:
         query = "PartitionKey eq @key and open eq true"
         plans = self._storage.keys(PLANS, query, "at", "notBefore")
         newest = max((plan for plan in plans if _is_dated(plan)), key=itemgetter("at"), default=None)
-        return self._rows.or_else(None, "plan", PLANS, newest, _not_before) if newest is not None else None
+        return self._reader.or_else(None, "plan", PLANS, newest, _not_before) if newest is not None else None
 
     def plans_since(self, at: datetime) -> Listed[PlanRecord]:
         """Return the plans since a time, newest first."""

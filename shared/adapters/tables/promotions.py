@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from shared.adapters.tables.clusters import FLEETS
 from shared.adapters.tables.entities import packed
-from shared.adapters.tables.rows import Entity, Rows, text_of
+from shared.adapters.tables.reading import Entity, Reader, text_of
 from shared.adapters.tables.storage import Storage, etag_of
-from shared.jobs.rows import Listed
+from shared.jobs.listed import Listed
 from shared.jobs.stored_text import StoredText
 from shared.ports.state import Promotion
 
@@ -19,18 +19,18 @@ class PromotionsTable:
     """The part of the State port that is about promotions."""
 
     _storage: Storage
-    _rows: Rows
+    _reader: Reader
     _fleet: str
 
     def promotions(self) -> Listed[Promotion]:
         """Return all promotions, by environment."""
         found = self._storage.query(FLEETS, "PartitionKey eq @key", key=self._promotions)
-        return self._rows.listed("promotion", FLEETS, found, promotion_of)
+        return self._reader.listed("promotion", FLEETS, found, promotion_of)
 
     def promotion(self, target: str) -> Promotion | None:
         """Return the promotion to an environment, or None."""
         entity = self._storage.get(FLEETS, self._promotions, target)
-        return self._rows.value("promotion", FLEETS, entity, promotion_of) if entity is not None else None
+        return self._reader.value("promotion", FLEETS, entity, promotion_of) if entity is not None else None
 
     def save_promotion(self, promotion: Promotion) -> Promotion:
         """Write a promotion over its version, and return it as saved; raise Stale."""
@@ -44,5 +44,5 @@ class PromotionsTable:
 
 
 def promotion_of(entity: Entity) -> Promotion:
-    """Return what a row stores of a promotion; raise WrongText."""
+    """Return what a record stores of a promotion; raise WrongText."""
     return replace(_PROMOTION.read(text_of(entity)), etag=etag_of(entity))

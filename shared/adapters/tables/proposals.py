@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from shared.adapters.tables.clusters import FLEETS
 from shared.adapters.tables.entities import packed
-from shared.adapters.tables.rows import Entity, Rows, text_of
+from shared.adapters.tables.reading import Entity, Reader, text_of
 from shared.adapters.tables.storage import Storage, etag_of
-from shared.jobs.rows import Listed
+from shared.jobs.listed import Listed
 from shared.jobs.stored_text import StoredText
 from shared.ports.state import Proposal
 
@@ -19,18 +19,18 @@ class ProposalsTable:
     """The part of the State port that is about proposals."""
 
     _storage: Storage
-    _rows: Rows
+    _reader: Reader
     _fleet: str
 
     def proposals(self) -> Listed[Proposal]:
         """Return all proposals, by cluster."""
         found = self._storage.query(FLEETS, "PartitionKey eq @key", key=self._proposals)
-        return self._rows.listed("proposal", FLEETS, found, proposal_of)
+        return self._reader.listed("proposal", FLEETS, found, proposal_of)
 
     def proposal(self, cluster: str) -> Proposal | None:
         """Return the proposal of a cluster, or None."""
         entity = self._storage.get(FLEETS, self._proposals, cluster)
-        return self._rows.value("proposal", FLEETS, entity, proposal_of) if entity is not None else None
+        return self._reader.value("proposal", FLEETS, entity, proposal_of) if entity is not None else None
 
     def save_proposal(self, proposal: Proposal) -> Proposal:
         """Write a proposal over its version, and return it as saved; raise Stale."""
@@ -48,5 +48,5 @@ class ProposalsTable:
 
 
 def proposal_of(entity: Entity) -> Proposal:
-    """Return what a row stores of a proposal; raise WrongText."""
+    """Return what a record stores of a proposal; raise WrongText."""
     return replace(_PROPOSAL.read(text_of(entity)), etag=etag_of(entity))

@@ -7,9 +7,9 @@ from datetime import datetime
 
 from shared.adapters.tables.clusters import FLEETS
 from shared.adapters.tables.entities import packed
-from shared.adapters.tables.rows import Entity, Rows, text_of
+from shared.adapters.tables.reading import Entity, Reader, text_of
 from shared.adapters.tables.storage import Storage, etag_of
-from shared.jobs.rows import Listed
+from shared.jobs.listed import Listed
 from shared.jobs.stored_text import StoredText
 from shared.rollouts.rollout import Rollout, State
 
@@ -20,18 +20,18 @@ class RolloutsTable:
     """The part of the State port that is about rollouts."""
 
     _storage: Storage
-    _rows: Rows
+    _reader: Reader
     _fleet: str
 
     def rollout(self, commit: str) -> Rollout | None:
         """Return the rollout of a commit, or None."""
         entity = self._storage.get(FLEETS, self._rollouts, commit) if commit else None
-        return self._rows.value("rollout", FLEETS, entity, rollout_of) if entity is not None else None
+        return self._reader.value("rollout", FLEETS, entity, rollout_of) if entity is not None else None
 
     def rollouts(self) -> Listed[Rollout]:
         """Return the rollouts that are stored, newest first."""
         found = self._storage.query(FLEETS, "PartitionKey eq @key", key=self._rollouts)
-        listed = self._rows.listed("rollout", FLEETS, found, rollout_of)
+        listed = self._reader.listed("rollout", FLEETS, found, rollout_of)
         listed.sort(key=lambda rollout: rollout.began, reverse=True)
         return listed
 
@@ -56,5 +56,5 @@ class RolloutsTable:
 
 
 def rollout_of(entity: Entity) -> Rollout:
-    """Return what a row stores of a rollout; raise WrongText."""
+    """Return what a record stores of a rollout; raise WrongText."""
     return replace(_ROLLOUT.read(text_of(entity)), etag=etag_of(entity))

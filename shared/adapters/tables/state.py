@@ -22,15 +22,15 @@ from shared.adapters.tables.notices import NoticesTable, notice_of
 from shared.adapters.tables.plans import PLANS, PlansTable
 from shared.adapters.tables.promotions import PromotionsTable, promotion_of
 from shared.adapters.tables.proposals import ProposalsTable, proposal_of
+from shared.adapters.tables.reading import Entity, Reader, text_of
 from shared.adapters.tables.rollouts import RolloutsTable, rollout_of
-from shared.adapters.tables.rows import Entity, Rows, text_of
 from shared.adapters.tables.storage import MOST_REMOVED, READERS, TOGETHER, Storage, etag_of, written_at
 from shared.adapters.tables.sweeps import SweepsTable
 from shared.adapters.tables.timers import TimersTable, timer_of
 from shared.jobs.event import Event
 from shared.jobs.failures.errors import Unreadable
+from shared.jobs.listed import CLUSTER, Listed, UnreadableRecord
 from shared.jobs.rate_limits import Bucket
-from shared.jobs.rows import CLUSTER, Listed, UnreadableRow
 from shared.jobs.stored_text import StoredText, WrongText
 from shared.ports import DeadLetter, FleetRecord
 from shared.ports.state.clusters import readable
@@ -59,7 +59,7 @@ _OF_FLEET: Mapping[str, Callable[[Entity], object]] = {
 }
 """What has a partition of its own in the table of fleets, named for its kind."""
 _SKEW = timedelta(seconds=10)
-"""How much earlier a row may have been written that shows later: each partition has a clock of its own."""
+"""How much earlier a record may have been written that shows later: each partition has a clock of its own."""
 _LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 _BATCH = 100
 _BATCH_BYTES = 2 << 20
@@ -83,11 +83,11 @@ class TablesState(
     def __init__(self, service: TableServiceClient, fleet: str) -> None:
         self._fleet = fleet
         self._storage = Storage(service, TABLES, fleet)
-        self._rows = Rows()
+        self._reader = Reader()
         self._looked: dict[tuple[str, str], datetime] = {}
 
-    def unreadable(self) -> Sequence[UnreadableRow]:
-        """Return the rows that cannot be read now; of those read before, only what changed is read."""
+    def unreadable(self) -> Sequence[UnreadableRecord]:
+        """Return the records that cannot be read now; of those read before, only what changed is read."""
         fleet = self._fleet
         for kind, table, partition, read in (
             (CLUSTER, CLUSTERS, fleet, cluster_of),
@@ -100,7 +100,7 @@ class TablesState(
         for read_one in (self.fleet, self.sweep, self.announced, self.fingerprints):
             with suppress(Unreadable):
                 read_one()
-        return self._rows.still_unreadable(self._storage.get)
+        return self._reader.still_unreadable(self._storage.get)
 
     def _look_at_changed(
         self, kind: str, table: str, partition: str, read: Callable[[Entity], object], also: str = ""
@@ -108,7 +108,7 @@ class TablesState(
         since = self._looked.get((table, partition), _LONG_AGO)
         query = f"PartitionKey eq @key and Timestamp ge @since{also}"
         for entity in self._storage.query(table, query, key=partition, since=since - _SKEW):
-            self._rows.look(kind, table, entity, read)
+            self._reader.look(kind, table, entity, read)
             since = max(since, written_at(entity))
         self._looked[table, partition] = since
 
@@ -135,7 +135,7 @@ class TablesState(
         alone has are missing.
         """
         after = f"{newest_first(before)}~" if before else ""  # sorts behind the keys of that millisecond
-        unreadable = list[UnreadableRow]()
+        unreadable = list[UnreadableRecord]()
         record = readable(cluster, self)
         recent = {_event_key(event): event for event in record.recent_events} if record else {}
         pages = self._storage.query(
@@ -145,7 +145,7 @@ class TablesState(
             page=limit,
             after=after,
         )
-        stored = self._rows.values("event", EVENTS, pages, _keyed_event, unreadable)
+        stored = self._reader.values("event", EVENTS, pages, _keyed_event, unreadable)
         found: dict[tuple[str, int, str], Event] = {}
         for _, event in heapq.merge(
             sorted(each for each in recent.items() if each[0] > after), stored, key=itemgetter(0)
@@ -192,7 +192,7 @@ class TablesState(
         entity = self._storage.get(FLEETS, "fleet", self._fleet)
         if entity is None:
             return FleetRecord()
-        return replace(self._rows.value("fleet", FLEETS, entity, _fleet), etag=etag_of(entity))
+        return replace(self._reader.value("fleet", FLEETS, entity, _fleet), etag=etag_of(entity))
 
     def save_fleet(self, record: FleetRecord) -> FleetRecord:
         """Write the fleet's record over its version, and return it as saved; raise Stale."""
@@ -222,7 +222,7 @@ class TablesState(
         entity = self._storage.get(FLEETS, "marks", self._fleet)
         if entity is None:
             return {}
-        return self._rows.or_else({}, "fingerprints", FLEETS, entity, self._fingerprints)
+        return self._reader.or_else({}, "fingerprints", FLEETS, entity, self._fingerprints)
 
     def _fingerprints(self, entity: Entity) -> Mapping[str, str]:
         text = self._storage.document(FLEETS, entity)
@@ -248,7 +248,7 @@ class TablesState(
         entity = self._storage.get(BUCKETS, self._fleet, key)
         if entity is None:
             return None
-        return Bucket(self._rows.or_else(_LONG_AGO, "bucket", BUCKETS, entity, _full_at), etag_of(entity))
+        return Bucket(self._reader.or_else(_LONG_AGO, "bucket", BUCKETS, entity, _full_at), etag_of(entity))
 
     def save_bucket(self, key: str, bucket: Bucket) -> None:
         """Write a bucket over its version; raise Stale."""
@@ -271,7 +271,7 @@ class TablesState(
     def dead_letters(self, limit: int) -> Listed[DeadLetter]:
         """Return the newest dead letters, newest first."""
         pages = self._storage.query(DEAD_LETTERS, "PartitionKey eq @key", page=limit)
-        return self._rows.listed("dead letter", DEAD_LETTERS, pages, _dead_letter, limit)
+        return self._reader.listed("dead letter", DEAD_LETTERS, pages, _dead_letter, limit)
 
     def count_dead_letters(self) -> int:
         """Return how many dead letters are saved."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from shared.adapters.tables.clusters import FLEETS
 from shared.adapters.tables.entities import packed
-from shared.adapters.tables.rows import Entity, Rows, text_of
+from shared.adapters.tables.reading import Entity, Reader, text_of
 from shared.adapters.tables.storage import Storage, etag_of
 from shared.jobs.stored_text import StoredText
 from shared.ports.state import SweepRecord
@@ -19,7 +19,7 @@ class SweepsTable:
     """The part of the State port that is about sweeps."""
 
     _storage: Storage
-    _rows: Rows
+    _reader: Reader
     _fleet: str
 
     def sweep(self) -> SweepRecord:
@@ -27,7 +27,7 @@ class SweepsTable:
         entity = self._storage.get(FLEETS, _PARTITION, self._fleet)
         if entity is None:
             return SweepRecord()
-        found = self._rows.or_else(SweepRecord(), "sweep", FLEETS, entity, _sweep)
+        found = self._reader.or_else(SweepRecord(), "sweep", FLEETS, entity, _sweep)
         return replace(found, etag=etag_of(entity))
 
     def save_sweep(self, record: SweepRecord) -> None:

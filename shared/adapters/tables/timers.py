@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
-from shared.adapters.tables.rows import Entity, Rows, moment_in
+from shared.adapters.tables.reading import Entity, Reader, moment_in
 from shared.adapters.tables.storage import Storage
 from shared.jobs.failures.errors import Stale
 from shared.jobs.stored_text import WrongText
@@ -18,13 +18,13 @@ class TimersTable:
     """The part of the State port that is about timers."""
 
     _storage: Storage
-    _rows: Rows
+    _reader: Reader
     _fleet: str
 
     def timer_runs(self) -> Mapping[str, TimerRun]:
         """Return what is stored of each timer."""
         found = self._storage.query(FLEETS, "PartitionKey eq @key", key=self._timers)
-        return dict(self._rows.listed("timer", FLEETS, found, timer_of))
+        return dict(self._reader.listed("timer", FLEETS, found, timer_of))
 
     def save_timer_run(self, timer: str, at: datetime) -> None:
         """Write that a timer has run."""

@@ -127,7 +127,7 @@ _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
     ),
     HoldKind.UNREADABLE: (
         "nothing is planned for it: {problem}",
-        "put the row right, for example from a backup; it is planned again by itself then",
+        "put the record right, for example from a backup; it is planned again by itself then",
     ),
     HoldKind.FREEZE: (
         "the {start} waits until {until}, because of the freeze {name} of {owner} ({reason})",

@@ -137,9 +137,9 @@ class Item:
     @property
     def releases(self) -> bool:
         """Whether the item releases a cluster outside Azure, carried out or on hold."""
-        if self.hold is None or self.hold.kind is HoldKind.RENAMED:  # that is the new one
-            return self.action is Action.RELEASE
-        return self.hold.is_of_release
+        hold = self.hold
+        held = hold is not None and hold.is_of_release and hold.kind is not HoldKind.RENAMED  # the new one
+        return self.action is Action.RELEASE or held
 
     @property
     def removal(self) -> str:

@@ -18,7 +18,7 @@
     │   │   └── OutOfCapacity    Azure has no room in the region or zone now; write again after a long wait
     │   ├── Blocked              a PodDisruptionBudget or an admission policy does not allow an eviction now
     │   ├── Outdated             the record is older than what Azure shows; the next plan renews it
-    │   ├── Unreadable           a row of our own tables cannot be read; wait until somebody has put it right
+    │   ├── Unreadable           a record of our own cannot be read; wait until somebody has put it right
     │   ├── Unexpected           an unforeseen error; a few attempts
     │   ├── Unauthenticated      we have no valid credential; a few attempts, because an identity may be late
     │   └── Unauthorized         our identity lacks a role; a few attempts, because a new role takes minutes
@@ -141,7 +141,7 @@ class Outdated(Retryable):
 
 
 class Unreadable(Retryable):
-    """A row of the tables cannot be read; what needs it waits until somebody has put the row right."""
+    """A record of the tables cannot be read; what needs it waits until somebody has put the record right."""
 
 
 class Unexpected(Retryable):

@@ -144,9 +144,9 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         no_policy=True,
     ),
     errors.Unreadable: Remedy(
-        "A row of Roadstead's own tables cannot be read: somebody edited it, or restored a part of it.",
-        "Put the row right in Table Storage, for example from a backup: the message names the table, the row"
-        " and the field. What waits for it then goes on by itself.",
+        "A record of Roadstead cannot be read: somebody edited it in its table, or restored a part of it.",
+        "Put the record right in Table Storage, for example from a backup: the message names the table, the"
+        " partition, the key and the field. No action is needed after that.",
         "Goes on with everything else. Nothing is planned for a cluster whose record cannot be read, and"
         " nothing takes it for one that does not exist.",
     ),

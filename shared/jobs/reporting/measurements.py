@@ -105,11 +105,11 @@ DEAD_LETTERS = Metric(
     "messages that a queue gave up",
     ("queue",),
 )
-NEWER_MESSAGES = Metric(
-    "roadstead.newer_messages",
+WAITING_MESSAGES = Metric(
+    "roadstead.waiting_messages",
     MetricKind.COUNTER,
     "{message}",
-    "deliveries of messages that wait for a newer version of the app",
+    "deliveries of messages that wait for a newer version of the app, or for a record that can be read",
     ("queue",),
 )
 CLUSTERS = Metric(
@@ -169,7 +169,7 @@ METRICS = (
     QUEUE_DELAY,
     WEBHOOKS,
     DEAD_LETTERS,
-    NEWER_MESSAGES,
+    WAITING_MESSAGES,
 )
 """Every metric, as docs/telemetry.md lists them."""
 

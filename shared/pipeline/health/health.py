@@ -17,9 +17,9 @@ from typing import Any
 
 from shared.fleet.days import days_until
 from shared.jobs.failures.errors import ReconcileError
-from shared.jobs.rows import UnreadableRow
+from shared.jobs.listed import UnreadableRecord
 from shared.pipeline.api import schema
-from shared.pipeline.api.views.parts import iso, unreadable_rows
+from shared.pipeline.api.views.parts import iso, unreadable_records
 from shared.pipeline.health.timers import TimerState, expected_runs, timer_state
 from shared.pipeline.http_result import HttpResult
 from shared.pipeline.runs import ENDS
@@ -32,10 +32,10 @@ ANSWER_SECONDS = 3.0
 """How long the services have to answer, all together."""
 REUSED_SECONDS = 15.0
 """For how long a reading serves callers: at most four calls a minute to each service from an instance."""
-LOOK_SHARE = 20
-"""How many times as long as a look at the rows took the next one waits: in a large fleet that is seconds."""
+READ_SHARE = 20
+"""After how many times its own duration the records are read again: in a large fleet, that is a minute."""
 TABLES, GITHUB = "Table Storage", "GitHub"
-_ROWS = "rows"
+_RECORDS = "records"
 
 
 @dataclass(frozen=True)
@@ -59,14 +59,14 @@ class CredentialState:
 class Reading:
     """What was found at a time; ``credentials`` are those whose end a service has stated.
 
-    ``unreadable`` rows are of single clusters, and the like: they make no instance less ready.
+    ``unreadable`` records are of single clusters, and the like: they make no instance less ready.
     """
 
     at: datetime
     services: Sequence[ServiceState]
     timers: Sequence[TimerState]
     credentials: Sequence[CredentialState] = ()
-    unreadable: Sequence[UnreadableRow] = ()
+    unreadable: Sequence[UnreadableRecord] = ()
 
     @property
     def problems(self) -> Mapping[str, str]:
@@ -89,8 +89,8 @@ class Health:
         self._executor: ThreadPoolExecutor | None = None
         self._calls: dict[str, Future[Any]] = {}
         self._last: tuple[float, Reading] | None = None
-        self._unreadable: Sequence[UnreadableRow] = ()
-        self._look_at = 0.0
+        self._unreadable: Sequence[UnreadableRecord] = ()
+        self._read_at = 0.0
 
     def read(self) -> Reading:
         """Return the last reading, or a new one if that is too old; never raises."""
@@ -107,8 +107,10 @@ class Health:
             GITHUB: lambda: ports.repository.read_head(ports.config.branch),
             **{name: probe.probe for name, probe in ports.probes.items()},
         }
-        looks: dict[str, Callable[[], Any]] = {_ROWS: self._look} if ports.elapsed() >= self._look_at else {}
-        answers, problems = self._ask({**probes, **looks})
+        records: dict[str, Callable[[], Any]] = (
+            {_RECORDS: self._read_records} if ports.elapsed() >= self._read_at else {}
+        )
+        answers, problems = self._ask({**probes, **records})
         now, runs = ports.clock(), answers.get(TABLES)
         services = [ServiceState(name, problems.get(name, "")) for name in probes]
         timers = [
@@ -120,12 +122,12 @@ class Health:
         credentials = _credentials(answers.get(GITHUB), now)
         return Reading(now, services, timers, credentials, self._unreadable)
 
-    def _look(self) -> None:
-        """Look at the rows; what takes longer, as the first look at a large fleet, is for a later reading."""
+    def _read_records(self) -> None:
+        """Read the records; what takes longer, as the first time in a large fleet, is for a later reading."""
         began = self._ports.elapsed()
         self._unreadable = self._ports.state.unreadable()
         ended = self._ports.elapsed()
-        self._look_at = ended + LOOK_SHARE * (ended - began)
+        self._read_at = ended + READ_SHARE * (ended - began)
 
     def _ask(self, probes: Mapping[str, Callable[[], Any]]) -> tuple[dict[str, Any], dict[str, str]]:
         """Return the answers and the problems of the services, each by name.
@@ -192,7 +194,7 @@ def health_view(reading: Reading) -> HttpResult:
             }
             for each in reading.timers
         ],
-        "unreadable": unreadable_rows(reading.unreadable),
+        "unreadable": unreadable_records(reading.unreadable),
     }
     return HttpResult(200 if reading.ready else 503, body)
 

@@ -76,9 +76,9 @@ def of_plan(plan_record: PlanRecord) -> Iterator[Notice]:
 
 def _how_to_correct(plan: Plan, held: Sequence[str]) -> str:
     """Return what to do about manifests, and about records that cannot be read."""
-    rows = suggested_action(Unreadable.__name__, failed=False) if plan.unreadable else ""
+    records = suggested_action(Unreadable.__name__, failed=False) if plan.unreadable else ""
     files = CORRECT_FILE if plan.problems or {*held} - {*plan.unreadable} else ""
-    return " ".join(filter(None, (files, rows)))
+    return " ".join(filter(None, (files, records)))
 
 
 def present(

@@ -17,9 +17,9 @@ from operator import attrgetter
 from shared.jobs.failures.errors import ReconcileError, Retryable
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.findings.at_rest import is_exempt
+from shared.jobs.listed import UnreadableRecord
 from shared.jobs.messages import PlanRequest
 from shared.jobs.record import ClusterRecord, Phase
-from shared.jobs.rows import UnreadableRow
 from shared.logs import about
 from shared.masking import cut
 from shared.notices import announced as remembered
@@ -110,9 +110,9 @@ def _still_so(facts: Sequence[Notice], ports: Ports) -> Mapping[str, bool]:
     return {fact.id: _shows(records.get(fact.subject), fact) for fact in facts}
 
 
-def _shows(record: ClusterRecord | UnreadableRow | None, fact: Notice) -> bool:
+def _shows(record: ClusterRecord | UnreadableRecord | None, fact: Notice) -> bool:
     """Return whether the record of a cluster has a problem; one that cannot be read ends none."""
-    if record is None or isinstance(record, UnreadableRow):
+    if record is None or isinstance(record, UnreadableRecord):
         return record is not None
     if fact.kind is Kind.EXPIRING:
         return bool(ending_of(record))

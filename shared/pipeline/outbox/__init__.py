@@ -22,7 +22,6 @@ from shared.pipeline.outbox.jobs import (
     send_later,
     send_overdue,
 )
-from shared.pipeline.outbox.newer import leave_to_newer
 from shared.pipeline.outbox.plans import (
     NOTIFY_SECONDS,
     PREVIEW_SECONDS,
@@ -52,6 +51,7 @@ from shared.pipeline.outbox.plans import (
     request_whole_sweep,
 )
 from shared.pipeline.outbox.times import is_at_time
+from shared.pipeline.outbox.waiting import WAITING, send_again
 
 __all__ = [
     "CHECKED_TOGETHER",
@@ -61,8 +61,8 @@ __all__ = [
     "PREVIEWS",
     "PREVIEW_SECONDS",
     "REPORT_SECONDS",
+    "WAITING",
     "is_at_time",
-    "leave_to_newer",
     "postpone_message",
     "request_awaited_deletes",
     "request_awaited_plan",
@@ -90,6 +90,7 @@ __all__ = [
     "request_unfinished_plan",
     "request_whole_check",
     "request_whole_sweep",
+    "send_again",
     "send_continuation",
     "send_continuations",
     "send_copy",

@@ -10,7 +10,6 @@ clusters that may be saved until the next check.
 
 from __future__ import annotations
 
-import itertools
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -40,7 +39,7 @@ from shared.jobs.transitions.acceptance import (
     accept_retry,
     under_installation,
 )
-from shared.logs import about
+from shared.logs import about_record
 from shared.pipeline.outbox import send_continuations
 from shared.pipeline.records import Transition, change
 from shared.pipeline.repository.commit_reader import PlanInputs
@@ -180,7 +179,7 @@ def supersede(clusters: Sequence[str], ports: Ports) -> None:
 def _save_unchanged(cluster: str, ports: Ports) -> ClusterRecord | None:
     try:
         return change(cluster, lambda record: Transition(record) if record else None, ports)
-    except Unreadable as error:  # whoever wrote the row gave it another version
+    except Unreadable as error:  # whoever wrote the record gave it another version
         log.warning("%s: its record is not saved again: %s", cluster, error)
         return None
 
@@ -202,11 +201,11 @@ def _start(
     The check for another planner is between the read and the save, see ``supersede``: the records in
     ``inputs`` were read before ``fleet`` was saved.
     """
-    desired, attempts = inputs.desired.clusters.get(item.cluster), itertools.count()
+    desired, tried = inputs.desired.clusters.get(item.cluster), list[ClusterRecord]()
 
     def decide(record: ClusterRecord | None) -> Transition | _Started | None:
         # A worker has saved its step since: accept on top of that record.
-        if next(attempts) and ports.state.fleet().etag != fleet.etag:
+        if tried and ports.state.fleet().etag != fleet.etag:
             return None
         if item.action is Action.UPDATE and _prevented(item, record):
             return _Started(_awaits_deletion(item, record), None)
@@ -219,6 +218,7 @@ def _start(
         of_rollout = plan_record.plan.commit if inputs.desired.rollout else ""
         accepted = under_installation(replace(accepted, job=job, rollout=of_rollout), fleet.installation)
         restored = record is not None and record.deleting and not accepted.deleting
+        tried.append(accepted)
         approved = _approved_by(accepted, plan_record.approval)
         rebuild = desired.rebuild if desired and item.action is Action.REBUILD else ""
         return Transition(accepted, [accepted_event(accepted, approved, restored=restored, rebuild=rebuild)])
@@ -226,7 +226,7 @@ def _start(
     try:
         started = change(item.cluster, decide, ports, known=(inputs.records.get(item.cluster),))
     except TooLarge as error:
-        with about(cluster=item.cluster, generation=item.generation):
+        with about_record(tried[-1]):
             log.error("%s: %s", item.cluster, error)  # noqa: TRY400 - it is a manifest's problem
         return _Started(_not_storable(item, error), None)
     except Unreadable as error:

@@ -238,7 +238,7 @@ def _plan(request: PlanRequest, read: BranchHead, fleet: FleetRecord, ports: Por
             as_before = replace(as_before, head_read_at=fleet.head_read_at, gaps=fleet.gaps)
             report_unreadable(request, error, replace(as_before, last_read=failed), ports)
             return error.kind
-        inputs = PlanInputs(desired, records, known, {row.key: row for row in listed.unreadable})
+        inputs = PlanInputs(desired, records, known, {record.key: record for record in listed.unreadable})
         ended = _carry_out(request, fleet.planning, inputs, started, ports)
         if ended and head != fleet.commit:
             request_outdated_marks(head, ports)

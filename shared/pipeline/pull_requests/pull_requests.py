@@ -146,7 +146,7 @@ def _view(pull: Pull, ports: Ports) -> PullPlan:
         records = {record.name: record for record in listed}
         desired = _desired(pull, view.base, records, work, ports)
         view = replace(view, problems=desired.problems)
-        unreadable = {row.key: row for row in listed.unreadable}
+        unreadable = {record.key: record for record in listed.unreadable}
         return (
             view if pull.fork else _planned(view, PlanInputs(desired, records, {}, unreadable), pull, ports)
         )

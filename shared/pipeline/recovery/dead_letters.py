@@ -75,7 +75,9 @@ def _report(
 ) -> None:
     try:
         handled = _handle(message, record, received, ports)
-    except Unreadable as error:  # raising would bring the message back until somebody has put the row right
+    except (
+        Unreadable
+    ) as error:  # raising would bring the message back until somebody has put the record right
         log.warning("the dead letter %s of %s is only saved: %s", received.id, received.queue, error)
         handled = False
     except Retryable:

@@ -23,8 +23,8 @@ from shared.fleet.resolve.repository_layout import Files
 from shared.fleet.resolve.resolver import finish, first_files, resolve_clusters, resolve_shared
 from shared.fleet.resolve.reuse.fingerprints import Known, fingerprint_of
 from shared.fleet.resolve.work import Work
+from shared.jobs.listed import UnreadableRecord
 from shared.jobs.record import ClusterRecord
-from shared.jobs.rows import UnreadableRow
 from shared.pipeline.repository.blob_reader import read_blobs
 from shared.ports import Ports, TreeEntry
 
@@ -33,18 +33,18 @@ from shared.ports import Ports, TreeEntry
 class PlanInputs:
     """What a plan is computed from: the commit's fleet, the records, and what is known of them.
 
-    ``unreadable`` are the rows of the clusters that cannot be read, by name.
+    ``unreadable`` are the records of the clusters that cannot be read, by name.
     """
 
     desired: DesiredFleet
     records: Mapping[str, ClusterRecord]
     known: Mapping[str, Known]
-    unreadable: Mapping[str, UnreadableRow] = field(default_factory=dict)
+    unreadable: Mapping[str, UnreadableRecord] = field(default_factory=dict)
 
     @property
     def problems(self) -> Mapping[str, str]:
         """Why records cannot be read, by the names of their clusters."""
-        return {name: str(row) for name, row in self.unreadable.items()}
+        return {name: str(record) for name, record in self.unreadable.items()}
 
 
 def read_known(records: Mapping[str, ClusterRecord], ports: Ports) -> Mapping[str, Known]:

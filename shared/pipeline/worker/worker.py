@@ -78,7 +78,7 @@ CHECK_AFTER_SECONDS = 10.0
 ROLLOUT_AFTER_SECONDS = 5
 """How long after the end of a job the rollout continues: by then the record is saved."""
 UNREADABLE_SECONDS = 120
-"""How long a message waits whose record cannot be read: a person has to put the row right."""
+"""How long a message waits whose record cannot be read: a person has to put the record right."""
 POSTPONE_SECONDS = 15
 """How long a message waits when the state does not answer; the tenth delivery would dead-letter it."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from shared.ports.state.acts import Acts
+from shared.ports.state.all_records import AllRecords
 from shared.ports.state.buckets import Buckets
 from shared.ports.state.clusters import Clusters, GroupMember
 from shared.ports.state.dead_letters import DeadLetter, DeadLetters
@@ -17,12 +18,12 @@ from shared.ports.state.plans import PlanRecord, Plans
 from shared.ports.state.promotions import Lifted, Promotion, Promotions
 from shared.ports.state.proposals import LeftOut, Proposal, Proposals
 from shared.ports.state.rollouts import Rollouts
-from shared.ports.state.rows import Rows
 from shared.ports.state.sweeps import Listing, Orphan, PathsCheck, SweepRecord, Sweeps
 from shared.ports.state.timers import TimerRun, Timers
 
 __all__ = [
     "Acts",
+    "AllRecords",
     "BranchRead",
     "Buckets",
     "Clusters",
@@ -48,7 +49,6 @@ __all__ = [
     "Proposal",
     "Proposals",
     "Rollouts",
-    "Rows",
     "Source",
     "State",
     "SweepRecord",
@@ -62,5 +62,5 @@ class _OfFleet(Plans, Manifests, Acts, Sweeps, Proposals, Promotions, Rollouts, 
     """What is stored of the fleet as a whole."""
 
 
-class State(Clusters, Events, Buckets, Deliveries, DeadLetters, Notices, Rows, _OfFleet, Protocol):
+class State(Clusters, Events, Buckets, Deliveries, DeadLetters, Notices, AllRecords, _OfFleet, Protocol):
     """The stored state of one fleet. It never contains a secret."""

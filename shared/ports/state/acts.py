@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from shared.jobs.acts import LIVE, Act
-from shared.jobs.rows import Listed
+from shared.jobs.listed import Listed
 
 RECENT = 100
 """Among how many of the newest acts one is looked for."""

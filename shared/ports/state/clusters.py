@@ -8,9 +8,9 @@ from typing import Protocol
 
 from shared.jobs.continuations import Continuation
 from shared.jobs.failures.errors import Unreadable
+from shared.jobs.listed import Listed
 from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.summary import ClusterSummary
-from shared.jobs.rows import Listed
 
 
 @dataclass(frozen=True)

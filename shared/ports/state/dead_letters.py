@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from shared.jobs.rows import Listed
+from shared.jobs.listed import Listed
 
 
 @dataclass(frozen=True)

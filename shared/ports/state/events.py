@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from shared.jobs.event import Event
-from shared.jobs.rows import Listed
+from shared.jobs.listed import Listed
 
 
 class Events(Protocol):

@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Protocol
 
 from shared.fleet.planning.plan import Plan
+from shared.jobs.listed import Listed
 from shared.jobs.messages import Approval
 from shared.jobs.review_check import ReviewCheck
-from shared.jobs.rows import Listed
 from shared.ports.state.fleet import FleetRecord
 
 
@@ -52,7 +52,10 @@ class Plans(Protocol):
         ...
 
     def plan(self, commit: str) -> PlanRecord | None:
-        """Return the plan of a commit; None for none, and for one that cannot be read."""
+        """Return the plan of a commit; None for none, and for one that is damaged.
+
+        Raise Unreadable for one of a newer form.
+        """
         ...
 
     def save_plan(self, plan_record: PlanRecord) -> None:

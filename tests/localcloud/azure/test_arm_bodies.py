@@ -1,12 +1,11 @@
 """Generated bodies through the models of Azure's library and the local Azure: no unlisted disagreement.
 
-``make bodies`` sends thousands; the tests send some hundred. A disagreement is a rule of the tables of
+``make deep`` sends thousands; each commit sends some hundred. A disagreement is a rule of the tables of
 refusals or a code of AKS, and docs/local-azure-refusals.md or docs/local-cloud.md lists it.
 """
 
 from __future__ import annotations
 
-import os
 import random
 import re
 from collections import Counter
@@ -26,12 +25,12 @@ from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
 from tests.support.arm_bodies import OWNER, cluster_body, desired, pool_body
 from tests.support.cluster_specs import SPECS
+from tests.support.sample import DEEP
 from tests.support.sdk_bodies import generated, mutated, objection
 
 DOCS = Path(__file__).parents[3] / "docs"
 CLUSTER = ClusterId("00000000-0000-0000-0000-000000000001", "rg", "one")
-MANY = os.environ.get("BODIES") == "all"
-WALKED, FROM_MANIFESTS, INVALID = (2400, 400, 1200) if MANY else (240, 20, 120)
+WALKED, FROM_MANIFESTS, INVALID = (2400, 400, 1200) if DEEP else (240, 20, 120)
 SYSTEM = {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5"}
 MODELS = {
     "cluster": models.ManagedCluster,

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.status import fleet_of, measure
+from shared.jobs.listed import Listed
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
 from shared.jobs.reporting.summary import ClusterSummary
-from shared.jobs.rows import Listed
 from shared.pipeline.api.views.cluster_list import Selection, Sort, counts_of, names_of_page
 from shared.pipeline.api.views.clusters import fleet_view
 from shared.pipeline.api.views.parts import Page

@@ -17,8 +17,10 @@ from shared.pipeline.api.acts.takeover import take_over
 from shared.pipeline.outbox import request_plan
 from shared.ports.azure import GetCluster
 from tests.support import fleet_files, lost_tables
+from tests.support.crash_points import crash_points
 from tests.support.one_cluster import ONE, cluster, files, pool, ready, record
 from tests.support.pipeline_runs import accepted, phases, push, status, step_until
+from tests.support.sample import sample
 
 EARLIER, ASKED, LATER = (f"2026-01-0{day}T00:00:00Z" for day in (1, 2, 3))
 STORED = "2026-01-02T00:00:00+00:00"
@@ -184,10 +186,9 @@ def test_a_crash_at_any_point_of_a_rebuild_deletes_and_creates_once() -> None:
         assert (phases(cloud), writes(cloud)) == ({"one": Phase.READY}, (2, 1))
         assert cloud.dead_letters == []
 
-    calls = Counter()
-    rebuild(calls)
-    assert calls.calls > 100
-    for point in range(0, 2 * calls.calls, 9):
+    points = crash_points(rebuild)
+    assert len(points) > 100
+    for point in sample("rebuilds", points, 12):
         rebuild(Counter(point))
 
 

@@ -15,8 +15,10 @@ from shared.pipeline.api.acts.replay import replay
 from shared.pipeline.api.views.why import why_view
 from shared.pipeline.recovery.missed_work import resend_overdue
 from tests.support import fleet_files, lost_tables
+from tests.support.crash_points import crash_points
 from tests.support.one_cluster import ONE
 from tests.support.pipeline_runs import accepted, deliver_due, phases, push, ready, status, step_until
+from tests.support.sample import sample
 
 Files = dict[str, bytes]
 NEW = "clusters/two/cluster.yaml"
@@ -246,10 +248,9 @@ def test_a_crash_at_any_point_deletes_once_and_only_after_the_new_cluster_is_rea
         assert (accepted(cloud)["create", "two"], accepted(cloud)["delete", "one"]) == (1, 1)
         assert cloud.dead_letters == []
 
-    calls = Counter()
-    replaced(calls)
-    assert calls.calls > 100
-    for point in range(0, 2 * calls.calls, 23):
+    points = crash_points(replaced)
+    assert len(points) > 100
+    for point in sample("replacements", points, 12):
         replaced(Counter(point))
 
 
@@ -278,5 +279,5 @@ def test_a_crash_at_any_call_of_a_plan_deletes_no_cluster_whose_replacement_is_m
 
     calls = misspelt(Counter())
     assert calls > 15
-    for point in range(2 * calls + 1):
+    for point in sample("misspelt", range(2 * calls + 1), 12):
         misspelt(Counter(point))

@@ -14,10 +14,11 @@ from shared.jobs.job import Delay, Lease
 from shared.jobs.record import ClusterRecord, Phase
 from shared.ports.azure import DeleteCluster, GetCluster
 from tests.support import fleet_files
-from tests.support.crash_points import points_of_places
+from tests.support.crash_points import crash_points
 from tests.support.one_cluster import ONE, files, pool, pools, record, tombstoned
 from tests.support.pipeline_runs import accepted, phases, push, status, step_until
 from tests.support.replaced_ports import frozen, on_azure, plan_at_once
+from tests.support.sample import sample
 
 REMOVED_AGAIN = fleet_files.fleet() | {"README.md": b"removed again"}
 INVALID = fleet_files.fleet() | {"clusters/one/cluster.yaml": b"kind: Cluster\n"}
@@ -71,9 +72,9 @@ def test_a_crash_at_any_point_neither_deletes_nor_loses_a_restored_cluster() -> 
         assert accepted(cloud)["create", "one"] == 1
         assert cloud.dead_letters == []
 
-    points = points_of_places(restore)
+    points = crash_points(restore)
     assert len(points) > 100
-    for point in points:
+    for point in sample("restored clusters", points, 24):
         restore(Counter(point))
 
 

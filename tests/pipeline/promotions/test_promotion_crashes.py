@@ -16,6 +16,7 @@ from shared.pipeline.proposals.promoting.promote import handle
 from tests.support.crash_points import points_of_one_run
 from tests.support.promotions import BRANCH, RULE, change, files, production, pulls, stored
 from tests.support.replaced_ports import around
+from tests.support.sample import sample
 
 PORTS = ("state", "plans", "proposing", "pulls", "repository")
 SOAKED = 7200
@@ -103,7 +104,7 @@ def test_a_crash_before_or_after_any_call_leaves_one_pull_request(case: str) -> 
     handle_with(cloud, counted)
     CHECKS[case](cloud)
     assert counted.calls > 15
-    for point in points_of_one_run(counted.calls):
+    for point in sample(f"promotions {case}", points_of_one_run(counted.calls), 8):
         cloud = prepared(case)
         with pytest.raises(Crash):
             handle_with(cloud, Counter(point))
@@ -131,7 +132,7 @@ class Interrupted(Counter):
 def test_two_at_once_leave_one_pull_request(case: str) -> None:
     counted = Counter()
     handle_with(prepared(case), counted)
-    for call in range(counted.calls):
+    for call in sample(f"two promotions {case}", range(counted.calls), 8):
         cloud = prepared(case)
         other = Interrupted(call, lambda cloud=cloud: handle_with(cloud, Counter()))  # type: ignore[misc]
         handle_with(cloud, other)

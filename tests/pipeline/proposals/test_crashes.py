@@ -25,6 +25,7 @@ from tests.support.drift_proposals import (
 )
 from tests.support.one_cluster import ONE, ready
 from tests.support.replaced_ports import around
+from tests.support.sample import sample
 from tests.support.sweeps import sweep, tag_by_hand
 
 PORTS = ("state", "plans", "proposing", "pulls", "repository", "azure")
@@ -104,7 +105,7 @@ def test_a_crash_at_any_call_loses_nothing_and_does_nothing_twice(case: str) -> 
     handle(PlanRequest(kind="propose"), tripwired(cloud.ports, counted))
     after(cloud)
     assert counted.calls > 5
-    for point in points_of_one_run(counted.calls):
+    for point in sample(f"proposals {case}", points_of_one_run(counted.calls), 8):
         cloud = before()
         with pytest.raises(Crash):
             handle(PlanRequest(kind="propose"), tripwired(cloud.ports, Counter(point)))
@@ -126,7 +127,7 @@ def test_two_at_once_open_update_or_close_one(case: str) -> None:
     counted = Counter()
     cloud = before()
     handle(PlanRequest(kind="propose"), tripwired(cloud.ports, counted))
-    for call in range(counted.calls):
+    for call in sample(f"two proposals {case}", range(counted.calls), 8):
         cloud = before()
         other = Interrupted(call, lambda cloud=cloud: bring_up_to_date(cloud))  # type: ignore[misc]
         handle(PlanRequest(kind="propose"), tripwired(cloud.ports, other))

@@ -1,22 +1,19 @@
 """A crash before and after every call to a port: the fleet converges, and nothing happens twice.
 
-The same call in the same step is tried once. ``make crashes`` tries every single call.
+Each commit tries a sample of the points; ``make deep`` tries all.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import cache
 from types import FrameType
-from typing import TypeAlias
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localcloud.memory.memory_cloud import Counter, MemoryCloud, tripwired
-from shared.jobs.messages import JobMessage
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
 from shared.pipeline.worker.leased_record import LeasedRecord
@@ -28,36 +25,7 @@ from tests.support.identity_access import ROLE, assignments
 from tests.support.one_cluster import WINDOW
 from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.policies import POLICIES, policies
-
-EVERY_CALL = os.environ.get("CRASHES") == "all"
-
-Place: TypeAlias = tuple[str, tuple[tuple[str, int], ...]]
-"""The place of a call: the step of the job, if one runs, and the instructions that lead to the call."""
-
-
-class Places:
-    """The place of each call of a run."""
-
-    def __init__(self) -> None:
-        self.cloud: MemoryCloud | None = None
-        self.found: list[Place] = []
-        self.recorder = Recorder(self._note)
-
-    def _note(self, frames: Sequence[FrameType]) -> None:
-        assert self.cloud is not None
-        step = ""
-        for frame in frames:
-            for value in frame.f_locals.values():
-                if isinstance(value, LeasedRecord):
-                    step = value.record.job.step.name
-                elif isinstance(value, JobMessage) and not step:
-                    step = _step(self.cloud, value.cluster)
-        self.found.append((step, tuple((frame.f_code.co_filename, frame.f_lasti) for frame in frames)))
-
-
-def _step(cloud: MemoryCloud, name: str) -> str:
-    record = cloud.state.cluster(name)
-    return record.job.step.name if record is not None else ""
+from tests.support.sample import DEEP, sample
 
 
 def hydrated(*names: str, count: int = 1) -> dict[str, bytes]:
@@ -71,11 +39,9 @@ def hydrated(*names: str, count: int = 1) -> dict[str, bytes]:
     return files
 
 
-def whole_run(counter: Counter, places: Places | None = None) -> None:
+def whole_run(counter: Counter) -> None:
     """Create two clusters, change one and remove the other, while the host dies at some points."""
     cloud = with_value(MemoryCloud(config=ONE_BY_ONE))
-    if places is not None:
-        places.cloud = cloud
     push(cloud, hydrated("one", "two"))
     cloud.with_ports(lambda ports: tripwired(ports, counter))
     cloud.run()
@@ -95,38 +61,35 @@ def whole_run(counter: Counter, places: Places | None = None) -> None:
 
 
 @cache
-def recorded() -> Places:
-    """Return the places of the calls of a run without a crash."""
-    places = Places()
-    whole_run(places.recorder, places)
-    return places
+def recorded() -> tuple[Recorder, frozenset[Step]]:
+    """Return the calls of a run without a crash, and the steps of jobs that make some."""
+    steps: set[Step] = set()
+
+    def note(frames: Sequence[FrameType]) -> None:
+        values = (value for frame in frames for value in frame.f_locals.values())
+        steps.update(value.record.job.step.name for value in values if isinstance(value, LeasedRecord))
+
+    recorder = Recorder(note)
+    whole_run(recorder)
+    return recorder, frozenset(steps)
 
 
-def calls() -> list[Place]:
-    """Return the place of each call of a run without a crash."""
-    return recorded().found
-
-
-def points() -> list[int]:
-    """Return the points to crash at: before and after the first call of each place, or every call."""
-    first = {place: number for number, place in reversed(list(enumerate(calls())))}
-    return recorded().recorder.points(range(len(calls())) if EVERY_CALL else first.values())
-
-
-def test_a_run_has_many_places_to_crash_at() -> None:
-    assert len(set(calls())) > 100
+def test_every_step_of_a_job_makes_calls_to_crash_at() -> None:
+    recorder, steps = recorded()
+    assert recorder.calls > 500
     elsewhere = {Step.RELEASE}  # of an existing cluster: tests/pipeline/existing/test_crashed.py
-    assert {step for step, _ in calls()} >= {"", *Step} - elsewhere
+    assert set(Step) - steps == elsewhere
 
 
 @pytest.mark.parametrize("tenth", range(10))
 def test_a_crash_at_any_point_loses_and_repeats_nothing(tenth: int) -> None:
-    for point in points()[tenth::10]:
+    recorder, _ = recorded()
+    for point in sample("a life", recorder.points(range(recorder.calls)), 80)[tenth::10]:
         whole_run(Counter(point))
 
 
-@settings(max_examples=40)
+@settings(max_examples=100 if DEEP else 15)
 @given(first=st.integers(0, 9999), later=st.one_of(st.integers(1, 30), st.integers(1, 9999)))
 def test_two_crashes_lose_and_repeat_nothing(first: int, later: int) -> None:
-    every = 2 * len(calls())
+    every = 2 * recorded()[0].calls
     whole_run(Counter(first % every, first % every + later % every))

@@ -73,7 +73,7 @@ def test_a_function_sends_a_message_of_a_newer_form_again_and_says_why(
     handle(ServiceBusMessageInConverter.decode_single_message(body, trigger_metadata=metadata))
     (waiting,) = cloud.broker.peek(queue, session="one")
     assert waiting.draft.body == newer(message)
-    (counted,) = collected.metrics["roadstead.newer_messages"]
+    (counted,) = collected.metrics["roadstead.waiting_messages"]
     assert (dict(counted.attributes), counted.value) == ({"queue": queue}, 1)
     assert (
         f"the queue {queue} waits: {type(message).__name__} has the form 2, and this app knows 1"

@@ -70,7 +70,7 @@ from shared.pipeline.api.schema.health import (
     Readiness,
     ServiceHealth,
     TimerHealth,
-    UnreadableRow,
+    UnreadableRecord,
 )
 from shared.pipeline.api.schema.live import LIVE_CLUSTERS, Live, LiveCluster
 from shared.pipeline.api.schema.notifications import Route, RouteReceipt, Routes
@@ -200,7 +200,7 @@ __all__ = [
     "Tree",
     "UnhealthyObject",
     "UnreadSubscription",
-    "UnreadableRow",
+    "UnreadableRecord",
     "WaitingCluster",
     "Why",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypedDict, final
 
 from shared.pipeline.api.schema.clusters import Act, ClusterSummary, FleetProblem
-from shared.pipeline.api.schema.health import UnreadableRow
+from shared.pipeline.api.schema.health import UnreadableRecord
 
 
 class Counts(TypedDict):
@@ -89,7 +89,7 @@ class Fleet(FleetProblem):
     ``needsApproval`` are the first deletes of the newest plan that need approval, ``corrections`` the first
     clusters with a correction of drift that does; a later page of the list of all clusters has none of
     these. ``counts`` is None on such a page, and ``sweep`` on any later page. ``rollout`` says how far the
-    rollout is that is under way, "" for none and on a later page. ``unreadable`` are the rows of clusters
+    rollout is that is under way, "" for none and on a later page. ``unreadable`` are the records of clusters
     that the page lacks because they cannot be read. ``needsReleaseCount`` are the releases of clusters
     outside Azure among those that need approval.
     """
@@ -100,7 +100,7 @@ class Fleet(FleetProblem):
     commit: str
     plannedAt: str | None
     rollout: str
-    unreadable: list[UnreadableRow]
+    unreadable: list[UnreadableRecord]
     deadLetterCount: int
     notCreated: list[str]
     notCreatedCount: int

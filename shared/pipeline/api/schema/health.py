@@ -27,13 +27,13 @@ class CredentialHealth(ServiceHealth):
     expiresAt: str | None
 
 
-class UnreadableRow(TypedDict):
-    """A row that cannot be read: what it is of, its place in Table Storage, why, and what to do."""
+class UnreadableRecord(TypedDict):
+    """A record that cannot be read: what it is of, its place in Table Storage, why, and what to do."""
 
     kind: str
     table: str
     partition: str
-    row: str
+    key: str
     problem: str
     suggestedAction: str
 
@@ -48,7 +48,7 @@ class Readiness(TypedDict):
 
 @final
 class Health(TypedDict):
-    """``GET health``: the services and timers as of ``checkedAt``, and the rows that cannot be read."""
+    """``GET health``: the services and timers as of ``checkedAt``, and the records that cannot be read."""
 
     live: bool
     ready: bool
@@ -56,4 +56,4 @@ class Health(TypedDict):
     services: list[ServiceHealth]
     credentials: list[CredentialHealth]
     timers: list[TimerHealth]
-    unreadable: list[UnreadableRow]
+    unreadable: list[UnreadableRecord]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypedDict, final
 
 from shared.pipeline.api.schema.clusters import PlanPart
-from shared.pipeline.api.schema.health import UnreadableRow
+from shared.pipeline.api.schema.health import UnreadableRecord
 
 
 class Approval(TypedDict):
@@ -116,8 +116,8 @@ class Recorded(TypedDict):
     """``GET recorded``: what ``roadstead plan`` compares the files with.
 
     ``durations`` are the seconds that changes of each kind took, and ``replacing`` has, by removed cluster,
-    those that are to replace it, or were; ``unreadable`` are the rows of clusters that the list lacks because
-    they cannot be read.
+    those that are to replace it, or were; ``unreadable`` are the records that the list lacks because they
+    cannot be read.
     """
 
     fleet: str
@@ -126,5 +126,5 @@ class Recorded(TypedDict):
     durations: dict[str, list[int]]
     replacing: dict[str, list[str]]
     clusters: list[RecordedCluster]
-    unreadable: list[UnreadableRow]
+    unreadable: list[UnreadableRecord]
     next: str | None

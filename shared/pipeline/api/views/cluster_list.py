@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from shared.jobs.listed import Listed
 from shared.jobs.record import Phase
 from shared.jobs.reporting.summary import ClusterSummary, SummaryDetails
-from shared.jobs.rows import Listed
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.parts import Page
 

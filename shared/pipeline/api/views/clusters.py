@@ -13,11 +13,11 @@ from shared.jobs.findings.conditions import IN_SYNC
 from shared.jobs.findings.health import problem_of
 from shared.jobs.findings.losses import exempt_text
 from shared.jobs.gaps import Gaps
+from shared.jobs.listed import Listed, UnreadableRecord
 from shared.jobs.recipes import STEPS
 from shared.jobs.record import READY, ClusterRecord, Condition, Running, of_health
 from shared.jobs.reporting.diagnosis import NewestPlan, with_name
 from shared.jobs.reporting.summary import ClusterSummary
-from shared.jobs.rows import Listed, UnreadableRow
 from shared.pipeline.api import schema
 from shared.pipeline.api.views.cluster_list import EVERYTHING, Selection, counts_of, names_of_page
 from shared.pipeline.api.views.notifications import failing_channels
@@ -37,7 +37,7 @@ from shared.pipeline.api.views.parts import (
     plan_part,
     policies_of,
     retirements_of,
-    unreadable_rows,
+    unreadable_records,
     whole_moments,
 )
 from shared.pipeline.api.views.rollouts import waits_now
@@ -93,7 +93,7 @@ def fleet_view(
         "plannedAt": iso(fleet.at),
         **fleet_problem(fleet, newest),
         "rollout": "" if page.after else _rollout(fleet, ports),
-        "unreadable": unreadable_rows(_lacking(records, summaries, page, selection)),
+        "unreadable": unreadable_records(_lacking(records, summaries, page, selection)),
         "deadLetterCount": ports.state.count_dead_letters(),
         "notCreated": missing[:NOT_CREATED_SHOWN],
         "notCreatedCount": len(missing),
@@ -118,15 +118,18 @@ def _lacking(
     summaries: Listed[ClusterSummary] | None,
     page: Page,
     selection: Selection,
-) -> Iterable[UnreadableRow]:
-    """Return the rows that a page lacks: of the whole list, each is on the page where it would be.
+) -> Iterable[UnreadableRecord]:
+    """Return the records that a page lacks: of the whole list, each is on the page where it would be.
 
     Nobody knows whether a selection has those without a summary: they are on its first page.
     """
     if summaries is None or selection.everything:
         return records.unreadable
     unknown = summaries.unreadable
-    return [*(() if page.after else unknown), *(row for row in records.unreadable if row not in unknown)]
+    return [
+        *(() if page.after else unknown),
+        *(record for record in records.unreadable if record not in unknown),
+    ]
 
 
 def _rollout(fleet: FleetRecord, ports: Ports) -> str:

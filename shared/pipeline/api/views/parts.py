@@ -17,10 +17,10 @@ from shared.fleet.retirements.retiring import retiring
 from shared.jobs.event import Event
 from shared.jobs.failures.errors import Unreadable, is_wait
 from shared.jobs.failures.remedies import suggested_action
+from shared.jobs.listed import Listed, UnreadableRecord
 from shared.jobs.record import ClusterRecord, Condition
 from shared.jobs.reporting.diagnosis import CORRECT_FILE
 from shared.jobs.reporting.events import RELEASED
-from shared.jobs.rows import Listed, UnreadableRow
 from shared.pipeline.api import schema
 from shared.ports import FleetRecord, PlanRecord
 from shared.ports.state import Clusters
@@ -82,19 +82,19 @@ def names_in(page: Listed[ClusterRecord]) -> Sequence[str]:
     return sorted(page.keyed(attrgetter("name")))
 
 
-def unreadable_rows(rows: Iterable[UnreadableRow]) -> list[schema.UnreadableRow]:
-    """Return rows that cannot be read, each once, and what to do."""
+def unreadable_records(records: Iterable[UnreadableRecord]) -> list[schema.UnreadableRecord]:
+    """Return records that cannot be read, each once, and what to do."""
     action = suggested_action(Unreadable.__name__, failed=False)
     return [
         {
-            "kind": row.kind,
-            "table": row.table,
-            "partition": row.partition,
-            "row": row.key,
-            "problem": str(row),
+            "kind": record.kind,
+            "table": record.table,
+            "partition": record.partition,
+            "key": record.key,
+            "problem": str(record),
             "suggestedAction": action,
         }
-        for row in dict.fromkeys(rows)
+        for record in dict.fromkeys(records)
     ]
 
 

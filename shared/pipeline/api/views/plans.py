@@ -16,7 +16,7 @@ from shared.pipeline.api.views.parts import (
     items_of,
     names_in,
     plan_part,
-    unreadable_rows,
+    unreadable_records,
 )
 from shared.pipeline.api.views.rollouts import waits_now
 from shared.pipeline.planner.reports.commit_status import progress_of
@@ -137,7 +137,7 @@ def recorded_view(ports: Ports, page: Page = FIRST_PAGE) -> schema.Recorded:
         "durations": {kind: list(each) for kind, each in fleet.durations.items()},
         "replacing": {old: list(new) for old, new in fleet.replacing.items()},
         "clusters": [_recorded(record, needs_approval, approved) for record in records],
-        "unreadable": unreadable_rows(records.unreadable),
+        "unreadable": unreadable_records(records.unreadable),
         "next": page.next(names_in(records)),
     }
 

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from operator import attrgetter
 
 from shared.jobs.failures.errors import Unreadable
+from shared.jobs.listed import Listed
 from shared.jobs.reporting.summary import ClusterSummary
-from shared.jobs.rows import Listed
 from shared.pipeline.api import schema
 from shared.pipeline.api.access import Role
 from shared.pipeline.api.views.parts import FIRST_PAGE, Page, iso
@@ -70,7 +70,7 @@ def rollout_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.R
 def waits_now(fleet: FleetRecord, ports: Ports) -> tuple[str, Decision] | None:
     """Return the commit of the rollout that is under way and what it decides now; None for none.
 
-    Where none is, it is that of the newest commit, if somebody took clusters out of it. Of one whose row
+    Where none is, it is that of the newest commit, if somebody took clusters out of it. Of one whose record
     cannot be read nothing is known here: the health of the app names it.
     """
     try:

@@ -9,9 +9,9 @@ from datetime import datetime
 from shared.fleet.planning.plan import REMOVALS, Action, Item, Plan
 from shared.jobs.drift import moment
 from shared.jobs.failures.fleet_problem import FleetProblem
+from shared.jobs.listed import UnreadableRecord
 from shared.jobs.record import Phase
 from shared.jobs.reporting.summary import ClusterSummary
-from shared.jobs.rows import UnreadableRow
 from shared.ports import CommitStatus
 from shared.ports.github import status_line
 
@@ -65,7 +65,7 @@ class Progress:
 
 def progress_of(
     plan: Plan,
-    clusters: Mapping[str, ClusterSummary | UnreadableRow],
+    clusters: Mapping[str, ClusterSummary | UnreadableRecord],
     *,
     newest: bool,
     differed: datetime | None = None,
@@ -83,7 +83,7 @@ def progress_of(
     items = {item.cluster: item for item in plan.items}
     for item in plan.items:
         found = clusters.get(item.cluster)
-        if isinstance(found, UnreadableRow):  # nobody knows how it is
+        if isinstance(found, UnreadableRecord):  # nobody knows how it is
             failed += 1
             problems.append(f"{item.cluster}: {found}")
             continue

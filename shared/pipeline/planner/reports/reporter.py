@@ -20,9 +20,9 @@ from shared.frozen import replace
 from shared.jobs.failures.errors import ReconcileError, Retryable, Stale, Unreadable, Withheld
 from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.job import FARTHEST
+from shared.jobs.listed import Listed
 from shared.jobs.messages import PlanRequest
 from shared.jobs.reporting.summary import ClusterSummary
-from shared.jobs.rows import Listed
 from shared.logs import about
 from shared.masking import cut
 from shared.pipeline.outbox import (

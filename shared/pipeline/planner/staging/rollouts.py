@@ -19,10 +19,10 @@ from operator import attrgetter
 
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.frozen import replace
+from shared.jobs.listed import Listed
 from shared.jobs.messages import PlanRequest, RolloutAct
 from shared.jobs.record import ClusterRecord
 from shared.jobs.reporting.summary import summary_of
-from shared.jobs.rows import Listed
 from shared.pipeline.outbox import request_promotions, request_report, request_rollout
 from shared.pipeline.planner.staging.commit_selection import read_selection
 from shared.pipeline.planner.staging.gate_checks import with_checks

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from shared.jobs.failures.errors import Unreadable
+from shared.jobs.listed import Listed
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord
-from shared.jobs.rows import Listed
 from shared.pipeline.worker.steps.context import StepContext
 from shared.ports import GroupMember, State
 

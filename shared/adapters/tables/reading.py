@@ -1,7 +1,7 @@
-"""The one place that reads rows: what cannot be read becomes a value that names the row, or Unreadable.
+"""The one place that reads records: what cannot be read becomes a value that names the record, or Unreadable.
 
-A row may be anything: somebody edits it, or restores a part of it. So whatever goes wrong while it is read is
-the problem of that row.
+A record may be anything: somebody edits its entity, or restores a part of it. So whatever goes wrong while it
+is read is the problem of that record.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 from shared.adapters.tables.entities import MAX_PARTS, joined, unpacked
 from shared.jobs.failures.errors import ReconcileError, Unreadable
-from shared.jobs.rows import Listed, UnreadableRow
-from shared.jobs.stored_text import WrongText
+from shared.jobs.listed import Listed, UnreadableRecord
+from shared.jobs.stored_text import NewerText, WrongText
 
 log = logging.getLogger(__name__)
 
@@ -25,26 +25,33 @@ T = TypeVar("T")
 Entity = Mapping[str, Any]
 Read = Callable[[Entity], object]
 _MOST_MET = 1000
-"""How many rows are remembered that cannot be read."""
+"""How many records are remembered that cannot be read."""
 
 
-class Rows:
-    """Reads rows, and remembers those that this process could not read."""
+class Reader:
+    """Reads records, and remembers those that this process could not read."""
 
     def __init__(self) -> None:
-        self._met: dict[tuple[str, str, str], tuple[UnreadableRow, Read]] = {}
+        self._met: dict[tuple[str, str, str], tuple[UnreadableRecord, Read]] = {}
 
     def value(self, kind: str, table: str, entity: Entity, read: Callable[[Entity], T]) -> T:
-        """Return the value of a row; raise Unreadable."""
+        """Return the value of a record; raise Unreadable."""
         found = self._read(kind, table, entity, read)
-        if isinstance(found, UnreadableRow):
+        if isinstance(found, UnreadableRecord):
             raise Unreadable(str(found))
         return found
 
     def or_else(self, default: T, kind: str, table: str, entity: Entity, read: Callable[[Entity], T]) -> T:
-        """Return the value of a row, or the default where nothing is lost by that: it is stored again."""
+        """Return the value of a record, or the default where nothing is lost by that: it is stored again.
+
+        Raise Unreadable for a record of a newer form, which nobody else stores again.
+        """
         found = self._read(kind, table, entity, read)
-        return default if isinstance(found, UnreadableRow) else found
+        if not isinstance(found, UnreadableRecord):
+            return found
+        if found.newer:
+            raise Unreadable(str(found))
+        return default
 
     def listed(
         self,
@@ -54,10 +61,10 @@ class Rows:
         read: Callable[[Entity], T],
         limit: int | None = None,
     ) -> Listed[T]:
-        """Return the values of rows, ``limit`` at most, and the rows among them that cannot be read."""
-        rows = list[UnreadableRow]()
-        values = self.values(kind, table, entities, read, rows)
-        return Listed(list(itertools.islice(values, limit)), rows)
+        """Return the values of records, ``limit`` at most, and the records among them that cannot be read."""
+        records = list[UnreadableRecord]()
+        values = self.values(kind, table, entities, read, records)
+        return Listed(list(itertools.islice(values, limit)), records)
 
     def values(
         self,
@@ -65,54 +72,59 @@ class Rows:
         table: str,
         entities: Iterable[Entity],
         read: Callable[[Entity], T],
-        unreadable: list[UnreadableRow],
+        unreadable: list[UnreadableRecord],
     ) -> Iterator[T]:
-        """Yield the values of rows; add those that cannot be read to a list."""
+        """Yield the values of records; add those that cannot be read to a list."""
         for entity in entities:
             found = self._read(kind, table, entity, read)
-            if isinstance(found, UnreadableRow):
+            if isinstance(found, UnreadableRecord):
                 unreadable.append(found)
             else:
                 yield found
 
     def look(self, kind: str, table: str, entity: Entity, read: Read) -> None:
-        """Remember a row if it cannot be read."""
+        """Remember a record if it cannot be read."""
         self._read(kind, table, entity, read)
 
-    def still_unreadable(self, get: Callable[[str, str, str], Entity | None]) -> Sequence[UnreadableRow]:
-        """Return the rows that this process could not read, and that cannot be read now either.
+    def still_unreadable(self, get: Callable[[str, str, str], Entity | None]) -> Sequence[UnreadableRecord]:
+        """Return the records that this process could not read, and that cannot be read now either.
 
-        ``get`` returns the row of a table, a partition and a key.
+        ``get`` returns the record of a table, a partition and a key.
         """
-        for place, (row, read) in list(self._met.items()):
+        for place, (record, read) in list(self._met.items()):
             entity = get(*place)
             if entity is None:
                 self._met.pop(place, None)
             else:
-                self._read(row.kind, row.table, entity, read)
+                self._read(record.kind, record.table, entity, read)
         return sorted(
-            (row for row, _ in list(self._met.values())), key=attrgetter("table", "partition", "key")
+            (record for record, _ in list(self._met.values())), key=attrgetter("table", "partition", "key")
         )
 
-    def _read(self, kind: str, table: str, entity: Entity, read: Callable[[Entity], T]) -> T | UnreadableRow:
+    def _read(
+        self, kind: str, table: str, entity: Entity, read: Callable[[Entity], T]
+    ) -> T | UnreadableRecord:
         try:
             value = read(entity)
-        except ReconcileError:  # the tables do not answer, which says nothing of the row
+        except ReconcileError:  # the tables do not answer: the record may be readable
             raise
-        except Exception as error:  # noqa: BLE001 - a row may be anything
-            return self._unreadable(UnreadableRow(kind, table, *_keys(entity), _problem_of(error)), read)
+        except Exception as error:  # noqa: BLE001 - a record may be anything
+            newer = isinstance(error, NewerText)
+            return self._unreadable(
+                UnreadableRecord(kind, table, *_keys(entity), _problem_of(error), newer), read
+            )
         if self._met:
             self._met.pop((table, *_keys(entity)), None)
         return value
 
-    def _unreadable(self, row: UnreadableRow, read: Read) -> UnreadableRow:
-        place = (row.table, row.partition, row.key)
+    def _unreadable(self, record: UnreadableRecord, read: Read) -> UnreadableRecord:
+        place = (record.table, record.partition, record.key)
         before = self._met.get(place)
-        if before is None or before[0] != row:
-            log.error("%s", row)
+        if before is None or before[0] != record:
+            log.error("%s", record)
         if before is not None or len(self._met) < _MOST_MET:
-            self._met[place] = row, read
-        return row
+            self._met[place] = record, read
+        return record
 
 
 def _keys(entity: Entity) -> tuple[str, str]:
@@ -120,14 +132,14 @@ def _keys(entity: Entity) -> tuple[str, str]:
 
 
 def text_of(entity: Entity) -> str:
-    """Return the text of a row; raise WrongText where a part of it is missing, damaged or of another type."""
+    """Return the text of an entity; raise WrongText where a part of it is missing, damaged or no text."""
     if not ("body0" in entity or "zip0" in entity):
         raise WrongText("the text is missing: there is neither body0 nor zip0")
     return _together(lambda: unpacked(entity))
 
 
 def joined_text(parts: Sequence[Entity]) -> str:
-    """Return the text whose parts are rows of their own; raise WrongText likewise."""
+    """Return the text whose parts are records of their own; raise WrongText likewise."""
     return _together(lambda: joined(parts))
 
 
@@ -139,7 +151,7 @@ def _together(put: Callable[[], str]) -> str:
 
 
 def part_keys(entity: Entity) -> Sequence[dict[str, str]]:
-    """Return the keys of the parts that a row names; raise WrongText."""
+    """Return the keys of the parts that a record names; raise WrongText."""
     number, version = entity["parts"], entity.get("version")
     if not (isinstance(number, int) and 0 < number <= MAX_PARTS and isinstance(version, str)):
         raise WrongText("parts or version is missing, or has a wrong type or value")
@@ -147,17 +159,17 @@ def part_keys(entity: Entity) -> Sequence[dict[str, str]]:
 
 
 def part_key(entity: Entity, version: str, number: int) -> dict[str, str]:
-    """Return the key of a part of a row's text."""
+    """Return the key of a part of a record's text."""
     return {"PartitionKey": parts_of(entity), "RowKey": f"{version}-{number:03d}"}
 
 
 def parts_of(entity: Entity) -> str:
-    """Return the partition that has the parts of a row's text."""
+    """Return the partition that has the parts of a record's text."""
     return f"parts|{entity['PartitionKey']}|{entity['RowKey']}"
 
 
 def moment_in(entity: Entity, name: str) -> datetime:
-    """Return a time in a property of a row; raise WrongText."""
+    """Return a time in a property of a record; raise WrongText."""
     moment = entity.get(name)
     if not isinstance(moment, datetime):
         raise WrongText(f"{name} is missing, or is no time")
@@ -165,7 +177,7 @@ def moment_in(entity: Entity, name: str) -> datetime:
 
 
 def _problem_of(error: Exception) -> str:
-    """Return what is wrong with a row; other errors than our own may quote something of it."""
+    """Return what is wrong with a record; other errors than our own may quote something of it."""
     return (
         str(error) if isinstance(error, WrongText) else "a property is missing, or has a wrong type or value"
     )

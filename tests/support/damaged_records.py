@@ -1,4 +1,4 @@
-"""Rows of Table Storage as somebody may leave them who edits them, or restores a part of them."""
+"""Records of Table Storage as somebody may leave them who edits them, or restores a part of them."""
 
 from __future__ import annotations
 
@@ -9,48 +9,48 @@ from typing import Any
 
 from azure.data.tables import TableServiceClient, UpdateMode
 
-Row = dict[str, Any]
+Entity = dict[str, Any]
 
 
-def body(change: Callable[[Row], object]) -> Callable[[Row], Row]:
-    """Return the damage that changes the text of a row as JSON; ``change`` works in place."""
+def body(change: Callable[[Entity], object]) -> Callable[[Entity], Entity]:
+    """Return the damage that changes the text of a record as JSON; ``change`` works in place."""
 
-    def damage(row: Row) -> Row:
-        stored = json.loads(row["body0"])
+    def damage(record: Entity) -> Entity:
+        stored = json.loads(record["body0"])
         change(stored)
-        return row | {"body0": json.dumps(stored)}
+        return record | {"body0": json.dumps(stored)}
 
     return damage
 
 
-def without(*path: str) -> Callable[[Row], Row]:
+def without(*path: str) -> Callable[[Entity], Entity]:
     return body(lambda stored: at(stored, path[:-1]).pop(path[-1]))
 
 
-def with_value(value: object, *path: str) -> Callable[[Row], Row]:
+def with_value(value: object, *path: str) -> Callable[[Entity], Entity]:
     return body(lambda stored: at(stored, path[:-1]).update({path[-1]: value}))
 
 
-def at(stored: Row, path: tuple[str, ...]) -> Row:
+def at(stored: Entity, path: tuple[str, ...]) -> Entity:
     for name in path:
         stored = stored[name]
     return stored
 
 
-def text(change: Callable[[str], object]) -> Callable[[Row], Row]:
-    return lambda row: row | {"body0": change(row["body0"])}
+def text(change: Callable[[str], object]) -> Callable[[Entity], Entity]:
+    return lambda record: record | {"body0": change(record["body0"])}
 
 
-def lacking(*names: str) -> Callable[[Row], Row]:
-    return lambda row: {name: value for name, value in row.items() if name not in names}
+def lacking(*names: str) -> Callable[[Entity], Entity]:
+    return lambda record: {name: value for name, value in record.items() if name not in names}
 
 
-def zipped(change: Callable[[bytes], Row]) -> Callable[[Row], Row]:
-    """Return the damage of a row whose text is stored compressed."""
-    return lambda row: lacking("body0")(row) | change(zlib.compress(row["body0"].encode()))
+def zipped(change: Callable[[bytes], Entity]) -> Callable[[Entity], Entity]:
+    """Return the damage of a record whose text is stored compressed."""
+    return lambda record: lacking("body0")(record) | change(zlib.compress(record["body0"].encode()))
 
 
-DAMAGED: Mapping[str, tuple[Callable[[Row], Row], str]] = {
+DAMAGED: Mapping[str, tuple[Callable[[Entity], Entity], str]] = {
     "no uid": (without("uid"), "uid is missing"),
     "no job": (without("job"), "job is missing"),
     "no document": (without("document"), "document is missing"),
@@ -93,7 +93,7 @@ DAMAGED: Mapping[str, tuple[Callable[[Row], Row], str]] = {
     ),
     "no text": (lacking("body0"), "the text is missing: there is neither body0 nor zip0"),
     "nothing but keys": (
-        lambda row: {name: row[name] for name in ("PartitionKey", "RowKey")},
+        lambda record: {name: record[name] for name in ("PartitionKey", "RowKey")},
         "the text is missing: there is neither body0 nor zip0",
     ),
     "a broken stream": (
@@ -110,39 +110,42 @@ DAMAGED: Mapping[str, tuple[Callable[[Row], Row], str]] = {
     ),
     "no property active": (lacking("active"), "the property active is missing, or is not job.active"),
     "a property active that is a text": (
-        lambda row: row | {"active": "sekrit"},
+        lambda record: record | {"active": "sekrit"},
         "the property active is missing, or is not job.active",
     ),
 }
 """Each with what is said of it."""
 
-REPEATED: Mapping[str, Callable[[Row], Row]] = {
+REPEATED: Mapping[str, Callable[[Entity], Entity]] = {
     "no summary": lacking("summary"),
     "no details": lacking("details"),
     "no continuation": lacking("continuation"),
-    "a broken summary": lambda row: row | {"summary": row["summary"][:-1]},
-    "a summary that is a number": lambda row: row | {"summary": 7},
-    "broken details": lambda row: row | {"details": "[]"},
-    "a broken continuation": lambda row: row | {"continuation": "{}"},
+    "a broken summary": lambda record: record | {"summary": record["summary"][:-1]},
+    "a summary that is a number": lambda record: record | {"summary": 7},
+    "broken details": lambda record: record | {"details": "[]"},
+    "a broken continuation": lambda record: record | {"continuation": "{}"},
 }
 """What only repeats a part of the record, which can be read."""
 
 
 class Tables:
-    """Edits rows as an operator does, with a client of his own."""
+    """Edits records as an operator does, with a client of his own."""
 
     def __init__(self, service: TableServiceClient) -> None:
         self._service = service
 
     def edit(
-        self, table: str, partition: str, key: str, damage: Callable[[Row], Row]
+        self, table: str, partition: str, key: str, damage: Callable[[Entity], Entity]
     ) -> Callable[[], object]:
-        """Damage a row; return what puts it right again."""
+        """Damage a record; return what puts it right again."""
         client = self._service.get_table_client(table)
         before = dict(client.get_entity(partition, key))
         client.upsert_entity(damage(dict(before)), mode=UpdateMode.REPLACE)
         return lambda: client.upsert_entity(before, mode=UpdateMode.REPLACE)
 
+    def entity(self, table: str, partition: str, key: str) -> Entity:
+        return dict(self._service.get_table_client(table).get_entity(partition, key))
+
     def keys(self, table: str, partition: str) -> list[str]:
-        rows = self._service.get_table_client(table).query_entities(f"PartitionKey eq '{partition}'")
-        return [str(row["RowKey"]) for row in rows]
+        records = self._service.get_table_client(table).query_entities(f"PartitionKey eq '{partition}'")
+        return [str(record["RowKey"]) for record in records]

@@ -1,4 +1,4 @@
-"""Rows that cannot be read, in Azurite through the adapter of production: each stops nobody, and is named."""
+"""Records that cannot be read, in Azurite through the adapter of production: each stops nobody."""
 
 from __future__ import annotations
 
@@ -26,11 +26,10 @@ from shared.pipeline.recovery.dead_letters import ReceivedDeadLetter, handle_dea
 from shared.pipeline.recovery.missed_work import plan_missed_head, resend_overdue
 from shared.pipeline.recovery.retention import purge_expired
 from shared.ports import DeadLetter, FleetRecord, State
-from tests.contract.test_state import fresh
 from tests.support import fleet_files
 from tests.support.azurite import connect
-from tests.support.cluster_records import NOW, event, plan_record
-from tests.support.damaged_rows import DAMAGED, REPEATED, Row, Tables, text, without
+from tests.support.cluster_records import NOW, event, fresh, plan_record
+from tests.support.damaged_records import DAMAGED, REPEATED, Entity, Tables, text, without
 from tests.support.function_calls import ADMIN, functions
 from tests.support.pipeline_runs import push, status
 
@@ -40,7 +39,7 @@ CUT_OFF = text(lambda whole: whole[:-5])
 
 @dataclass(frozen=True)
 class Stored:
-    """A fleet in Azurite, and somebody who edits its rows."""
+    """A fleet in Azurite, and somebody who edits its records."""
 
     fleet: str
     state: TablesState
@@ -49,14 +48,14 @@ class Stored:
 
 @pytest.fixture
 def stored(azurite: int) -> Iterator[Stored]:
-    fleet = f"rows-{uuid.uuid4().hex[:8]}"
+    fleet = f"records-{uuid.uuid4().hex[:8]}"
     with connect(azurite) as service:
         yield Stored(fleet, TablesState(service, fleet), Tables(service))
 
 
 @pytest.mark.parametrize(("damage", "problem"), FORMS)
 def test_a_list_names_the_record_that_cannot_be_read_and_has_the_others(
-    stored: Stored, damage: Callable[[Row], Row], problem: str
+    stored: Stored, damage: Callable[[Entity], Entity], problem: str
 ) -> None:
     state = stored.state
     records = [state.save(fresh(name)) for name in ("one", "three", "two")]
@@ -68,16 +67,21 @@ def test_a_list_names_the_record_that_cannot_be_read_and_has_the_others(
         state.clusters_named(["one", "three", "two"]),
     ):
         assert list(listed) == readable
-        assert [(row.key, row.problem) for row in listed.unreadable] == [("three", problem)]
+        assert [(record.key, record.problem) for record in listed.unreadable] == [("three", problem)]
     with pytest.raises(Unreadable, match="three"):
         state.cluster("three")
     for repeated in (state.summaries(details=True), state.continuations()):
         named = {each.name for each in repeated} | repeated.unreadable_names
         assert {"one", "two"} <= named <= {"one", "three", "two"}
-    (row,) = state.unreadable()
-    assert (row.kind, row.table, row.partition, row.key) == ("cluster", CLUSTERS, stored.fleet, "three")
-    assert row.problem == problem
-    assert "sekrit" not in str(row)
+    (record,) = state.unreadable()
+    assert (record.kind, record.table, record.partition, record.key) == (
+        "cluster",
+        CLUSTERS,
+        stored.fleet,
+        "three",
+    )
+    assert record.problem == problem
+    assert "sekrit" not in str(record)
     repair()
     assert state.cluster("three") == records[1]
     assert list(state.unreadable()) == []
@@ -85,7 +89,7 @@ def test_a_list_names_the_record_that_cannot_be_read_and_has_the_others(
 
 @pytest.mark.parametrize("damage", REPEATED.values(), ids=REPEATED)
 def test_what_only_repeats_the_record_is_read_from_the_record(
-    stored: Stored, damage: Callable[[Row], Row]
+    stored: Stored, damage: Callable[[Entity], Entity]
 ) -> None:
     state = stored.state
     for name in ("one", "three", "two"):
@@ -97,7 +101,7 @@ def test_what_only_repeats_the_record_is_read_from_the_record(
     assert list(state.unreadable()) == []
 
 
-def test_a_row_that_no_longer_exists_is_no_problem(stored: Stored) -> None:
+def test_a_record_that_no_longer_exists_is_no_problem(stored: Stored) -> None:
     saved = stored.state.save(fresh("one"))
     repair = stored.tables.edit(CLUSTERS, stored.fleet, "one", CUT_OFF)
     assert len(stored.state.unreadable()) == 1
@@ -121,7 +125,7 @@ def test_events_acts_facts_and_dead_letters_are_listed_without_those_that_cannot
     for listed in (events, letters):
         assert (len(listed), len(listed.unreadable)) == (1, 1)
     assert len(state.events("one", 1)) == len(state.dead_letters(1)) == 1
-    assert sorted(row.kind for row in state.unreadable()) == ["dead letter", "event"]
+    assert sorted(record.kind for record in state.unreadable()) == ["dead letter", "event"]
 
 
 def test_a_plan_that_cannot_be_read_is_none(stored: Stored) -> None:
@@ -131,7 +135,7 @@ def test_a_plan_that_cannot_be_read_is_none(stored: Stored) -> None:
     assert state.plan("c" * 40) is None
     assert list(state.open_plans()) == []
     assert state.open_plans().unreadable_names == {"c" * 40}
-    assert [row.kind for row in state.unreadable()] == ["plan"]
+    assert [record.kind for record in state.unreadable()] == ["plan"]
     state.save_plan(plan_record())
     assert state.plan("c" * 40) == plan_record()
     assert list(state.unreadable()) == []
@@ -169,7 +173,7 @@ def test_the_record_of_the_fleet_that_cannot_be_read_is_named(stored: Stored) ->
     stored.tables.edit(FLEETS, "fleet", stored.fleet, CUT_OFF)
     with pytest.raises(Unreadable, match="partition fleet of the table roadsteadfleets"):
         stored.state.fleet()
-    assert [row.kind for row in stored.state.unreadable()] == ["fleet"]
+    assert [record.kind for record in stored.state.unreadable()] == ["fleet"]
 
 
 def cloud_on(stored: Stored) -> MemoryCloud:
@@ -196,17 +200,19 @@ def larger(*names: str) -> dict[str, bytes]:
 
 @pytest.mark.parametrize(("damage", "problem"), FORMS)
 def test_one_unreadable_record_stops_nobody_and_everybody_says_it(
-    stored: Stored, damage: Callable[[Row], Row], problem: str
+    stored: Stored, damage: Callable[[Entity], Entity], problem: str
 ) -> None:
     cloud = cloud_on(stored)
     repair = stored.tables.edit(CLUSTERS, stored.fleet, "three", damage)
     http, fleet = ask(cloud, "clusters")
     assert (http, [each["name"] for each in fleet["clusters"]]) == (200, ["one", "two"])
-    assert [(row["row"], problem in row["problem"]) for row in fleet["unreadable"]] == [("three", True)]
+    assert [(record["key"], problem in record["problem"]) for record in fleet["unreadable"]] == [
+        ("three", True)
+    ]
     http, recorded = ask(cloud, "recorded")
-    assert (http, [row["row"] for row in recorded["unreadable"]]) == (200, ["three"])
+    assert (http, [record["key"] for record in recorded["unreadable"]]) == (200, ["three"])
     http, health = ask(cloud, "health")
-    assert [(row["row"], row["table"]) for row in health["unreadable"]] == [("three", CLUSTERS)]
+    assert [(record["key"], record["table"]) for record in health["unreadable"]] == [("three", CLUSTERS)]
     http, detail = ask(cloud, "cluster", name="three")
     assert (http, problem in detail["error"]) == (503, True)
 
@@ -276,7 +282,9 @@ def test_a_job_whose_record_cannot_be_read_waits_and_goes_on_by_itself(stored: S
 
 def test_the_timers_go_on_without_a_record_that_cannot_be_read(stored: Stored) -> None:
     cloud = cloud_on(stored)
-    stored.tables.edit(CLUSTERS, stored.fleet, "three", lambda row: {**without("uid")(row), "summary": "{"})
+    stored.tables.edit(
+        CLUSTERS, stored.fleet, "three", lambda record: {**without("uid")(record), "summary": "{"}
+    )
     events = len(stored.tables.keys(EVENTS, f"{stored.fleet}|three"))
     for timer in ("sweep", "check", "resend_overdue"):
         functions(cloud.ports)[timer].get_user_function()(func.timer.TimerRequest())
@@ -326,12 +334,12 @@ def test_the_audit_has_the_acts_that_can_be_read(stored: Stored) -> None:
     stored.tables.edit(ACTS, stored.fleet, stored.tables.keys(ACTS, stored.fleet)[0], CUT_OFF)
     http, audit = ask(cloud, "audit")
     assert (http, len(audit["acts"])) == (200, 1)
-    assert [row["kind"] for row in ask(cloud, "health")[1]["unreadable"]] == ["act"]
+    assert [record["kind"] for record in ask(cloud, "health")[1]["unreadable"]] == ["act"]
 
 
 @pytest.fixture(params=["memory", "tables"])
 def edited(request: pytest.FixtureRequest) -> tuple[State, Callable[[str], object]]:
-    """Return a state with the clusters one, three and two, and what puts a text in the row of three."""
+    """Return a state with the clusters one, three and two, and what puts a text in the record of three."""
     if request.param == "memory":
         memory = MemoryState()
         state: State = memory
@@ -341,7 +349,7 @@ def edited(request: pytest.FixtureRequest) -> tuple[State, Callable[[str], objec
         state = stored.state
 
         def edit(new: str) -> object:
-            return stored.tables.edit(CLUSTERS, stored.fleet, "three", lambda row: row | {"body0": new})
+            return stored.tables.edit(CLUSTERS, stored.fleet, "three", lambda record: record | {"body0": new})
 
     for name in ("one", "three", "two"):
         state.save(fresh(name))
@@ -360,9 +368,9 @@ def test_both_states_go_on_without_a_record_that_cannot_be_read(
     assert state.clusters_named(["three"]) == []
     assert [record.name for record in state.clusters_page("one", 1)] == []
     assert state.clusters_page("one", 1).unreadable_names == {"three"}
-    assert [row.key for row in state.unreadable()] == ["three"]
+    assert [record.key for record in state.unreadable()] == ["three"]
     assert list(state.events("three", 5)) == []
-    with pytest.raises(Unreadable, match="uid is missing"):
+    with pytest.raises(Unreadable, match="schema_version is missing"):
         state.cluster("three")
     with pytest.raises(Stale):
         state.save(fresh("three"))
@@ -413,7 +421,7 @@ def test_a_rollout_that_cannot_be_read_starts_nothing_more_and_goes_on_once_it_c
         if not cloud.step():
             cloud.clock.advance(10)
     assert cloud.dead_letters == []
-    assert [row["kind"] for row in ask(cloud, "health")[1]["unreadable"]] == ["rollout"]
+    assert [record["kind"] for record in ask(cloud, "health")[1]["unreadable"]] == ["rollout"]
     assert ask(cloud, "clusters")[0] == 200
     assert status(cloud, commit)[0] == "failure"
     assert "roadsteadfleets" in status(cloud, commit)[1]

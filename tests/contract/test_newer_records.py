@@ -1,0 +1,139 @@
+"""A record of a newer form is left as it is, in Azurite through the adapter of production, and is named."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import pytest
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from localcloud.tables.memory_state import MemoryState
+from shared.adapters.tables import CLUSTERS, TablesState
+from shared.adapters.tables.acts import ACTS
+from shared.adapters.tables.clusters import FLEETS
+from shared.adapters.tables.plans import PLANS
+from shared.jobs.failures.errors import Unreadable
+from shared.jobs.record import Phase
+from shared.pipeline.recovery.missed_work import plan_missed_head, resend_overdue
+from shared.ports import FleetRecord
+from tests.support import fleet_files
+from tests.support.azurite import connect
+from tests.support.cluster_records import fresh, plan_record
+from tests.support.damaged_records import Entity, Tables, body
+from tests.support.pipeline_runs import push
+
+COMMIT = "c" * 40
+NEWER = body(lambda stored: stored.update(schema_version=2, urgent=True))
+"""Puts the form of a newer version, with a field that this one does not know."""
+
+
+@pytest.fixture
+def stored(azurite: int) -> Iterator[tuple[TablesState, str, Tables]]:
+    fleet = f"newer-{uuid.uuid4().hex[:8]}"
+    with connect(azurite) as service:
+        yield TablesState(service, fleet), fleet, Tables(service)
+
+
+Stored = tuple[TablesState, str, Tables]
+READS: dict[str, tuple[str, str, str, Callable[[TablesState], object], Callable[[TablesState], object]]] = {
+    "cluster": (
+        CLUSTERS,
+        "{}",
+        "one",
+        lambda state: state.save(fresh("one")),
+        lambda state: state.cluster("one"),
+    ),
+    "fleet": (FLEETS, "fleet", "{}", lambda state: state.save_fleet(FleetRecord(COMMIT)), TablesState.fleet),
+    "plan": (
+        PLANS,
+        "{}",
+        COMMIT,
+        lambda state: state.save_plan(plan_record()),
+        lambda state: state.plan(COMMIT),
+    ),
+    "sweep": (FLEETS, "sweeps", "{}", lambda state: state.save_sweep(state.sweep()), TablesState.sweep),
+    "notifier": (
+        *(FLEETS, "notifier", "{}"),
+        lambda state: state.save_announced(state.announced()),
+        TablesState.announced,
+    ),
+    "fingerprints": (
+        *(FLEETS, "marks", "{}"),
+        lambda state: state.save_fingerprints({"one": "f"}),
+        TablesState.fingerprints,
+    ),
+    "settings": (
+        *(ACTS, "settings", "{}"),
+        lambda state: state.save_settings_seen({"A": "b"}),
+        TablesState.settings_seen,
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", READS)
+def test_a_record_of_a_newer_form_is_neither_read_nor_taken_for_none(stored: Stored, kind: str) -> None:
+    (state, fleet, tables), (table, partition, key, save, read) = stored, READS[kind]
+    save(state)
+    repair = tables.edit(table, partition.format(fleet), key.format(fleet), NEWER)
+    with pytest.raises(Unreadable, match="has the form 2, and this app knows 1: a newer app handles it"):
+        read(state)
+    assert [record.kind for record in state.unreadable()] == [kind]
+    repair()
+    read(state)
+    assert list(state.unreadable()) == []
+
+
+@pytest.mark.parametrize("name", ["summary", "details", "continuation"])
+def test_what_repeats_a_record_in_a_newer_form_is_read_from_the_record(stored: Stored, name: str) -> None:
+    state, fleet, tables = stored
+    state.save(fresh("one"))
+    before = state.summaries(details=True), state.continuations()
+
+    def newer(entity: Entity) -> Entity:
+        return entity | {name: json.dumps(json.loads(entity[name]) | {"schema_version": 2})}
+
+    tables.edit(CLUSTERS, fleet, "one", newer)
+    assert (state.summaries(details=True), state.continuations()) == before
+
+
+@pytest.mark.parametrize("kind", ["cluster", "fleet", "plan", "sweep", "notifier"])
+def test_an_older_instance_at_work_leaves_a_record_of_a_newer_form_as_it_is(
+    stored: Stored, kind: str
+) -> None:
+    state, fleet, tables = stored
+    cloud = MemoryCloud(state=cast("MemoryState", state))
+    state.save_sweep(state.sweep())
+    first = push(cloud, fleet_files.fleet("one", "two"))
+    cloud.run()
+    table, partition, key = READS[kind][:3]
+    key = first if kind == "plan" else key
+    repair = tables.edit(table, partition.format(fleet), key.format(fleet), NEWER)
+    before = tables.entity(table, partition.format(fleet), key.format(fleet))
+    larger = {f"clusters/{name}/cluster.yaml": fleet_files.cluster(name, count=4) for name in ("one", "two")}
+    push(cloud, fleet_files.fleet("one", "two") | larger)
+    for _ in range(200):
+        if not cloud.step():
+            cloud.clock.advance(20)
+    for timer in (plan_missed_head, resend_overdue):
+        timer_ended(cloud, timer)
+    assert tables.entity(table, partition.format(fleet), key.format(fleet)) == before
+    assert cloud.dead_letters == []
+    repair()
+    cloud.clock.advance(600)
+    plan_missed_head(cloud.ports)
+    cloud.run()
+    assert {record.name: record.phase for record in state.clusters()} == dict.fromkeys(
+        ("one", "two"), Phase.READY
+    )
+    assert {record.observed_generation for record in state.clusters()} == {2}
+
+
+def timer_ended(cloud: MemoryCloud, timer: Callable[[Any], object]) -> None:
+    """Run a timer, which may say that it cannot read something."""
+    try:
+        timer(cloud.ports)
+    except Unreadable:
+        return

@@ -1,0 +1,43 @@
+"""The seed of a run of the tests, and the samples of what takes long that it draws.
+
+The commit decides the seed: an unchanged commit tests the same, and the next one other cases. ``make test``
+prints it, ``make test SEED=N`` repeats it, and ``make deep`` leaves nothing out.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+DEEP = os.environ.get("DEEP") == "yes"
+"""Whether every case runs."""
+
+
+def _of_commit() -> int:
+    """Return the seed of the commit that is checked out, 0 where that is not known, as without git."""
+    command = ["git", "rev-parse", "--verify", "--quiet", "HEAD"]
+    try:
+        done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    except OSError:
+        return 0
+    return int(done.stdout[:7], 16) if done.returncode == 0 else 0
+
+
+SEED = int(os.environ.get("SEED") or _of_commit())
+
+
+def sample(name: str, cases: Iterable[T], most: int) -> list[T]:
+    """Return some of the cases in their order, all in a deep run; the samples of different names differ."""
+    known = [*cases]
+    return known if DEEP else drawn(f"{SEED} {name}", known, most)
+
+
+def drawn(seed: str, cases: Sequence[T], most: int) -> list[T]:
+    """Return at most so many of the cases, which the seed decides, in their order."""
+    numbers = random.Random(seed).sample(range(len(cases)), min(most, len(cases)))
+    return [cases[number] for number in sorted(numbers)]
