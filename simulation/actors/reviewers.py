@@ -2,7 +2,7 @@
 
 A pull request is opened, reviewed, changed and merged at moments of its own, and reviewed once more after
 that. The webhook of a review is lost, or comes twice. What counts is decided here, by the rules of
-docs/decisions/0017, and noted in the history of the fleet.
+docs/decisions/0015, and noted in the history of the fleet.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The tags with fleet, cluster and repository say what a resource belongs to; a se
 own has the same. So a cluster and its group also carry the installation: an id that each state has, and the
 branch. A cluster carries its life, which is the uid of the record that created it and says for which rebuild,
 and when the job started that wrote to it last. An installation that meets the cluster of another one leaves
-its contest tag there, so that the other one sees it too, and writes nothing else (docs/decisions/0014).
+its contest tag there, so that the other one sees it too, and writes nothing else (docs/decisions/0013).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A manifest names the image, and with ``lastUsed`` the upgrade that is undone: until then the pool ran these
 versions. The PUT that starts the rollback writes that time as a tag of the pool, so a pool carries it out at
-most once, whatever is read again later: see docs/decisions/0047. A new pool has the tag from the beginning.
+most once, whatever is read again later: see docs/decisions/0038. A new pool has the tag from the beginning.
 Source: AgentPool.node_image_version and AgentPoolRecentlyUsedVersion in the models of the management library.
 """
 

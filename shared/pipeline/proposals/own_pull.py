@@ -2,7 +2,7 @@
 
 What is saved always names the commits of the branch that are ours, before the branch points to them. So a
 crash at any line, or a second app, never makes a commit of ours look like one of somebody else, nor the other
-way. See docs/decisions/0028-a-proposal-is-a-branch-that-only-moves-forward.md.
+way. See docs/decisions/0024-a-proposal-is-a-branch-that-only-moves-forward.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Its tags are those of this app, so the record is rebuilt from git and from what exists. As long as nothing
 differs, nothing is written. Where something does, nobody knows whether git or the cluster is right: the job
-says what differs and waits for an operator (docs/decisions/0035).
+says what differs and waits for an operator (docs/decisions/0031).
 """
 
 from __future__ import annotations
