@@ -64,7 +64,8 @@ from shared.ports.azure import GetKubeconfig
 from shared.ports.process.together import in_turn
 
 LOCK_SECONDS = 30.0
-TIMER_SECONDS = 60.0
+TIMER_SECONDS = 300.0
+"""As ``PLAN_SCHEDULE`` has it."""
 QUEUES = ("plans", "jobs", "changes", "deletes", "previews")
 _HANDLERS: Mapping[str, Any] = {"sweep": sweep, "propose": proposals, "promote": promote, "notify": notifier}
 """Whom a message of the queue ``plans`` is for, if not for the planner."""

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.memory.memory_cloud import TIMER_SECONDS, MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId, ObjectRef
 from shared.jobs.record import ClusterRecord, Phase
@@ -52,9 +52,9 @@ def suspended(cloud: MemoryCloud, hours: int) -> str:
     return f'  suspend: {{owner: team-a, reason: an audit, until: "{until}"}}\n'
 
 
-def ready(extra: str = "", *, timer_seconds: float = TIMER_SECONDS) -> MemoryCloud:
+def ready(extra: str = "") -> MemoryCloud:
     """Return a cloud in which the cluster is Ready; the test reads more often than Azure allows."""
-    cloud = MemoryCloud(throttle=False, timer_seconds=timer_seconds)
+    cloud = MemoryCloud(throttle=False)
     push(cloud, files(extra))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}

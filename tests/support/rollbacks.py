@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from localcloud.github.world.pull_requests import PullRecord
-from localcloud.memory.memory_cloud import TIMER_SECONDS, MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.pipeline.api.acts.rollback import roll_back
 from shared.pipeline.http_result import HttpResult
@@ -25,9 +25,9 @@ def version(number: str) -> str:
     return f'  kubernetesVersion: "{number}"\n'
 
 
-def upgraded(channels: str = OFF, extra: str = "", *, timer_seconds: float = TIMER_SECONDS) -> MemoryCloud:
+def upgraded(channels: str = OFF, extra: str = "") -> MemoryCloud:
     """Return a cloud in which every pool was upgraded from the old versions to the new ones."""
-    cloud = ready(pool() + version("1.35") + channels, timer_seconds=timer_seconds)
+    cloud = ready(pool() + version("1.35") + channels)
     for name in ("system", "apps"):
         cloud.azure.interventions.set_node_image(cloud.azure.ids()[0], name, OLD_IMAGE)
     change(cloud, channels=channels, extra=extra)

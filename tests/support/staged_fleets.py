@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localcloud.memory.memory_cloud import TIMER_SECONDS, MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
 from shared.pipeline.api.acts.rollout import act_on_rollout
 from shared.rollouts.rollout import ActKind, Rollout
@@ -10,8 +10,6 @@ from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push
 
 DEV, PROD = ("a1", "a2", "a3"), ("b1", "b2", "b3", "b4")
-SELDOM = 300.0
-"""Seconds between the runs of the timers, as ``PLAN_SCHEDULE`` has them, where a test takes hours."""
 DEFAULT = ""
 """A fleet without ``spec.rollout``."""
 FREEZE = """\
@@ -45,9 +43,9 @@ def tags(value: str) -> str:
     return f"  tags: {{change: {value}}}\n"
 
 
-def ready_fleet(rollout: str = DEFAULT, *, timer_seconds: float = TIMER_SECONDS) -> MemoryCloud:
-    """Return the cloud with every cluster Ready; days pass sooner with fewer runs of the timers."""
-    cloud = MemoryCloud(timer_seconds=timer_seconds)
+def ready_fleet(rollout: str = DEFAULT) -> MemoryCloud:
+    """Return the cloud with every cluster Ready."""
+    cloud = MemoryCloud()
     push(cloud, staged(rollout))
     cloud.run()
     assert phases(cloud) == dict.fromkeys((*DEV, *PROD), Phase.READY)

@@ -7,7 +7,8 @@ from datetime import datetime
 
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux.configuration_status import Reported, reported, reported_revision
-from shared.fleet.kubernetes.flux.flux_configurations import EXTENSION_NAME, changed_fields, extension_body
+from shared.fleet.kubernetes.flux.flux_configurations import changed_fields, extension_body
+from shared.fleet.kubernetes.flux.flux_objects import EXTENSION_NAME
 from shared.fleet.kubernetes.flux.flux_readiness import Failed, Progressing, Ready, Suspended
 from shared.fleet.kubernetes.health.health import PATIENCE, SUSPENDED, Fault, changed, in_order, missing
 from shared.fleet.kubernetes.health.inside import Count, Inside

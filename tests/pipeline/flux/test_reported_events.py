@@ -165,7 +165,7 @@ def test_an_error_has_an_idle_cluster_checked_and_the_end_of_it_too() -> None:
     assert (found.status, found.reason) == (False, "BuildFailed")
     assert any(each.warning for each in reported(cloud))
     push(cloud, reporting_files() | {"platform/late.yaml": MAP})
-    cloud.run(seconds=300, until=lambda: False)
+    cloud.run(seconds=600, until=lambda: False)
     assert condition(record(cloud), HealthCondition.FLUX).status is True
 
 

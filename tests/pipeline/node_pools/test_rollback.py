@@ -28,7 +28,6 @@ from tests.support.rollbacks import (
     runs,
     upgraded,
 )
-from tests.support.staged_fleets import SELDOM
 
 AUTOMATIC = "  autoUpgradeProfile: {upgradeChannel: patch, nodeOSUpgradeChannel: NodeImage}\n"
 
@@ -127,7 +126,7 @@ def test_each_condition_that_fails_is_named_with_what_to_do() -> None:
 
 
 def test_after_seven_days_and_without_an_upgrade_nothing_is_proposed() -> None:
-    cloud = upgraded(timer_seconds=SELDOM)
+    cloud = upgraded()
     cloud.run(seconds=timedelta(days=7, minutes=1).total_seconds(), until=lambda: False)
     assert "Azure rolls back within seven days: upgrade forward" in str(ask(cloud).body["error"])
     late = upgraded()
@@ -176,7 +175,7 @@ def test_the_next_upgrade_needs_only_another_version() -> None:
 
 
 def test_a_rollback_whose_conditions_ended_before_the_merge_holds_until_a_commit_takes_it_back() -> None:
-    cloud = upgraded(timer_seconds=SELDOM)
+    cloud = upgraded()
     ask(cloud)
     cloud.run(seconds=timedelta(days=7, minutes=1).total_seconds(), until=lambda: False)
     before = accepted(cloud)

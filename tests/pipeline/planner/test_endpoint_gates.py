@@ -23,7 +23,6 @@ from tests.support.staged_fleets import (
     DEV,
     FREEZE,
     PROD,
-    SELDOM,
     act,
     changed,
     ready_fleet,
@@ -59,7 +58,7 @@ def begun(
     rollout: str, *, hosts: tuple[str, ...] = ("shop.example.com", "prometheus.example.com")
 ) -> MemoryCloud:
     """Return a fleet that is Ready, with the hosts that are allowed."""
-    cloud = ready_fleet(rollout, timer_seconds=SELDOM)
+    cloud = ready_fleet(rollout)
     cloud.endpoints.hosts.update(hosts)
     return cloud
 

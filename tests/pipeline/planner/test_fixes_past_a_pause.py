@@ -15,7 +15,6 @@ from tests.support.staged_fleets import (
     DEFAULT,
     DEV,
     PROD,
-    SELDOM,
     act,
     changed,
     ready_fleet,
@@ -36,7 +35,7 @@ def with_tag(files: dict[str, bytes], name: str, value: str) -> dict[str, bytes]
 
 def paused(names: tuple[str, ...] = ALL) -> tuple[MemoryCloud, str]:
     """Return a fleet of which a1 has a change, and whose rollout somebody paused then."""
-    cloud = ready_fleet(timer_seconds=SELDOM)
+    cloud = ready_fleet()
     commit = push(cloud, staged(extra=tags("one"), only=names))
     cloud.run(seconds=3)
     act(cloud, commit, "pause")
@@ -72,7 +71,7 @@ def test_a_cluster_that_has_the_change_already_gets_a_fix_and_the_others_wait() 
 
 
 def test_a_fix_of_a_failed_clusters_own_spec_reaches_it_while_the_rollout_is_paused() -> None:
-    cloud = ready_fleet(timer_seconds=SELDOM)
+    cloud = ready_fleet()
     cloud.azure.interventions.fail_next("a1", "QuotaExceeded", "no vCPUs are left")
     commit = push(cloud, staged(extra=tags("one")))
     cloud.run(seconds=1800)
@@ -85,7 +84,7 @@ def test_a_fix_of_a_failed_clusters_own_spec_reaches_it_while_the_rollout_is_pau
 
 
 def test_a_spent_budget_holds_no_cluster_back_that_the_rollout_does_not_change() -> None:
-    cloud = ready_fleet(timer_seconds=SELDOM)
+    cloud = ready_fleet()
     cloud.azure.interventions.fail_next("a1", "QuotaExceeded", "no vCPUs are left")
     push(cloud, staged(extra=tags("one"), only=DEV))
     cloud.run(seconds=1800)
@@ -117,7 +116,7 @@ def test_a_commit_after_the_fix_holds_what_was_held_and_lets_pass_what_passed() 
 
 
 def test_what_the_paused_rollout_could_not_plan_is_held_too() -> None:
-    cloud = ready_fleet(timer_seconds=SELDOM)
+    cloud = ready_fleet()
     files = staged(extra=tags("one"))
     path = "clusters/b2/cluster.yaml"
     commit = push(cloud, {**files, path: files[path].replace(b"location", b"locaton")})

@@ -21,7 +21,6 @@ from tests.support.staged_fleets import (
     ALL_AT_ONCE,
     DEV,
     PROD,
-    SELDOM,
     act,
     changed,
     ready_fleet,
@@ -43,7 +42,7 @@ AFTER = GATED.format(gate="gate: {owner: release-managers, reason: a night in de
 
 def waiting(rollout: str) -> tuple[MemoryCloud, str]:
     """Return a fleet whose second stage waits, and the commit."""
-    cloud = ready_fleet(rollout, timer_seconds=SELDOM)
+    cloud = ready_fleet(rollout)
     commit = push(cloud, staged(rollout, tags("one")))
     cloud.run(seconds=600)
     assert changed(cloud, "one") == {*DEV}
@@ -291,7 +290,7 @@ def test_a_stage_that_waits_for_an_approval_says_who_gives_it_and_when(gate: str
 
 
 def test_a_cluster_that_changes_and_waits_for_a_stage_does_not_say_that_no_action_is_needed() -> None:
-    cloud = ready_fleet(timer_seconds=SELDOM)
+    cloud = ready_fleet()
     cloud.azure.interventions.stick_next("b1")
     push(cloud, staged(ALL_AT_ONCE, tags("one")))
     cloud.run(seconds=60)

@@ -17,7 +17,7 @@ from shared.rollouts.calendar import SPREAD
 from shared.rollouts.rollout import ActKind
 from tests.support.pipeline_runs import phases, push, status, step_until
 from tests.support.replaced_ports import on_azure
-from tests.support.staged_fleets import DEFAULT, FREEZE, SELDOM, ready_fleet, staged
+from tests.support.staged_fleets import DEFAULT, FREEZE, ready_fleet, staged
 
 WINDOW = """\
   rollout:
@@ -56,7 +56,7 @@ def item_of(cloud: MemoryCloud, name: str) -> Item:
 
 
 def test_a_freeze_holds_a_delete_says_so_and_the_delete_starts_when_it_ends() -> None:
-    cloud = ready_fleet(timer_seconds=SELDOM)
+    cloud = ready_fleet()
     now = cloud.clock().replace(microsecond=0)
     commit = push(cloud, without("b1", frozen(now)))
     cloud.run(seconds=2 * 3600)
@@ -86,7 +86,7 @@ def test_a_freeze_holds_a_delete_says_so_and_the_delete_starts_when_it_ends() ->
 
 
 def test_a_delete_outside_the_window_waits_until_it_opens() -> None:
-    cloud = ready_fleet(timer_seconds=SELDOM)
+    cloud = ready_fleet()
     opens = (cloud.clock() + timedelta(hours=5)).replace(minute=0, second=0, microsecond=0)
     push(cloud, without("b1", WINDOW.format(start=f"{opens:%H:%M}")))
     cloud.run(seconds=(opens - cloud.clock()).total_seconds() - 60)
@@ -113,12 +113,12 @@ def test_what_was_planned_by_a_clock_that_was_ahead_starts_when_the_present_wind
 
 
 def test_a_freeze_holds_a_creation_only_where_it_says_so() -> None:
-    cloud = ready_fleet(timer_seconds=SELDOM)
+    cloud = ready_fleet()
     push(cloud, with_new("b9", frozen(cloud.clock())))
     cloud.run(seconds=3600)
     assert phases(cloud)["b9"] is Phase.READY
 
-    cloud = ready_fleet(timer_seconds=SELDOM)
+    cloud = ready_fleet()
     commit = push(cloud, with_new("b9", frozen(cloud.clock(), extra="appliesTo: [creations]")))
     cloud.run(seconds=3600)
     assert "b9" not in phases(cloud)
@@ -132,7 +132,7 @@ def test_a_freeze_holds_a_creation_only_where_it_says_so() -> None:
 
 
 def test_a_freeze_of_deletes_alone_holds_no_change() -> None:
-    cloud = ready_fleet(timer_seconds=SELDOM)
+    cloud = ready_fleet()
     push(cloud, staged(frozen(cloud.clock(), extra="appliesTo: [deletes]"), "  tags: {change: one}\n"))
     cloud.run()
     records = cloud.state.clusters()
@@ -140,7 +140,7 @@ def test_a_freeze_of_deletes_alone_holds_no_change() -> None:
 
 
 def test_an_override_starts_the_delete_of_a_commit_without_a_rollout() -> None:
-    cloud = ready_fleet(timer_seconds=SELDOM)
+    cloud = ready_fleet()
     commit = push(cloud, without("b1", frozen(cloud.clock(), hours=48)))
     cloud.run(seconds=3600)
     assert cloud.state.rollout(commit) is None
@@ -156,7 +156,7 @@ def test_an_override_starts_the_delete_of_a_commit_without_a_rollout() -> None:
 
 
 def test_an_override_is_of_one_commit() -> None:
-    cloud = ready_fleet(timer_seconds=SELDOM)
+    cloud = ready_fleet()
     rollout = frozen(cloud.clock(), hours=48)
     commit = push(cloud, without("b1", rollout))
     cloud.run(seconds=3600)
@@ -170,7 +170,7 @@ def test_an_override_is_of_one_commit() -> None:
 
 
 def test_a_commit_that_restores_the_folder_lets_nothing_be_deleted_when_the_freeze_ends() -> None:
-    cloud = ready_fleet(timer_seconds=SELDOM)
+    cloud = ready_fleet()
     rollout = frozen(cloud.clock())
     push(cloud, without("b1", rollout))
     cloud.run(seconds=3600)
@@ -182,7 +182,7 @@ def test_a_commit_that_restores_the_folder_lets_nothing_be_deleted_when_the_free
 
 def with_a_failed_delete_in_a_freeze() -> MemoryCloud:
     """Return a fleet in which the delete of a cluster has failed, and would be tried again."""
-    cloud = ready_fleet(timer_seconds=SELDOM)
+    cloud = ready_fleet()
     azure = cloud.ports.azure
 
     def down(_: GetCluster) -> None:
@@ -209,7 +209,7 @@ def test_a_freeze_holds_the_retry_that_a_commit_makes_until_it_ends() -> None:
 
 
 def test_an_invalid_fleet_file_ends_no_freeze() -> None:
-    cloud = ready_fleet(timer_seconds=SELDOM)
+    cloud = ready_fleet()
     rollout = frozen(cloud.clock(), hours=48, extra="appliesTo: [creations]")
     push(cloud, staged(rollout))
     cloud.run(seconds=3600)
@@ -222,7 +222,7 @@ def test_an_invalid_fleet_file_ends_no_freeze() -> None:
 
 
 def test_a_delete_that_waited_leaves_no_commit_without_an_end_when_a_newer_one_restores_it() -> None:
-    cloud = ready_fleet(timer_seconds=SELDOM)
+    cloud = ready_fleet()
     rollout = frozen(cloud.clock())
     older = push(cloud, without("b1", rollout))
     cloud.run(seconds=3600)

@@ -207,7 +207,7 @@ def test_a_removal_while_a_difference_is_held_waits_for_a_person() -> None:
 )
 def test_an_app_with_another_id_or_branch_is_still_stopped(config: FleetConfig) -> None:
     first = ready(files())
-    other = MemoryCloud(seed=1, config=config, peer=first, throttle=False)
+    other = MemoryCloud(seed=1, config=config, peer=first, throttle=False, timer_seconds=60)
     other.repository.reset(other.repository.push(files()), other.ports.config.branch)
     other.run(seconds=300, until=lambda: False)
     assert record(other).contested

@@ -41,7 +41,7 @@ TAG = "  tags: {cost: x}\n"
 def second(first: MemoryCloud, *, branch: str = "staging") -> MemoryCloud:
     """Return an app of the same fleet on another branch, with a state of its own."""
     config = FleetConfig("example", "example/fleet", branch=branch, lease_seconds=20, poll_seconds=5)
-    other = MemoryCloud(seed=len(branch), config=config, peer=first, throttle=False)
+    other = MemoryCloud(seed=len(branch), config=config, peer=first, throttle=False, timer_seconds=60)
     commit = other.repository.push(files(TAG))
     other.repository.reset(commit, branch)
     return other

@@ -22,8 +22,8 @@ from shared.fleet.manifests.cluster.flux.kustomization import Kustomization, Pos
 from shared.fleet.manifests.cluster.flux.source import BUCKET, GIT, MAIN, OCI, FluxSource, seconds_of
 from shared.fleet.manifests.cluster.flux.spec_flux import Flux
 
-EXTENSION_NAME, EXTENSION_TYPE = "flux", "microsoft.flux"
-"""The name that Azure gives the extension where it installs it by itself, and the type of it."""
+EXTENSION_TYPE = "microsoft.flux"
+"""The type of the extension."""
 _AZURE_NAMES = {"azure": "Azure", "github": "GitHub", "generic": "Generic"}
 _OPTIONAL = (
     *("repositoryRef", "localAuthRef", "provider", "useWorkloadIdentity", "serviceAccountName"),

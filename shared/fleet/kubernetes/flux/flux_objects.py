@@ -14,6 +14,8 @@ from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ObjectRef
 
 NAMESPACE = "flux-system"
+EXTENSION_NAME = "flux"
+"""The name that Azure gives Microsoft's extension where it installs it by itself."""
 HTTPS = 443
 DIGEST = "roadstead.dev/applied-digest"
 """Annotation with the digest of the applied object; an equal digest means that there is nothing to write."""

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux.flux_configurations import EXTENSION_NAME
 from shared.fleet.kubernetes.flux.flux_objects import (
     CREDENTIALS,
+    EXTENSION_NAME,
     FACTS,
     NAMESPACE,
     SECRET,

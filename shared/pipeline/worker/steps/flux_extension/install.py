@@ -5,11 +5,11 @@ from __future__ import annotations
 from shared.fleet.desired import digest_of
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux.flux_configurations import (
-    EXTENSION_NAME,
     EXTENSION_TYPE,
     changed_fields,
     extension_body,
 )
+from shared.fleet.kubernetes.flux.flux_objects import EXTENSION_NAME
 from shared.jobs.failures.errors import InvalidManifest
 from shared.jobs.job import AcceptedWrite, WriteKind
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
