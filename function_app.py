@@ -21,14 +21,14 @@ import azure.functions as func
 from handlers.apps import blueprints
 from handlers.sign_in import SignIn
 from shared import logs
-from shared.fleet.garbage_collection import collect_rarely
-from shared.fleet.reachable_addresses import networks_of
-from shared.fleet.resource_ids import ClusterId
 from shared.masking import Masker, platform_secrets
 from shared.ports import Azure, Ports, Probe, Telemetry
 from shared.ports.azure import GetKubeconfig
 from shared.ports.masked import masked
 from shared.ports.telemetry import NoTelemetry
+from shared.process_memory import collect_rarely
+from shared.reachable_addresses import networks_of
+from shared.resource_ids import ClusterId
 from shared.setting_texts import check_hosts, vault_addresses
 from shared.settings import Settings, load_settings, secret_text
 

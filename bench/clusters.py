@@ -23,11 +23,11 @@ from localcloud.common.clock import system_clock
 from localcloud.flux.flux_controllers import FluxExtension, Source
 from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
 from shared.adapters.kubernetes import KubernetesConnections
-from shared.fleet.kubernetes.flux import flux_objects
-from shared.fleet.kubernetes.flux.flux_readiness import REQUESTED_AT, Ready, readiness
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.outcomes import Wait
-from shared.pipeline.worker.steps.flux.components import install, live_of
+from shared.app.worker.steps.flux.components import install, live_of
+from shared.cluster.outcomes import Wait
+from shared.kubernetes import flux_objects
+from shared.kubernetes.flux_readiness import REQUESTED_AT, Ready, readiness
+from shared.resource_ids import ClusterId
 
 QUIET_SECONDS = 10.0
 FILES = {"app/one.yaml": b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one, namespace: default}\n"}

@@ -17,10 +17,10 @@ from localcloud.common.clock import system_clock
 from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
 from localcloud.runtime.options import ROOT
 from shared.adapters.kubernetes import KubernetesConnections
-from shared.fleet.kubernetes.flux import flux_objects
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.outcomes import Wait
-from shared.pipeline.worker.steps.flux.components import install, live_of
+from shared.app.worker.steps.flux.components import install, live_of
+from shared.cluster.outcomes import Wait
+from shared.kubernetes import flux_objects
+from shared.resource_ids import ClusterId
 
 EXAMPLE = ROOT / "examples" / "fleet" / "flux" / "gotk-components.yaml"
 CLUSTER = ClusterId("00000000-0000-0000-0000-000000000001", "rg-bench", "bench")

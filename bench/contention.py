@@ -20,10 +20,10 @@ from typing import Any
 
 from localcloud.common.clock import ManualClock
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.failures.errors import Stale
-from shared.jobs.rate_limits import ARM_WRITE, Bucket
-from shared.jobs.record import ClusterRecord
-from shared.pipeline.worker.rate_limiter import TRIES, RateLimited, RateLimiter
+from shared.app.access.rate_limiter import TRIES, RateLimited, RateLimiter
+from shared.azure.rate_limits import ARM_WRITE, Bucket
+from shared.cluster.failures.errors import Stale
+from shared.cluster.record import ClusterRecord
 from shared.ports import FleetConfig, Ports
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push

@@ -20,12 +20,14 @@ from bench.counting import Call, Watched
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from localcloud.servicebus.world.broker_values import SessionLock
-from shared.jobs.record import Phase
-from shared.jobs.reporting.measurements import Measurement, Span
-from shared.pipeline.checks.changed_paths import check_changed_paths
-from shared.pipeline.outbox import request_whole_check, request_whole_sweep
-from shared.pipeline.recovery import fleet_metrics, missed_work, settings_seen
-from shared.pipeline.runs import record_run
+from shared.app.check.changed_paths import check_changed_paths
+from shared.app.outbox import request_whole_check, request_whole_sweep
+from shared.app.recovery import housekeeping as fleet_metrics
+from shared.app.recovery import housekeeping as settings_seen
+from shared.app.recovery import missed_work
+from shared.app.runs import record_run
+from shared.cluster.record import Phase
+from shared.cluster.reporting.measurements import Measurement, Span
 from shared.ports import FleetConfig, Kubernetes, KubernetesApi, Ports
 from tests.support import fleet_files
 from tests.support.notices import notifying

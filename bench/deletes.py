@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from bench.counting import Counted
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.ports.process.stays import Stays
+from shared.ports.process import Stays
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
 

@@ -20,8 +20,8 @@ from bench.fleet import generate
 from localcloud.demo.checkout import Checkout
 from localcloud.runtime.local_cloud import LocalCloud
 from localcloud.runtime.options import ROOT, Options
-from shared.fleet.resolve.repository_layout import Files, blob_id
-from shared.fleet.resolve.resolver import resolve
+from shared.language.resolve.repository_layout import Files, blob_id
+from shared.language.resolve.resolver import resolve
 
 HEAD = "apiVersion: roadstead.dev/v1alpha1\nkind: {}\nmetadata:\n  name: {}\nspec:\n"
 LONGEST = 900.0

@@ -17,7 +17,7 @@ from typing import Any
 from bench.fleet import OF_A_SUBSCRIPTION
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.ports import FleetConfig
-from shared.ports.process.together import THREADS, Together, in_turn
+from shared.ports.process import THREADS, Together, in_turn
 from tests.support import fleet_files
 from tests.support.hand_overs import plan_step
 from tests.support.pipeline_runs import push

@@ -20,13 +20,12 @@ from localcloud.memory.memory_cloud import JOB_QUEUES, QUEUES, MemoryCloud, Trip
 from localcloud.memory.memory_cloud import Counter as Calls
 from localcloud.runtime.options import ROOT
 from localcloud.servicebus.world.broker_values import Delivery, SessionLock
-from shared.jobs.job import Delay, JobQueue
-from shared.jobs.messages import JobMessage, PlanRequest
-from shared.pipeline.planner import planner
-from shared.pipeline.worker import worker
+from shared.app.planner import planner
+from shared.app.worker import worker
+from shared.cluster.job import Delay, JobQueue
+from shared.cluster.messages import JobMessage, PlanRequest
 from shared.ports import Ports
-from shared.ports.process.stays import Stays
-from shared.ports.process.token_cache import TokenCache
+from shared.ports.process import Stays, TokenCache
 
 SECONDS = {"state": 0.01, **dict.fromkeys(QUEUES, 0.01), "repository": 0.2, "azure": 0.2, "kubernetes": 0.05}
 """How long a call of a port takes."""

@@ -18,9 +18,9 @@ from itertools import count
 from bench.hosts import SESSIONS, Hosts
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.small_changes import SMALL_CHANGE
-from shared.pipeline.intake.accept import accept
-from shared.pipeline.intake.webhook import Pushed
+from shared.app.intake.accept import accept
+from shared.app.intake.webhook import Pushed
+from shared.cluster.pace import SMALL_CHANGE
 from shared.ports import FleetConfig
 from tests.support import fleet_files
 

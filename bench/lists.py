@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from shared.adapters.tables import TablesState
-from shared.fleet.garbage_collection import collect_rarely
-from shared.jobs.transitions.acceptance import accept_new
+from shared.cluster.transitions.acceptance import accept_new
+from shared.process_memory import collect_rarely
 from tests.support.azurite import connect, running
 from tests.support.cluster_records import NOW
 from tests.support.desired_clusters import desired

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.garbage_collection import collect_rarely
 from shared.ports import FleetConfig
+from shared.process_memory import collect_rarely
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
 

@@ -39,7 +39,7 @@ def _caller(frame: FrameType | None) -> str:
     names: list[str] = []
     while frame is not None and len(names) < 2:
         module = str(frame.f_globals.get("__name__"))
-        if module.startswith("shared.pipeline"):
+        if module.startswith("shared.app"):
             names.append(f"{module.rpartition('.')[2]}.{frame.f_code.co_name}")
         frame = frame.f_back
     return " < ".join(names)

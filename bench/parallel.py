@@ -17,8 +17,7 @@ from typing import Any
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.servicebus.world.broker_values import SessionLock
 from shared.ports import Kubernetes, Ports
-from shared.ports.process.stays import Stays
-from shared.ports.process.token_cache import TokenCache
+from shared.ports.process import Stays, TokenCache
 
 SESSIONS = 16
 """As ``maxConcurrentSessions`` in host.json."""

@@ -20,11 +20,11 @@ from tempfile import TemporaryDirectory
 from bench.fleet import generate
 from cli.commands.write.validate import summary
 from cli.worktree import open_worktree
-from shared.fleet.garbage_collection import collect_rarely
-from shared.fleet.planning.make_plan import make_plan
-from shared.fleet.resolve.repository_layout import Files, blob_id, manifest_paths
-from shared.fleet.resolve.resolver import resolve
-from shared.fleet.yaml_tree.parser import parse
+from shared.language.resolve.repository_layout import Files, blob_id, manifest_paths
+from shared.language.resolve.resolver import resolve
+from shared.language.yaml.parser import parse
+from shared.plan.make_plan import make_plan
+from shared.process_memory import collect_rarely
 
 COMMIT = "c" * 40
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -19,22 +19,16 @@ from typing import TypeVar
 from bench.counting import Counted
 from bench.fleet import cluster_file, generate
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.desired import Stored
-from shared.fleet.planning.make_plan import make_plan
-from shared.fleet.planning.plan import Plan
-from shared.fleet.resolve.desired_fleet import DesiredFleet
-from shared.fleet.resolve.work import Work
-from shared.jobs.messages import PlanRequest
-from shared.jobs.record import ClusterRecord
-from shared.jobs.transitions.acceptance import accept_change, accept_new
-from shared.pipeline.planner.branch.branch_head import needs_confirmation
-from shared.pipeline.repository.commit_reader import (
-    PlanInputs,
-    desired_of,
-    read_files,
-    read_known,
-    save_fingerprints,
-)
+from shared.app.planner.branch import needs_confirmation
+from shared.app.repository import PlanInputs, desired_of, read_files, read_known, save_fingerprints
+from shared.cluster.messages import PlanRequest
+from shared.cluster.record import ClusterRecord
+from shared.cluster.transitions.acceptance import accept_change, accept_new
+from shared.language.desired import Stored
+from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.language.resolve.work import Work
+from shared.plan.make_plan import make_plan
+from shared.plan.plan import Plan
 from shared.ports import FleetConfig, FleetRecord, Ports
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 
 from bench.counting import Counted
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.planning.plan import Action, Item, Plan
-from shared.jobs.record import Phase
-from shared.jobs.transitions.acceptance import accept_new
-from shared.pipeline.outbox import request_report
+from shared.app.outbox import request_report
+from shared.cluster.record import Phase
+from shared.cluster.transitions.acceptance import accept_new
+from shared.plan.plan import Action, Item, Plan
 from shared.ports import FleetRecord, PlanRecord
 from tests.support.desired_clusters import desired
 

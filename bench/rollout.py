@@ -18,11 +18,11 @@ from bench.parallel import SESSIONS, ParallelCloud
 from localcloud.azure.world import request_limits
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.kubernetes.world.controllers import Delays
-from shared.jobs.record import Phase
-from shared.pipeline.intake.accept import accept
-from shared.pipeline.intake.webhook import Pushed
+from shared.app.intake.accept import accept
+from shared.app.intake.webhook import Pushed
+from shared.cluster.record import Phase
 from shared.ports import FleetConfig
-from shared.ports.process.stays import MOST
+from shared.ports.process import MOST
 from tests.support import fleet_files
 
 CREATION = 300.0

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from bench.parallel import ParallelCloud
 from bench.rollout import CONFIG, LONGEST, OFTEN
 from localcloud.azure.world.arm_resources import Timings
-from shared.pipeline.intake.accept import accept
-from shared.pipeline.intake.webhook import Pushed
+from shared.app.intake.accept import accept
+from shared.app.intake.webhook import Pushed
 from shared.ports import FleetConfig
 from shared.rollouts.rollout import State
 from shared.rollouts.strategy import REST, at_most

@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 
 from bench.counting import Counted
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.planning.plan import Action, Item, Plan
-from shared.jobs.record import Phase
-from shared.jobs.transitions.acceptance import accept_new
-from shared.pipeline.api import schema
-from shared.pipeline.api.views.cluster_list import EVERYTHING, Selection, Sort
-from shared.pipeline.api.views.clusters import fleet_view
-from shared.pipeline.api.views.parts import Page
+from shared.app.api import schema
+from shared.app.api.parts import Page
+from shared.app.api.views.cluster_list import EVERYTHING, Selection, Sort
+from shared.app.api.views.clusters import fleet_view
+from shared.cluster.record import Phase
+from shared.cluster.transitions.acceptance import accept_new
+from shared.plan.plan import Action, Item, Plan
 from shared.ports import FleetRecord, PlanRecord, Ports
 from tests.support.desired_clusters import desired
 

@@ -20,13 +20,13 @@ from bench.counting import Call, Counted, Watched
 from localcloud.azure.world.arm_resources import Cluster
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.desired import Desired
-from shared.fleet.drift.live_digest import live_digest
-from shared.fleet.kubernetes.flux.cluster_facts import facts_of
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.drift import Verified
-from shared.pipeline.outbox import request_whole_sweep
-from shared.pipeline.sweep.lists import read_list
+from shared.app.outbox import request_whole_sweep
+from shared.app.sweep.lists import read_list
+from shared.azure.differences import live_digest
+from shared.cluster.drift import Verified
+from shared.kubernetes.cluster_facts import facts_of
+from shared.language.desired import Desired
+from shared.resource_ids import ClusterId
 from tests.support.one_cluster import ONE, ready, record
 
 LATER = 600.0

@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 from bench.counting import Counted
 from bench.fleet import ENVIRONMENTS, generate
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.resolve.repository_layout import Files, blob_id
-from shared.fleet.resolve.resolver import resolve
-from shared.jobs.messages import PlanRequest
-from shared.jobs.record import READY, Condition, Phase
-from shared.jobs.transitions.acceptance import accept_new
-from shared.pipeline.planner.planner import handle
+from shared.app.planner.planner import handle
+from shared.cluster.messages import PlanRequest
+from shared.cluster.record import READY, Condition, Phase
+from shared.cluster.transitions.acceptance import accept_new
+from shared.language.resolve.repository_layout import Files, blob_id
+from shared.language.resolve.resolver import resolve
 from shared.ports import FleetConfig, FleetRecord
 
 CONTINUE = PlanRequest(kind="rollout", reason="rollout")

@@ -14,8 +14,8 @@ from importlib.metadata import version
 from typing import Any
 from urllib.parse import quote
 
-from shared.fleet.resolve.problems import Problem
-from shared.some_of import not_shown
+from shared.language.resolve.problems import Problem
+from shared.sentences import not_shown
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST_RESULTS = 25_000

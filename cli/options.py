@@ -143,7 +143,7 @@ def cluster_name(given: str) -> str:
     """Return the name of a cluster, given plain or as ``-o name`` prints it; raise UsageError for no name."""
     name = given.removeprefix("cluster/")
     if not _PLAIN_NAME.fullmatch(name):
-        from shared.fleet.manifests.base import ClusterName
+        from shared.language.model.base import ClusterName
 
         check("NAME", ClusterName, name)
     return name

@@ -20,8 +20,8 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
-from shared.fleet.manifests.cluster.spec import ClusterSpec
-from shared.fleet.manifests.kinds import Cluster, ClusterClass, Environment, Fleet, System
+from shared.language.model.cluster.spec import ClusterSpec
+from shared.language.model.kinds import Cluster, ClusterClass, Environment, Fleet, System
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 SPEC = "clusterspec.json"

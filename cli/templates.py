@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cli.schemas import FOLDER
 from cli.text import scalar
-from shared.fleet.resolve.repository_layout import cluster_path
+from shared.language.resolve.repository_layout import cluster_path
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000000"
 REPOSITORY = "https://github.com/OWNER/NAME"

@@ -11,7 +11,7 @@ View = TypeVar("View")
 
 def line(text: str, limit: int = 400) -> str:
     """Return text as one printable line of bounded length, without credentials."""
-    from shared.fleet.manifests.base import shown
+    from shared.language.model.base import shown
 
     return shown(text, limit)
 

@@ -14,12 +14,12 @@ from functools import cache
 from pathlib import Path
 
 from cli.errors import CommandError, UsageError
-from shared.fleet.resolve.desired_fleet import DesiredFleet
-from shared.fleet.resolve.layers import Layers
-from shared.fleet.resolve.repository_layout import FLEET_FILE, Files, manifest_paths, shared_paths
-from shared.fleet.resolve.resolver import resolve
-from shared.fleet.resolve.shared_files import read_layers
-from shared.fleet.yaml_tree.parser import MAX_BYTES, YamlError, parse
+from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.language.resolve.layers import Layers
+from shared.language.resolve.repository_layout import FLEET_FILE, Files, manifest_paths, shared_paths
+from shared.language.resolve.resolver import resolve
+from shared.language.resolve.shared_files import read_layers
+from shared.language.yaml.parser import MAX_BYTES, YamlError, parse
 
 Read = Callable[[str], bytes]
 """Gives the content of a plain file by its path."""

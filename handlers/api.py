@@ -22,18 +22,21 @@ from handlers.rollbacks import add_rollback
 from handlers.rollouts import add_rollouts
 from handlers.routes import Routes
 from handlers.sign_in import SignIn
-from shared.fleet.manifests.base import shown
-from shared.jobs.record import Phase
+from shared.app.api.access import Caller, Role
+from shared.app.api.acts import requests as dead_letters
+from shared.app.api.acts import requests as refresh
+from shared.app.api.acts import requests as sync
+from shared.app.api.acts import takeover
+from shared.app.api.audit import MAX_TEXT, Request, audit_view, audited
+from shared.app.api.parts import PAGE, Page
+from shared.app.api.views import clusters, drift, plans, tree, why
+from shared.app.api.views import tree as outputs
+from shared.app.api.views.cluster_list import Selection, Sort
+from shared.app.api.views.plan_page import message_page, plan_page
+from shared.app.http_result import HttpResult, rejected
+from shared.cluster.record import Phase
+from shared.language.model.base import shown
 from shared.masking import cut
-from shared.pipeline.api import dead_letters
-from shared.pipeline.api.access import Caller, Role
-from shared.pipeline.api.acts import refresh, sync, takeover
-from shared.pipeline.api.audit import MAX_TEXT, Request, audit_view, audited
-from shared.pipeline.api.views import clusters, drift, outputs, plans, tree, why
-from shared.pipeline.api.views.cluster_list import Selection, Sort
-from shared.pipeline.api.views.parts import PAGE, Page
-from shared.pipeline.api.views.plan_page import message_page, plan_page
-from shared.pipeline.http_result import HttpResult, rejected
 from shared.ports import Ports
 
 EVENTS_PAGE, MAX_EVENTS = 50, 1000

@@ -9,11 +9,11 @@ import azure.functions as func
 
 from handlers.reply import reply
 from handlers.routes import Routes
-from shared.pipeline.api.access import Caller, Role
-from shared.pipeline.api.acts import approval
-from shared.pipeline.api.acts.approve_correction import approve_correction
-from shared.pipeline.api.audit import Request, audited
-from shared.pipeline.http_result import HttpResult, rejected
+from shared.app.api.access import Caller, Role
+from shared.app.api.acts import approval
+from shared.app.api.acts.approve_correction import approve_correction
+from shared.app.api.audit import Request, audited
+from shared.app.http_result import HttpResult, rejected
 from shared.ports import Ports
 
 WRONG_CORRECTION = 'the body must be {"correction": "..."}, with needsApproval of GET drift'

@@ -8,14 +8,13 @@ import azure.functions as func
 
 from handlers.reply import reply
 from handlers.routes import Routes
-from shared.jobs.acts import DRILL, LIVE
-from shared.pipeline.api.access import Caller, Role
-from shared.pipeline.api.acts.drill import drill
-from shared.pipeline.api.acts.import_cluster import import_cluster
-from shared.pipeline.api.acts.live import WRONG_NAMES, read_live
-from shared.pipeline.api.audit import Request, audited
-from shared.pipeline.api.schema import LIVE_CLUSTERS
-from shared.pipeline.http_result import rejected
+from shared.app.api.access import Caller, Role
+from shared.app.api.acts.drill import drill
+from shared.app.api.acts.import_cluster import WRONG_NAMES, import_cluster, read_live
+from shared.app.api.audit import Request, audited
+from shared.app.api.schema import LIVE_CLUSTERS
+from shared.app.http_result import rejected
+from shared.cluster.acts import DRILL, LIVE
 from shared.ports import Ports
 
 

@@ -10,7 +10,7 @@ from datetime import UTC
 
 import azure.functions as func
 
-from shared.pipeline.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
+from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from shared.ports import Ports
 
 

@@ -8,8 +8,8 @@ import azure.functions as func
 
 from handlers.reply import reply
 from handlers.routes import SIGNATURE, answered, callable_by
-from shared.pipeline.intake.event_keys import EventKeys
-from shared.pipeline.intake.reported import receive
+from shared.app.intake.flux_event import EventKeys
+from shared.app.intake.reported import receive
 from shared.ports import Ports
 
 

@@ -9,8 +9,8 @@ import azure.functions as func
 
 from handlers.reply import reply
 from handlers.routes import SIGNATURE, answered, callable_by
-from shared.pipeline.intake.accept import accept
-from shared.pipeline.intake.webhook import read_delivery
+from shared.app.intake.accept import accept
+from shared.app.intake.webhook import read_delivery
 from shared.ports import Ports
 
 

@@ -12,8 +12,8 @@ import azure.functions as func
 from handlers.reply import reply
 from handlers.routes import ANYBODY, Routes, callable_by
 from handlers.sign_in import SignIn
-from shared.pipeline.api.access import Caller, Role
-from shared.pipeline.health.health import Health, health_view, ready_view
+from shared.app.api.access import Caller, Role
+from shared.app.health import Health, health_view, ready_view
 from shared.ports import Ports
 
 

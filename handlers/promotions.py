@@ -9,11 +9,11 @@ import azure.functions as func
 
 from handlers.reply import reply
 from handlers.routes import Routes
-from shared.pipeline.api.access import Caller, Role
-from shared.pipeline.api.acts.promote import WRONG_PROMOTION, promote
-from shared.pipeline.api.audit import Request, audited
-from shared.pipeline.api.views.promotions import promotions_view
-from shared.pipeline.http_result import HttpResult, rejected
+from shared.app.api.access import Caller, Role
+from shared.app.api.acts.promote import WRONG_PROMOTION, promote
+from shared.app.api.audit import Request, audited
+from shared.app.api.views.promotions import promotions_view
+from shared.app.http_result import HttpResult, rejected
 from shared.ports import Ports
 
 

@@ -12,19 +12,19 @@ from datetime import UTC
 
 import azure.functions as func
 
-from shared.jobs.job import JobQueue
-from shared.jobs.messages import CheckMessage, JobMessage, PlanRequest, message_of_worker
-from shared.jobs.reporting.measurements import QUEUE_DELAY, Measurement
+from shared.app.check.check import handle as handle_check
+from shared.app.notifier.notifier import handle as handle_notifications
+from shared.app.outbox import WAITING, send_again
+from shared.app.planner.planner import handle as handle_plan_request
+from shared.app.proposals.promote import handle as handle_promotions
+from shared.app.proposals.proposals import handle as handle_proposals
+from shared.app.pull_requests.pull_requests import handle as handle_pull_request
+from shared.app.sweep.sweep import handle as handle_sweep
+from shared.app.worker.worker import handle as handle_job
+from shared.cluster.job import JobQueue
+from shared.cluster.messages import CheckMessage, JobMessage, PlanRequest, message_of_worker
+from shared.cluster.reporting.measurements import QUEUE_DELAY, Measurement
 from shared.logs import about
-from shared.pipeline.checks.checks import handle as handle_check
-from shared.pipeline.notifier.notifier import handle as handle_notifications
-from shared.pipeline.outbox import WAITING, send_again
-from shared.pipeline.planner.planner import handle as handle_plan_request
-from shared.pipeline.proposals.promoting.promote import handle as handle_promotions
-from shared.pipeline.proposals.proposals import handle as handle_proposals
-from shared.pipeline.pull_requests.pull_requests import handle as handle_pull_request
-from shared.pipeline.sweep.sweep import handle as handle_sweep
-from shared.pipeline.worker.worker import handle as handle_job
 from shared.ports import Ports
 
 

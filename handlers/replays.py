@@ -10,10 +10,10 @@ import azure.functions as func
 
 from handlers.reply import reply
 from handlers.routes import Routes
-from shared.pipeline.api.access import Caller, Role, decide
-from shared.pipeline.api.acts import replay
-from shared.pipeline.api.audit import Request, audited
-from shared.pipeline.http_result import rejected
+from shared.app.api.access import Caller, Role, decide
+from shared.app.api.acts import replay
+from shared.app.api.audit import Request, audited
+from shared.app.http_result import rejected
 from shared.ports import Ports
 
 

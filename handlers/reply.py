@@ -6,8 +6,8 @@ import json
 
 import azure.functions as func
 
-from shared.pipeline.api.views.plan_page import POLICY
-from shared.pipeline.http_result import HttpResult
+from shared.app.api.views.plan_page import POLICY
+from shared.app.http_result import HttpResult
 
 
 def html(status: int, text: str) -> func.HttpResponse:

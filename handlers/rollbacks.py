@@ -8,9 +8,9 @@ import azure.functions as func
 
 from handlers.reply import reply
 from handlers.routes import Routes
-from shared.pipeline.api.access import Caller, Role
-from shared.pipeline.api.acts.rollback import roll_back
-from shared.pipeline.api.audit import Request, audited
+from shared.app.api.access import Caller, Role
+from shared.app.api.acts.rollback import roll_back
+from shared.app.api.audit import Request, audited
 from shared.ports import Ports
 
 

@@ -10,13 +10,13 @@ import azure.functions as func
 
 from handlers.reply import reply
 from handlers.routes import Routes
+from shared.app.api.access import Caller, Role
+from shared.app.api.acts import rollout as acts
+from shared.app.api.audit import Request, audited
+from shared.app.api.parts import Page
+from shared.app.api.views.rollouts import rollout_view, rollouts_view
+from shared.app.http_result import HttpResult, rejected
 from shared.masking import cut
-from shared.pipeline.api.access import Caller, Role
-from shared.pipeline.api.acts import rollout as acts
-from shared.pipeline.api.audit import Request, audited
-from shared.pipeline.api.views.parts import Page
-from shared.pipeline.api.views.rollouts import rollout_view, rollouts_view
-from shared.pipeline.http_result import HttpResult, rejected
 from shared.ports import Ports
 from shared.rollouts.rollout import ActKind
 

@@ -16,11 +16,11 @@ import azure.functions as func
 
 from handlers.reply import html, reply
 from handlers.sign_in import SignIn
-from shared.jobs.failures.errors import ReconcileError, Unreadable
-from shared.jobs.failures.remedies import suggested_action
-from shared.pipeline.api.access import Caller, Denied, Role, decide
-from shared.pipeline.api.views.plan_page import message_page
-from shared.pipeline.http_result import rejected
+from shared.app.api.access import Caller, Denied, Role, decide
+from shared.app.api.views.plan_page import message_page
+from shared.app.http_result import rejected
+from shared.cluster.failures.errors import ReconcileError, Unreadable
+from shared.cluster.failures.remedies import suggested_action
 
 log = logging.getLogger(__name__)
 

@@ -17,8 +17,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ValidationError
 
-from shared.fleet.manifests.base import shown
-from shared.pipeline.api.access import Caller, Principal, Role
+from shared.app.api.access import Caller, Principal, Role
+from shared.language.model.base import shown
 
 PRINCIPAL, KEY = "x-ms-client-principal", "x-functions-key"
 ENTRA = "aad"

@@ -10,7 +10,7 @@ import azure.functions as func
 from handlers.reply import reply
 from handlers.routes import SIGNATURE, answered, callable_by
 from handlers.sign_in import address_of
-from shared.pipeline.api.acts.system_approval import receive_approval
+from shared.app.api.acts.system_approval import receive_approval
 from shared.ports import Ports
 
 

@@ -10,10 +10,21 @@ from collections.abc import Callable
 
 import azure.functions as func
 
-from shared.pipeline.checks.changed_paths import check_changed_paths
-from shared.pipeline.outbox import request_whole_check, request_whole_sweep
-from shared.pipeline.recovery import fleet_metrics, missed_work, retention, settings_seen
-from shared.pipeline.runs import record_run
+from shared.app.check.changed_paths import check_changed_paths
+from shared.app.outbox import request_whole_check, request_whole_sweep
+from shared.app.recovery import (
+    housekeeping as fleet_metrics,
+)
+from shared.app.recovery import (
+    housekeeping as retention,
+)
+from shared.app.recovery import (
+    housekeeping as settings_seen,
+)
+from shared.app.recovery import (
+    missed_work,
+)
+from shared.app.runs import record_run
 from shared.ports import Ports
 
 log = logging.getLogger(__name__)

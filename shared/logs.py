@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from shared.jobs.record import ClusterRecord
+from shared.cluster.record import ClusterRecord
 from shared.masking import Mask
 
 _CHATTY = (

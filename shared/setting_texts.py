@@ -11,8 +11,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, SecretStr
 
-from shared.fleet.reachable_addresses import networks_of
-from shared.jobs.failures.retry import with_limits
+from shared.cluster.failures.retry import with_limits
+from shared.reachable_addresses import networks_of
 from shared.schedules import next_time
 
 _HOST = r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?"

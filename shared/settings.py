@@ -11,11 +11,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError
 
-from shared.fleet.kubernetes.flux.flux_objects import GitCredentials
-from shared.fleet.resolve.work import PLAN_WORK
-from shared.jobs.failures.retry import with_limits
-from shared.jobs.messages import CLOCKS_DIFFER
-from shared.pipeline.api.access import Role
+from shared.app.api.access import Role
+from shared.cluster.failures.retry import with_limits
+from shared.cluster.messages import CLOCKS_DIFFER
+from shared.kubernetes.flux_objects import GitCredentials
+from shared.language.resolve.work import PLAN_WORK
 from shared.ports import FleetConfig
 from shared.setting_texts import (
     ApiKey,

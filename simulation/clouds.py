@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from localcloud.kubernetes.world.controllers import Delays
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.kubernetes.flux.flux_objects import GitCredentials
+from shared.kubernetes.flux_objects import GitCredentials
 from shared.ports import FleetConfig
 from simulation.invariants.end import SECRET
 from simulation.invariants.hand_overs import SMALL_CHANGES

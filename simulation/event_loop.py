@@ -17,8 +17,8 @@ from typing import Any
 from localcloud.memory.memory_cloud import JOB_QUEUES, QUEUES, Crash, MemoryCloud
 from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX
 from localcloud.servicebus.world.broker_values import Draft, SessionLock
-from shared.jobs.failures.errors import ReconcileError
-from shared.jobs.job import Lease
+from shared.cluster.failures.errors import ReconcileError
+from shared.cluster.job import Lease
 from shared.ports import Message, Ports
 
 TIMER_SECONDS = 300.0

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
-from shared.jobs.failures.errors import Unavailable
+from shared.cluster.failures.errors import Unavailable
 from shared.ports import Ports
 from simulation.actors.kinds import PULL_REQUESTS, SWEEPS, TEAM_REVIEWS
 from simulation.faults import instances

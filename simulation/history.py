@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from localcloud.azure.world.azure_engine import key_of
-from shared.fleet.resource_ids import ClusterId, GroupId
-from shared.jobs.record import ClusterRecord
+from shared.cluster.record import ClusterRecord
 from shared.ports import FleetRecord
+from shared.resource_ids import ClusterId, GroupId
 from simulation.desired_state import DesiredCluster, DesiredFleet
 
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)

@@ -11,7 +11,7 @@ from localcloud.github.world.people import OPERATOR
 from localcloud.github.world.proposing_port import WorldProposing
 from localcloud.memory.memory_cloud import JOB_QUEUES, MemoryCloud
 from localcloud.tables.memory_state import MemoryState
-from shared.jobs.record import ClusterRecord
+from shared.cluster.record import ClusterRecord
 from shared.notices.notice import Notice
 from shared.ports import FleetRecord, Message, PlanRecord, Ports
 from shared.rollouts.rollout import Rollout

@@ -13,14 +13,14 @@ from localcloud.azure.world.azure_engine import key_of
 from localcloud.azure.world.catalog import NODE_IMAGES
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.record import ClusterRecord, Phase
-from shared.pipeline.api.acts.approval import approve
-from shared.pipeline.api.acts.replay import replay
-from shared.pipeline.api.acts.takeover import take_over
-from shared.pipeline.intake.accept import accept
-from shared.pipeline.intake.webhook import Pushed
+from shared.app.api.acts.approval import approve
+from shared.app.api.acts.replay import replay
+from shared.app.api.acts.takeover import take_over
+from shared.app.intake.accept import accept
+from shared.app.intake.webhook import Pushed
+from shared.cluster.record import ClusterRecord, Phase
+from shared.json_tree import Json
+from shared.resource_ids import ClusterId
 from simulation.desired_files import files_of
 from simulation.desired_state import DesiredCluster, DesiredFleet, group_of, manual_cluster
 from simulation.event_loop import Actor, EventLoop

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
-from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ClusterId
+from shared.json_tree import Json
+from shared.resource_ids import ClusterId
 from simulation.desired_state import NEWEST_IMAGE, WINDOW, DesiredCluster
 
 POOL_TAG = "roadstead-pool"

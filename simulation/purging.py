@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.event import Event
-from shared.pipeline.recovery.retention import purge_expired
+from shared.app.recovery.housekeeping import purge_expired
+from shared.cluster.event import Event
 from shared.ports import Ports
 from simulation.event_loop import MAX_SKEW, EventLoop
 from simulation.rule import RuleViolated

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TextIO
 
-from shared.fleet.garbage_collection import collect_rarely
+from shared.process_memory import collect_rarely
 from simulation.simulation import Result, simulate
 
 COMMAND = "python -m simulation --seed {seed} --verbose"

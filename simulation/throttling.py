@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.rate_limits import SLACK
+from shared.azure.rate_limits import SLACK
 from simulation.event_loop import MAX_SKEW, Actor, EventLoop
 from simulation.rule import RuleViolated
 

@@ -8,9 +8,9 @@ from contextlib import suppress
 from typing import Any
 
 from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
-from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ClusterId, ObjectRef
-from shared.jobs.failures.errors import ReconcileError
+from shared.cluster.failures.errors import ReconcileError
+from shared.json_tree import Json
+from shared.resource_ids import ClusterId, ObjectRef
 
 NAMESPACE = "default"
 POOL_LABEL = "kubernetes.azure.com/agentpool"

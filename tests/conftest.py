@@ -15,8 +15,8 @@ from hypothesis import settings
 
 from localcloud.common.certificates import Authority
 from shared import masking
-from shared.fleet.garbage_collection import collect_rarely
 from shared.masking import Masker
+from shared.process_memory import collect_rarely
 from tests.support import warm_processes
 from tests.support.sample import DEEP, SEED
 

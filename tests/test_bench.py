@@ -24,11 +24,11 @@ from bench.sweep import fleet_of, stop_some, tag_some
 from bench.sweep import measure as measure_sweep
 from bench.turns import measure as measure_turns
 from localcloud.runtime.options import ROOT
-from shared.fleet.resolve.problems import number_of
-from shared.fleet.resolve.repository_layout import Files, blob_id
-from shared.fleet.resolve.resolver import resolve
-from shared.jobs.drift import ASKED_AGAIN
-from shared.jobs.small_changes import SMALL_CHANGE
+from shared.cluster.drift import ASKED_AGAIN
+from shared.cluster.pace import SMALL_CHANGE
+from shared.language.resolve.problems import number_of
+from shared.language.resolve.repository_layout import Files, blob_id
+from shared.language.resolve.resolver import resolve
 
 
 def test_a_rollout_meets_no_refusal_and_is_not_faster_than_the_buckets_allow() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from shared.fleet.manifests.kinds import FleetSpec
+from shared.language.model.kinds import FleetSpec
 from tests.support import fleet_files
 from tests.support.operator_clusters import FILE
 from tests.support.resolved_fleets import resolved

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from cli.pages import error_page
-from shared.fleet.planning.plan import Action
-from shared.jobs.failures.remedies import REMEDIES
-from shared.jobs.failures.retry import DEFAULTS
-from shared.jobs.recipes import STEPS, Step
-from shared.pipeline.api import schema
+from shared.app.api import schema
+from shared.cluster.failures.remedies import REMEDIES
+from shared.cluster.failures.retry import DEFAULTS
+from shared.cluster.recipes import STEPS, Step
+from shared.plan.plan import Action
 from shared.settings import Settings
 from tests.support.roadstead_command import commands, options
 from tools import wording
@@ -148,10 +148,10 @@ def test_the_place_of_a_step_that_a_page_shows_is_its_place_in_a_recipe() -> Non
 
 def test_the_architecture_says_what_each_package_contains() -> None:
     listed = set(re.findall(r"^\| `([\w/]+)/`", PAGES["docs/architecture.md"], re.MULTILINE))
-    inner = [ROOT / "shared" / name for name in ("fleet", "jobs", "pipeline")]
+    inner = [ROOT / "shared" / name for name in ("app",)]
     folders = [each.parent for place in (ROOT / "shared", *inner) for each in place.glob("*/__init__.py")]
-    packages = {each.relative_to(ROOT).as_posix() for each in folders} - {"shared/fleet", "shared/pipeline"}
-    assert len(packages) > 25
+    packages = {each.relative_to(ROOT).as_posix() for each in folders} - {"shared/app"}
+    assert len(packages) > 20
     assert packages - listed == set()
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from shared.fleet.planning.plan import Action, Item
+from shared.cluster.job import new_job
+from shared.cluster.recipes import Recipe
 from shared.frozen import replace
-from shared.jobs.job import new_job
-from shared.jobs.recipes import Recipe
+from shared.plan.plan import Action, Item
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.jobs.reporting.measurements import PLANNED, PLANS, SUPERSEDED
+from shared.cluster.reporting.measurements import PLANNED, PLANS, SUPERSEDED
 from tests.support.kusto import Row, result_of
 
 TEMPLATE = (Path(__file__).parent.parent / "infra/alerts.bicep").read_text()

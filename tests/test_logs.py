@@ -12,15 +12,15 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared import logs
-from shared.fleet.resource_ids import ClusterId, GroupId
-from shared.jobs.failures.errors import NotOwned, TooLarge, Unavailable
-from shared.jobs.messages import SweepPart, job_message
-from shared.jobs.record import ClusterRecord
+from shared.app.recovery import missed_work
+from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
+from shared.cluster.failures.errors import NotOwned, TooLarge, Unavailable
+from shared.cluster.messages import SweepPart, job_message
+from shared.cluster.record import ClusterRecord
 from shared.masking import Masker
-from shared.pipeline.recovery import missed_work
-from shared.pipeline.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from shared.ports.azure import GetCluster, PutCluster, PutGroup
-from shared.ports.process.together import in_threads
+from shared.ports.process import in_threads
+from shared.resource_ids import ClusterId, GroupId
 from tests.support import fleet_files
 from tests.support.azure_ports import body
 from tests.support.checks import check
@@ -100,7 +100,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[str], list[str
         assert all(" fleet=example" in text for _, text in found)
         named = [text for _, text in found if NAME in text.partition(" fleet=")[0]]
         assert [text for text in named if not SIX.search(text)] == []
-        return [text for name, text in found if name == f"shared.pipeline.{module}"]
+        return [text for name, text in found if name == f"shared.app.{module}"]
 
     yield since
     logging.setLogRecordFactory(factory)
@@ -122,7 +122,7 @@ def test_every_line_about_a_job_or_a_plan_says_whose_it_is(lines: Lines, caplog:
     cloud, _ = ready()
     push(cloud, fleet_files.fleet())
     cloud.run()
-    of_jobs = [r.getMessage() for r in caplog.records if r.name.startswith("shared.pipeline.worker")]
+    of_jobs = [r.getMessage() for r in caplog.records if r.name.startswith("shared.app.worker")]
     of_plans = lines("planner.planner")
     assert len(of_jobs) > 10
     assert [text for text in of_jobs if not SIX.search(text)] == []
@@ -162,7 +162,7 @@ def test_a_check_that_cannot_read_a_cluster_says_all_of_it(lines: Lines) -> None
     cloud, _ = ready()
     around(cloud, "kubernetes", connect=refused, open=refused)
     check(cloud)
-    found = lines("checks.checks")
+    found = lines("check.check")
     assert any(f"{NAME} cannot be read" in text for text in found)
 
 
@@ -226,7 +226,7 @@ def test_a_commit_status_that_waits_names_its_commit(lines: Lines) -> None:
     around(cloud, "repository", set_status=unavailable)
     push(cloud, fleet_files.fleet(NAME))
     cloud.run(seconds=60)
-    found = lines("planner.reports.reporter")
+    found = lines("planner.reporter")
     assert found
     assert [text for text in found if not OF_COMMIT.search(text)] == []
 

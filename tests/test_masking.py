@@ -16,20 +16,20 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.planning.plan import Plan
-from shared.jobs.acts import Act
-from shared.jobs.event import Event
-from shared.jobs.failures.errors import Unavailable
-from shared.jobs.record import ClusterRecord
-from shared.jobs.stored_record import to_json
+from shared.app.api.acts.import_cluster import import_cluster
+from shared.cluster.acts import Act
+from shared.cluster.event import Event
+from shared.cluster.failures.errors import Unavailable
+from shared.cluster.record import ClusterRecord
+from shared.cluster.stored_record import to_json
 from shared.masking import Masker, platform_secrets
 from shared.notices.announced import Announced
 from shared.notices.notice import Notice
-from shared.pipeline.api.acts.import_cluster import import_cluster
+from shared.plan.plan import Plan
 from shared.ports import Check, CommitStatus, DeadLetter, FleetRecord, NewCommit, PlanRecord, Ports, PullText
 from shared.ports.azure import GetCluster, PutCluster
 from shared.ports.masked import NAMES, masked
-from shared.ports.process.together import in_threads
+from shared.ports.process import in_threads
 from shared.ports.state import Proposal, SweepRecord
 from shared.rollouts.rollout import Rollout
 from shared.settings import Settings, load_settings

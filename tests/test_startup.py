@@ -58,21 +58,21 @@ except SystemExit:
 def test_help_and_version_load_no_command_and_no_library_but_typer(arguments: list[str]) -> None:
     modules = loaded(command(*arguments))
     assert "typer" in modules
-    assert not {"httpx", "rich.console", "shared.fleet", "yaml", "cli.fleet_api.client"} & modules
+    assert not {"httpx", "rich.console", "shared.language", "yaml", "cli.fleet_api.client"} & modules
 
 
 @pytest.mark.parametrize("name", ["status", "wait", "events"])
 def test_the_help_of_a_command_loads_no_client_and_no_model(name: str) -> None:
     modules = loaded(command(name, "--help"))
     assert f"cli.commands.watch.{name}" in modules
-    assert not {"httpx", "shared.fleet.manifests", "yaml"} & modules
+    assert not {"httpx", "shared.language.model", "yaml"} & modules
 
 
 @pytest.mark.parametrize("arguments", [["status"], ["events", "one"], ["wait", "one"]])
 def test_a_command_that_only_asks_the_api_builds_no_model_of_a_manifest(arguments: list[str]) -> None:
     modules = loaded(command(*arguments), ROADSTEAD_URL="http://127.0.0.1:1")
     assert "cli.fleet_api.client" in modules
-    assert not {"shared.fleet.manifests.kinds", "shared.fleet.manifests.cluster.spec", "yaml"} & modules
+    assert not {"shared.language.model.kinds", "shared.language.model.cluster.spec", "yaml"} & modules
 
 
 def entries(sections: Iterable[Mapping[str, Entry]]) -> Iterator[str]:
@@ -126,4 +126,4 @@ def test_a_start_of_the_function_app_parses_no_source_code_for_descriptions() ->
         [sys.executable, "-c", read], capture_output=True, text=True, check=True, timeout=60, cwd=ROOT,
         env={**os.environ, **values},
     )  # fmt: skip
-    assert "shared/fleet/manifests" not in done.stdout
+    assert "shared/language/model" not in done.stdout

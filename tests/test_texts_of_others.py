@@ -23,9 +23,9 @@ from handlers.sign_in import KEY as KEY_HEADER
 from localcloud.github.world.pull_requests_port import WorldPullRequests
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared import logs, masking
+from shared.app.pull_requests.markdown import prose
+from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from shared.masking import Masker
-from shared.pipeline.pull_requests.markdown import prose
-from shared.pipeline.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from shared.ports.masked import masked
 from shared.settings import load_settings
 from tests.support import fleet_files
@@ -288,9 +288,10 @@ def test_no_part_of_a_secret_is_left_of_a_value_that_differs_in_azure() -> None:
 
 def test_no_part_of_a_secret_is_left_of_a_dead_letter() -> None:
     cloud = with_canary()
-    for pad in (*PADS, 32_750, 32_760):
-        text = f"{'-' * pad}{CANARY}{'+' * 900}"
-        letter = ReceivedDeadLetter("jobs", f"{pad}", cloud.clock(), b"", text, text, text)
+    before = ("-" * pad for pad in (*PADS, 32_750, 32_760))
+    for number, start in enumerate((*before, "ä" * 16_375)):
+        text = f"{start}{CANARY}{'+' * 900}"
+        letter = ReceivedDeadLetter("jobs", f"{number}", cloud.clock(), b"", text, text, text)
         handle_dead_letter(letter, cloud.ports)
     assert parts_in(repr((cloud.state.dead_letters(100), cloud.state.notices(100)))) == []
 

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 import httpx
 
 from cli.errors import ApiError, NoAnswer, NotFound, Refused
-from shared.pipeline.api import schema
+from shared.app.api import schema
 
 __all__ = ["Api", "ApiError", "NotFound", "Refused"]
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cli.fleet_api.client import Api
-from shared.fleet.aks.field_effects import Effect
-from shared.fleet.aks.ownership import Owner
-from shared.fleet.aks.removed_keys import keys_to_remove
-from shared.fleet.aks.writes import is_stopped
-from shared.fleet.desired import Desired, normalised
-from shared.fleet.drift.differences import Difference, drift_of, newer_versions
-from shared.fleet.json_tree import Json
-from shared.fleet.planning.differences import differences
-from shared.pipeline.api import schema
+from shared.app.api import schema
+from shared.azure.differences import Difference, drift_of, newer_versions
+from shared.azure.field_effects import Effect
+from shared.azure.node_pool_body import keys_to_remove
+from shared.azure.ownership import Owner
+from shared.azure.writes import is_stopped
+from shared.json_tree import Json
+from shared.language.desired import Desired, normalised
+from shared.plan.differences import differences
 
 _PROVISIONING = "Provisioning"
 

@@ -10,8 +10,8 @@ from cli.errors import CommandError
 from cli.fleet_api.client import Api
 from cli.text import line
 from cli.worktree import Worktree
-from shared.fleet.desired import is_attached
-from shared.pipeline.api import schema
+from shared.app.api import schema
+from shared.language.desired import is_attached
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cli.errors import CommandError
-from shared.pipeline.api import schema
+from shared.app.api import schema
 
 if TYPE_CHECKING:
     from cli.fleet_api.client import Api

@@ -1,7 +1,7 @@
 """docs/reference.md: every kind and every field, from the models and the effects of changes.
 
 ``python -m cli.pages.reference`` writes the page. The descriptions are those of the JSON Schemas: the
-docstring of a field in ``shared/fleet/manifests``, and the rule that its check states.
+docstring of a field in ``shared/language/model``, and the rule that its check states.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from pydantic import BaseModel
 
 from cli.pages.field_descriptions import Field, change, fields
 from cli.schemas import OWN, generated
-from shared.fleet.aks.field_effects import FIELD_EFFECTS, Effect
-from shared.fleet.manifests.cluster.spec import ClusterSpec
-from shared.fleet.manifests.kinds import API_VERSION, Cluster, ClusterClass, Environment, Fleet, System
-from shared.fleet.manifests.untyped import COMMANDS_OF_POOLS
+from shared.azure.field_effects import FIELD_EFFECTS, Effect
+from shared.language.model.arm_types import COMMANDS_OF_POOLS
+from shared.language.model.cluster.spec import ClusterSpec
+from shared.language.model.kinds import API_VERSION, Cluster, ClusterClass, Environment, Fleet, System
 
 PAGE = Path("docs/reference.md")
 GROUPS: Mapping[str, str] = {

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from cli.terminal.columns import GAP, fitted
 from cli.times import age
-from shared.pipeline.api import schema
+from shared.app.api import schema
 
 BELOW = 4
 """Columns by which the lines below a cluster's first line are indented."""

@@ -11,8 +11,8 @@ from rich.tree import Tree
 from cli.terminal.cluster_table import applied, phase
 from cli.text import printable
 from cli.times import age
-from shared.pipeline.api import schema
-from shared.some_of import many
+from shared.app.api import schema
+from shared.sentences import many
 
 _BAD_WHEN_TRUE = "Stalled"
 _OF_OBJECTS = ("FluxHealthy", "PlatformHealthy")

@@ -11,12 +11,12 @@ from rich.text import Text
 from cli.terminal.cluster_table import indented
 from cli.text import printable
 from cli.times import age
-from shared.fleet.drift.yaml_diff import Sides, yaml_diff
-from shared.fleet.kubernetes_versions import is_version
-from shared.jobs.acts import by_whom
-from shared.jobs.drift import HeldStart, change_text
-from shared.pipeline.api import schema
-from shared.some_of import many
+from shared.app.api import schema
+from shared.azure.yaml_diff import Sides, yaml_diff
+from shared.cluster.acts import by_whom
+from shared.cluster.drift import HeldStart, change_text
+from shared.kubernetes_versions import is_version
+from shared.sentences import many
 
 _STYLES = {"-": "red", "+": "green", "@": "dim"}
 _LEFT_ALONE = "no job changes it: put it into the manifest, or undo it in Azure"

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from cli.terminal.cluster_table import indented
 from cli.text import line
-from shared.pipeline.api import schema
-from shared.some_of import many, some_of
+from shared.app.api import schema
+from shared.sentences import many, some_of
 
 _MEANING = {
     "differs": "would wait for a person, because it differs from git",

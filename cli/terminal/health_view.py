@@ -10,7 +10,7 @@ from rich.text import Text
 
 from cli.text import printable
 from cli.times import age, until
-from shared.pipeline.api import schema
+from shared.app.api import schema
 
 
 def health(view: schema.Health, now: datetime) -> RenderableType:
@@ -27,7 +27,7 @@ def health(view: schema.Health, now: datetime) -> RenderableType:
     for credential in view["credentials"]:
         ends = until(credential["expiresAt"], now) if credential["expiresAt"] else ""
         table.add_row(credential["name"], _state(credential, f"ends {ends}"))
-    for record in view["unreadable"]:
+    for record in view["unreadable"] or ():
         table.add_row(f"{record['kind']} {record['key']}", Text(record["problem"], style="red"))
     return Group(Text.assemble("The app is ", ready, f", {age(view['checkedAt'], now)} ago"), table)
 

@@ -14,17 +14,19 @@ from cli.fleet_api.recorded import Against
 from cli.terminal.cluster_table import action, indented
 from cli.terminal.render import few, to_approve
 from cli.text import line
-from shared.fleet.aks.field_effects import Effect
-from shared.fleet.planning.plan import Action, Item, Plan
-from shared.pipeline.api import schema
-from shared.pipeline.api.views.parts import plan_part
-from shared.pipeline.api.views.plans import plan_item
-from shared.pipeline.api.views.rollouts import as_object
-from shared.rollouts.estimate import Durations, describe_estimate, estimate
-from shared.rollouts.expected import (
+from shared.app.api import schema
+from shared.app.api.parts import plan_part
+from shared.app.api.views.plans import plan_item
+from shared.app.api.views.rollouts import as_object
+from shared.azure.field_effects import Effect
+from shared.plan.plan import Action, Item, Plan
+from shared.rollouts.estimate import (
+    Durations,
     at_once,
     describe_bounds,
+    describe_estimate,
     describe_final,
+    estimate,
     final_gate,
     groups_of,
     is_one_step,

@@ -11,8 +11,8 @@ from rich.text import Text
 from cli.terminal.cluster_table import indented
 from cli.text import line, printable
 from cli.times import age
-from shared.pipeline.api import schema
-from shared.some_of import many
+from shared.app.api import schema
+from shared.sentences import many
 
 _HOLDS = {
     "withdrawn": "on hold: a commit took it back; roadstead promote gives it again",

@@ -12,9 +12,9 @@ from rich.text import Text
 from cli.terminal.cluster_table import ClusterTable, indented
 from cli.text import line, printable
 from cli.times import age
-from shared.jobs.acts import by_whom
-from shared.pipeline.api import schema
-from shared.some_of import many, removals, some_of
+from shared.app.api import schema
+from shared.cluster.acts import by_whom
+from shared.sentences import many, removals, some_of
 
 NAMES_SHOWN = 5
 PROBLEMS_SHOWN = 3

@@ -12,10 +12,10 @@ from rich.text import Text
 from cli.terminal.cluster_table import applied, not_carried_out, phase
 from cli.text import printable
 from cli.times import age, times, until
-from shared.fleet.policies.compliance import NON_COMPLIANT, NOT_EVALUATED
-from shared.jobs.acts import by_whom
-from shared.pipeline.api import schema
-from shared.some_of import many
+from shared.app.api import schema
+from shared.azure.compliance import NON_COMPLIANT, NOT_EVALUATED
+from shared.cluster.acts import by_whom
+from shared.sentences import many
 
 ACTS_SHOWN = 3
 RETIREMENTS_SHOWN = 3

@@ -11,8 +11,8 @@ from rich.text import Text
 from cli.terminal.cluster_table import indented
 from cli.text import printable
 from cli.times import age
-from shared.pipeline.api import schema
-from shared.some_of import many, some_of
+from shared.app.api import schema
+from shared.sentences import many, some_of
 
 NAMED = 5
 WAITS_SHOWN = 20

@@ -13,8 +13,8 @@ from cli.terminal.cluster_table import BELOW, indented
 from cli.terminal.columns import fitted
 from cli.text import printable
 from cli.times import age, until
-from shared.pipeline.api import schema
-from shared.some_of import many
+from shared.app.api import schema
+from shared.sentences import many
 
 _HEADS = ("TYPE", "SENT", "WAITING", "STATE", "TAKES")
 _LEAST = 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from localcloud.keyvault.vault_world import VaultError, VaultWorld
-from shared.jobs.failures.errors import InvalidManifest, ReconcileError, SecretMissing
+from shared.cluster.failures.errors import InvalidManifest, ReconcileError, SecretMissing
 from shared.ports.vault import VaultSecret
 
 

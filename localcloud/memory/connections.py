@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 
 from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
 from localcloud.kubernetes.world.logins import Login, kubeconfig_login
-from shared.fleet.kubernetes.api_server import ApiServer
-from shared.fleet.kubernetes.kubeconfig import Kubeconfig
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.failures.errors import ReconcileError
+from shared.cluster.failures.errors import ReconcileError
+from shared.kubernetes.api_server import ApiServer
+from shared.kubernetes.kubeconfig import Kubeconfig
 from shared.ports import Clock, KubernetesApi
+from shared.resource_ids import ClusterId
 
 LIFETIME = timedelta(minutes=5)
 

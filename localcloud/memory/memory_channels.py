@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from shared.jobs.failures.errors import ReconcileError
+from shared.cluster.failures.errors import ReconcileError
 from shared.notices.digest import Outgoing
 from shared.notices.routes import Route
 

@@ -42,26 +42,25 @@ from localcloud.servicebus.world.broker_values import (
     SessionLockLost,
 )
 from localcloud.tables.memory_state import MemoryState
-from shared.fleet.kubernetes.flux.event_objects import PATH
-from shared.jobs.failures.errors import Dependency, ReconcileError
-from shared.jobs.job import JobQueue
-from shared.jobs.messages import CheckMessage, PlanRequest, message_of_worker
-from shared.pipeline.checks import checks
-from shared.pipeline.http_result import HttpResult
-from shared.pipeline.intake.event_keys import EventKeys
-from shared.pipeline.intake.reported import receive
-from shared.pipeline.notifier import notifier
-from shared.pipeline.outbox import WAITING, send_again
-from shared.pipeline.planner import planner
-from shared.pipeline.proposals import proposals
-from shared.pipeline.proposals.promoting import promote
-from shared.pipeline.pull_requests import pull_requests
-from shared.pipeline.recovery import dead_letters, missed_work
-from shared.pipeline.sweep import sweep
-from shared.pipeline.worker import worker
+from shared.app.check import check as checks
+from shared.app.http_result import HttpResult
+from shared.app.intake.flux_event import EventKeys
+from shared.app.intake.reported import receive
+from shared.app.notifier import notifier
+from shared.app.outbox import WAITING, send_again
+from shared.app.planner import planner
+from shared.app.proposals import promote, proposals
+from shared.app.pull_requests import pull_requests
+from shared.app.recovery import dead_letters, missed_work
+from shared.app.sweep import sweep
+from shared.app.worker import worker
+from shared.cluster.failures.errors import Dependency, ReconcileError
+from shared.cluster.job import JobQueue
+from shared.cluster.messages import CheckMessage, PlanRequest, message_of_worker
+from shared.kubernetes.sync_objects import PATH
 from shared.ports import FleetConfig, Ports
 from shared.ports.azure import GetKubeconfig
-from shared.ports.process.together import in_turn
+from shared.ports.process import in_turn
 
 LOCK_SECONDS = 30.0
 TIMER_SECONDS = 300.0

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from shared.jobs.failures.errors import Dependency, ReconcileError, Unavailable
+from shared.cluster.failures.errors import Dependency, ReconcileError, Unavailable
 
 
 @dataclass

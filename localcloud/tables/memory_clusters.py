@@ -7,14 +7,14 @@ import threading
 import zlib
 from collections.abc import Collection, Sequence
 
+from shared.cluster.continuations import Continuation, continuations_of
+from shared.cluster.failures.errors import Stale, TooLarge, Unreadable
+from shared.cluster.forms import WrongText
+from shared.cluster.listed import CLUSTER, Listed, UnreadableRecord
+from shared.cluster.record import ClusterRecord
+from shared.cluster.reporting.summary import ClusterSummary, summary_of
+from shared.cluster.stored_record import from_json, to_json, with_etag
 from shared.frozen import replace
-from shared.jobs.continuations import Continuation, continuations_of
-from shared.jobs.failures.errors import Stale, TooLarge, Unreadable
-from shared.jobs.listed import CLUSTER, Listed, UnreadableRecord
-from shared.jobs.record import ClusterRecord
-from shared.jobs.reporting.summary import ClusterSummary, summary_of
-from shared.jobs.stored_record import from_json, to_json, with_etag
-from shared.jobs.stored_text import WrongText
 from shared.ports import GroupMember
 
 CLUSTERS = "roadsteadclusters"

@@ -7,9 +7,9 @@ import threading
 from collections.abc import Sequence
 from datetime import datetime
 
+from shared.cluster.failures.errors import Stale
+from shared.cluster.listed import Listed
 from shared.frozen import replace
-from shared.jobs.failures.errors import Stale
-from shared.jobs.listed import Listed
 from shared.notices.announced import Announced
 from shared.notices.notice import Notice
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import threading
 
+from shared.cluster.failures.errors import Stale
+from shared.cluster.listed import Listed
 from shared.frozen import replace
-from shared.jobs.failures.errors import Stale
-from shared.jobs.listed import Listed
 from shared.ports.state import Proposal
 
 

@@ -6,9 +6,9 @@ import itertools
 import threading
 from collections.abc import Sequence
 
+from shared.cluster.failures.errors import Stale
+from shared.cluster.listed import Listed
 from shared.frozen import replace
-from shared.jobs.failures.errors import Stale
-from shared.jobs.listed import Listed
 from shared.rollouts.rollout import Rollout, State
 
 

@@ -12,13 +12,13 @@ from localcloud.tables.memory_notices import MemoryNotices
 from localcloud.tables.memory_promotions import MemoryPromotions
 from localcloud.tables.memory_proposals import MemoryProposals
 from localcloud.tables.memory_rollouts import MemoryRollouts
+from shared.azure.rate_limits import Bucket
+from shared.cluster.acts import Act
+from shared.cluster.event import Event
+from shared.cluster.failures.errors import Stale
+from shared.cluster.forms import WrongText
+from shared.cluster.listed import Listed
 from shared.frozen import replace
-from shared.jobs.acts import Act
-from shared.jobs.event import Event
-from shared.jobs.failures.errors import Stale
-from shared.jobs.listed import Listed
-from shared.jobs.rate_limits import Bucket
-from shared.jobs.stored_text import WrongText
 from shared.ports import DeadLetter, FleetRecord, PlanRecord
 from shared.ports.state import SweepRecord, TimerRun
 

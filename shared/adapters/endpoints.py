@@ -20,9 +20,8 @@ from requests.adapters import HTTPAdapter
 from urllib3.connectionpool import HTTPSConnectionPool
 from urllib3.exceptions import HTTPError
 
-from shared.adapters.reached_address import Reached, address_of, looking
-from shared.fleet.reachable_addresses import Network, refused_address
-from shared.jobs.failures.errors import (
+from shared.adapters.transport import Reached, address_of, looking
+from shared.cluster.failures.errors import (
     Dependency,
     ReconcileError,
     Throttled,
@@ -31,8 +30,9 @@ from shared.jobs.failures.errors import (
     Unavailable,
     Unexpected,
 )
-from shared.jobs.failures.retry import retry_after
+from shared.cluster.failures.retry import retry_after
 from shared.masking import cut
+from shared.reachable_addresses import Network, refused_address
 
 SECONDS = 5.0
 """Limit on connecting, and on each wait for more of an answer."""

@@ -39,7 +39,7 @@ from azure.servicebus.exceptions import (
 )
 from requests.utils import DEFAULT_CA_BUNDLE_PATH
 
-from shared.jobs.failures.errors import (
+from shared.cluster.failures.errors import (
     Dependency,
     InvalidManifest,
     ReconcileError,

@@ -18,7 +18,7 @@ from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.trace import NonRecordingSpan, SpanContext, StatusCode, TraceFlags
 
-from shared.jobs.reporting.measurements import METRICS, Measurement, Metric, MetricKind, Span
+from shared.cluster.reporting.measurements import METRICS, Measurement, Metric, MetricKind, Span
 
 if TYPE_CHECKING:
     from azure.core.credentials import TokenCredential

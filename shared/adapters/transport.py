@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import socket
+from collections.abc import Callable
+
 import requests
 from azure.core.credentials import TokenCredential
 from azure.core.pipeline.transport import RequestsTransport
 from requests.adapters import HTTPAdapter
+from urllib3.connection import HTTPSConnection
 
 CONNECTIONS = 64
 """How many connections to a service stay open: more than the sessions and reads of an instance at a time."""
@@ -47,3 +51,31 @@ def pooled_transport(url: str, *, connect_seconds: float, read_seconds: float) -
         connection_timeout=connect_seconds,
         read_timeout=read_seconds,
     )
+
+
+# Connections that look at the address that they have reached, before anything is sent there.
+
+Reached = Callable[[socket.socket], None]
+"""Looks at a connection before the TLS handshake; raises an error to leave the address alone."""
+
+
+def looking(reached: Reached) -> type[HTTPSConnection]:
+    """Return the class of HTTPS connections that look before they send."""
+
+    class Looking(HTTPSConnection):
+        def _new_conn(self) -> socket.socket:
+            # By the address that was reached: a name may lead elsewhere when it is asked again.
+            opened = super()._new_conn()
+            try:
+                reached(opened)
+            except BaseException:
+                opened.close()
+                raise
+            return opened
+
+    return Looking
+
+
+def address_of(opened: socket.socket) -> str:
+    """Return the address at the other end of a connection."""
+    return str(opened.getpeername()[0])

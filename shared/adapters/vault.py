@@ -18,7 +18,7 @@ from azure.core.pipeline.policies import RetryPolicy
 from azure.core.rest import HttpRequest
 
 from shared.adapters.transport import pooled_transport
-from shared.jobs.failures.errors import (
+from shared.cluster.failures.errors import (
     InvalidManifest,
     ReconcileError,
     SecretMissing,
@@ -27,7 +27,7 @@ from shared.jobs.failures.errors import (
     VaultUnavailable,
     from_http,
 )
-from shared.jobs.failures.retry import retry_after
+from shared.cluster.failures.retry import retry_after
 from shared.ports.vault import VaultSecret
 
 if TYPE_CHECKING:

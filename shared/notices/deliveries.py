@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from shared.jobs.failures.retry import RetryPolicy
-from shared.jobs.job import FARTHEST
+from shared.cluster.failures.retry import RetryPolicy
+from shared.cluster.job import FARTHEST
 from shared.notices.announced import (
     COLLECT,
     LONGEST,

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from shared.fleet.desired import digest_of
+from shared.language.desired import digest_of
 from shared.notices.kinds import KINDS, Severity
 from shared.notices.notice import Notice
-from shared.some_of import many, some_of
+from shared.sentences import many, some_of
 
 MOST_MESSAGES = 5
 """So many messages a digest has at most; the facts of further ones wait for the next digest."""

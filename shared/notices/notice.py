@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from shared.fleet.drift.yaml_diff import Sides, yaml_diff
-from shared.fleet.kubernetes.api_server import Certificate, ending
-from shared.jobs.acts import by_whom
-from shared.jobs.drift import Drift, DriftedField, is_news
-from shared.jobs.failures.retry import DEFAULTS, Policies
-from shared.jobs.findings.at_rest import found_of, is_exempt, kind_found
-from shared.jobs.findings.losses import exempt_text
-from shared.jobs.messages import Approval
-from shared.jobs.record import ClusterRecord, Phase
-from shared.jobs.reporting.diagnosis import diagnose
+from shared.azure.yaml_diff import Sides, yaml_diff
+from shared.cluster.acts import by_whom
+from shared.cluster.drift import Drift, DriftedField, is_news
+from shared.cluster.failures.retry import DEFAULTS, Policies
+from shared.cluster.findings.conditions import found_of, is_exempt, kind_found
+from shared.cluster.findings.losses import exempt_text
+from shared.cluster.messages import Approval
+from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.reporting.diagnosis import diagnose
+from shared.kubernetes.api_server import Certificate, ending
 from shared.masking import cut
 from shared.notices.kinds import KINDS, Kind, Severity
 
@@ -95,7 +95,7 @@ class Notice:
         return self.kind.value, self.reason, self.location
 
 
-def detail_of(text: str, limit: int = DETAIL_LIMIT) -> str:
+def brief(text: str, limit: int = DETAIL_LIMIT) -> str:
     """Return a text as a fact has it: the beginning of a long one, with dots at the end."""
     return cut(text, limit, "...")
 
@@ -124,7 +124,7 @@ def notice_between(
     if is_exempt(after) and is_exempt(before):
         return None
     if is_exempt(after):
-        ignored = detail_of(exempt_text(after))
+        ignored = brief(exempt_text(after))
         return replace(_fact(Kind.LOST, after), over=True, became=EXEMPT, detail=ignored)
     trouble = _trouble(after)
     if trouble is not None:
@@ -152,7 +152,7 @@ def drift_between(before: ClusterRecord, after: ClusterRecord) -> Notice | None:
     diff = yaml_diff(after.name, [Sides(each.path, each.git, each.live) for each in fields])
     return replace(
         fact,
-        detail=detail_of("; ".join((f"differs from git in {after.drift}", *more))),
+        detail=brief("; ".join((f"differs from git in {after.drift}", *more))),
         action=_of_drift(after.drift),
         diff="\n".join(filter(None, (_shortened(diff, DIFF_LIMIT - len(below)), below))),
     )
@@ -175,7 +175,7 @@ def certificate_between(before: ClusterRecord, after: ClusterRecord) -> Notice |
         return _end_of_certificate(earlier[0], after) if earlier else None
     if earlier and earlier[0] == first[0]:
         return None
-    return replace(_of_certificate(first[0], after), detail=detail_of(first[1]))
+    return replace(_of_certificate(first[0], after), detail=brief(first[1]))
 
 
 def outputs_between(before: ClusterRecord, after: ClusterRecord) -> Notice | None:
@@ -187,7 +187,7 @@ def outputs_between(before: ClusterRecord, after: ClusterRecord) -> Notice | Non
     if known is None:
         return replace(fact, detail="its outputs are known")
     changed = sorted({name for name, _ in known.items() ^ now.items()})
-    return replace(fact, detail=detail_of(f"changed: {', '.join(changed)}"))
+    return replace(fact, detail=brief(f"changed: {', '.join(changed)}"))
 
 
 def ending_of(record: ClusterRecord) -> Sequence[tuple[Certificate, str]]:
@@ -242,7 +242,7 @@ def approved(approval: Approval) -> Notice:
         key="approved",
         subject=approval.commit[:8],
         at=approval.at,
-        detail=detail_of(": ".join(filter(None, (f"approved by {approval.by}", approval.reason)))),
+        detail=brief(": ".join(filter(None, (f"approved by {approval.by}", approval.reason)))),
         commit=approval.commit,
         names=tuple(sorted(approval.clusters)[:NAMED]),
     )
@@ -254,7 +254,7 @@ def correction_approved(record: ClusterRecord) -> Notice:
     fields = ", ".join(each.path for each in record.drift.by_approval) if record.drift else ""
     by = by_whom(approval.by, approval.reason) if approval else ""
     fact = _fact(Kind.APPROVED, record)
-    detail = detail_of(f"the correction of {fields} was approved by {by}")
+    detail = brief(f"the correction of {fields} was approved by {by}")
     return replace(fact, key=f"approved:{record.name}", detail=detail, names=(record.name,))
 
 
@@ -284,8 +284,8 @@ def _problem(trouble: tuple[Kind, str], record: ClusterRecord, retries: Policies
     return replace(
         _fact(kind, record),
         reason=reason,
-        detail=detail_of(f"{found}; it is suspended" if found else record.job.reason),
-        action=detail_of(action, ACTION_LIMIT),
+        detail=brief(f"{found}; it is suspended" if found else record.job.reason),
+        action=brief(action, ACTION_LIMIT),
     )
 
 

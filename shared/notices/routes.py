@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from shared.fleet.manifests.notifications import Route as RouteManifest
+from shared.language.model.fleet_rules import Route as RouteManifest
 from shared.notices.kinds import Kind, Severity
 from shared.notices.notice import Notice
 

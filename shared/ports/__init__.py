@@ -1,8 +1,8 @@
-"""The ports: one small protocol per outside system, and ``Ports``, which the pipeline gets.
+"""The ports: one small protocol per outside system, and ``Ports``, which the app gets.
 
-Every method makes at most a bounded number of calls, never sleeps and never retries; an error is
-raised as a class of ``shared.jobs.failures.errors``. ``shared.adapters`` implements the protocols on the real
-client libraries, and the local cloud does so in memory; ``tests/contract`` runs one suite on both.
+Every method makes at most a bounded number of calls, never sleeps and never retries; an error is raised as a
+class of ``shared.cluster.failures.errors``. ``shared.adapters`` implements the protocols on the real client
+libraries, and the local cloud does so in memory; ``tests/contract`` runs one suite on both.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from shared.fleet.kubernetes.flux.flux_objects import GitCredentials
-from shared.fleet.resolve.work import PLAN_WORK
-from shared.jobs.failures.retry import DEFAULTS, Policies
-from shared.jobs.messages import CLOCKS_DIFFER
-from shared.jobs.small_changes import SMALL_CHANGE
+from shared.cluster.failures.retry import DEFAULTS, Policies
+from shared.cluster.messages import CLOCKS_DIFFER
+from shared.cluster.pace import SMALL_CHANGE
+from shared.kubernetes.flux_objects import GitCredentials
+from shared.language.resolve.work import PLAN_WORK
 from shared.ports.azure import Azure
 from shared.ports.channels import Channels
 from shared.ports.endpoints import Endpoints
@@ -43,9 +43,7 @@ from shared.ports.github import (
 )
 from shared.ports.kubernetes import Kubernetes, KubernetesApi
 from shared.ports.probe import Probe
-from shared.ports.process.stays import Stays
-from shared.ports.process.together import Together, in_threads
-from shared.ports.process.token_cache import TokenCache
+from shared.ports.process import Stays, Together, TokenCache, in_threads
 from shared.ports.queue import Message, Queue
 from shared.ports.state import (
     BranchRead,

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.api_server import ApiServer, Certificate
-from shared.fleet.kubernetes.kubeconfig import Kubeconfig
-from shared.fleet.resource_ids import ClusterId, ObjectRef
+from shared.json_tree import Json
+from shared.kubernetes.api_server import ApiServer, Certificate
+from shared.kubernetes.kubeconfig import Kubeconfig
+from shared.resource_ids import ClusterId, ObjectRef
 
 
 @dataclass(frozen=True)

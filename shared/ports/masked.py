@@ -13,12 +13,12 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from shared.fleet.kubernetes.kubeconfig import Kubeconfig
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.failures.errors import ReconcileError
+from shared.cluster.failures.errors import ReconcileError
+from shared.kubernetes.kubeconfig import Kubeconfig
 from shared.masking import Masker, use
 from shared.ports import Kubernetes, Ports
 from shared.ports.vault import Vaults, VaultSecret
+from shared.resource_ids import ClusterId
 
 NAMES = frozenset(
     {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from shared.jobs.reporting.measurements import Measurement, Span
+from shared.cluster.reporting.measurements import Measurement, Span
 
 
 class Telemetry(Protocol):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from shared.fleet.manifests.change_windows import span_of
-from shared.fleet.manifests.promotion_rules import PromotionRule
+from shared.language.model.change_windows import span_of
+from shared.language.model.fleet_rules import PromotionRule
+from shared.sentences import some_of
 
 
 class What(StrEnum):
@@ -83,3 +84,128 @@ def _at(path: str, spec: Mapping[str, Any]) -> Value | None:
     for step in path.split("."):
         found = found.get(step) if isinstance(found, Mapping) else None
     return Value(path, found) if isinstance(found, str) and found else None
+
+
+# Why something is not promoted.
+
+NAMED = 5
+
+
+class Reason(StrEnum):
+    """Why something is not promoted."""
+
+    EMPTY = "empty"
+    """The environment has no cluster."""
+    NOT_READY = "not ready"
+    PENDING = "pending"
+    """The newest commit asks for another value than its clusters have."""
+    DIFFERENT = "different"
+    """Its clusters have different values."""
+    NO_VALUE = "no value"
+    """Its clusters name no value that another environment could get."""
+    NEWER = "newer"
+    """A cluster runs another version than git asks for."""
+    DRIFTED = "drifted"
+    SAME = "same"
+    """The target has the value already."""
+    OWN = "own"
+    """Every cluster of the target that has another value sets that in its own file."""
+    LOWER = "lower"
+    """AKS lowers no version."""
+    INVALID = "invalid"
+    """The files are invalid with it, or it cannot be written."""
+    SOAK = "soak"
+    WITHDRAWN = "withdrawn"
+    """The target had the value, and a commit took it away: automation does not bring it back."""
+    DECLINED = "declined"
+    """Somebody closed the pull request with the value."""
+
+
+NOTHING_TO_DO = frozenset({Reason.SAME, Reason.NO_VALUE, Reason.OWN})
+"""The reasons that are no obstacle for another value."""
+HOLDS = frozenset({Reason.WITHDRAWN, Reason.DECLINED})
+"""The reasons that stop automation alone: a person can promote nevertheless."""
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """Why something is not promoted: the clusters that it is about, and values or what is wrong."""
+
+    reason: Reason
+    environment: str
+    clusters: tuple[str, ...] = ()
+    detail: str = ""
+
+
+_TEXTS: Mapping[Reason, str] = {
+    Reason.EMPTY: "{environment} has no cluster",
+    Reason.NOT_READY: "not every cluster of {environment} is Ready: {names}",
+    Reason.PENDING: "the newest commit gives {names} of {environment} another value, which is not Ready yet",
+    Reason.DIFFERENT: "the clusters of {environment} have different values: {detail}",
+    Reason.NO_VALUE: "{names} of {environment} names no value: {detail}",
+    Reason.NEWER: "{names} of {environment} runs another version than git asks for: {detail}",
+    Reason.DRIFTED: "in Azure, {names} of {environment} has another value than in git",
+    Reason.SAME: "{environment} has {detail} already",
+    Reason.OWN: "no cluster of {environment} would get it: {names} sets a value in its own file",
+    Reason.LOWER: "AKS lowers no version, and {names} of {environment} has a newer one than {detail}",
+    Reason.INVALID: "the files are invalid, or would be with it: {detail}",
+    Reason.SOAK: "{environment} is watched until {detail}",
+    Reason.WITHDRAWN: "{environment} had {detail}, and a commit took it back: no rule gives it again",
+    Reason.DECLINED: "the pull request with {detail} was closed without a merge: no rule opens another",
+}
+
+
+def describe(what: str, obstacle: Obstacle) -> str:
+    """Return why something is not promoted, as a sentence."""
+    names = some_of(obstacle.clusters, NAMED)
+    text = _TEXTS[obstacle.reason]
+    return f"{what}: {text.format(environment=obstacle.environment, names=names, detail=obstacle.detail)}"
+
+
+# What an environment had and withdrew: automation never gives it back.
+#
+# The planner notes with every commit which values the file of an environment and its clusters have. A value
+# that a commit takes away is withdrawn, until a commit gives it again, or a person promotes it.
+
+KEPT = 100
+"""So many values that an environment withdrew are remembered, and so many that it has."""
+
+
+@dataclass(frozen=True)
+class Withdrawal:
+    """A value that a commit took from an environment, and when that was planned."""
+
+    value: Value
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Had:
+    """What an environment has as of the last plan: in its file and in its clusters, and what it withdrew."""
+
+    environment: str
+    file: tuple[Value, ...] = ()
+    clusters: tuple[Value, ...] = ()
+    withdrawn: tuple[Withdrawal, ...] = ()
+
+    def withdrew(self, value: Value, lifted: datetime | None) -> bool:
+        """Return whether automation may not give a value; a person ``lifted`` that for what was before."""
+        return any(each.value == value and (lifted is None or each.at > lifted) for each in self.withdrawn)
+
+
+def planned(
+    before: Had | None, environment: str, file: Collection[Value], clusters: Collection[Value], at: datetime
+) -> Had:
+    """Return what an environment has after a plan, and what it withdrew with it or earlier."""
+    now = Had(environment, _kept(file), _kept(clusters))
+    if before is None:
+        return now
+    left = (set(before.file) - set(now.file)) | (set(before.clusters) - set(now.clusters))
+    again = set(now.file) | (set(now.clusters) - set(before.clusters))
+    known = [each for each in before.withdrawn if each.value not in left | again]
+    added = [Withdrawal(value, at) for value in sorted(left - again)]
+    return Had(environment, now.file, now.clusters, tuple((*known, *added)[-KEPT:]))
+
+
+def _kept(values: Iterable[Value]) -> tuple[Value, ...]:
+    return tuple(sorted(set(values))[:KEPT])

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from shared.fleet.desired import Desired
-from shared.fleet.kubernetes_versions import needs_upgrade, runs_newer
-from shared.jobs.record import READY, ClusterRecord, Phase
-from shared.promotions.obstacles import Obstacle, Reason
-from shared.promotions.promoted_values import VERSION_PATH, Value, What, value_of
+from shared.cluster.record import READY, ClusterRecord, Phase
+from shared.kubernetes_versions import needs_upgrade, runs_newer
+from shared.language.desired import Desired
+from shared.promotions.promoted_values import VERSION_PATH, Obstacle, Reason, Value, What, value_of
 
 FOLLOWS = "Flux follows a branch or a range of versions; set flux.tag or flux.commit"
 NO_VERSION = "Azure chooses the version of the extension; set flux.extension.version"

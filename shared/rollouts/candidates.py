@@ -2,18 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from shared.fleet.desired import Desired
-from shared.fleet.planning.plan import Action, Item, Plan
+from shared.cluster.failures.errors import ClusterMissing
+from shared.cluster.record import ClusterRecord, Phase, recreates
+from shared.cluster.reporting.summary import summary_of
 from shared.frozen import replace
-from shared.jobs.failures.errors import ClusterMissing
-from shared.jobs.record import ClusterRecord, Phase, recreates
-from shared.jobs.reporting.summary import summary_of
+from shared.language.desired import Desired
+from shared.language.model.rollout import Strategy
+from shared.plan.differences import Change
+from shared.plan.plan import Action, Item, Plan
 from shared.rollouts.begin import Candidate
-from shared.rollouts.change_kinds import ROADSTEADS_OWN
 from shared.rollouts.rollout import Member, Rollout
+
+# Of which kinds the changes of a commit are, as strategies name them.
+
+ANY = "any"
+ROADSTEADS_OWN = ("spec.suspend", "spec.deletionProtection", "spec.drift")
+"""The fields of which Azure sees nothing: a change of them alone waits for nobody."""
+_KINDS = (
+    (
+        "versions",
+        r"spec\.(kubernetesVersion|minNodeImageVersion"
+        r"|nodePools\[[^\]]*\]\.(orchestratorVersion|nodeImageVersion|rollback))(\..*)?",
+    ),
+    ("nodePools", r"spec\.nodePools.*"),
+    ("platform", r"(systems|spec\.flux|spec\.bootstrapSecrets)(\W.*)?"),
+)
+"""The kinds with the paths of their fields; the first that matches counts."""
+
+
+def kind_of(change: Change) -> str:
+    """Return the kind of a change, ``any`` for one that is of no other."""
+    found = (kind for kind, path in _KINDS if re.fullmatch(path, change.path, re.DOTALL))
+    return next(found, ANY)
+
+
+def strategy_name(strategies: Sequence[Strategy], updates: Iterable[Item]) -> str:
+    """Return the strategy of a commit: the first that names a kind of change; "" where there is none.
+
+    Kinds that no strategy names are ``any``, and so is a commit without a change that Azure sees.
+    """
+    named = {kind for each in strategies for kind in each.changes}
+    found = {kind if kind in named else ANY for kind in _kinds(updates)} or {ANY}
+    return next((each.name for each in strategies if not found.isdisjoint(each.changes)), "")
+
+
+def slowest_kind(updates: Iterable[Item]) -> str:
+    """Return the kind of the changes of a commit that takes longest, "" without one that Azure sees."""
+    found = _kinds(updates)
+    return next((kind for kind in ("versions", "nodePools", ANY, "platform") if kind in found), "")
+
+
+def _kinds(updates: Iterable[Item]) -> Collection[str]:
+    changes = (change for item in updates for change in item.changes)
+    return {kind_of(change) for change in changes if not change.path.startswith(ROADSTEADS_OWN)}
+
 
 Records = Mapping[str, ClusterRecord]
 

@@ -15,8 +15,17 @@ from datetime import datetime
 from shared.frozen import replace
 from shared.rollouts.calendar import Closed
 from shared.rollouts.rollout import Group, Member, Passed, Rollout, State
-from shared.rollouts.standing import Seen, Standing, known_in, standing
-from shared.rollouts.waits import Reason, Wait, gate_wait, shut_members, shut_wait
+from shared.rollouts.waits import (
+    Reason,
+    Seen,
+    Standing,
+    Wait,
+    gate_wait,
+    known_in,
+    shut_members,
+    shut_wait,
+    standing,
+)
 
 
 @dataclass(frozen=True)

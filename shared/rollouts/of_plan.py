@@ -2,22 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
-from shared.fleet.manifests.rollout import Rollout as Written
-from shared.fleet.planning.plan import Plan
-from shared.fleet.resolve.desired_fleet import DesiredFleet
+from shared.cluster.reporting.summary import summary_of
 from shared.frozen import replace
-from shared.jobs.reporting.summary import summary_of
+from shared.language.model.rollout import Rollout as Written
+from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.plan.plan import Plan
 from shared.rollouts.begin import Candidate, begin
-from shared.rollouts.candidates import Records, candidates_of, is_own, not_held, updates_of
-from shared.rollouts.change_kinds import slowest_kind, strategy_name
+from shared.rollouts.calendar import Freeze, Start, Window
+from shared.rollouts.candidates import (
+    Records,
+    candidates_of,
+    is_own,
+    not_held,
+    slowest_kind,
+    strategy_name,
+    updates_of,
+)
 from shared.rollouts.decide import decide
 from shared.rollouts.rollout import Refused, Rollout, State
-from shared.rollouts.selected.choice import NOTHING, Asked, Choice, choose
-from shared.rollouts.strategy import stages_of
-from shared.rollouts.windows import with_windows
+from shared.rollouts.selected import NOTHING, Asked, Choice, choose
+from shared.rollouts.shut import Place, calendar_of
+from shared.rollouts.strategy import Selection, stages_of
+
+# The change windows and freezes of a rollout, and which of its clusters each of them is for.
+
+
+def with_windows(rollout: Rollout, candidates: Iterable[Candidate], written: Written) -> Rollout:
+    """Return a rollout whose members have the windows and freezes of changes that are for them."""
+    calendar = calendar_of(written)
+    windows = [each for each in calendar.windows if Start.CHANGE in each[1].applies_to]
+    freezes = [each for each in calendar.freezes if Start.CHANGE in each[1].applies_to]
+    known = {each.cluster: each for each in candidates}
+    members = (
+        replace(
+            each,
+            windows=_names(windows, known[each.cluster]),
+            freezes=_names(freezes, known[each.cluster]),
+        )
+        for each in rollout.members
+    )
+    return replace(
+        rollout,
+        members=tuple(members),
+        windows=tuple(window for _, window in windows),
+        freezes=tuple(freeze for _, freeze in freezes),
+    )
+
+
+def _names(found: Sequence[tuple[Selection, Window | Freeze]], of: Candidate) -> tuple[str, ...]:
+    place = Place(of.cluster, of.environment, of.location, of.labels)
+    return tuple(each.name for selection, each in found if selection.selects(*place))
 
 
 def rollout_of_plan(

@@ -9,10 +9,9 @@ from datetime import datetime
 from shared.rollouts.decide import Decision
 from shared.rollouts.endpoint_check import EndpointCheck
 from shared.rollouts.rollout import Checked, CheckState, Decided, Refused, Rollout, State
-from shared.rollouts.standing import Standing
 from shared.rollouts.strategy import FINAL
-from shared.rollouts.waits import Reason, Wait
-from shared.some_of import some_of
+from shared.rollouts.waits import Reason, Standing, Wait
+from shared.sentences import some_of
 
 NAMED = 3
 _PAUSED = {

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from shared.fleet.manifests import rollout as manifest
-from shared.fleet.manifests.change_windows import span_of
-from shared.fleet.manifests.endpoint_checks import HttpCheck, PrometheusCheck
-from shared.fleet.manifests.gates import EVERY_APPROVER, ApprovalHours
-from shared.fleet.manifests.gates import Gate as WrittenGate
-from shared.fleet.manifests.selection import Selector
+from shared.language.model import rollout as manifest
+from shared.language.model.base import Selector
+from shared.language.model.change_windows import span_of
+from shared.language.model.gates import EVERY_APPROVER, ApprovalHours, HttpCheck, PrometheusCheck
+from shared.language.model.gates import Gate as WrittenGate
 from shared.rollouts.calendar import Window, opened
 from shared.rollouts.endpoint_check import EndpointCheck
 

@@ -13,10 +13,10 @@ from enum import StrEnum
 
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.record import ClusterRecord, Phase
-from shared.pipeline.api.acts.approve_correction import approve_correction
+from shared.app.api.acts.approve_correction import approve_correction
+from shared.cluster.record import ClusterRecord, Phase
+from shared.json_tree import Json
+from shared.resource_ids import ClusterId
 from simulation.actors.by_hand import ByHand
 from simulation.desired_state import CORRECTED
 from simulation.event_loop import Actor

@@ -10,9 +10,9 @@ from datetime import timedelta
 from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.record import ClusterRecord
+from shared.cluster.record import ClusterRecord
+from shared.json_tree import Json
+from shared.resource_ids import ClusterId
 from simulation.event_loop import Actor, EventLoop
 from simulation.history import AzureHistory
 from simulation.oracle import Oracle, is_going

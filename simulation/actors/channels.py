@@ -14,12 +14,12 @@ from functools import partial
 from typing import Protocol
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.failures.errors import Dependency, ReconcileError, Throttled, Unauthenticated, Unavailable
-from shared.jobs.record import Phase
+from shared.app.recovery.missed_work import wake_notifier
+from shared.cluster.failures.errors import Dependency, ReconcileError, Throttled, Unauthenticated, Unavailable
+from shared.cluster.record import Phase
 from shared.notices.digest import Outgoing
 from shared.notices.kinds import Kind
 from shared.notices.notice import Notice
-from shared.pipeline.recovery.missed_work import wake_notifier
 from simulation.actors.kinds import CHANNELS
 from simulation.event_loop import EventLoop
 from simulation.history import FleetHistory

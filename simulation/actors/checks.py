@@ -10,16 +10,16 @@ from datetime import timedelta
 
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ClusterId, ObjectRef
-from shared.jobs.failures.errors import FluxUnhealthy
-from shared.jobs.findings.at_rest import is_at_rest, is_unfinished
-from shared.jobs.findings.flux_correction import FLUX
-from shared.jobs.recipes import Step
-from shared.jobs.record import ClusterRecord, Phase
-from shared.pipeline.checks.changed_paths import check_changed_paths
-from shared.pipeline.outbox import request_whole_check, request_whole_sweep
+from shared.app.check.changed_paths import check_changed_paths
+from shared.app.outbox import request_whole_check, request_whole_sweep
+from shared.cluster.failures.errors import FluxUnhealthy
+from shared.cluster.findings.conditions import is_at_rest, is_unfinished
+from shared.cluster.findings.health import FLUX
+from shared.cluster.recipes import Step
+from shared.cluster.record import ClusterRecord, Phase
+from shared.json_tree import Json
 from shared.ports import Ports
+from shared.resource_ids import ClusterId, ObjectRef
 from simulation.actors.kinds import CHECKS
 from simulation.actors.shown_after_sweep import conditions_of
 from simulation.actors.upkeep import Upkeep

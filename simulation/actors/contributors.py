@@ -10,8 +10,8 @@ from functools import cache
 
 from localcloud.github.world.pull_requests import PullRecord
 from localcloud.github.world.pull_requests_port import WorldPullRequests
-from shared.pipeline.intake.accept import accept
-from shared.pipeline.intake.webhook import PullChanged
+from shared.app.intake.accept import accept
+from shared.app.intake.webhook import PullChanged
 from shared.ports import Ports
 from simulation.actors.kinds import PULL_REQUESTS
 from simulation.desired_files import files_of

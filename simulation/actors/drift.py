@@ -15,10 +15,10 @@ from datetime import timedelta
 
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.failures.errors import ClusterMissing
-from shared.jobs.record import ClusterRecord, Phase
+from shared.cluster.failures.errors import ClusterMissing
+from shared.cluster.record import ClusterRecord, Phase
+from shared.json_tree import Json
+from shared.resource_ids import ClusterId
 from simulation.actors.by_hand import ByHand
 from simulation.actors.proposals import Proposals, Seen
 from simulation.desired_state import CORRECTED, EXEMPT, PROPOSED, RECREATED

@@ -15,9 +15,9 @@ from typing import Any
 
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord, Phase
+from shared.json_tree import Json
+from shared.resource_ids import ClusterId
 from simulation.actors.by_hand import ByHand
 from simulation.actors.drift import first_pool, value_of
 from simulation.desired_state import CORRECTED

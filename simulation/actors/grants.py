@@ -12,8 +12,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import NamedTuple
 
-from shared.jobs.record import READY, ClusterRecord, Phase
-from shared.pipeline.outbox import request_whole_check
+from shared.app.outbox import request_whole_check
+from shared.cluster.record import READY, ClusterRecord, Phase
 from simulation.actors.kinds import IDENTITY_ACCESS
 from simulation.actors.upkeep import Upkeep
 from simulation.event_loop import EventLoop

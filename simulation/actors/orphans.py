@@ -12,9 +12,9 @@ from contextlib import suppress
 from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ClusterId
-from shared.pipeline.api.views.clusters import fleet_view
+from shared.app.api.views.clusters import fleet_view
+from shared.json_tree import Json
+from shared.resource_ids import ClusterId
 from simulation.desired_state import manual_cluster
 from simulation.event_loop import Actor, EventLoop
 from simulation.granted import SUBSCRIPTION

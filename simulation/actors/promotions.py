@@ -17,12 +17,12 @@ from typing import Any
 import yaml
 
 from localcloud.github.world.pull_requests import PullRecord
-from shared.jobs.failures.errors import Conflict
-from shared.jobs.record import Phase
-from shared.pipeline.api.acts.promote import promote
-from shared.pipeline.intake.accept import accept
-from shared.pipeline.intake.webhook import PullChanged
-from shared.pipeline.outbox import request_whole_sweep
+from shared.app.api.acts.promote import promote
+from shared.app.intake.accept import accept
+from shared.app.intake.webhook import PullChanged
+from shared.app.outbox import request_whole_sweep
+from shared.cluster.failures.errors import Conflict
+from shared.cluster.record import Phase
 from shared.ports import Ports
 from simulation.actors.kinds import PROMOTIONS
 from simulation.actors.upkeep import Upkeep

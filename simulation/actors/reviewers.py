@@ -15,9 +15,9 @@ from functools import partial
 from localcloud.github.world.people import CONTRIBUTOR, PEOPLE, REVIEWER
 from localcloud.github.world.pull_requests import PullRecord
 from localcloud.github.world.reviews import ReviewRecord
-from shared.jobs.failures.errors import Conflict
-from shared.pipeline.intake.accept import accept
-from shared.pipeline.intake.webhook import Reviewed
+from shared.app.intake.accept import accept
+from shared.app.intake.webhook import Reviewed
+from shared.cluster.failures.errors import Conflict
 from simulation.actors.kinds import TEAM_REVIEWS
 from simulation.desired_state import DesiredCluster
 from simulation.operators import Operators

@@ -15,11 +15,11 @@ from typing import Any
 
 import yaml
 
-from shared.fleet.json_tree import Json
-from shared.jobs.failures.errors import Conflict
-from shared.jobs.record import ClusterRecord, Phase
-from shared.pipeline.api.acts.rollback import roll_back
-from shared.pipeline.http_result import HttpResult
+from shared.app.api.acts.rollback import roll_back
+from shared.app.http_result import HttpResult
+from shared.cluster.failures.errors import Conflict
+from shared.cluster.record import ClusterRecord, Phase
+from shared.json_tree import Json
 from shared.ports import Ports
 from simulation.actors.kinds import ROLLBACKS
 from simulation.actors.upkeep import Upkeep

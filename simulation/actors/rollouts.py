@@ -12,8 +12,8 @@ from datetime import timedelta
 from functools import partial
 from urllib.parse import urlsplit
 
-from shared.jobs.failures.errors import ReconcileError, Unavailable
-from shared.pipeline.api.acts.rollout import act_on_rollout
+from shared.app.api.acts.rollout import act_on_rollout
+from shared.cluster.failures.errors import ReconcileError, Unavailable
 from shared.rollouts.rollout import ActKind, Rollout, State
 from shared.rollouts.waits import spent_checks
 from simulation.actors.kinds import ROLLOUTS

@@ -12,9 +12,9 @@ from dataclasses import replace
 from datetime import timedelta
 
 from localcloud.memory.memory_cloud import QUEUES
-from shared.jobs.record import Phase
-from shared.jobs.stored_record import to_json
-from shared.pipeline.outbox import request_whole_check
+from shared.app.outbox import request_whole_check
+from shared.cluster.record import Phase
+from shared.cluster.stored_record import to_json
 from simulation.actors.kinds import SECRETS
 from simulation.actors.upkeep import Upkeep
 from simulation.event_loop import EventLoop

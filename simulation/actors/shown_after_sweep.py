@@ -12,13 +12,13 @@ from datetime import datetime
 
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.aks.writes import is_stopped
-from shared.fleet.json_tree import Json
-from shared.jobs.failures.errors import ClusterContested
-from shared.jobs.record import ClusterRecord, Phase
-from shared.pipeline.api.views.clusters import cluster_detail
-from shared.pipeline.api.views.drift import drift_of_cluster, drift_view
-from shared.pipeline.api.views.parts import Page
+from shared.app.api.parts import Page
+from shared.app.api.views.clusters import cluster_detail
+from shared.app.api.views.drift import drift_of_cluster, drift_view
+from shared.azure.writes import is_stopped
+from shared.cluster.failures.errors import ClusterContested
+from shared.cluster.record import ClusterRecord, Phase
+from shared.json_tree import Json
 from simulation.desired_state import EXEMPT, DesiredCluster
 from simulation.history import FleetHistory
 from simulation.oracle import Oracle, is_going, serves

@@ -14,9 +14,9 @@ from functools import partial
 
 from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.azure_engine import key_of
-from shared.jobs.failures.retry import with_limits
-from shared.jobs.record import ClusterRecord, Phase
-from shared.pipeline.outbox import request_whole_sweep
+from shared.app.outbox import request_whole_sweep
+from shared.cluster.failures.retry import with_limits
+from shared.cluster.record import ClusterRecord, Phase
 from shared.ports import Ports
 from simulation.desired_state import CORRECTED
 from simulation.event_loop import Actor, EventLoop

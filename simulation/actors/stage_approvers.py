@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 
-from shared.pipeline.api.acts.rollout import act_on_rollout
-from shared.pipeline.api.acts.system_approval import receive_approval
-from shared.pipeline.http_result import HttpResult
+from shared.app.api.acts.rollout import act_on_rollout
+from shared.app.api.acts.system_approval import receive_approval
+from shared.app.http_result import HttpResult
 from shared.ports import Ports
 from shared.rollouts.rollout import ActKind, Rollout
 from simulation.event_loop import EventLoop

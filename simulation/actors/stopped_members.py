@@ -15,9 +15,9 @@ from datetime import timedelta
 
 from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.azure_engine import key_of
-from shared.jobs.failures.errors import ClusterStopped
-from shared.jobs.record import ClusterRecord, Phase
-from shared.pipeline.outbox import request_whole_sweep
+from shared.app.outbox import request_whole_sweep
+from shared.cluster.failures.errors import ClusterStopped
+from shared.cluster.record import ClusterRecord, Phase
 from shared.rollouts.rollout import State
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators, cluster_id

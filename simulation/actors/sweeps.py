@@ -13,11 +13,11 @@ from datetime import datetime, timedelta
 from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.aks.writes import is_stopped
-from shared.jobs.failures.errors import ClusterMissing, ClusterStopped
-from shared.jobs.findings.at_rest import is_at_rest
-from shared.jobs.record import ClusterRecord, Phase
-from shared.pipeline.outbox import request_whole_sweep
+from shared.app.outbox import request_whole_sweep
+from shared.azure.writes import is_stopped
+from shared.cluster.failures.errors import ClusterMissing, ClusterStopped
+from shared.cluster.findings.conditions import is_at_rest
+from shared.cluster.record import ClusterRecord, Phase
 from simulation.actors.approved_corrections import ApprovedCorrections
 from simulation.actors.drift import Drift
 from simulation.actors.drift_among_faults import DriftAmongFaults

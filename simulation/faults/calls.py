@@ -23,11 +23,11 @@ from typing import Any
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import JOB_QUEUES, QUEUES, Crash, MemoryCloud
 from localcloud.tables.memory_state import MemoryState
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.failures.errors import ReconcileError, Throttled, Unavailable
-from shared.jobs.recipes import Step
+from shared.cluster.failures.errors import ReconcileError, Throttled, Unavailable
+from shared.cluster.recipes import Step
 from shared.ports import BranchHead, Message, Queue
 from shared.ports.azure import AzureCall, GetCluster, GetGroup, ListResources, PutCluster, PutPool
+from shared.resource_ids import ClusterId
 from simulation.event_loop import SHORT_FREEZE, EventLoop
 from simulation.history import AzureHistory
 from simulation.operators import Operators

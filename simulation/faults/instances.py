@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from shared.jobs.failures.retry import with_limits
+from shared.cluster.failures.retry import with_limits
 from shared.ports import Ports
 from simulation.faults.calls import Scene
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.record import ClusterRecord
+from shared.cluster.record import ClusterRecord
+from shared.resource_ids import ClusterId
 from simulation.desired_state import matches_manual_cluster
 from simulation.invariants.contests import Contests
 from simulation.invariants.context import FROZEN, Context, Creations

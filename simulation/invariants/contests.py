@@ -12,10 +12,10 @@ from datetime import datetime, timedelta
 
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.job import ContestKind
-from shared.jobs.record import ClusterRecord, Phase
-from shared.pipeline.api.views.clusters import fleet_view
+from shared.app.api.views.clusters import fleet_view
+from shared.cluster.job import ContestKind
+from shared.cluster.record import ClusterRecord, Phase
+from shared.resource_ids import ClusterId
 from simulation.history import FleetHistory
 from simulation.invariants.context import FROZEN, Context
 from simulation.oracle import is_going

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.messages import JobMessage
-from shared.jobs.record import ClusterRecord
+from shared.cluster.messages import JobMessage
+from shared.cluster.record import ClusterRecord
+from shared.resource_ids import ClusterId
 from simulation.event_loop import MAX_SKEW, SHORT_FREEZE, EventLoop
 from simulation.history import LONG_AGO, AzureHistory, FleetHistory, PlannedHead
 from simulation.oracle import Oracle

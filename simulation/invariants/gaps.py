@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.messages import PlanRequest
+from shared.cluster.messages import PlanRequest
 from shared.ports import FleetRecord
 from simulation.invariants.context import Context
 from simulation.rule import RuleViolated

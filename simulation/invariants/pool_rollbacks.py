@@ -11,8 +11,8 @@ from datetime import datetime
 
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.record import ClusterRecord
+from shared.cluster.record import ClusterRecord
+from shared.resource_ids import ClusterId
 from simulation.desired_state import Pool
 from simulation.history import FleetHistory
 from simulation.invariants.context import Context

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 import yaml
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord, Phase
 from shared.ports import FleetRecord
 from simulation.desired_state import DesiredFleet
 from simulation.history import LONG_AGO

@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord, Phase
+from shared.resource_ids import ClusterId
 from simulation.event_loop import MAX_SKEW
 from simulation.invariants.context import FROZEN, Context
 from simulation.rule import RuleViolated

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.record import ClusterRecord
+from shared.cluster.record import ClusterRecord
 from shared.ports import FleetRecord, GroupMember
 from simulation.desired_state import DesiredCluster, DesiredFleet
 from simulation.invariants.context import Context, Creations, moment

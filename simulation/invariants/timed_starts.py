@@ -6,7 +6,7 @@ The times are those that the operators wrote. What they override, and what goes 
 from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.record import ClusterRecord
+from shared.cluster.record import ClusterRecord
 from simulation.invariants.context import CLOCKS, Context
 from simulation.rule import RuleViolated
 from simulation.staging import stage_of

@@ -8,12 +8,12 @@ from typing import Any
 
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
-from shared.fleet.json_tree import Json
-from shared.jobs.job import Delay
-from shared.jobs.record import ClusterRecord, Phase
-from shared.pipeline.api import schema
-from shared.pipeline.api.views.clusters import cluster_detail
-from shared.pipeline.api.views.why import why_view
+from shared.app.api import schema
+from shared.app.api.views.clusters import cluster_detail
+from shared.app.api.views.why import why_view
+from shared.cluster.job import Delay
+from shared.cluster.record import ClusterRecord, Phase
+from shared.json_tree import Json
 from simulation.desired_state import WINDOW, DesiredCluster
 from simulation.event_loop import MAX_SKEW, EventLoop
 from simulation.history import FleetHistory

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.record import ClusterRecord
+from shared.cluster.record import ClusterRecord
 from shared.ports import FleetRecord
 from simulation.rule import RuleViolated
 

@@ -11,11 +11,11 @@ from rich.console import Console
 from cli.terminal.render import fleet as rendered
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.failures.errors import TooLarge
-from shared.pipeline.api import schema
-from shared.pipeline.api.views.clusters import cluster_detail, fleet_view
-from shared.pipeline.api.views.plans import plan_view
-from shared.pipeline.api.views.rollouts import rollouts_view
+from shared.app.api import schema
+from shared.app.api.views.clusters import cluster_detail, fleet_view
+from shared.app.api.views.plans import plan_view
+from shared.app.api.views.rollouts import rollouts_view
+from shared.cluster.failures.errors import TooLarge
 from simulation.event_loop import EventLoop
 from simulation.history import AzureHistory, FleetHistory
 from simulation.oracle import Oracle

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from shared.fleet.planning.plan import Item
-from shared.jobs.record import ClusterRecord
-from shared.pipeline.api import schema
-from shared.pipeline.api.views.clusters import cluster_view
+from shared.app.api import schema
+from shared.app.api.views.clusters import cluster_view
+from shared.cluster.record import ClusterRecord
+from shared.plan.plan import Item
 from shared.ports.state import SweepRecord
 
 

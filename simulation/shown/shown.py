@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.record import ClusterRecord
+from shared.cluster.record import ClusterRecord
 from simulation.event_loop import EventLoop
 from simulation.history import AzureHistory, FleetHistory
 from simulation.oracle import Oracle

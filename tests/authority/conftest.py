@@ -12,7 +12,7 @@ from localcloud.common.clock import system_clock
 from localcloud.kubernetes.world.kinds import BUILT_IN
 from localcloud.kubernetes.world.object_store import At, Object
 from shared.adapters.kubernetes import KubernetesConnections
-from shared.fleet.resource_ids import ClusterId
+from shared.resource_ids import ClusterId
 from tests.authority.node_agent import NodeAgent
 from tests.authority.real_cluster import RealCluster
 from tests.authority.real_world import RealWorld, Refused

@@ -15,8 +15,8 @@ from localcloud.runtime.local_cloud import LocalCloud
 from localcloud.runtime.options import Options
 from localcloud.runtime.port_reservations import PortReservations
 from shared.adapters.kubernetes import KubernetesConnections
-from shared.fleet.resource_ids import ClusterId
 from shared.ports import KubernetesApi
+from shared.resource_ids import ClusterId
 from tests.authority.azure_part import PRIVATE
 from tests.authority.flux_components import components
 from tests.support import fleet_files

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from localcloud.common.certificates import Authority
 from localcloud.common.control_plane import InsideCluster, Node
-from shared.fleet.resource_ids import ClusterId
+from shared.resource_ids import ClusterId
 from tests.authority.node_agent import NodeAgent
 from tests.authority.pod_programs import PodPrograms
 from tests.authority.real_cluster import RealCluster

@@ -10,7 +10,7 @@ import pytest
 from localcloud.common.clock import system_clock
 from localcloud.kubernetes.world.kinds import SERVICE_ACCOUNT
 from shared.adapters.kubernetes import KubernetesConnections
-from shared.jobs.failures.errors import Unauthenticated, Unauthorized
+from shared.cluster.failures.errors import Unauthenticated, Unauthorized
 from tests.authority.real_cluster import RealCluster
 from tests.support.kubernetes_ports import CLUSTER
 

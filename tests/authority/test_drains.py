@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shared.fleet.json_tree import Json
+from shared.json_tree import Json
 from shared.ports import KubernetesApi
 from tests.authority.real_fleet import RealFleet, real_fleet
 from tests.support.workloads import budget, pod

@@ -8,10 +8,10 @@ from typing import Any, Literal, get_args, get_origin
 
 import pytest
 
-from shared.fleet.kubernetes.flux.identity_lockdown import identity_kept_by_operator, keeps_identity
-from shared.fleet.kubernetes.flux.instance_objects import INSTANCE, instance_object
-from shared.fleet.manifests.base import models_in
-from shared.fleet.manifests.cluster.flux.instance import FluxInstance
+from shared.kubernetes.flux_instance import INSTANCE, instance_object
+from shared.kubernetes.flux_lockdown import identity_kept_by_operator, keeps_identity
+from shared.language.model.base import models_in
+from shared.language.model.cluster.flux import FluxInstance
 from tests.authority.operator_definitions import operator_definitions
 from tests.authority.real_cluster import RealCluster
 from tests.authority.real_world import Refused

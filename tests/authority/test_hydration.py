@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from localcloud.keyvault.example_secrets import AGE_KEY
-from shared.fleet.resource_ids import ObjectRef
+from shared.resource_ids import ObjectRef
 from tests.authority.flux_components import components
 from tests.authority.real_fleet import NAME, RealFleet, real_fleet
 from tests.authority.sealed_secrets import SealingKey, controller

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from shared.fleet.resource_ids import ObjectRef
+from shared.resource_ids import ObjectRef
 from tests.authority.flux_components import NAMESPACE, components, retired_controller
 from tests.authority.programs import KUSTOMIZE
 from tests.authority.real_fleet import RealFleet, real_fleet

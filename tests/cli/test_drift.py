@@ -8,8 +8,8 @@ import re
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION
-from shared.jobs.failures.errors import Unauthorized, Unavailable
+from shared.cluster.failures.errors import Unauthorized, Unavailable
+from shared.kubernetes.flux_objects import KUSTOMIZATION
 from shared.ports.azure.activity_log import ListActivity
 from tests.support.checks import check
 from tests.support.clusters_elsewhere import attached

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from cli.commands.write.import_cluster import text_of
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.resource_ids import ClusterId
-from shared.fleet.yaml_tree.parser import parse
-from shared.jobs.record import Phase
+from shared.cluster.record import Phase
+from shared.language.yaml.parser import parse
 from shared.ports.azure import GetCluster, PutCluster, PutGroup, PutMaintenance
+from shared.resource_ids import ClusterId
 from tests.support import fleet_files
 from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.roadstead_command import roadstead, write

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.failures.errors import Unavailable
+from shared.cluster.failures.errors import Unavailable
 from tests.support import fleet_files
 from tests.support.notices import notifying
 from tests.support.pipeline_runs import push

@@ -16,14 +16,14 @@ from cli.terminal import plan_view
 from cli.worktree import open_worktree
 from localcloud.common.http_server import HttpServer, json_response
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.aks.field_effects import Effect
-from shared.fleet.planning.differences import Change
-from shared.fleet.planning.make_plan import make_plan
-from shared.fleet.planning.plan import Action, Item, Plan
-from shared.pipeline.api.acts.approval import approve
-from shared.pipeline.api.views.parts import Page
-from shared.pipeline.api.views.plans import plan_view as planned_view
-from shared.pipeline.api.views.plans import recorded_view
+from shared.app.api.acts.approval import approve
+from shared.app.api.parts import Page
+from shared.app.api.views.plans import plan_view as planned_view
+from shared.app.api.views.plans import recorded_view
+from shared.azure.field_effects import Effect
+from shared.plan.differences import Change
+from shared.plan.make_plan import make_plan
+from shared.plan.plan import Action, Item, Plan
 from shared.ports.azure import GetCluster
 from tests.support import fleet_files
 from tests.support.desired_clusters import NOW

@@ -10,9 +10,9 @@ from pydantic import BaseModel
 
 from cli.pages import reference
 from cli.schemas import generated
-from shared.fleet.aks.change_effects import field_effect
-from shared.fleet.aks.field_effects import FIELD_EFFECTS, Effect
-from shared.fleet.manifests.kinds import Cluster, Environment, Fleet, System
+from shared.azure.change_effects import field_effect
+from shared.azure.field_effects import FIELD_EFFECTS, Effect
+from shared.language.model.kinds import Cluster, Environment, Fleet, System
 
 ROOT = Path(__file__).parent.parent.parent
 

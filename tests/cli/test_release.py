@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.record import Phase
+from shared.app.api.views.plan_page import plan_page
+from shared.app.api.views.plans import plan_view
+from shared.cluster.record import Phase
 from shared.notices.kinds import Kind
-from shared.pipeline.api.views.plan_page import plan_page
-from shared.pipeline.api.views.plans import plan_view
 from tests.support.clusters_elsewhere import SECRET, attached, cloud_with_harbour, files
 from tests.support.fleet_files import fleet
 from tests.support.notices import notifying

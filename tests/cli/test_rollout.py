@@ -13,9 +13,9 @@ from rich.console import Console
 from cli.terminal.rollout_view import WAITS_SHOWN
 from cli.terminal.rollout_view import rollout_view as shown_rollout
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.failures.errors import Unavailable
-from shared.jobs.record import Phase
-from shared.pipeline.api.views.rollouts import rollout_view
+from shared.app.api.views.rollouts import rollout_view
+from shared.cluster.failures.errors import Unavailable
+from shared.cluster.record import Phase
 from shared.rollouts.rollout import Rollout, State
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around

@@ -18,9 +18,9 @@ from werkzeug.wrappers import Request, Response
 from cli.terminal import render, render_cluster
 from localcloud.common.http_server import HttpServer
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.failures.errors import Unauthenticated
-from shared.pipeline.api.views.clusters import cluster_detail, fleet_view
-from shared.pipeline.api.views.why import why_view
+from shared.app.api.views.clusters import cluster_detail, fleet_view
+from shared.app.api.views.why import why_view
+from shared.cluster.failures.errors import Unauthenticated
 from shared.ports import BranchHead
 from tests.support import fleet_files
 from tests.support.one_cluster import ENTRA

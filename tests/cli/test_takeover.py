@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord, Phase
 from tests.support.one_cluster import files, ready
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around

@@ -13,7 +13,7 @@ from rich.console import Console
 from cli.annotations import MOST_RESULTS, commands, sarif
 from cli.commands.write.validate import print_problems
 from cli.worktree import open_worktree
-from shared.fleet.resolve.problems import Problem
+from shared.language.resolve.problems import Problem
 from tests.support import fleet_files
 from tests.support.roadstead_command import roadstead, write
 

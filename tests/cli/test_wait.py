@@ -14,9 +14,9 @@ from cli.errors import CommandError
 from cli.fleet_api.client import Api
 from cli.fleet_api.planned_commit import PlannedCommit
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.failures.errors import Unavailable
-from shared.jobs.record import ClusterRecord
-from shared.pipeline.intake.accept import accept
+from shared.app.intake.accept import accept
+from shared.cluster.failures.errors import Unavailable
+from shared.cluster.record import ClusterRecord
 from tests.support import fleet_files
 from tests.support.function_calls import ADMIN_KEY
 from tests.support.pipeline_runs import push, pushed, ready

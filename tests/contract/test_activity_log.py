@@ -8,11 +8,11 @@ import pytest
 
 from localcloud.azure.world import activity_log
 from localcloud.azure.world.access.directory import FUNCTION_APP
-from shared.fleet.drift.activity import writes_in
-from shared.fleet.resource_ids import SubscriptionId
-from shared.jobs.failures.errors import Dependency, ReconcileError
+from shared.azure.activity import writes_in
+from shared.cluster.failures.errors import Dependency, ReconcileError
 from shared.ports.azure import DeletePool, PatchCluster, PutPool
 from shared.ports.azure.activity_log import ListActivity, events_between
+from shared.resource_ids import SubscriptionId
 from tests.support.azure_ports import CLUSTER, SUBSCRIPTION, Azure, pool
 
 HERE = SubscriptionId(SUBSCRIPTION)

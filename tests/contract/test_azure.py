@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from shared.fleet.resource_ids import GroupId
-from shared.jobs.failures.errors import (
+from shared.cluster.failures.errors import (
     Conflict,
     Dependency,
     Immutable,
@@ -28,6 +27,7 @@ from shared.ports.azure import (
     PutGroup,
     PutPool,
 )
+from shared.resource_ids import GroupId
 from tests.support.azure_ports import CLUSTER, SUBSCRIPTION, Azure, body, pool
 
 

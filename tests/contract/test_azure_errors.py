@@ -16,9 +16,9 @@ from localcloud.common.clock import ManualClock
 from localcloud.common.control_plane import NullPlane
 from localcloud.common.front_door import Fault
 from shared.adapters.arm import ArmAzure
-from shared.fleet.resource_ids import SubscriptionId
-from shared.jobs.failures.errors import ReconcileError, Unauthenticated, Unavailable
+from shared.cluster.failures.errors import ReconcileError, Unauthenticated, Unavailable
 from shared.ports.azure import AzureCall, GetCluster, ListRoleAssignments, PutPool
+from shared.resource_ids import SubscriptionId
 from tests.support.azure_ports import CLUSTER, StaticCredential, pool
 from tests.support.receivers import answering
 

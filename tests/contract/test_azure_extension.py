@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.jobs.failures.errors import Conflict, InvalidManifest
+from shared.cluster.failures.errors import Conflict, InvalidManifest
 from shared.ports.azure import (
     DeleteCluster,
     DeleteFluxConfiguration,

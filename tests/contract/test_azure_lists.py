@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from localcloud.azure.world.request_limits import LIST_SUBSCRIPTION
-from shared.fleet.resource_ids import ClusterId, SubscriptionId
-from shared.jobs.failures.errors import Dependency, Throttled
+from shared.cluster.failures.errors import Dependency, Throttled
 from shared.ports.azure import GetCluster, ListClusters, PutCluster, PutGroup
+from shared.resource_ids import ClusterId, SubscriptionId
 from tests.support.azure_ports import CLUSTER, SUBSCRIPTION, Azure, body
 
 HERE = SubscriptionId(SUBSCRIPTION)

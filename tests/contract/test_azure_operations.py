@@ -13,8 +13,8 @@ from localcloud.azure.world.azure_ports import WorldAzure
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.clock import ManualClock
 from localcloud.common.control_plane import NullPlane
-from shared.jobs.failures.errors import ReconcileError
-from shared.jobs.rate_limits import AKS_OTHER, ARM_DELETE, ARM_READ, ARM_WRITE
+from shared.azure.rate_limits import AKS_OTHER, ARM_DELETE, ARM_READ, ARM_WRITE
+from shared.cluster.failures.errors import ReconcileError
 from shared.ports.azure import AzureCall, Conditional
 from tests.support.azure_operations import OPERATIONS, example
 from tests.support.azure_ports import SUBSCRIPTION, Azure, StaticCredential

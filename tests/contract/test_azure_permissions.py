@@ -18,10 +18,10 @@ import pytest
 from localcloud.azure.wire.authorization import action_of, allows
 from localcloud.memory.memory_cloud import QUEUES
 from localcloud.servicebus.world.broker_values import Draft
-from shared.jobs.failures.errors import Unauthorized
-from shared.jobs.messages import job_message
-from shared.jobs.recipes import Step
-from shared.jobs.record import Phase
+from shared.cluster.failures.errors import Unauthorized
+from shared.cluster.messages import job_message
+from shared.cluster.recipes import Step
+from shared.cluster.record import Phase
 from shared.ports import Proposing
 from shared.ports.azure import AzureCall, DeleteCluster, DeleteGroup
 from shared.settings import App

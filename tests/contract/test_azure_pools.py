@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.jobs.failures.errors import Conflict, InvalidManifest
+from shared.cluster.failures.errors import Conflict, InvalidManifest
 from shared.ports.azure import (
     DeletePool,
     PutCluster,

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from localcloud.azure.world.catalog import NODE_IMAGES
-from shared.fleet.rollback.node_pool_rollback import Versions, recently_used
-from shared.jobs.failures.errors import InvalidManifest
+from shared.azure.node_pool_rollback import Versions, recently_used
+from shared.cluster.failures.errors import InvalidManifest
 from shared.ports.azure import GetPoolUpgradeProfile, PutCluster, PutGroup, PutPool
 from tests.support.azure_ports import CLUSTER, Azure, body, pool
 

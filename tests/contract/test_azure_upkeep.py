@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from localcloud.azure.world.catalog import NODE_IMAGES
-from shared.fleet.resource_ids import GroupId, RegionId
-from shared.jobs.failures.errors import Conflict, Dependency, InvalidManifest
+from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest
 from shared.ports.azure import (
     DeleteCluster,
     DeleteGroup,
@@ -27,6 +26,7 @@ from shared.ports.azure import (
     UpgradeNodeImage,
     Written,
 )
+from shared.resource_ids import GroupId, RegionId
 from tests.support.arm_bodies import window
 from tests.support.azure_ports import CLUSTER, SUBSCRIPTION, Azure, body, pool
 

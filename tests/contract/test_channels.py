@@ -13,8 +13,8 @@ import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from localcloud.common.certificates import Authority
-from shared.adapters.channels import https
-from shared.jobs.failures.errors import (
+from shared.adapters import channels as https
+from shared.cluster.failures.errors import (
     Dependency,
     ReconcileError,
     Retryable,

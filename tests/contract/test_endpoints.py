@@ -24,8 +24,7 @@ from localcloud.common.certificates import Authority
 from localcloud.memory.memory_endpoints import MemoryEndpoints
 from shared.adapters import endpoints
 from shared.adapters.endpoints import HttpsEndpoints
-from shared.fleet.reachable_addresses import networks_of
-from shared.jobs.failures.errors import (
+from shared.cluster.failures.errors import (
     Dependency,
     ReconcileError,
     Throttled,
@@ -35,6 +34,7 @@ from shared.jobs.failures.errors import (
     Unexpected,
 )
 from shared.ports import Endpoints
+from shared.reachable_addresses import networks_of
 from tests.support.receivers import Inbox, https_inbox, silent_server
 
 LOOPBACK = networks_of("127.0.0.0/8")

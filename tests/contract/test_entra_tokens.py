@@ -18,7 +18,7 @@ from shared.adapters import transport
 from shared.adapters.arm import ArmAzure
 from shared.adapters.kubernetes import KubernetesConnections
 from shared.adapters.transport import app_credential
-from shared.jobs.failures.errors import ReconcileError, Unauthenticated
+from shared.cluster.failures.errors import ReconcileError, Unauthenticated
 from tests.support.kubernetes_ports import CLUSTER
 from tests.support.receivers import silent_server
 

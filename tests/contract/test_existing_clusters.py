@@ -15,11 +15,10 @@ from localcloud.common.clock import ManualClock
 from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
 from localcloud.kubernetes.world.kubernetes_clusters import outside
 from shared.adapters.kubernetes import KubernetesConnections
-from shared.fleet.kubernetes.kubeconfig import Kubeconfig, read_kubeconfig
-from shared.fleet.kubernetes.ownership.owner_map import OWNER_MAP, owner_map
-from shared.fleet.reachable_addresses import networks_of
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.failures.errors import Conflict, InvalidKubeconfig, Unauthenticated, Unavailable
+from shared.cluster.failures.errors import Conflict, InvalidKubeconfig, Unauthenticated, Unavailable
+from shared.kubernetes.kubeconfig import OWNER_MAP, Kubeconfig, owner_map, read_kubeconfig
+from shared.reachable_addresses import networks_of
+from shared.resource_ids import ClusterId
 
 HARBOUR = ClusterId("", "", "harbour")
 TOKEN = "a-token-of-the-owner-of-harbour"

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from localcloud.azure.world.access.role_assignments import ROLES
-from shared.fleet.resource_ids import ManagedIdentityId, SubscriptionId
-from shared.jobs.failures.errors import Conflict, Dependency, InvalidManifest, QuotaExceeded
+from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, QuotaExceeded
 from shared.ports.azure import (
     DeleteFederatedCredential,
     DeleteRoleAssignment,
@@ -23,6 +22,7 @@ from shared.ports.azure import (
     PutGroup,
     PutRoleAssignment,
 )
+from shared.resource_ids import ManagedIdentityId, SubscriptionId
 from tests.support.azure_ports import CLUSTER, SUBSCRIPTION, Azure
 
 SHOP = ManagedIdentityId(SUBSCRIPTION, CLUSTER.resource_group, "shop")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.jobs.failures.errors import Dependency, InvalidManifest
+from shared.cluster.failures.errors import Dependency, InvalidManifest
 from tests.support.pull_request_ports import Case
 
 MARKER = "<!-- roadstead 0123456789abcdef -->"

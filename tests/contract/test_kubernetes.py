@@ -6,9 +6,9 @@ import pytest
 
 from localcloud.kubernetes.world.kinds import NAMESPACE, NODE
 from localcloud.kubernetes.world.object_store import At, Write
-from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ObjectRef
-from shared.jobs.failures.errors import Conflict, Dependency, InvalidManifest, Unavailable
+from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, Unavailable
+from shared.json_tree import Json
+from shared.resource_ids import ObjectRef
 from tests.support.kubernetes_ports import CONFIG_MAP, NOWHERE, SETTINGS, Setting, config_map, widgets
 
 

@@ -19,9 +19,7 @@ from localcloud.common.clock import ManualClock
 from localcloud.common.front_door import Fault
 from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
 from shared.adapters.kubernetes import AKS_SCOPE, KubernetesConnections
-from shared.fleet.kubernetes.api_server import AUTHORITY, SERVER
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.failures.errors import (
+from shared.cluster.failures.errors import (
     Blocked,
     Conflict,
     Dependency,
@@ -31,6 +29,8 @@ from shared.jobs.failures.errors import (
     Unauthorized,
     Unavailable,
 )
+from shared.kubernetes.api_server import AUTHORITY, SERVER
+from shared.resource_ids import ClusterId
 from tests.support.kubernetes_ports import CLUSTER, SETTINGS, Setting, config_map
 
 

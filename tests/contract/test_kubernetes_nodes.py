@@ -9,10 +9,10 @@ import pytest
 
 from localcloud.kubernetes.world.kinds import BUILT_IN, NODE, POD, STATEFUL_SET, Kind
 from localcloud.kubernetes.world.object_store import At
-from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ObjectRef
-from shared.jobs.failures.errors import Blocked
+from shared.cluster.failures.errors import Blocked
+from shared.json_tree import Json
 from shared.ports.kubernetes import CORDONED
+from shared.resource_ids import ObjectRef
 from tests.support import workloads
 from tests.support.kubernetes_ports import Setting
 

@@ -15,10 +15,10 @@ from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
 from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
 from localcloud.memory.connections import Connections
 from shared.adapters.kubernetes import KubernetesConnections
-from shared.fleet.kubernetes.api_server import ApiServer
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.failures.errors import Unauthenticated, Unavailable
+from shared.cluster.failures.errors import Unauthenticated, Unavailable
+from shared.kubernetes.api_server import ApiServer
 from shared.ports import Kubernetes
+from shared.resource_ids import ClusterId
 from tests.support.kubernetes_ports import CLUSTER
 
 WITH_ENTRA = {"aadProfile": {"managed": True}}

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from localcloud.kubernetes.world.object_store import At, Write
-from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.ownership.applied_fields import is_held
-from shared.fleet.kubernetes.ownership.field_ownership import same, transferred
-from shared.jobs.failures.errors import Conflict, Dependency, InvalidManifest
+from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest
+from shared.json_tree import Json
+from shared.kubernetes.field_ownership import is_held, same, transferred
 from tests.support.kubernetes_ports import CONFIG_MAP, SETTINGS, Setting, config_map, widgets
 
 

@@ -12,10 +12,10 @@ import pytest
 from shared.adapters.tables import TABLES, TablesState
 from shared.adapters.tables.plans import PLANS
 from shared.adapters.tables.storage import Storage
-from shared.fleet.planning.plan import Plan
-from shared.jobs.failures.errors import Stale, TooLarge
-from shared.jobs.review_check import ReviewCheck, Verdict
-from shared.jobs.transitions.acceptance import accept_new
+from shared.cluster.failures.errors import Stale, TooLarge
+from shared.cluster.review_check import ReviewCheck, Verdict
+from shared.cluster.transitions.acceptance import accept_new
+from shared.plan.plan import Plan
 from shared.ports import PlanRecord, State
 from tests.support.azurite import connect
 from tests.support.cluster_records import NOW

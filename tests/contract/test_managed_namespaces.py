@@ -9,10 +9,10 @@ import pytest
 
 from localcloud.kubernetes.world.object_store import Write
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ObjectRef
-from shared.jobs.failures.errors import Conflict, Dependency, InvalidManifest
+from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest
+from shared.json_tree import Json
 from shared.ports.azure import DeleteManagedNamespace, ListManagedNamespaces, PutManagedNamespace
+from shared.resource_ids import ObjectRef
 from tests.support.azure_ports import CLUSTER, Azure
 from tests.support.one_cluster import ONE, ready
 

@@ -15,9 +15,9 @@ from shared.adapters.tables import CLUSTERS, TablesState
 from shared.adapters.tables.acts import ACTS
 from shared.adapters.tables.clusters import FLEETS
 from shared.adapters.tables.plans import PLANS
-from shared.jobs.failures.errors import Unreadable
-from shared.jobs.record import Phase
-from shared.pipeline.recovery.missed_work import plan_missed_head, resend_overdue
+from shared.app.recovery.missed_work import plan_missed_head, resend_overdue
+from shared.cluster.failures.errors import Unreadable
+from shared.cluster.record import Phase
 from shared.ports import FleetRecord
 from tests.support import fleet_files
 from tests.support.azurite import connect

@@ -11,12 +11,11 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.adapters.arm import ArmAzure
-from shared.fleet.aks.ownership import Owner
-from shared.fleet.drift.activity import writes_in
-from shared.fleet.importing.importer import NotImportable, imported
-from shared.fleet.policies.compliance import compliance_of
-from shared.fleet.resource_ids import ManagedIdentityId, RegionId, SubscriptionId
-from shared.jobs.failures.errors import ReconcileError, Unavailable
+from shared.azure.activity import writes_in
+from shared.azure.compliance import compliance_of
+from shared.azure.importer import NotImportable, imported
+from shared.azure.ownership import Owner
+from shared.cluster.failures.errors import ReconcileError, Unavailable
 from shared.ports.azure import (
     AzureCall,
     GetCluster,
@@ -43,6 +42,7 @@ from shared.ports.azure import (
     every_document,
 )
 from shared.ports.azure.activity_log import ListActivity
+from shared.resource_ids import ManagedIdentityId, RegionId, SubscriptionId
 from tests.support.azure_ports import CLUSTER, StaticCredential
 from tests.support.cluster_records import NOW
 from tests.support.function_calls import call

@@ -13,10 +13,10 @@ import pytest
 from localcloud.common.certificates import Authority
 from localcloud.common.clock import ManualClock
 from shared.adapters.kubernetes import KubernetesConnections
-from shared.fleet.kubernetes.kubeconfig import Kubeconfig
-from shared.fleet.reachable_addresses import networks_of
-from shared.jobs.failures.errors import Blocked, ReconcileError, Unavailable
+from shared.cluster.failures.errors import Blocked, ReconcileError, Unavailable
+from shared.kubernetes.kubeconfig import Kubeconfig
 from shared.ports import KubernetesApi
+from shared.reachable_addresses import networks_of
 from tests.support.kubernetes_ports import CLUSTER, SETTINGS, config_map
 from tests.support.odd_bodies import odd_bodies
 from tests.support.receivers import Inbox

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shared.adapters.github import GitHubRepository, github_auth
-from shared.jobs.failures.errors import InvalidManifest, ReconcileError, Unavailable
+from shared.cluster.failures.errors import InvalidManifest, ReconcileError, Unavailable
 from shared.ports import CommitStatus, NewCommit, PullText
 from tests.support.odd_bodies import odd_bodies
 from tests.support.receivers import Inbox

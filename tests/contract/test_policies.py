@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shared.jobs.failures.errors import Dependency, InvalidManifest
+from shared.cluster.failures.errors import Dependency, InvalidManifest
 from shared.ports.azure import (
     DeleteCluster,
     DeletePolicyAssignment,

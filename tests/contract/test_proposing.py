@@ -12,7 +12,7 @@ import pytest
 
 from localcloud.github.wire.github_server import GitHubServer
 from shared.adapters.github import GitHubRepository, github_auth
-from shared.jobs.failures.errors import Conflict, Dependency, InvalidManifest, Unauthorized
+from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, Unauthorized
 from shared.ports import NewCommit, PullText
 from tests.support.github_app import APP, KEY
 from tests.support.pull_request_ports import Case

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.jobs.failures.errors import Dependency, InvalidManifest, Unauthorized
+from shared.cluster.failures.errors import Dependency, InvalidManifest, Unauthorized
 from shared.ports import Annotation, Check, CheckRun, Comment
 from tests.support.pull_request_ports import Case
 

@@ -15,7 +15,7 @@ from localcloud.common.clock import ManualClock
 from localcloud.servicebus.wire.servicebus_server import ServiceBusServer
 from localcloud.servicebus.world.broker import Broker, BrokerQueue, Counts, QueueConfig, StoredMessage
 from shared.adapters.servicebus import ServiceBusQueue, service_bus_client
-from shared.jobs.failures.errors import (
+from shared.cluster.failures.errors import (
     Dependency,
     InvalidManifest,
     Terminal,

@@ -22,7 +22,7 @@ from localcloud.servicebus.wire.servicebus_server import ServiceBusServer
 from localcloud.servicebus.world.broker import Broker, QueueConfig
 from shared.adapters import servicebus
 from shared.adapters.servicebus import ServiceBusQueue, client_options
-from shared.jobs.failures.errors import Unavailable
+from shared.cluster.failures.errors import Unavailable
 from shared.ports import Message
 
 KEY = "c2VjcmV0"

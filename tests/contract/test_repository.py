@@ -16,7 +16,7 @@ from localcloud.github.world.memory_repository import MemoryRepository
 from shared.adapters.github import GitHubRepository, github_auth, repository
 from shared.adapters.github.client import json_call
 from shared.adapters.github.repository import end_of_token
-from shared.jobs.failures.errors import Dependency, InvalidManifest, Unauthenticated, Unavailable
+from shared.cluster.failures.errors import Dependency, InvalidManifest, Unauthenticated, Unavailable
 from shared.ports import CommitStatus, Repository
 
 UNKNOWN = "1234567890" * 4

@@ -15,7 +15,7 @@ from localcloud.github.wire.github_server import GitHubServer
 from localcloud.github.world.people import CONTRIBUTOR, OPERATOR, PEOPLE, REVIEWER
 from shared.adapters.github import GitHubRepository, github_auth
 from shared.adapters.github import reviews as adapter_reviews
-from shared.jobs.failures.errors import Dependency, Unauthorized, Unavailable
+from shared.cluster.failures.errors import Dependency, Unauthorized, Unavailable
 from shared.ports import MergedPull, PullAuthors, Review, ReviewState
 from tests.support.github_app import APP, KEY
 from tests.support.pull_request_ports import Case

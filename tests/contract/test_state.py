@@ -9,18 +9,18 @@ from datetime import timedelta
 import pytest
 
 from shared.adapters.tables import TablesState, table_service
-from shared.fleet.drift.differences import Difference
-from shared.fleet.manifests.cluster.drift import DriftAction
-from shared.jobs.continuations import continuations_of
-from shared.jobs.drift import Drift, DriftedField
-from shared.jobs.failures.errors import ClusterMissing, ReconcileError, Stale, Unavailable
-from shared.jobs.findings.conditions import with_in_sync
-from shared.jobs.job import Contest, ContestKind, start_step
-from shared.jobs.outcomes import Fail, Wait
-from shared.jobs.recipes import Step
-from shared.jobs.record import Phase
-from shared.jobs.reporting.summary import summary_of
-from shared.jobs.transitions.apply_outcome import apply_outcome
+from shared.azure.differences import Difference
+from shared.cluster.continuations import continuations_of
+from shared.cluster.drift import Drift, DriftedField
+from shared.cluster.failures.errors import ClusterMissing, ReconcileError, Stale, Unavailable
+from shared.cluster.findings.conditions import with_in_sync
+from shared.cluster.job import Contest, ContestKind, start_step
+from shared.cluster.outcomes import Fail, Wait
+from shared.cluster.recipes import Step
+from shared.cluster.record import Phase
+from shared.cluster.reporting.summary import summary_of
+from shared.cluster.transitions.apply_outcome import apply_outcome
+from shared.language.model.cluster.drift import DriftAction
 from shared.ports import FleetRecord, GroupMember, Source, State
 from tests.support.azurite import KEY, connect, connection_string
 from tests.support.cluster_records import NOW, event, fresh, plan_record, record

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from shared.jobs.failures.errors import Stale
-from shared.jobs.failures.fleet_problem import Failed, FleetProblem
-from shared.jobs.rate_limits import Bucket
+from shared.azure.rate_limits import Bucket
+from shared.cluster.failures.errors import Stale
+from shared.cluster.failures.fleet_problem import Failed, FleetProblem
 from shared.ports import FleetRecord, State
 from shared.ports.state import Listing, Orphan, PathsCheck, SweepRecord, TimerRun
 from tests.support.cluster_records import NOW, later

@@ -10,7 +10,7 @@ import pytest
 
 from shared.adapters.tables import TablesState
 from shared.adapters.tables.clusters import FLEETS
-from shared.jobs.failures.errors import Stale
+from shared.cluster.failures.errors import Stale
 from shared.notices.announced import Announced, confirm, take
 from shared.notices.deliveries import failed
 from shared.notices.kinds import Kind, Severity

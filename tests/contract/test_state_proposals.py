@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shared.jobs.failures.errors import Stale
+from shared.cluster.failures.errors import Stale
 from shared.ports import State
 from shared.ports.state import LeftOut, Proposal, SweepRecord
 

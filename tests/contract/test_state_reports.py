@@ -7,13 +7,13 @@ from datetime import timedelta
 
 import pytest
 
-from shared.jobs.failures.errors import Stale
-from shared.jobs.job import Contest, ContestKind
-from shared.jobs.outcomes import Wait
-from shared.jobs.reporting.summary import REASON_LIMIT, summary_of
-from shared.jobs.review_check import ReviewCheck, Verdict
-from shared.jobs.transitions.acceptance import accept_delete, accept_new
-from shared.jobs.transitions.apply_outcome import apply_outcome
+from shared.cluster.failures.errors import Stale
+from shared.cluster.job import Contest, ContestKind
+from shared.cluster.outcomes import Wait
+from shared.cluster.reporting.summary import REASON_LIMIT, summary_of
+from shared.cluster.review_check import ReviewCheck, Verdict
+from shared.cluster.transitions.acceptance import accept_delete, accept_new
+from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.ports import State
 from tests.support.cluster_records import NOW, plan_record
 from tests.support.desired_clusters import desired

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.jobs.failures.errors import Stale
+from shared.cluster.failures.errors import Stale
 from shared.ports import State
 from shared.rollouts import rollout as rollouts
 from shared.rollouts.calendar import Freeze, Window

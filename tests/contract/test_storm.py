@@ -14,10 +14,10 @@ from standardwebhooks.webhooks import Webhook
 from localcloud.common.certificates import Authority
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.adapters.channels import AppChannels
-from shared.jobs.record import Phase
+from shared.app.recovery.missed_work import wake_notifier
+from shared.cluster.record import Phase
 from shared.notices.announced import MOST_PENDING
 from shared.notices.digest import MOST_MESSAGES
-from shared.pipeline.recovery.missed_work import wake_notifier
 from tests.support import fleet_files
 from tests.support.notices import notifying, storm
 from tests.support.pipeline_runs import phases, push

@@ -12,7 +12,7 @@ from werkzeug.wrappers import Request, Response
 
 from localcloud.common.http_server import HttpServer
 from shared.adapters.tables import TablesState, table_service
-from shared.jobs.failures.errors import Unavailable
+from shared.cluster.failures.errors import Unavailable
 from tests.support.azurite import KEY
 from tests.support.receivers import answering
 

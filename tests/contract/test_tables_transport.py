@@ -8,7 +8,7 @@ from threading import Barrier
 import pytest
 
 from shared.adapters.tables import TablesState
-from shared.jobs.failures.errors import Unavailable
+from shared.cluster.failures.errors import Unavailable
 from tests.support.azurite import connect
 
 SESSIONS = 17

@@ -23,8 +23,10 @@ from opentelemetry.trace import StatusCode
 from localcloud.common.http_server import HttpServer
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.adapters.telemetry import open_telemetry
-from shared.jobs.record import Phase
-from shared.jobs.reporting.measurements import (
+from shared.app.recovery.housekeeping import measure_fleet
+from shared.app.runs import record_end
+from shared.cluster.record import Phase
+from shared.cluster.reporting.measurements import (
     CLUSTERS,
     END_AGE,
     METRICS,
@@ -34,8 +36,6 @@ from shared.jobs.reporting.measurements import (
     Measurement,
     Span,
 )
-from shared.pipeline.recovery.fleet_metrics import measure_fleet
-from shared.pipeline.runs import record_end
 from tests.support import fleet_files
 from tests.support.collected_telemetry import Collected, watched
 from tests.support.pipeline_runs import phases, push

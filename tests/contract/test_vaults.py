@@ -20,7 +20,7 @@ from localcloud.keyvault.vault_server import LIST, SECRETS_USER, VaultServer
 from localcloud.keyvault.vault_world import VaultWorld
 from localcloud.keyvault.vaults_port import WorldVaults
 from shared.adapters.vault import KeyVaults
-from shared.jobs.failures.errors import (
+from shared.cluster.failures.errors import (
     InvalidManifest,
     ReconcileError,
     SecretMissing,

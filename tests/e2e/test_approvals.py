@@ -8,7 +8,7 @@ import pytest
 
 from cli.fleet_api.client import Refused
 from localcloud.runtime.options import Options
-from shared.fleet.resource_ids import ClusterId
+from shared.resource_ids import ClusterId
 from tests.support import fleet_files
 from tests.support.local_cloud_start import Start
 from tests.support.pull_request_author import Author

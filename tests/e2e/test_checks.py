@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from localcloud.runtime.options import Options
-from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux.flux_objects import KUSTOMIZATION, NAMESPACE, SOURCE
-from shared.fleet.kubernetes.flux.flux_readiness import ready_condition
-from shared.fleet.resource_ids import ObjectRef
+from shared.json_tree import Json
+from shared.kubernetes.flux_objects import KUSTOMIZATION, NAMESPACE, SOURCE
+from shared.kubernetes.flux_readiness import ready_condition
 from shared.ports import KubernetesApi
+from shared.resource_ids import ObjectRef
 from tests.support import fleet_files
 from tests.support.fleet_operator import Operator
 from tests.support.inside_clusters import kubernetes, over_newest, reconcile_now

@@ -10,8 +10,8 @@ import yaml
 from localcloud.runtime.inspection import table_entities
 from localcloud.runtime.options import Options
 from localcloud.runtime.parts.part import kubeconfigs
-from shared.fleet.kubernetes.flux.flux_objects import FACTS, SOURCE
-from shared.fleet.kubernetes.ownership.owner_map import OWNER_MAP
+from shared.kubernetes.flux_objects import FACTS, SOURCE
+from shared.kubernetes.kubeconfig import OWNER_MAP
 from tests.support import fleet_files
 from tests.support.clusters_elsewhere import manifest
 from tests.support.fleet_operator import Operator

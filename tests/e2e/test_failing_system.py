@@ -14,8 +14,8 @@ from localcloud.github.world.git_commands import git_environment
 from localcloud.keyvault.example_secrets import EXAMPLE_VAULT
 from localcloud.runtime.options import Options
 from localcloud.runtime.parts.part import repositories, shown_notifications
-from shared.fleet.kubernetes.flux.flux_objects import SOURCE
-from shared.fleet.resource_ids import ObjectRef
+from shared.kubernetes.flux_objects import SOURCE
+from shared.resource_ids import ObjectRef
 from tests.support import team_systems
 from tests.support.fleet_operator import Operator
 from tests.support.inside_clusters import kubernetes, reconcile_now

@@ -15,10 +15,10 @@ from handlers.routes import who_may_call
 from localcloud.functions.host_config import read_settings
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.runtime.options import EXAMPLE
-from shared.jobs.acts import Act
-from shared.jobs.failures.errors import Unavailable
-from shared.pipeline.api.access import Role
-from shared.pipeline.recovery.settings_seen import record_changed_settings
+from shared.app.api.access import Role
+from shared.app.recovery.housekeeping import record_changed_settings
+from shared.cluster.acts import Act
+from shared.cluster.failures.errors import Unavailable
 from shared.ports import FleetConfig
 from shared.settings import load_settings
 from tests.support import fleet_files

@@ -14,7 +14,7 @@ from localcloud.azure.wire.identity_server import IdentityServer
 from localcloud.azure.world.access.directory import ACCOUNTS, API
 from localcloud.functions.easy_auth import AuthSettings
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.pipeline.intake.accept import accept
+from shared.app.intake.accept import accept
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push, pushed
 from tests.support.served_api import served

@@ -12,9 +12,9 @@ import azure.functions as func
 import pytest
 
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
-from shared.jobs.failures.errors import ReconcileError, Stale, Unavailable
-from shared.jobs.record import ClusterRecord
-from shared.pipeline.api.views.drift import drift_of_cluster
+from shared.app.api.views.drift import drift_of_cluster
+from shared.cluster.failures.errors import ReconcileError, Stale, Unavailable
+from shared.cluster.record import ClusterRecord
 from shared.ports import DeadLetter, Message, Ports
 from shared.rollouts.rollout import ActKind
 from tests.support import fleet_files

@@ -11,8 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from localcloud.flux.http_posts import HttpPosts
-from shared.jobs.record import Phase
-from shared.jobs.reporting.events import FLUX_REPORTED
+from shared.cluster.record import Phase
+from shared.cluster.reporting.events import FLUX_REPORTED
 from tests.support.function_calls import functions
 from tests.support.hypothesis_settings import GENERATED
 from tests.support.pipeline_runs import phases, push

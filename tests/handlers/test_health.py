@@ -10,8 +10,8 @@ import pytest
 
 from localcloud.functions.timer_triggers import tick
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.failures.errors import Unavailable
-from shared.pipeline.health.timers import GRACE
+from shared.app.health import GRACE
+from shared.cluster.failures.errors import Unavailable
 from shared.ports import FleetConfig
 from shared.settings import load_settings
 from tests.support import fleet_files

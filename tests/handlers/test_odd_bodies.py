@@ -16,8 +16,9 @@ import pytest
 
 from handlers.sign_in import PRINCIPAL, SignIn
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.gaps import FoundBy
-from shared.jobs.messages import (
+from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
+from shared.cluster.gaps import FoundBy
+from shared.cluster.messages import (
     Approval,
     CheckMessage,
     Found,
@@ -28,7 +29,6 @@ from shared.jobs.messages import (
     SweepPart,
     job_message,
 )
-from shared.pipeline.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from tests.support.function_calls import ADMIN, functions
 from tests.support.odd_bodies import odd_bodies
 from tests.support.pipeline_runs import ready

@@ -10,8 +10,8 @@ import azure.functions as func
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.record import Phase
-from shared.pipeline.api.acts.approval import approve
+from shared.app.api.acts.approval import approve
+from shared.cluster.record import Phase
 from tests.support import fleet_files
 from tests.support.function_calls import ADMIN, functions
 from tests.support.pipeline_runs import push

@@ -15,9 +15,9 @@ from localcloud.azure.wire.identity_server import IdentityServer
 from localcloud.azure.world.access.directory import API
 from localcloud.functions.easy_auth import AuthSettings
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.pipeline.api import schema
-from shared.pipeline.api.views.plan_page import POLICY, STYLE, plan_page
-from shared.pipeline.api.views.plans import plan_view
+from shared.app.api import schema
+from shared.app.api.views.plan_page import POLICY, STYLE, plan_page
+from shared.app.api.views.plans import plan_view
 from tests.support import fleet_files
 from tests.support.function_calls import ADMIN
 from tests.support.pipeline_runs import push

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.desired import Desired
+from shared.language.desired import Desired
 from tests.support import fleet_files
 from tests.support.function_calls import call
 from tests.support.pipeline_runs import push

@@ -8,8 +8,8 @@ from typing import Any
 import azure.functions as func
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.failures.errors import Unavailable
-from shared.pipeline.api.views.clusters import fleet_view
+from shared.app.api.views.clusters import fleet_view
+from shared.cluster.failures.errors import Unavailable
 from tests.support import fleet_files
 from tests.support.function_calls import ADMIN, functions
 from tests.support.pipeline_runs import push, ready

@@ -8,7 +8,7 @@ import azure.functions as func
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.failures.errors import Unavailable
+from shared.cluster.failures.errors import Unavailable
 from tests.support import fleet_files
 from tests.support.function_calls import functions
 from tests.support.pipeline_runs import ready

@@ -26,7 +26,7 @@ from localcloud.common.clock import system_clock
 from localcloud.common.plain_http import NO_TLS
 from localcloud.functions.easy_auth import AuthSettings
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.pipeline.api.access import Role
+from shared.app.api.access import Role
 from tests.support.function_calls import KEYS
 from tests.support.function_calls import function_app as small_app
 from tests.support.served_api import served

@@ -16,8 +16,8 @@ from localcloud.common.certificates import Authority
 from localcloud.flux.http_posts import HttpPosts
 from localcloud.flux.notification_controller import FluxEvent, card
 from localcloud.runtime.up import show_notifications
-from shared.adapters.channels.payloads import teams_body
-from shared.jobs.failures.errors import Unauthenticated, Unavailable
+from shared.adapters.channels import teams_body
+from shared.cluster.failures.errors import Unauthenticated, Unavailable
 from shared.notices.routes import RouteType
 from tests.support.channels import message, send
 from tests.support.waiting import until

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from shared.jobs.failures.errors import QuotaExceeded, ReconcileError, classes
-from shared.jobs.outcomes import Fail
-from shared.jobs.record import ClusterRecord
-from shared.jobs.reporting.diagnosis import diagnose
-from shared.jobs.transitions.acceptance import accept_new
-from shared.jobs.transitions.apply_outcome import apply_outcome
+from shared.cluster.failures.errors import QuotaExceeded, ReconcileError, classes
+from shared.cluster.outcomes import Fail
+from shared.cluster.record import ClusterRecord
+from shared.cluster.reporting.diagnosis import diagnose
+from shared.cluster.transitions.acceptance import accept_new
+from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.notices.notice import DETAIL_LIMIT, Notice, notice_between
 from tests.support.cluster_records import NOW
 from tests.support.desired_clusters import desired

@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from shared.fleet.manifests.notifications import EventName
+from shared.language.model.fleet_rules import EventName
 from shared.notices.kinds import KINDS, Kind, Severity
 from shared.notices.routes import LIMITS, Route, RouteType
 from tests.support.notices import fact

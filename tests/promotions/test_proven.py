@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from shared.fleet.desired import Desired
-from shared.fleet.manifests.cluster.drift import DriftAction
-from shared.jobs.drift import Drift, DriftedField
-from shared.jobs.record import Condition, Phase, Running
-from shared.promotions.obstacles import Obstacle, Reason, describe
-from shared.promotions.promoted_values import Value, What, value_of
+from shared.cluster.drift import Drift, DriftedField
+from shared.cluster.record import Condition, Phase, Running
+from shared.language.desired import Desired
+from shared.language.model.cluster.drift import DriftAction
+from shared.promotions.promoted_values import Obstacle, Reason, Value, What, describe, value_of
 from shared.promotions.proven import Proof, proven
 from tests.support.cluster_records import NOW, later, record
 from tests.support.desired_clusters import desired

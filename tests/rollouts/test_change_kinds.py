@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from shared.fleet.manifests.rollout import Strategy
-from shared.fleet.planning.differences import Change
-from shared.fleet.planning.plan import Action, Item
-from shared.rollouts.change_kinds import kind_of, strategy_name
+from shared.language.model.rollout import Strategy
+from shared.plan.differences import Change
+from shared.plan.plan import Action, Item
+from shared.rollouts.candidates import kind_of, strategy_name
 
 CAREFUL = Strategy(name="careful", changes=("versions",))
 ORDINARY = Strategy(name="ordinary", changes=("any", "nodePools"))

@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from shared.jobs.listed import UnreadableRecord
-from shared.jobs.record import Phase
+from shared.cluster.listed import UnreadableRecord
+from shared.cluster.record import Phase
 from shared.rollouts.calendar import Freeze
 from shared.rollouts.decide import decide
 from shared.rollouts.report import describe, describe_wait, remedy

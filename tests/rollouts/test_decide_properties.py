@@ -7,10 +7,10 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.jobs.record import Phase
+from shared.cluster.record import Phase
 from shared.rollouts.rollout import State
-from shared.rollouts.standing import Standing
 from shared.rollouts.strategy import GroupRule, StageRule
+from shared.rollouts.waits import Standing
 from tests.support.rollout_fleets import Fleet, stage
 
 NUMBERS = st.sampled_from(["1", "2", "3", "20%", "50%", "100%"])

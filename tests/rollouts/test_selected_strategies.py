@@ -7,11 +7,10 @@ import subprocess
 
 import pytest
 
-from shared.fleet.manifests.rollout import Strategy
-from shared.fleet.planning.differences import Change
-from shared.fleet.planning.plan import Action, Item
-from shared.rollouts.selected.choice import Asked, Choice, choose
-from shared.rollouts.selected.trailers import trailer_values, trailers
+from shared.language.model.rollout import Strategy
+from shared.plan.differences import Change
+from shared.plan.plan import Action, Item
+from shared.rollouts.selected import Asked, Choice, choose, trailer_values, trailers
 
 STRATEGIES = (
     Strategy(name="ordinary", changes=("any",)),

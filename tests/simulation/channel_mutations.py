@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from shared.app import facts
+from shared.app.notifier.fleet_facts import OF_PLANS
 from shared.notices import announced, deliveries
 from shared.notices.announced import Announced
 from shared.notices.notice import Notice
-from shared.pipeline import facts
-from shared.pipeline.notifier.fleet_facts import OF_PLANS
 from simulation.actors.kinds import CHANNELS, SWEEPS
 from tests.simulation.mutations import mutation
 

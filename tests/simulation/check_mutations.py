@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
-from shared.fleet.kubernetes.health import health
-from shared.fleet.kubernetes.health.health import SUSPENDED, Fault, sync_faults
-from shared.jobs.record import ClusterRecord
-from shared.pipeline.api.views import clusters
-from shared.pipeline.api.views.parts import condition_of
-from shared.pipeline.checks import checks, conclusions, reading
-from shared.pipeline.sweep import conclusions as sweep_conclusions
-from shared.pipeline.worker import worker
-from shared.pipeline.worker.steps.flux import sync, waiting
+from shared.app.api.parts import condition_of
+from shared.app.api.views import clusters
+from shared.app.check import check as checks
+from shared.app.check import conclusions, reading
+from shared.app.sweep import conclusions as sweep_conclusions
+from shared.app.worker import worker
+from shared.app.worker.steps.flux import sync, waiting
+from shared.cluster.record import ClusterRecord
+from shared.kubernetes import health
+from shared.kubernetes.health import SUSPENDED, Fault, sync_faults
 from simulation.actors.kinds import CHECKS
 from tests.simulation.mutations import Mutation, mutation
 

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from shared.fleet.aks import ownership
-from shared.fleet.aks.ownership import Installation, Owner
-from shared.fleet.json_tree import Json
-from shared.jobs.outcomes import Done, Outcome, Wait
-from shared.jobs.record import ClusterRecord
-from shared.pipeline.worker import worker
-from shared.pipeline.worker.steps import contests, registry
+from shared.app.access import contests
+from shared.app.worker import worker
+from shared.app.worker.steps import registry
+from shared.azure import ownership
+from shared.azure.ownership import Installation, Owner
+from shared.cluster.outcomes import Done, Outcome, Wait
+from shared.cluster.record import ClusterRecord
+from shared.json_tree import Json
 from shared.ports import Ports
 from tests.simulation.mutations import Mutation
 

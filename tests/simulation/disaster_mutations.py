@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shared.pipeline.planner import planner
-from shared.pipeline.worker.steps import cluster, rebuilt, registry
-from shared.pipeline.worker.steps.deletes import delete
+from shared.app.planner import planner
+from shared.app.worker.steps import cluster, delete, rebuilt, registry
 from tests.simulation.mutations import mutation
 
 

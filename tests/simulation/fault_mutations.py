@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
-from shared.fleet.manifests.guards import Guards
-from shared.fleet.resolve.desired_fleet import DesiredFleet
-from shared.jobs import continuations, job
-from shared.jobs.failures.errors import Unauthenticated
-from shared.pipeline.planner import planner
-from shared.pipeline.planner.reports import reporter
-from shared.pipeline.repository import commit_reader
-from shared.pipeline.worker.rate_limiter import RateLimiter
+from shared.app import repository as commit_reader
+from shared.app.access.rate_limiter import RateLimiter
+from shared.app.planner import planner, reporter
+from shared.cluster import continuations, job
+from shared.cluster.failures.errors import Unauthenticated
+from shared.language.model.fleet_rules import Guards
+from shared.language.resolve.desired_fleet import DesiredFleet
 from tests.simulation.mutations import mutation, two_planners_may_plan_at_once
 
 

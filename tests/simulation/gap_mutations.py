@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from localcloud.tables.memory_state import MemoryState
-from shared.pipeline.planner import planner
-from shared.pipeline.planner.branch import missed_heads
+from shared.app.planner import branch as missed_heads
+from shared.app.planner import planner
 from simulation.actors.kinds import LOST_WEBHOOKS
 from tests.simulation.mutations import mutation
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from shared.jobs.transitions import acceptance
-from shared.pipeline.worker.steps import policies
-from shared.pipeline.worker.steps.identity_access import credentials, removal
+from shared.app.worker.steps import identity_access as credentials
+from shared.app.worker.steps import identity_access as removal
+from shared.app.worker.steps import policies
+from shared.cluster.transitions import acceptance
 from simulation.actors.kinds import IDENTITY_ACCESS
 from tests.simulation.mutations import mutation
 

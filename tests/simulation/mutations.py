@@ -13,19 +13,18 @@ import pytest
 
 from localcloud.azure.world.arm_resources import Condition
 from localcloud.tables.memory_state import MemoryState
-from shared.fleet.aks.ownership import Owner
-from shared.fleet.planning import make_plan as decision
-from shared.fleet.planning import rebuilds
-from shared.jobs.record import ClusterRecord
-from shared.jobs.transitions import acceptance
-from shared.jobs.transitions import lease as leases
-from shared.jobs.transitions.lease import Resend, Superseded
-from shared.pipeline.outbox import jobs
-from shared.pipeline.planner import handover, planner
-from shared.pipeline.planner.approval import approvals
-from shared.pipeline.recovery import missed_work
-from shared.pipeline.worker import worker
-from shared.pipeline.worker.steps import cluster, registry
+from shared.app.outbox import jobs
+from shared.app.planner import approvals, handover, planner
+from shared.app.recovery import missed_work
+from shared.app.worker import worker
+from shared.app.worker.steps import cluster, registry
+from shared.azure.ownership import Owner
+from shared.cluster.record import ClusterRecord
+from shared.cluster.transitions import acceptance
+from shared.cluster.transitions import lease as leases
+from shared.cluster.transitions.lease import Resend, Superseded
+from shared.plan import make_plan as decision
+from shared.plan import rebuilds
 from shared.ports import FleetRecord
 from simulation.simulation import simulate
 

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from shared.pipeline.proposals.promoting import evaluation, promote
-from shared.pipeline.proposals.promoting.promotion_pull import give
+from shared.app.proposals import evaluation, promote
+from shared.app.proposals.promotion_pull import give
 from shared.ports import Ports
 from shared.ports.state import Promotion
-from shared.promotions.obstacles import Reason
-from shared.promotions.promoted_values import Value, What, value_of
+from shared.promotions.promoted_values import Reason, Value, What, value_of
 from shared.promotions.proven import Proof, proven
 from simulation.actors.kinds import PROMOTIONS
 from simulation.invariants.proposed_promotions import MAIN, RULE

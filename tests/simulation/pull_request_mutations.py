@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from shared.pipeline.outbox import plans
-from shared.pipeline.pull_requests import pull_requests
-from shared.pipeline.pull_requests.comment import PullPlan
+from shared.app.outbox import plans
+from shared.app.pull_requests import pull_requests
+from shared.app.pull_requests.comment import PullPlan
 from shared.ports import PlanRecord, Ports
 from tests.simulation.mutations import Mutation
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from shared.fleet.desired import Desired
-from shared.fleet.planning import make_plan, rebuilds
-from shared.fleet.planning.plan import Recorded
-from shared.pipeline.worker.steps.deletes import still_removed
+from shared.app.worker.steps import still_removed
+from shared.language.desired import Desired
+from shared.plan import make_plan, rebuilds
+from shared.plan.plan import Recorded
 from simulation.actors.kinds import REBUILDS
 from tests.simulation.mutations import mutation
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shared.fleet.planning import make_plan, replacements
-from shared.pipeline import outbox
+from shared.app import outbox
+from shared.plan import make_plan, replacements
 from simulation.actors.kinds import REPLACEMENTS
 from tests.simulation.mutations import mutation
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from shared.pipeline.planner.approval import review_rules, team_reviews
-from shared.pipeline.planner.approval.review_rules import Approvals
+from shared.app.planner import approvals as team_reviews
+from shared.app.planner import review_rules
+from shared.app.planner.review_rules import Approvals
 from shared.ports import Review, ReviewState
 from tests.simulation.mutations import mutation
 

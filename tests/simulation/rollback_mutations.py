@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from shared.fleet.aks import cluster_body, node_pool_body
-from shared.fleet.rollback.node_pool_rollback import runs
-from shared.pipeline.api.acts import rollback as proposed
-from shared.pipeline.worker.steps.nodes import node_pools
-from shared.pipeline.worker.steps.nodes import rollback as carried_out
+from shared.app.api.acts import rollback as proposed
+from shared.app.worker.steps import node_pool_rollback as carried_out
+from shared.app.worker.steps import node_pools
+from shared.azure import cluster_body, node_pool_body
+from shared.azure.node_pool_rollback import runs
 from simulation.actors.kinds import ROLLBACKS
 from simulation.invariants.pool_rollbacks import RULE
 from tests.simulation.mutations import mutation

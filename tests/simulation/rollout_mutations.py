@@ -7,23 +7,22 @@ from typing import Any
 
 import pytest
 
-from shared.fleet.planning.plan import Action, Item
-from shared.jobs.record import ClusterRecord
-from shared.jobs.transitions import acceptance
-from shared.pipeline import outbox
-from shared.pipeline.api.acts import replay, system_approval
-from shared.pipeline.api.acts import rollout as acts
-from shared.pipeline.api.views import rollouts as rollout_views
-from shared.pipeline.planner import handover, planner
-from shared.pipeline.planner.staging import gate_checks, rollouts
-from shared.pipeline.planner.staging.rollouts import Staged
-from shared.pipeline.repository.commit_reader import read_desired
-from shared.pipeline.sweep import held_corrections
-from shared.rollouts import begin, calendar, decide, of_plan, standing
+from shared.app import outbox
+from shared.app.api.acts import replay, system_approval
+from shared.app.api.acts import rollout as acts
+from shared.app.api.views import rollouts as rollout_views
+from shared.app.planner import gate_checks, handover, planner, rollouts
+from shared.app.planner.rollouts import Staged
+from shared.app.repository import read_desired
+from shared.app.sweep import held_corrections
+from shared.cluster.record import ClusterRecord
+from shared.cluster.transitions import acceptance
+from shared.plan.plan import Action, Item
+from shared.rollouts import begin, calendar, decide, of_plan, plan_holds
+from shared.rollouts import waits as standing
 from shared.rollouts.report import state_of
 from shared.rollouts.rollout import Checked, CheckState, Rollout, State
-from shared.rollouts.selected.choice import NOTHING, choose
-from shared.rollouts.shut import plan_holds
+from shared.rollouts.selected import NOTHING, choose
 from shared.rollouts.strategy import Gate
 from shared.rollouts.waits import Reason, Wait
 from simulation.actors.kinds import ROLLOUTS, SWEEPS

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from shared.fleet.kubernetes.bootstrap_secrets import secret_ref
-from shared.fleet.manifests.cluster.bootstrap_secrets import BootstrapSecret
-from shared.pipeline.checks import secrets as checks
-from shared.pipeline.worker.steps.secrets import ensure, removal
+from shared.app.check import secrets as checks
+from shared.app.worker.steps import bootstrap_secrets as ensure
+from shared.app.worker.steps import bootstrap_secrets as removal
+from shared.kubernetes.bootstrap_secrets import secret_ref
+from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret
 from shared.ports import KubernetesApi
 from simulation.actors.kinds import SECRETS
 from tests.simulation.mutations import mutation

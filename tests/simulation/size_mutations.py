@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from shared.fleet.planning.plan import Item
-from shared.jobs.failures.errors import TooLarge
-from shared.pipeline.planner import handover
+from shared.app.planner import handover
+from shared.cluster.failures.errors import TooLarge
+from shared.plan.plan import Item
 from tests.simulation.mutations import mutation
 
 

@@ -11,27 +11,27 @@ from typing import Any
 import pytest
 
 from localcloud.github.world.proposing_port import WorldProposing
-from shared.fleet.drift import policy
-from shared.fleet.drift.differences import drift_of
-from shared.fleet.manifests.cluster.drift import DriftAction
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs import drift
-from shared.jobs.findings.conditions import with_in_sync
-from shared.jobs.record import ClusterRecord
-from shared.jobs.transitions import apply_comparison
-from shared.jobs.transitions.acceptance import accept_retry
-from shared.pipeline.api.views import clusters as cluster_views
-from shared.pipeline.api.views import drift as drift_views
-from shared.pipeline.api.views.drift import _cluster, _field
-from shared.pipeline.api.views.parts import condition_of
-from shared.pipeline.outbox import request_report
-from shared.pipeline.planner.reports import reporter
-from shared.pipeline.planner.reports.reporter import reopen
-from shared.pipeline.proposals import cluster, proposals
-from shared.pipeline.sweep import clusters, conclusions, lists, sweep, verdicts
-from shared.pipeline.sweep.lists import orphans_of
+from shared.app.api.parts import condition_of
+from shared.app.api.views import clusters as cluster_views
+from shared.app.api.views import drift as drift_views
+from shared.app.api.views.drift import _cluster, _field
+from shared.app.outbox import request_report
+from shared.app.planner import reporter
+from shared.app.planner.reporter import reopen
+from shared.app.proposals import cluster, proposals
+from shared.app.sweep import clusters, conclusions, lists, sweep, verdicts
+from shared.app.sweep.lists import orphans_of
+from shared.azure import drift_policy as policy
+from shared.azure.differences import drift_of
+from shared.cluster import drift
+from shared.cluster.findings.conditions import with_in_sync
+from shared.cluster.record import ClusterRecord
+from shared.cluster.transitions import apply_comparison
+from shared.cluster.transitions.acceptance import accept_retry
+from shared.language.model.cluster.drift import DriftAction
 from shared.ports.azure import DeleteCluster
 from shared.ports.state import Listing, Orphan
+from shared.resource_ids import ClusterId
 from simulation.actors.approved_corrections import RULE
 from simulation.actors.drift import STATUS
 from simulation.actors.kinds import SWEEPS
@@ -68,9 +68,7 @@ def drift_is_not_compared(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_digest_says_nothing(patch: pytest.MonkeyPatch) -> None:
-    verify = import_module(
-        "shared.pipeline.worker.steps.flux.verify"
-    )  # the package has a function of its name
+    verify = import_module("shared.app.worker.steps.flux.verify")  # the package has a function of its name
     for module in (verdicts, conclusions, verify):
         patch.setattr(module, "live_digest", lambda _: "same")
 

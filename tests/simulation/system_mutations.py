@@ -6,12 +6,20 @@ from typing import Any
 
 import pytest
 
-from shared.fleet.kubernetes import managed_namespaces
-from shared.fleet.kubernetes.flux import sync_objects
-from shared.fleet.resolve import systems
-from shared.fleet.systems.cluster_systems import without_invalid
-from shared.pipeline.worker.steps.flux import pinned
-from shared.pipeline.worker.steps.systems import adopted, ensure, managed
+from shared.app.worker.steps import (
+    managed_namespaces as adopted,
+)
+from shared.app.worker.steps import (
+    managed_namespaces as managed,
+)
+from shared.app.worker.steps import (
+    systems as ensure,
+)
+from shared.app.worker.steps.flux import pinned
+from shared.azure import managed_namespaces
+from shared.kubernetes import sync_objects
+from shared.language.cluster_systems import without_invalid
+from shared.language.resolve import systems
 from simulation.actors.kinds import SYSTEMS
 from tests.simulation.mutations import mutation
 

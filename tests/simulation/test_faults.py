@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.resource_ids import ClusterId
 from shared.ports.azure import AzureCall, GetCluster, GetGroup, ListResources
+from shared.resource_ids import ClusterId
 from simulation.event_loop import EventLoop
 from simulation.faults.calls import Call, Scene
 from simulation.faults.catalog import FAULTS

@@ -9,8 +9,8 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.servicebus.world.broker_values import Draft
-from shared.jobs.gaps import FoundBy, Gap, Gaps
-from shared.jobs.messages import Found, PlanRequest
+from shared.cluster.gaps import FoundBy, Gap, Gaps
+from shared.cluster.messages import Found, PlanRequest
 from shared.ports import FleetRecord
 from simulation.desired_state import DesiredFleet
 from simulation.event_loop import Actor, EventLoop

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.record import ClusterRecord
-from shared.jobs.transitions.acceptance import accept_delete
+from shared.cluster.record import ClusterRecord
+from shared.cluster.transitions.acceptance import accept_delete
 from simulation.actors.reviewers import Reviewers, Story
 from simulation.desired_state import DesiredCluster, DesiredFleet
 from simulation.event_loop import EventLoop

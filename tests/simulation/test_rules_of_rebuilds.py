@@ -9,9 +9,9 @@ import pytest
 
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.planning.generations import above_any
-from shared.jobs.record import ClusterRecord
-from shared.pipeline.checks import around
+from shared.app.check import in_azure as around
+from shared.cluster.record import ClusterRecord
+from shared.plan.plan import above_any
 from simulation.actors.grants import Grants
 from simulation.actors.sweeps import Sweeps
 from simulation.desired_state import DesiredCluster, DesiredFleet

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from localcloud.tables.memory_state import MemoryState
-from shared.jobs.outcomes import Done
-from shared.jobs.recipes import Step
-from shared.pipeline.worker.steps import registry
-from shared.pipeline.worker.steps.nodes import drain, node_pools
+from shared.app.worker.steps import drain, node_pools, registry
+from shared.cluster.outcomes import Done
+from shared.cluster.recipes import Step
 from tests.simulation.mutations import mutation
 
 

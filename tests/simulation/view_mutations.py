@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from cli.terminal import render
-from shared.jobs.outcomes import Wait
-from shared.jobs.record import ClusterRecord
-from shared.jobs.reporting.diagnosis import diagnose
-from shared.jobs.transitions import apply_outcome
-from shared.pipeline.api import schema
-from shared.pipeline.api.views import clusters, why
-from shared.pipeline.api.views.parts import fleet_problem
-from shared.pipeline.planner.reports import commit_status
+from shared.app.api import schema
+from shared.app.api.parts import fleet_problem
+from shared.app.api.views import clusters, why
+from shared.app.planner import commit_status
+from shared.cluster.outcomes import Wait
+from shared.cluster.record import ClusterRecord
+from shared.cluster.reporting.diagnosis import diagnose
+from shared.cluster.transitions import apply_outcome
 from tests.simulation.mutations import Mutation
 
 

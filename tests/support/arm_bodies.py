@@ -8,13 +8,13 @@ from localcloud.azure.world.azure_ports import WorldAzure
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.clock import ManualClock
 from localcloud.common.control_plane import NullPlane
-from shared.fleet.aks.cluster_body import cluster_write, group_body
-from shared.fleet.aks.node_pool_body import new_pool_write, pool_write
-from shared.fleet.aks.ownership import Owner
-from shared.fleet.desired import Desired
-from shared.fleet.json_tree import Json
-from shared.fleet.manifests.cluster.spec import ClusterSpec
-from shared.fleet.manifests.node_pool.pool import NodePool
+from shared.azure.cluster_body import cluster_write, group_body
+from shared.azure.node_pool_body import new_pool_write, pool_write
+from shared.azure.ownership import Owner
+from shared.json_tree import Json
+from shared.language.desired import Desired
+from shared.language.model.cluster.spec import ClusterSpec
+from shared.language.model.node_pool import NodePool
 from shared.ports.azure import GetCluster, PutCluster, PutGroup, PutPool
 
 OWNER = Owner("example", "Example/fleet", "one")

@@ -9,7 +9,7 @@ from localcloud.azure.world.arm_errors import AksError
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.clock import ManualClock
 from localcloud.common.control_plane import NullPlane
-from shared.fleet.resource_ids import ClusterId
+from shared.resource_ids import ClusterId
 from tests.support.refused_writes import SUBSCRIPTION
 
 CLUSTER = ClusterId(SUBSCRIPTION, "rg", "one")

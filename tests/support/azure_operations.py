@@ -7,9 +7,9 @@ from typing import Any
 
 from localcloud.azure.world.access.policy_assignments import DEFINITIONS
 from localcloud.common.clock import ManualClock
-from shared.fleet.resource_ids import ManagedIdentityId, RegionId, SubscriptionId
 from shared.ports import azure
 from shared.ports.azure import AzureCall, activity_log, states_of
+from shared.resource_ids import ManagedIdentityId, RegionId, SubscriptionId
 from tests.support.arm_bodies import window
 from tests.support.azure_ports import CLUSTER, SUBSCRIPTION, body, pool
 

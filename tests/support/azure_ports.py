@@ -12,8 +12,8 @@ from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.clock import ManualClock
 from localcloud.common.control_plane import NullPlane
 from shared import ports
-from shared.fleet.resource_ids import ClusterId
 from shared.ports.azure import AzureCall, GetCluster, PutCluster, PutGroup
+from shared.resource_ids import ClusterId
 
 T = TypeVar("T")
 

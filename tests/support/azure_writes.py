@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from shared.fleet.aks.cluster_body import cluster_write, group_body
-from shared.fleet.aks.node_pool_body import new_pool_write, pool_write
-from shared.fleet.desired import Desired
-from shared.fleet.json_tree import Json
+from shared.azure.cluster_body import cluster_write, group_body
+from shared.azure.node_pool_body import new_pool_write, pool_write
+from shared.json_tree import Json
+from shared.language.desired import Desired
 from shared.ports.azure import GetCluster, PutCluster, PutGroup, PutPool
 from tests.support.arm_bodies import OWNER
 from tests.support.azure_ports import Azure

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.kubeconfig import Kubeconfig
-from shared.fleet.resource_ids import ClusterId, ObjectRef
+from shared.json_tree import Json
+from shared.kubernetes.kubeconfig import Kubeconfig
 from shared.ports import KubernetesApi
+from shared.resource_ids import ClusterId, ObjectRef
 from tests.support.replaced_ports import Around
 
 WRITES = ("create", "replace", "delete", "cordon", "uncordon", "evict")

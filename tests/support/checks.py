@@ -6,12 +6,12 @@ from contextlib import suppress
 from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.findings.health import HealthCondition
-from shared.jobs.rate_limits import AKS_OTHER
-from shared.jobs.record import ClusterRecord, Condition
-from shared.pipeline.outbox import request_whole_check
-from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
+from shared.app.access.rate_limiter import RateLimited, RateLimiter
+from shared.app.outbox import request_whole_check
+from shared.azure.rate_limits import AKS_OTHER
+from shared.cluster.findings.health import HealthCondition
+from shared.cluster.record import ClusterRecord, Condition
+from shared.resource_ids import ClusterId
 
 FLUX_INTERVALS = 700.0
 """Seconds after which Flux has fetched and applied what git has: more than its interval of ten minutes."""

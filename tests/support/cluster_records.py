@@ -6,16 +6,16 @@ from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from shared.fleet.aks.field_effects import Effect
-from shared.fleet.planning.differences import Change
-from shared.fleet.planning.holds import Hold, HoldKind
-from shared.fleet.planning.plan import Action, Item, Plan
-from shared.jobs.event import Event
-from shared.jobs.job import Job, NextRun, StepState, start_step
-from shared.jobs.recipes import Step
-from shared.jobs.record import ClusterRecord
-from shared.jobs.review_check import Ignored, ReviewCheck, Verdict
-from shared.jobs.transitions.acceptance import accept_new
+from shared.azure.field_effects import Effect
+from shared.cluster.event import Event
+from shared.cluster.job import Job, NextRun, StepState, start_step
+from shared.cluster.recipes import Step
+from shared.cluster.record import ClusterRecord
+from shared.cluster.review_check import Ignored, ReviewCheck, Verdict
+from shared.cluster.transitions.acceptance import accept_new
+from shared.plan.differences import Change
+from shared.plan.holds import Hold, HoldKind
+from shared.plan.plan import Action, Item, Plan
 from shared.ports import PlanRecord
 from tests.support.desired_clusters import desired
 

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from shared.fleet.manifests.cluster.spec import ClusterProperties, ClusterSpec
-from shared.fleet.manifests.node_pool.pool import NodePool
-from shared.fleet.manifests.node_pool.virtual_machines import VirtualMachinesProfile
+from shared.language.model.cluster.spec import ClusterProperties, ClusterSpec
+from shared.language.model.node_pool import NodePool
+from shared.language.model.node_pool_parts import VirtualMachinesProfile
 
 _GROUP = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg/providers"
 SAMPLES: tuple[Any, ...] = (

@@ -6,8 +6,8 @@ from localcloud.keyvault.example_secrets import EXAMPLE_VAULT
 from localcloud.kubernetes.world.kubernetes_clusters import outside
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.kubernetes.ownership.owner_map import OWNER_MAP
-from shared.jobs.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord, Phase
+from shared.kubernetes.kubeconfig import OWNER_MAP
 from shared.ports import FleetConfig, KubernetesApi
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push

@@ -23,7 +23,7 @@ from localcloud.azure.wire.authorization import action_of, allows
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from localcloud.servicebus.world.broker_values import SessionLock
 from shared.adapters.arm import ArmRequests
-from shared.jobs.failures.errors import Unauthorized
+from shared.cluster.failures.errors import Unauthorized
 from shared.ports import Azure, Message, Ports, Queue
 from shared.ports.azure import AzureCall
 from shared.settings import App

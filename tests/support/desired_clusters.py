@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from shared.fleet.desired import Desired, digest_of
-from shared.fleet.manifests.cluster.spec import ClusterSpec
-from shared.fleet.manifests.guards import Guards
-from shared.fleet.resolve.desired_fleet import DesiredFleet
-from shared.fleet.resolve.problems import Problem
+from shared.language.desired import Desired, digest_of
+from shared.language.model.cluster.spec import ClusterSpec
+from shared.language.model.fleet_rules import Guards
+from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.language.resolve.problems import Problem
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from localcloud.github.world.pull_requests import PullRecord
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.messages import PlanRequest
-from shared.pipeline.api.views.drift import drift_view
-from shared.pipeline.api.views.parts import FIRST_PAGE
-from shared.pipeline.intake.accept import accept
-from shared.pipeline.proposals.proposals import handle
+from shared.app.api.parts import FIRST_PAGE
+from shared.app.api.views.drift import drift_view
+from shared.app.intake.accept import accept
+from shared.app.proposals.proposals import handle
+from shared.cluster.messages import PlanRequest
 from shared.ports.state import Proposal
 from tests.support.one_cluster import ONE, ready
 from tests.support.pipeline_runs import pushed

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.kubeconfig import Kubeconfig
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.record import Phase
+from shared.cluster.record import Phase
+from shared.json_tree import Json
+from shared.kubernetes.kubeconfig import Kubeconfig
 from shared.ports import KubernetesApi
+from shared.resource_ids import ClusterId
 from tests.support.one_cluster import ONE, files
 from tests.support.pipeline_runs import accepted, phases, push
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.resource_ids import GroupId
 from shared.ports.azure import PutCluster, PutGroup
+from shared.resource_ids import GroupId
 from tests.support.one_cluster import ONE, SUBSCRIPTION
 
 

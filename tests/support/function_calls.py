@@ -11,7 +11,7 @@ import azure.functions as func
 
 from handlers.apps import blueprints
 from handlers.sign_in import KEY, SignIn
-from shared.pipeline.api.access import Role
+from shared.app.api.access import Role
 from shared.ports import Ports
 
 KEYS = {f"local-key-of-an-{role.lower()}": role for role in Role}

@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.messages import PlanRequest
-from shared.jobs.record import ClusterRecord
+from shared.cluster.messages import PlanRequest
+from shared.cluster.record import ClusterRecord
 from shared.ports import FleetConfig, Message
 from tests.support.replaced_ports import around
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ManagedIdentityId
+from shared.json_tree import Json
+from shared.resource_ids import ManagedIdentityId
 from tests.support.azure_ports import SUBSCRIPTION
 
 SHOP = ManagedIdentityId(SUBSCRIPTION, "rg-identities", "shop")

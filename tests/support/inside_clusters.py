@@ -7,11 +7,11 @@ from contextlib import closing, contextmanager
 
 from localcloud.common.clock import system_clock
 from shared.adapters.kubernetes import KubernetesConnections
-from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux.flux_readiness import REQUESTED_AT
-from shared.fleet.resource_ids import ClusterId, ObjectRef
-from shared.jobs.failures.errors import Conflict
+from shared.cluster.failures.errors import Conflict
+from shared.json_tree import Json
+from shared.kubernetes.flux_readiness import REQUESTED_AT
 from shared.ports import KubernetesApi
+from shared.resource_ids import ClusterId, ObjectRef
 from tests.support.arm_client import SUBSCRIPTION
 from tests.support.fleet_operator import Operator
 

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 from localcloud.kubernetes.world.kinds import BUILT_IN, Kind
 from localcloud.kubernetes.world.object_store import At, Object, Write
-from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ClusterId, ObjectRef
+from shared.json_tree import Json
 from shared.ports import Kubernetes, KubernetesApi
+from shared.resource_ids import ClusterId, ObjectRef
 
 CLUSTER = ClusterId("00000000-0000-0000-0000-000000000001", "rg-fleet", "alpha")
 NOWHERE = ClusterId("00000000-0000-0000-0000-000000000001", "rg-fleet", "nowhere")

@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.rate_limits import Bucket, Limit
-from shared.jobs.record import ClusterRecord
-from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
+from shared.app.access.rate_limiter import RateLimited, RateLimiter
+from shared.azure.rate_limits import Bucket, Limit
+from shared.cluster.record import ClusterRecord
 from tests.support import fleet_files
 from tests.support.hand_overs import CONFIG
 from tests.support.pipeline_runs import push

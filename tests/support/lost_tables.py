@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.record import Phase
+from shared.cluster.record import Phase
 from shared.ports import FleetConfig
 from tests.support.pipeline_runs import phases, push
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ClusterId, ObjectRef
-from shared.jobs.record import ClusterRecord, Phase
-from shared.pipeline.api.views.why import why_view
+from shared.app.api.views.why import why_view
+from shared.cluster.record import ClusterRecord, Phase
+from shared.json_tree import Json
 from shared.ports import KubernetesApi
 from shared.ports.azure import GetCluster
+from shared.resource_ids import ClusterId, ObjectRef
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, step_until
 from tests.support.workloads import run_blocked_pod

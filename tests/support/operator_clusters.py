@@ -7,10 +7,10 @@ import json
 from localcloud.common.flux_manifests import NAMESPACE, definition_of, deployment
 from localcloud.kubernetes.world.object_store import At
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux.instance_objects import INSTANCE
-from shared.fleet.resource_ids import ObjectRef
-from shared.jobs.record import Phase
+from shared.cluster.record import Phase
+from shared.json_tree import Json
+from shared.kubernetes.flux_instance import INSTANCE
+from shared.resource_ids import ObjectRef
 from tests.support.one_cluster import files, live, world
 from tests.support.pipeline_runs import phases, push
 

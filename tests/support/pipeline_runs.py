@@ -9,10 +9,10 @@ from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.servicebus.world.broker_values import SessionLock
-from shared.jobs.record import Phase
-from shared.pipeline.intake.accept import accept
-from shared.pipeline.intake.webhook import Pushed
-from shared.pipeline.worker.worker import INVOCATION_SECONDS
+from shared.app.intake.accept import accept
+from shared.app.intake.webhook import Pushed
+from shared.app.worker.worker import INVOCATION_SECONDS
+from shared.cluster.record import Phase
 from shared.ports import FleetRecord, Ports
 from tests.support import fleet_files
 from tests.support.replaced_ports import Around

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from localcloud.github.world.pull_requests import PullRecord
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.record import Phase
-from shared.pipeline.api.acts.promote import promote
-from shared.pipeline.api.views.promotions import promotions_view
-from shared.pipeline.http_result import HttpResult
-from shared.pipeline.intake.accept import accept
-from shared.pipeline.intake.webhook import PullChanged
+from shared.app.api.acts.promote import promote
+from shared.app.api.views.promotions import promotions_view
+from shared.app.http_result import HttpResult
+from shared.app.intake.accept import accept
+from shared.app.intake.webhook import PullChanged
+from shared.cluster.record import Phase
 from shared.ports.state import Promotion
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, pushed

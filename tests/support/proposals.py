@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.pipeline.intake.accept import accept
-from shared.pipeline.intake.webhook import PullChanged, Pushed
+from shared.app.intake.accept import accept
+from shared.app.intake.webhook import PullChanged, Pushed
 from tests.support import fleet_files
 
 

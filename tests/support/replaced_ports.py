@@ -8,9 +8,9 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.failures.errors import Unavailable
-from shared.jobs.messages import PlanRequest
-from shared.pipeline.planner import planner
+from shared.app.planner import planner
+from shared.cluster.failures.errors import Unavailable
+from shared.cluster.messages import PlanRequest
 from shared.ports import Azure, BranchHead, Ports
 from shared.ports.azure import AzureCall
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 
-from shared.fleet.resolve.desired_fleet import DesiredFleet
-from shared.fleet.resolve.repository_layout import Files
-from shared.fleet.resolve.resolver import resolve
+from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.language.resolve.repository_layout import Files
+from shared.language.resolve.resolver import resolve
 from tests.support import fleet_files
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from localcloud.github.world.people import PEOPLE
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.pipeline.intake.accept import accept
-from shared.pipeline.intake.webhook import Reviewed
+from shared.app.intake.accept import accept
+from shared.app.intake.webhook import Reviewed
 from shared.ports import PlanRecord, Ports
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, pushed

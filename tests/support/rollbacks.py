@@ -6,10 +6,10 @@ from typing import Any
 
 from localcloud.github.world.pull_requests import PullRecord
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.json_tree import Json
-from shared.pipeline.api.acts.rollback import roll_back
-from shared.pipeline.http_result import HttpResult
-from shared.pipeline.intake.accept import accept
+from shared.app.api.acts.rollback import roll_back
+from shared.app.http_result import HttpResult
+from shared.app.intake.accept import accept
+from shared.json_tree import Json
 from tests.support.one_cluster import files, pool, pools, ready
 from tests.support.pipeline_runs import push, pushed
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from shared.jobs.recipes import Step
-from shared.jobs.record import Phase
-from shared.jobs.reporting.summary import ClusterSummary
+from shared.cluster.recipes import Step
+from shared.cluster.record import Phase
+from shared.cluster.reporting.summary import ClusterSummary
 from shared.rollouts.begin import Candidate, begin
 from shared.rollouts.decide import Decision, decide
 from shared.rollouts.rollout import Rollout

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from shared.fleet.resource_ids import ManagedIdentityId, ObjectRef
+from shared.resource_ids import ManagedIdentityId, ObjectRef
 
 ORDERS = ManagedIdentityId("00000000-0000-0000-0000-000000000001", "rg-identities", "orders")
 POSTGRES = "dbforpostgresql.azure.com/v1api20250801"

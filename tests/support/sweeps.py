@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.findings.conditions import IN_SYNC
-from shared.jobs.messages import PlanRequest, SweepPart
-from shared.jobs.rate_limits import ARM_READ, Bucket, correct
-from shared.jobs.record import ClusterRecord, Phase
-from shared.pipeline.outbox import request_whole_sweep
-from shared.pipeline.sweep.sweep import handle as handle_request
+from shared.app.outbox import request_whole_sweep
+from shared.app.sweep.sweep import handle as handle_request
+from shared.azure.rate_limits import ARM_READ, Bucket, correct
+from shared.cluster.findings.conditions import IN_SYNC
+from shared.cluster.messages import PlanRequest, SweepPart
+from shared.cluster.record import ClusterRecord, Phase
 from shared.ports.azure import GetCluster, ListClusters
+from shared.resource_ids import ClusterId
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import on_azure

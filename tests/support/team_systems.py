@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux.flux_objects import ref_of
-from shared.fleet.kubernetes.system_objects import KINDS, SYSTEM
-from shared.fleet.planning.plan import Item
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.failures.errors import Dependency
-from shared.jobs.messages import Approval, PlanRequest
-from shared.jobs.record import Phase
-from shared.pipeline.outbox import request_plan
+from shared.app.outbox import request_plan
+from shared.cluster.failures.errors import Dependency
+from shared.cluster.messages import Approval, PlanRequest
+from shared.cluster.record import Phase
+from shared.json_tree import Json
+from shared.kubernetes.flux_objects import ref_of
+from shared.kubernetes.system_objects import KINDS, SYSTEM
+from shared.plan.plan import Item
+from shared.resource_ids import ClusterId
 from tests.support import fleet_files
 from tests.support.one_cluster import SUBSCRIPTION
 from tests.support.pipeline_runs import phases, push

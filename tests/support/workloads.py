@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shared.fleet.json_tree import Json
+from shared.json_tree import Json
 from shared.ports import KubernetesApi
 
 

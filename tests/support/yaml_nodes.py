@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shared.fleet.yaml_tree.nodes import Items, Mark, Node
+from shared.language.yaml.nodes import Items, Mark, Node
 
 HERE = Mark("test.yaml", 1, 1)
 

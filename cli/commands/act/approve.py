@@ -28,8 +28,8 @@ from cli.options import (
 from cli.terminal.cluster_table import indented
 from cli.terminal.output import confirmed, echo
 from cli.text import line
-from shared.pipeline.api import schema
-from shared.some_of import many
+from shared.app.api import schema
+from shared.sentences import many
 
 if TYPE_CHECKING:
     from cli.fleet_api.client import Api

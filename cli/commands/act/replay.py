@@ -12,7 +12,7 @@ from cli.errors import ApiError, CommandError, NotFound, Refused, UsageError
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, cluster_name, connect
 from cli.terminal.output import echo
 from cli.text import line
-from shared.pipeline.api import schema
+from shared.app.api import schema
 
 if TYPE_CHECKING:
     from cli.fleet_api.client import Api
@@ -52,7 +52,7 @@ def replay(
 
 
 def _check_class(name: str) -> None:
-    from shared.jobs.failures.errors import classes
+    from shared.cluster.failures.errors import classes
 
     names = [each.__name__ for each in classes()]
     if name not in names:

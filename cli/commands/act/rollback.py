@@ -11,7 +11,7 @@ from cli.errors import UsageError
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, cluster_name, connect
 from cli.terminal.output import echo
 from cli.text import line
-from shared.pipeline.api import schema
+from shared.app.api import schema
 
 
 def rollback(

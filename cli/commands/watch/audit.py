@@ -24,8 +24,8 @@ from cli.terminal.output import Output, OutputOption, show
 from cli.terminal.render import few
 from cli.text import printable
 from cli.times import age
-from shared.jobs.acts import LIVE
-from shared.pipeline.api import schema
+from shared.app.api import schema
+from shared.cluster.acts import LIVE
 
 
 def audit(

@@ -11,7 +11,7 @@ from cli.errors import CommandError
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, Yes, connect
 from cli.terminal import render
 from cli.terminal.output import Output, OutputOption, confirmed, echo, show
-from shared.some_of import many
+from shared.sentences import many
 
 
 def dead_letters(

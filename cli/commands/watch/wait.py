@@ -13,7 +13,7 @@ from cli.commands.watch.polling import polled
 from cli.errors import CommandError, NotFound
 from cli.fleet_api.planned_commit import PlannedCommit
 from cli.options import DEFAULT_URL, KeyFile, Url, cluster_name, commit_id, connect, seconds
-from shared.pipeline.api import schema
+from shared.app.api import schema
 
 if TYPE_CHECKING:
     from cli.fleet_api.client import Api

@@ -16,10 +16,10 @@ from cli.options import RepositoryPath, cluster_name
 from cli.terminal.output import Output, OutputOption, console, echo, show
 from cli.text import line, scalar
 from cli.worktree import Worktree, open_worktree
-from shared.fleet.resolve.desired_fleet import DesiredFleet, Resolved
-from shared.fleet.resolve.problems import nearest
-from shared.fleet.yaml_tree.merging import without_nulls
-from shared.fleet.yaml_tree.nodes import Node
+from shared.language.resolve.desired_fleet import DesiredFleet, Resolved
+from shared.language.resolve.problems import nearest
+from shared.language.yaml.merging import without_nulls
+from shared.language.yaml.nodes import Node
 
 MOST = 60
 """Columns of the longest line that has its source behind it."""

@@ -19,11 +19,11 @@ from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, con
 from cli.terminal.output import echo
 from cli.text import line
 from cli.worktree import Worktree, open_worktree
-from shared.fleet.importing.minimal_manifest import minimal_spec
-from shared.fleet.resolve.placeholders import Placeholders
-from shared.fleet.resolve.repository_layout import cluster_path
-from shared.fleet.yaml_tree.merging import plain_value
-from shared.fleet.yaml_tree.writing import ManifestDumper
+from shared.azure.importer import minimal_spec
+from shared.language.resolve.placeholders import Placeholders
+from shared.language.resolve.repository_layout import cluster_path
+from shared.language.yaml.editing import ManifestDumper
+from shared.language.yaml.merging import plain_value
 
 
 def import_cluster(

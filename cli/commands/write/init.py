@@ -17,8 +17,8 @@ from cli.options import RepositoryPath, check
 from cli.terminal.output import console, echo
 from cli.text import line
 from cli.worktree import Worktree, open_worktree
-from shared.fleet.manifests.base import ClusterName, GitUrl, Location, Uuid
-from shared.fleet.resolve.repository_layout import cluster_path
+from shared.language.model.base import ClusterName, GitUrl, Location, Uuid
+from shared.language.resolve.repository_layout import cluster_path
 
 ClassOption = Annotated[
     str, typer.Option("--class", metavar="CLASS", help="A file of classes/, without .yaml.")

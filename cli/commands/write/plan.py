@@ -19,13 +19,13 @@ from cli.terminal import plan_view
 from cli.terminal.output import Output, OutputOption, show
 from cli.text import line
 from cli.worktree import Worktree, open_worktree
-from shared.fleet.planning.make_plan import make_plan
-from shared.fleet.planning.plan import Action, Item, Plan
-from shared.fleet.resolve.desired_fleet import DesiredFleet
-from shared.fleet.resolve.problems import nearest
+from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.language.resolve.problems import nearest
+from shared.plan.make_plan import make_plan
+from shared.plan.plan import Action, Item, Plan
 from shared.rollouts.of_plan import expected_rollout
-from shared.rollouts.shut.fleet_calendar import calendar_of
-from shared.rollouts.shut.plan_holds import held_now
+from shared.rollouts.plan_holds import held_now
+from shared.rollouts.shut import calendar_of
 
 if TYPE_CHECKING:
     from cli.fleet_api.client import Api

@@ -20,11 +20,11 @@ from cli.options import RepositoryPath, cluster_name
 from cli.terminal.output import echo
 from cli.text import line
 from cli.worktree import Worktree, open_worktree
-from shared.fleet.manifests.kinds import REBUILD
-from shared.fleet.resolve.problems import nearest
-from shared.fleet.resolve.repository_layout import cluster_path
-from shared.fleet.yaml_tree.editing import NotEditable, with_value
-from shared.fleet.yaml_tree.parser import YamlError, parse
+from shared.language.model.kinds import REBUILD
+from shared.language.resolve.problems import nearest
+from shared.language.resolve.repository_layout import cluster_path
+from shared.language.yaml.editing import NotEditable, with_value
+from shared.language.yaml.parser import YamlError, parse
 
 ANNOTATION = ("metadata", "annotations", REBUILD)
 

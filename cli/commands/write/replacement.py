@@ -18,12 +18,12 @@ from cli.options import check
 from cli.terminal.output import console, echo
 from cli.text import line
 from cli.worktree import Worktree, open_worktree
-from shared.fleet.manifests.base import ClusterName, Location
-from shared.fleet.manifests.kinds import ADOPT, REBUILD, REPLACES
-from shared.fleet.resolve.repository_layout import CLUSTERS, cluster_path
-from shared.fleet.yaml_tree.editing import NotEditable, with_value, without
-from shared.fleet.yaml_tree.nodes import Root
-from shared.fleet.yaml_tree.parser import YamlError, parse
+from shared.language.model.base import ClusterName, Location
+from shared.language.model.kinds import ADOPT, REBUILD, REPLACES
+from shared.language.resolve.repository_layout import CLUSTERS, cluster_path
+from shared.language.yaml.editing import NotEditable, with_value, without
+from shared.language.yaml.nodes import Root
+from shared.language.yaml.parser import YamlError, parse
 
 _ANNOTATIONS = ("metadata", "annotations")
 _NAMED_AFTER_IT = ("resourceGroup", "nodeResourceGroup", "dnsPrefix", "fqdnSubdomain")

@@ -21,13 +21,11 @@ from cli.options import RepositoryPath, day
 from cli.terminal.output import Output, console, echo, print_json, show
 from cli.text import line
 from cli.worktree import Worktree, open_worktree
-from shared.fleet.drift.exemptions import exemption_warnings
-from shared.fleet.resolve.desired_fleet import DesiredFleet
-from shared.fleet.resolve.problems import Problem, number_of
-from shared.fleet.retirements.retiring import stale
-from shared.fleet.retirements.table import AS_OF
-from shared.fleet.retirements.warnings import retirement_warnings
-from shared.some_of import many
+from shared.azure.drift_policy import exemption_warnings
+from shared.azure.retirements import AS_OF, retirement_warnings, stale
+from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.language.resolve.problems import Problem, number_of
+from shared.sentences import many
 
 
 class Format(StrEnum):

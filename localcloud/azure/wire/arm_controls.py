@@ -19,7 +19,7 @@ from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.azure.world.interventions import Interventions
 from localcloud.common.http_server import json_response
-from shared.fleet.resource_ids import ClusterId
+from shared.resource_ids import ClusterId
 
 _PATH = re.compile(r"/_local/clusters/(?P<name>[^/]+)/(?P<control>\w+)")
 _NEXT: Mapping[str, Callable[..., None]] = {

@@ -15,7 +15,7 @@ from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.arm_resources import Accepted, Condition, Operation
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.http_server import json_response
-from shared.fleet.resource_ids import ClusterId
+from shared.resource_ids import ClusterId
 
 _LINK_VERSION = "2016-03-30"
 """The version in the links of a long-running operation of AKS (recordings of azure-cli)."""

@@ -10,7 +10,7 @@ from localcloud.azure.wire.bodies import read_body
 from localcloud.azure.world.arm_resources import Accepted
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.http_server import json_response
-from shared.fleet.resource_ids import ClusterId
+from shared.resource_ids import ClusterId
 
 
 def list_namespaces(world: AzureWorld, at: re.Match[str]) -> Response:

@@ -11,8 +11,8 @@ from uuid import NAMESPACE_OID, uuid5
 
 from localcloud.azure.world.arm_errors import AksError, busy, precondition_failed
 from localcloud.azure.world.pools.pool_power import shown_pool
-from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ClusterId
+from shared.json_tree import Json
+from shared.resource_ids import ClusterId
 
 
 @dataclass(frozen=True)

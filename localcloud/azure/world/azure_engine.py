@@ -47,8 +47,8 @@ from localcloud.azure.world.pools.pool_changes import Pools, cores, pools_after_
 from localcloud.azure.world.pools.pool_power import is_stopped_alone
 from localcloud.common.control_plane import ControlPlane
 from localcloud.common.json_copy import copied
-from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ClusterId
+from shared.json_tree import Json
+from shared.resource_ids import ClusterId
 
 PAGE_SIZE = 50
 """Clusters on a page of a list. Microsoft documents the link to the next page, and no size: it is assumed."""

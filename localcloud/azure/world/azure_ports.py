@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.arm_resources import Accepted, Condition
 from localcloud.azure.world.azure_world import AzureWorld
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.failures.errors import from_http
+from shared.cluster.failures.errors import from_http
 from shared.ports.azure import AzureCall, Conditional, Page, PageCall, Written
 from shared.ports.azure.errors import cause_of
+from shared.resource_ids import ClusterId
 
 T = TypeVar("T")
 

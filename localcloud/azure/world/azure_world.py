@@ -35,8 +35,8 @@ from localcloud.azure.world.pools.pool_power import state_of_put
 from localcloud.azure.world.resource_groups import ResourceGroups
 from localcloud.common.control_plane import ControlPlane
 from localcloud.common.json_copy import copied
-from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ClusterId
+from shared.json_tree import Json
+from shared.resource_ids import ClusterId
 
 _ANY = Condition()
 

@@ -25,7 +25,7 @@ from azure.mgmt.kubernetesconfiguration.fluxconfigurations import models as conf
 from azure.mgmt.resource.resources import models as resources
 
 from localcloud.azure.world.arm_errors import AksError, ArmError, invalid
-from shared.fleet.json_tree import Json
+from shared.json_tree import Json
 
 Reader = Callable[[Any, str], Any]
 """Takes a JSON value and its path; returns the value as AKS keeps it, or raises ArmError."""

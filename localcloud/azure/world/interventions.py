@@ -8,7 +8,7 @@ from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.arm_resources import Cluster, OperationFault
 from localcloud.azure.world.azure_engine import AzureEngine
 from localcloud.azure.world.pools.rollbacks import age_last
-from shared.fleet.resource_ids import ClusterId
+from shared.resource_ids import ClusterId
 
 SOMEBODY = "somebody@example.com"
 """Who makes these changes, in the activity log."""

@@ -13,7 +13,7 @@ from localcloud.azure.world.azure_engine import AzureEngine, group_key
 from localcloud.azure.world.body_shapes import read_group, read_group_patch
 from localcloud.azure.world.catalog import REGIONS, region
 from localcloud.common.json_copy import copied
-from shared.fleet.json_tree import Json
+from shared.json_tree import Json
 
 _GROUP_NAME = re.compile(r"[-\w._()]{1,89}[-\w_()]|[-\w_()]")
 

@@ -30,7 +30,7 @@ from localcloud.github.wire.repository_folder import RepositoryStore
 from localcloud.github.wire.webhooks import Webhooks
 from localcloud.github.world.git_commands import GitError
 from localcloud.github.world.people import Teams
-from shared.jobs.failures.errors import ReconcileError
+from shared.cluster.failures.errors import ReconcileError
 from shared.ports import Clock
 
 Handler = Callable[..., Any]

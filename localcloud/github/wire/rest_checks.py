@@ -12,7 +12,7 @@ from localcloud.github.wire.github_auth import ApiError
 from localcloud.github.wire.github_json import JsonObject, Place, paged, read_object
 from localcloud.github.wire.rest_reads import resolve_commit
 from localcloud.github.world.pull_requests import CheckRecord
-from shared.jobs.failures.errors import Dependency, InvalidManifest
+from shared.cluster.failures.errors import Dependency, InvalidManifest
 
 
 def create(place: Place, request: Request) -> Response:

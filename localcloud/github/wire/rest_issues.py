@@ -16,7 +16,7 @@ from localcloud.github.wire.github_json import OPERATOR, JsonObject, Place, page
 from localcloud.github.wire.rest_pulls import comment as comment_pull
 from localcloud.github.wire.rest_pulls import pull_json
 from localcloud.github.world.issues import DELETED, IssueRecord
-from shared.jobs.failures.errors import Dependency, ReconcileError
+from shared.cluster.failures.errors import Dependency, ReconcileError
 
 STATES = ("open", "closed")
 REASONS = ("completed", "not_planned", "reopened", "duplicate", None)

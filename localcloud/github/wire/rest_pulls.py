@@ -23,7 +23,7 @@ from localcloud.github.wire.push_events import ZERO, RefChange
 from localcloud.github.world import repository_history as history
 from localcloud.github.world.people import PEOPLE
 from localcloud.github.world.pull_requests import CommentRecord, PullRecord
-from shared.jobs.failures.errors import Dependency, InvalidManifest, ReconcileError
+from shared.cluster.failures.errors import Dependency, InvalidManifest, ReconcileError
 
 FORK_OWNER = "contributor"
 """The owner of the fork that a pull request reports as the repository of its branch."""

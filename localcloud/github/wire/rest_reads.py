@@ -21,7 +21,7 @@ from localcloud.github.wire.github_json import (
 )
 from localcloud.github.world import repository_history as history
 from localcloud.github.world.git_commands import GitEntry, GitObject, is_safe_name, list_tree
-from shared.jobs.failures.errors import Dependency
+from shared.cluster.failures.errors import Dependency
 
 MAX_TREE_ENTRIES = 100_000
 MAX_TREE_BYTES = 7 << 20

@@ -29,7 +29,7 @@ from localcloud.github.world.git_repository import MAX_PULL_COMMITS
 from localcloud.github.world.people import PEOPLE, Person, Teams
 from localcloud.github.world.pull_requests import PullRecord
 from localcloud.github.world.reviews import ReviewRecord
-from shared.jobs.failures.errors import Conflict, Dependency, InvalidManifest
+from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest
 
 _METHODS = ("merge", "squash")
 """The merge methods that the repositories here allow; GitHub answers 405 for one that is turned off."""

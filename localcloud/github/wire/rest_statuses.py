@@ -11,7 +11,7 @@ from localcloud.github.wire.github_auth import ApiError
 from localcloud.github.wire.github_json import Place, paged, read_object, repository_json, status_json
 from localcloud.github.wire.rest_reads import resolve_commit
 from localcloud.github.world import commit_statuses
-from shared.jobs.failures.errors import InvalidManifest
+from shared.cluster.failures.errors import InvalidManifest
 from shared.ports import CommitStatus
 
 

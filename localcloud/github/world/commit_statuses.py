@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
 
-from shared.jobs.failures.errors import InvalidManifest
+from shared.cluster.failures.errors import InvalidManifest
 from shared.ports import Clock, CommitStatus
 
 STATES = ("error", "failure", "pending", "success")

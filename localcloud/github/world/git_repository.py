@@ -33,7 +33,7 @@ from localcloud.github.world.repository_history import (
     pull_files,
     rev_list,
 )
-from shared.jobs.failures.errors import Dependency, InvalidManifest, Unavailable
+from shared.cluster.failures.errors import Dependency, InvalidManifest, Unavailable
 from shared.ports import BranchHead, Clock, CommitStatus, TreeEntry
 from shared.ports.github import Change
 

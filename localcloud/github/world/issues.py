@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from shared.jobs.failures.errors import Dependency, InvalidManifest
+from shared.cluster.failures.errors import Dependency, InvalidManifest
 from shared.ports import Clock
 
 MAX_TITLE = 256

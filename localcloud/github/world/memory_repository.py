@@ -12,8 +12,8 @@ from localcloud.common.clock import system_clock
 from localcloud.github.world.branches import ChangedFile
 from localcloud.github.world.commit_statuses import Statuses
 from localcloud.github.world.pull_requests import Pulls
-from shared.fleet.resolve.repository_layout import blob_id
-from shared.jobs.failures.errors import Dependency, InvalidManifest, Unavailable
+from shared.cluster.failures.errors import Dependency, InvalidManifest, Unavailable
+from shared.language.resolve.repository_layout import blob_id
 from shared.ports import BranchHead, Clock, CommitStatus, TreeEntry
 from shared.ports.github import Change
 

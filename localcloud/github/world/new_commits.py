@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from localcloud.github.world.git_commands import GitError, run_git
-from shared.jobs.failures.errors import Dependency
+from shared.cluster.failures.errors import Dependency
 
 
 def new_tree(repository: Path, base: str, files: Sequence[tuple[str, str, str]]) -> str:

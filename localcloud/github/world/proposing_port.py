@@ -5,7 +5,7 @@ from __future__ import annotations
 from localcloud.github.world.branches import Branches
 from localcloud.github.world.pull_requests import Pulls
 from localcloud.github.world.pull_requests_port import pull_of
-from shared.jobs.failures.errors import Conflict, Dependency
+from shared.cluster.failures.errors import Conflict, Dependency
 from shared.ports import NewCommit, Pull, PullText
 
 

@@ -19,7 +19,7 @@ from localcloud.github.world.issues import Issues
 from localcloud.github.world.people import OPERATOR, Teams
 from localcloud.github.world.reviews import ReviewList
 from localcloud.github.world.text_limits import check_comment, check_output, check_text
-from shared.jobs.failures.errors import Conflict, Dependency, InvalidManifest
+from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest
 from shared.ports import Clock
 from shared.ports.github import Change
 

@@ -10,7 +10,7 @@ from localcloud.github.world.people import PEOPLE, account_of
 from localcloud.github.world.pull_requests import PullRecord, Pulls
 from localcloud.github.world.reviews import ReviewRecord
 from localcloud.github.world.text_limits import MAX_ANNOTATIONS
-from shared.jobs.failures.errors import Dependency, Unauthorized
+from shared.cluster.failures.errors import Dependency, Unauthorized
 from shared.ports import Check, CheckRun, Comment, MergedPull, Pull, PullAuthors, Review, ReviewState
 from shared.ports.github import account_behind, co_authors
 

@@ -14,7 +14,7 @@ from itertools import count
 from typing import Protocol
 
 from localcloud.github.world.people import Person
-from shared.jobs.failures.errors import Dependency, InvalidManifest
+from shared.cluster.failures.errors import Dependency, InvalidManifest
 from shared.ports import Clock
 
 EVENTS = {"APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED"}

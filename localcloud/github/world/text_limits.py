@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from localcloud.github.world.issues import MAX_TITLE
-from shared.jobs.failures.errors import InvalidManifest
+from shared.cluster.failures.errors import InvalidManifest
 
 MAX_COMMENT = 65_536
 MAX_SUMMARY = 65_535

@@ -11,7 +11,7 @@ import yaml
 from werkzeug.wrappers import Request
 
 from localcloud.common.certificates import Authority
-from shared.fleet.resource_ids import ClusterId
+from shared.resource_ids import ClusterId
 
 
 def common_name(cluster: ClusterId) -> str:

@@ -28,7 +28,7 @@ from localcloud.kubernetes.world.kubernetes_clusters import (
     outside,
 )
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from shared.fleet.resource_ids import ClusterId
+from shared.resource_ids import ClusterId
 
 _logger = logging.getLogger(__name__)
 _THREADS, _MOST_THREADS = 4, 64

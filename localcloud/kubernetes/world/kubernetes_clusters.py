@@ -27,9 +27,9 @@ from localcloud.kubernetes.world.logins import (
 )
 from localcloud.kubernetes.world.node_objects import mirror_nodes
 from localcloud.kubernetes.world.world_inside import WorldInside
-from shared.fleet.kubernetes.api_server import ApiServer
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.failures.errors import Unauthenticated, Unavailable
+from shared.cluster.failures.errors import Unauthenticated, Unavailable
+from shared.kubernetes.api_server import ApiServer
+from shared.resource_ids import ClusterId
 
 _DELAYS = Delays()
 

@@ -10,12 +10,7 @@ from localcloud.kubernetes.world.kinds import NODE
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, Deletion, Write
 from localcloud.kubernetes.world.writes.patches import MERGE
-from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.api_server import ApiServer, Certificate
-from shared.fleet.kubernetes.flux.flux_objects import ref_of
-from shared.fleet.resource_ids import ObjectRef
-from shared.frozen import replace
-from shared.jobs.failures.errors import (
+from shared.cluster.failures.errors import (
     Blocked,
     Dependency,
     InvalidManifest,
@@ -23,7 +18,12 @@ from shared.jobs.failures.errors import (
     ReconcileError,
     from_http,
 )
+from shared.frozen import replace
+from shared.json_tree import Json
+from shared.kubernetes.api_server import ApiServer, Certificate
+from shared.kubernetes.flux_objects import ref_of
 from shared.ports.kubernetes import cordon_patch
+from shared.resource_ids import ObjectRef
 
 _WRITE = Write(manager="roadstead", force=True)
 

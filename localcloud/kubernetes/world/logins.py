@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import yaml
 
-from shared.fleet.resource_ids import ClusterId
+from shared.resource_ids import ClusterId
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ from localcloud.runtime.parts.part import (
     run,
     shown_notifications,
 )
-from shared.jobs.failures.errors import Dependency
+from shared.cluster.failures.errors import Dependency
 
 OpenPlane = Callable[[Config, Authority, IdentityServer], AbstractContextManager[ControlPlane]]
 """Opens the control planes of the clusters that Resource Manager creates."""

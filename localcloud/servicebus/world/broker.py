@@ -25,7 +25,7 @@ from localcloud.servicebus.world.broker_values import (
     SessionLock,
     StoredMessage,
 )
-from shared.jobs.failures.errors import Dependency, InvalidManifest, TooLarge
+from shared.cluster.failures.errors import Dependency, InvalidManifest, TooLarge
 from shared.ports import Clock, Message
 
 __all__ = [

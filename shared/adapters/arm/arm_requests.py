@@ -17,7 +17,7 @@ from azure.mgmt.core import ARMPipelineClient
 from azure.mgmt.core.exceptions import ARMErrorFormat
 
 from shared.adapters.arm.documents import UNREADABLE, check_document
-from shared.jobs.failures.errors import Unavailable
+from shared.cluster.failures.errors import Unavailable
 from shared.ports.azure import AzureCall, Page, PageCall, Written
 
 PUBLIC_CLOUD = "https://management.azure.com"

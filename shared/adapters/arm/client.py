@@ -34,8 +34,8 @@ from azure.mgmt.core.policies import ARMChallengeAuthenticationPolicy
 from shared.adapters.arm.arm_requests import PUBLIC_CLOUD, ArmRequests, id_of, written
 from shared.adapters.arm.documents import UNREADABLE, check_document
 from shared.adapters.transport import pooled_transport
-from shared.jobs.failures.errors import ReconcileError, Unauthenticated, Unavailable, from_http
-from shared.jobs.failures.retry import retry_after
+from shared.cluster.failures.errors import ReconcileError, Unauthenticated, Unavailable, from_http
+from shared.cluster.failures.retry import retry_after
 from shared.ports.azure import AzureCall, Conditional, Page, PageCall, Written
 from shared.ports.azure.errors import cause_of
 

@@ -14,7 +14,7 @@ from importlib import import_module
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from shared.jobs.failures.errors import Unavailable
+from shared.cluster.failures.errors import Unavailable
 
 UNREADABLE = "Azure Resource Manager gave an answer that cannot be read"
 _TEXTS = (str, bytes, datetime, date, time, timedelta)

@@ -15,8 +15,8 @@ from typing import IO, Any, cast
 
 import requests
 
-from shared.jobs.failures.errors import Dependency, ReconcileError, Throttled, Unavailable
-from shared.jobs.failures.retry import retry_after
+from shared.cluster.failures.errors import Dependency, ReconcileError, Throttled, Unavailable
+from shared.cluster.failures.retry import retry_after
 
 MAX_BYTES = 512 << 20
 """Limit on the unpacked size of an archive, all files of the repository together."""

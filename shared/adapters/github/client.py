@@ -25,7 +25,7 @@ from github.Repository import Repository as GitHubApi
 from pydantic import TypeAdapter
 from urllib3.util import Retry
 
-from shared.jobs.failures.errors import (
+from shared.cluster.failures.errors import (
     Dependency,
     ReconcileError,
     Throttled,
@@ -34,7 +34,7 @@ from shared.jobs.failures.errors import (
     Withheld,
     from_http,
 )
-from shared.jobs.failures.retry import retry_after
+from shared.cluster.failures.retry import retry_after
 
 TIMEOUT = 15
 """Seconds to connect and seconds to wait for data; GitHub gives up on a request after 10."""

@@ -34,11 +34,9 @@ from shared.adapters.github.client import (
     json_call,
     moment,
 )
-from shared.adapters.github.issues import GitHubIssues
-from shared.adapters.github.proposals import GitHubProposing
-from shared.adapters.github.pulls import GitHubPullRequests
-from shared.fleet.resolve.repository_layout import blob_id
-from shared.jobs.failures.errors import Dependency, Unavailable
+from shared.adapters.github.pulls import GitHubIssues, GitHubProposing, GitHubPullRequests
+from shared.cluster.failures.errors import Dependency, Unavailable
+from shared.language.resolve.repository_layout import blob_id
 from shared.ports import BranchHead, CommitStatus, TreeEntry
 from shared.ports.github import Change
 

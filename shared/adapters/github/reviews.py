@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from shared.adapters.github.client import PAGE, GitHubClient, T, checked, json_call, moment
-from shared.jobs.failures.errors import Dependency, Unauthorized
+from shared.cluster.failures.errors import Dependency, Unauthorized
 from shared.ports.github import (
     MergedPull,
     PullAuthors,

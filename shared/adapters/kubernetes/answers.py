@@ -9,8 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from shared.fleet.json_tree import Json, path_text
-from shared.jobs.failures.errors import (
+from shared.cluster.failures.errors import (
     Conflict,
     InvalidManifest,
     NamespaceTerminating,
@@ -18,7 +17,8 @@ from shared.jobs.failures.errors import (
     Unavailable,
     from_http,
 )
-from shared.jobs.failures.retry import retry_after
+from shared.cluster.failures.retry import retry_after
+from shared.json_tree import Json, path_text
 
 _INVALID_FIELDS = ("failed to create typed patch object", "failed to convert new object")
 """What the API server answers, with HTTP 500, to an apply with an unknown field or a value of a wrong type.

@@ -19,13 +19,13 @@ from shared.adapters.kubernetes.answers import (
     refused_eviction,
 )
 from shared.adapters.kubernetes.kubeconfig import SeenCertificates
-from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.api_server import ApiServer, Certificate
-from shared.fleet.kubernetes.flux.flux_objects import ref_of
-from shared.fleet.kubernetes.ownership.field_ownership import MANAGER
-from shared.fleet.resource_ids import ClusterId, ObjectRef
-from shared.jobs.failures.errors import Blocked, Dependency, ReconcileError, Unauthorized, Unavailable
+from shared.cluster.failures.errors import Blocked, Dependency, ReconcileError, Unauthorized, Unavailable
+from shared.json_tree import Json
+from shared.kubernetes.api_server import ApiServer, Certificate
+from shared.kubernetes.field_ownership import MANAGER
+from shared.kubernetes.flux_objects import ref_of
 from shared.ports.kubernetes import REQUIRED_ACCESS, cordon_patch
+from shared.resource_ids import ClusterId, ObjectRef
 
 _CONNECT_READ_SECONDS = (5.0, 20.0)
 _APPLY = "application/apply-patch+yaml"

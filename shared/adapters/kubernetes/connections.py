@@ -16,12 +16,12 @@ from azure.core.exceptions import AzureError, ClientAuthenticationError
 
 from shared.adapters.kubernetes.connection import Connection
 from shared.adapters.kubernetes.kubeconfig import Login, SeenCertificates, open_client, read_login
-from shared.fleet.kubernetes.api_server import ApiServer
-from shared.fleet.kubernetes.kubeconfig import Kubeconfig
-from shared.fleet.reachable_addresses import Network, refused_address
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.failures.errors import Unauthenticated, Unavailable
+from shared.cluster.failures.errors import Unauthenticated, Unavailable
+from shared.kubernetes.api_server import ApiServer
+from shared.kubernetes.kubeconfig import Kubeconfig
 from shared.ports import Clock, KubernetesApi
+from shared.reachable_addresses import Network, refused_address
+from shared.resource_ids import ClusterId
 
 AKS_SCOPE = "6dae42f8-4368-4678-94ff-3960e28e3630/.default"
 """The Entra scope of every AKS API server: the same application in all tenants."""

@@ -21,10 +21,10 @@ import yaml
 from kubernetes.client import ApiClient, Configuration
 from urllib3.connectionpool import HTTPSConnectionPool
 
-from shared.adapters.reached_address import address_of, looking
-from shared.fleet.kubernetes.api_server import AUTHORITY, SERVER, ApiServer, Certificate
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.failures.errors import InvalidKubeconfig, Unauthenticated
+from shared.adapters.transport import address_of, looking
+from shared.cluster.failures.errors import InvalidKubeconfig, Unauthenticated
+from shared.kubernetes.api_server import AUTHORITY, SERVER, ApiServer, Certificate
+from shared.resource_ids import ClusterId
 
 _MALFORMED = (
     *(yaml.YAMLError, LookupError, TypeError, AttributeError, ValueError, RecursionError, StopIteration),

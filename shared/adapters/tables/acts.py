@@ -8,9 +8,9 @@ from datetime import datetime
 from shared.adapters.tables.entities import newest_first, packed
 from shared.adapters.tables.reading import Entity, Reader, text_of
 from shared.adapters.tables.storage import Storage
-from shared.jobs.acts import Act
-from shared.jobs.listed import Listed
-from shared.jobs.stored_text import StoredText
+from shared.cluster.acts import Act
+from shared.cluster.forms import StoredText
+from shared.cluster.listed import Listed
 
 ACTS = "roadsteadacts"
 _ACT = StoredText[Act](Act)

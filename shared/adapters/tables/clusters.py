@@ -11,13 +11,13 @@ from typing import TypeVar
 from shared.adapters.tables.entities import packed, safe_key
 from shared.adapters.tables.reading import Entity, Reader, text_of
 from shared.adapters.tables.storage import READERS, TOGETHER, Storage, etag_of
+from shared.cluster import stored_record
+from shared.cluster.continuations import Continuation, continuation_of
+from shared.cluster.forms import StoredText, WrongText
+from shared.cluster.listed import CLUSTER, Listed
+from shared.cluster.record import ClusterRecord
+from shared.cluster.reporting.summary import ClusterSummary, SummaryDetails, summary_of
 from shared.frozen import replace
-from shared.jobs import stored_record
-from shared.jobs.continuations import Continuation, continuation_of
-from shared.jobs.listed import CLUSTER, Listed
-from shared.jobs.record import ClusterRecord
-from shared.jobs.reporting.summary import ClusterSummary, SummaryDetails, summary_of
-from shared.jobs.stored_text import StoredText, WrongText
 from shared.ports import GroupMember
 
 CLUSTERS = "roadsteadclusters"

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 from unicodedata import category
 
-from shared.jobs.failures.errors import TooLarge
+from shared.cluster.failures.errors import TooLarge
 
 ENTITY_BYTES = 700_000
 """What one entity holds of a text: it grows by a third in transit, and other properties need room."""

@@ -10,9 +10,9 @@ from shared.adapters.tables.clusters import FLEETS
 from shared.adapters.tables.entities import packed, safe_key
 from shared.adapters.tables.reading import Entity, Reader, text_of
 from shared.adapters.tables.storage import Storage, etag_of
-from shared.jobs.failures.errors import Unavailable
-from shared.jobs.listed import Listed
-from shared.jobs.stored_text import StoredText
+from shared.cluster.failures.errors import Unavailable
+from shared.cluster.forms import StoredText
+from shared.cluster.listed import Listed
 from shared.notices.announced import Announced
 from shared.notices.notice import Notice
 

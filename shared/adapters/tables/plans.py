@@ -10,8 +10,8 @@ from typing import Any
 
 from shared.adapters.tables.reading import Entity, Reader
 from shared.adapters.tables.storage import Storage, etag_of
-from shared.jobs.listed import Listed
-from shared.jobs.stored_text import StoredText, WrongText
+from shared.cluster.forms import StoredText, WrongText
+from shared.cluster.listed import Listed
 from shared.ports import PlanRecord
 
 PLANS = "roadsteadplans"

@@ -15,9 +15,9 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from shared.adapters.tables.entities import MAX_PARTS, joined, unpacked
-from shared.jobs.failures.errors import ReconcileError, Unreadable
-from shared.jobs.listed import Listed, UnreadableRecord
-from shared.jobs.stored_text import NewerText, WrongText
+from shared.cluster.failures.errors import ReconcileError, Unreadable
+from shared.cluster.forms import NewerText, WrongText
+from shared.cluster.listed import Listed, UnreadableRecord
 
 log = logging.getLogger(__name__)
 

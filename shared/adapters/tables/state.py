@@ -27,11 +27,11 @@ from shared.adapters.tables.rollouts import RolloutsTable, rollout_of
 from shared.adapters.tables.storage import MOST_REMOVED, READERS, TOGETHER, Storage, etag_of, written_at
 from shared.adapters.tables.sweeps import SweepsTable
 from shared.adapters.tables.timers import TimersTable, timer_of
-from shared.jobs.event import Event
-from shared.jobs.failures.errors import Unreadable
-from shared.jobs.listed import CLUSTER, Listed, UnreadableRecord
-from shared.jobs.rate_limits import Bucket
-from shared.jobs.stored_text import StoredText, WrongText
+from shared.azure.rate_limits import Bucket
+from shared.cluster.event import Event
+from shared.cluster.failures.errors import Unreadable
+from shared.cluster.forms import StoredText, WrongText
+from shared.cluster.listed import CLUSTER, Listed, UnreadableRecord
 from shared.ports import DeadLetter, FleetRecord
 from shared.ports.state.clusters import readable
 

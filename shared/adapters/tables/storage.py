@@ -32,8 +32,8 @@ from azure.data.tables import (
 from shared.adapters.tables.entities import is_key, split
 from shared.adapters.tables.reading import Entity, joined_text, part_key, part_keys, parts_of, text_of
 from shared.adapters.transport import pooled_transport
-from shared.jobs.failures.errors import Stale, Unauthenticated, Unavailable, from_http
-from shared.jobs.stored_text import WrongText
+from shared.cluster.failures.errors import Stale, Unauthenticated, Unavailable, from_http
+from shared.cluster.forms import WrongText
 
 MOST_REMOVED = 20_000
 """How many entities a call removes, so that a run of the retention timer ends in time."""

@@ -7,8 +7,8 @@ from datetime import datetime
 
 from shared.adapters.tables.reading import Entity, Reader, moment_in
 from shared.adapters.tables.storage import Storage
-from shared.jobs.failures.errors import Stale
-from shared.jobs.stored_text import WrongText
+from shared.cluster.failures.errors import Stale
+from shared.cluster.forms import WrongText
 from shared.ports.state import TimerRun
 
 FLEETS = "roadsteadfleets"

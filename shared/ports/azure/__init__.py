@@ -20,11 +20,15 @@ from shared.ports.azure.calls import Azure, AzureCall, Page, PageCall, Write, Wr
 from shared.ports.azure.clusters import (
     Conditional,
     DeleteCluster,
+    DeleteGroup,
     GetCluster,
+    GetGroup,
     GetKubeconfig,
     ListClusters,
+    ListResources,
     PatchCluster,
     PutCluster,
+    PutGroup,
     StartCluster,
 )
 from shared.ports.azure.flux_extension import (
@@ -34,7 +38,6 @@ from shared.ports.azure.flux_extension import (
     PutExtension,
     PutFluxConfiguration,
 )
-from shared.ports.azure.groups import DeleteGroup, GetGroup, ListResources, PutGroup
 from shared.ports.azure.identity_access import (
     DeleteFederatedCredential,
     DeleteRoleAssignment,
@@ -47,25 +50,25 @@ from shared.ports.azure.identity_access import (
     PutFederatedCredential,
     PutRoleAssignment,
 )
-from shared.ports.azure.namespaces import (
-    DeleteManagedNamespace,
-    ListManagedNamespaces,
-    PutManagedNamespace,
-)
-from shared.ports.azure.node_pools import DeletePool, PutPool, UpgradeNodeImage
-from shared.ports.azure.policies import (
-    DeletePolicyAssignment,
-    ListPolicyAssignments,
-    PutPolicyAssignment,
-    QueryPolicyStates,
-    states_of,
-)
-from shared.ports.azure.upkeep import (
+from shared.ports.azure.node_pools import (
+    DeletePool,
     GetPoolUpgradeProfile,
     GetUpgradeProfile,
     ListMaintenance,
     ListVersions,
     PutMaintenance,
+    PutPool,
+    UpgradeNodeImage,
+)
+from shared.ports.azure.policies import (
+    DeleteManagedNamespace,
+    DeletePolicyAssignment,
+    ListManagedNamespaces,
+    ListPolicyAssignments,
+    PutManagedNamespace,
+    PutPolicyAssignment,
+    QueryPolicyStates,
+    states_of,
 )
 
 __all__ = [

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from shared.fleet.resource_ids import SubscriptionId
-from shared.jobs.rate_limits import ARM_READ
+from shared.azure.rate_limits import ARM_READ
 from shared.ports.azure.calls import PageCall, Request
+from shared.resource_ids import SubscriptionId
 
 PROVIDER = "Microsoft.ContainerService"
 _EVENTS = "/subscriptions/{target.subscription}/providers/microsoft.insights/eventtypes/management/values"

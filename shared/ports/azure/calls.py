@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
-from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ClusterId, GroupId, ManagedIdentityId, RegionId, SubscriptionId
-from shared.jobs.failures.errors import Unavailable
-from shared.jobs.rate_limits import Limit
+from shared.azure.rate_limits import Limit
+from shared.cluster.failures.errors import Unavailable
+from shared.json_tree import Json
+from shared.resource_ids import ClusterId, GroupId, ManagedIdentityId, RegionId, SubscriptionId
 
 T = TypeVar("T")
 Service = Literal["containerservice", "extensions", "fluxconfigurations", "resource"]

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from shared.fleet.json_tree import Json
+from shared.json_tree import Json
 
 _WRAPPER = re.compile(
     r"|failed|unspecified|upgradefailed|provisioningfailed|deploymentfailed|resourcedeploymentfailure"

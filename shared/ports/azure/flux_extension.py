@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.rate_limits import ARM_DELETE, ARM_READ, ARM_WRITE
+from shared.azure.rate_limits import ARM_DELETE, ARM_READ, ARM_WRITE
+from shared.json_tree import Json
 from shared.ports.azure.calls import AzureCall, Write
 from shared.ports.azure.clusters import GetCluster
+from shared.resource_ids import ClusterId
 
 
 class _BelowCluster:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ManagedIdentityId, SubscriptionId
-from shared.jobs.rate_limits import ARM_DELETE, ARM_READ, ARM_WRITE
+from shared.azure.rate_limits import ARM_DELETE, ARM_READ, ARM_WRITE
+from shared.json_tree import Json
 from shared.ports.azure.calls import AzureCall, Request, Write
+from shared.resource_ids import ManagedIdentityId, SubscriptionId
 
 _IDENTITIES, _CREDENTIALS = "2023-01-31", "{target.resource}/federatedIdentityCredentials"
 _ROLES, _OF_ROLES = "2022-04-01", "/providers/Microsoft.Authorization"

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ClusterId, GroupId
-from shared.jobs.rate_limits import ARM_DELETE, ARM_READ, ARM_WRITE
+from shared.azure.rate_limits import AKS_OTHER, ARM_DELETE, ARM_READ, ARM_WRITE
+from shared.json_tree import Json
 from shared.ports.azure.calls import AzureCall, Request, Write
+from shared.ports.azure.clusters import GetCluster
+from shared.resource_ids import ClusterId, GroupId
 
 _OF_GROUP = "/subscriptions/{target.subscription}/resourceGroups/{target.name}"
 _ASSIGNMENTS, _VERSION = "/providers/Microsoft.Authorization/policyAssignments", "2025-03-01"
@@ -77,3 +78,57 @@ class QueryPolicyStates(AzureCall[Sequence[Json]]):
 def states_of(assignments: Sequence[str]) -> str:
     """Return the filter for the states of assignments, by their names."""
     return " or ".join(f"policyAssignmentName eq '{name}'" for name in assignments)
+
+
+# The operations on the namespaces of a cluster that AKS manages.
+#
+# Source: ManagedNamespacesOperations of azure-mgmt-containerservice. Its writes take no condition; each
+# relies on the read that shows whose cluster it is. A namespace ends with its cluster.
+
+
+@dataclass(frozen=True)
+class ListManagedNamespaces(AzureCall[Mapping[str, Json]]):
+    """Return the managed namespaces of a cluster by name; raise Dependency when it does not exist.
+
+    ``properties.provisioningState`` of each says how far its last write is.
+    """
+
+    sdk, limits = "managed_namespaces.list_by_managed_cluster", (AKS_OTHER, ARM_READ)
+    needs = ("name", "properties")
+    target: ClusterId
+
+    def result(self, answer: Sequence[Json]) -> Mapping[str, Json]:
+        """Return the namespaces by name."""
+        return {str(namespace["name"]): namespace for namespace in answer}
+
+
+@dataclass(frozen=True)
+class _WriteOfNamespace(Write):
+    """A write that Azure checks no condition of."""
+
+    target: ClusterId
+
+    @property
+    def relies_on(self) -> GetCluster:
+        """The read of the cluster."""
+        return GetCluster(self.target)
+
+
+@dataclass(frozen=True)
+class PutManagedNamespace(_WriteOfNamespace):
+    """Start to create or replace a managed namespace."""
+
+    sdk, limits = "managed_namespaces.begin_create_or_update", (AKS_OTHER, ARM_WRITE)
+    target: ClusterId
+    namespace: str
+    body: Json
+
+
+@dataclass(frozen=True)
+class DeleteManagedNamespace(_WriteOfNamespace):
+    """Start to delete a managed namespace; its delete policy says whether the namespace itself goes."""
+
+    sdk, limits = "managed_namespaces.begin_delete", (AKS_OTHER, ARM_DELETE)
+    absent_is_fine = True
+    target: ClusterId
+    namespace: str

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from shared.ports.github.issues import Issues
-from shared.ports.github.proposals import NewCommit, Proposing, PullText
-from shared.ports.github.pull_requests import Annotation, Check, CheckRun, Comment, Pull, PullRequests
+from shared.ports.github.pull_requests import (
+    Annotation,
+    Check,
+    CheckRun,
+    Comment,
+    Issues,
+    NewCommit,
+    Proposing,
+    Pull,
+    PullRequests,
+    PullText,
+)
 from shared.ports.github.repository import (
     DESCRIPTION_LIMIT,
     BranchHead,

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from shared.jobs.acts import LIVE, Act
-from shared.jobs.listed import Listed
+from shared.cluster.acts import LIVE, Act
+from shared.cluster.listed import Listed
 
 RECENT = 100
 """Among how many of the newest acts one is looked for."""

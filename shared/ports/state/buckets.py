@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from shared.jobs.rate_limits import Bucket
+from shared.azure.rate_limits import Bucket
 
 
 class Buckets(Protocol):

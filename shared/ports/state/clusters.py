@@ -6,11 +6,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from shared.jobs.continuations import Continuation
-from shared.jobs.failures.errors import Unreadable
-from shared.jobs.listed import Listed
-from shared.jobs.record import ClusterRecord
-from shared.jobs.reporting.summary import ClusterSummary
+from shared.cluster.continuations import Continuation
+from shared.cluster.failures.errors import Unreadable
+from shared.cluster.listed import Listed
+from shared.cluster.record import ClusterRecord
+from shared.cluster.reporting.summary import ClusterSummary
 
 
 @dataclass(frozen=True)

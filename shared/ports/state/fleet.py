@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from shared.jobs.failures.fleet_problem import FleetProblem
-from shared.jobs.gaps import Gaps
-from shared.jobs.messages import CLOCKS_DIFFER
+from shared.cluster.failures.fleet_problem import FleetProblem
+from shared.cluster.gaps import Gaps
+from shared.cluster.messages import CLOCKS_DIFFER
 from shared.notices.routes import Route
 from shared.ports.github import BranchHead
-from shared.promotions.promoted_values import Rule
-from shared.promotions.withdrawn import Had
-from shared.rollouts.shut.fleet_calendar import NOTHING, Calendar
+from shared.promotions.promoted_values import Had, Rule
+from shared.rollouts.shut import NOTHING, Calendar
 
 
 @dataclass(frozen=True)

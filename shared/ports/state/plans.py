@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from shared.fleet.planning.plan import Plan
-from shared.jobs.listed import Listed
-from shared.jobs.messages import Approval
-from shared.jobs.review_check import ReviewCheck
+from shared.cluster.listed import Listed
+from shared.cluster.messages import Approval
+from shared.cluster.review_check import ReviewCheck
+from shared.plan.plan import Plan
 from shared.ports.state.fleet import FleetRecord
 
 

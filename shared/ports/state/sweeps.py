@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from shared.some_of import some_of
+from shared.sentences import some_of
 
 NAMED = 3
 """How many clusters a problem names."""

@@ -27,8 +27,7 @@ from localcloud.common.clock import ManualClock, system_clock
 from localcloud.common.control_plane import NullPlane
 from localcloud.common.front_door import Fault
 from shared.adapters.arm import ArmAzure
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.failures.errors import (
+from shared.cluster.failures.errors import (
     Conflict,
     Dependency,
     ReconcileError,
@@ -37,6 +36,7 @@ from shared.jobs.failures.errors import (
     Unavailable,
 )
 from shared.ports.azure import GetCluster, GetGroup, PutCluster
+from shared.resource_ids import ClusterId
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 CLUSTER = ClusterId(SUBSCRIPTION, "rg", "aks")

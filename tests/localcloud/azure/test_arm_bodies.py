@@ -21,8 +21,8 @@ from localcloud.azure.world.arm_errors import AksError, ArmError
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.clock import ManualClock
 from localcloud.common.control_plane import NullPlane
-from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ClusterId
+from shared.json_tree import Json
+from shared.resource_ids import ClusterId
 from tests.support.arm_bodies import OWNER, cluster_body, desired, pool_body
 from tests.support.cluster_specs import SPECS
 from tests.support.sample import DEEP

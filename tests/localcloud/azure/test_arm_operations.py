@@ -17,7 +17,7 @@ from localcloud.azure.world.catalog import NODE_IMAGES, TENANT
 from localcloud.common.certificates import Authority
 from localcloud.common.clock import ManualClock
 from localcloud.common.control_plane import NullPlane
-from shared.fleet.resource_ids import ClusterId
+from shared.resource_ids import ClusterId
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 AT = f"/subscriptions/{SUBSCRIPTION}"

@@ -13,7 +13,7 @@ from localcloud.azure.world.refusals import (
     network_rules,
     pool_rules,
 )
-from shared.fleet.resource_ids import ClusterId
+from shared.resource_ids import ClusterId
 from tests.support.azure_cloud import CLUSTER, Cloud, rule
 from tests.support.refused_writes import (
     CONFIGURATIONS,

@@ -12,7 +12,7 @@ from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.clock import ManualClock
 from localcloud.common.control_plane import NullPlane
-from shared.fleet.resource_ids import ClusterId
+from shared.resource_ids import ClusterId
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 ONE = ClusterId(SUBSCRIPTION, "rg", "one")

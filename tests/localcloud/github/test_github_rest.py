@@ -21,7 +21,7 @@ from localcloud.common.plain_http import NO_TLS
 from localcloud.github.wire.github_server import GitHubServer
 from shared.adapters.github import GitHubRepository, github_auth
 from shared.adapters.github.client import LastAnswers
-from shared.jobs.failures.errors import (
+from shared.cluster.failures.errors import (
     Dependency,
     InvalidManifest,
     ReconcileError,

@@ -27,7 +27,7 @@ from localcloud.common.programs import program
 from localcloud.flux.flux_controllers import FluxExtension, Source
 from localcloud.kubernetes.wire.cluster_access import common_name
 from localcloud.kubernetes.wire.kubernetes_servers import LOG_NAME, KubernetesPlane
-from shared.fleet.resource_ids import ClusterId
+from shared.resource_ids import ClusterId
 from tests.support.kubernetes_drivers import Driver, KubectlDriver, PythonDriver, Refused
 from tests.support.waiting import until
 from tests.support.workloads import budget, pod

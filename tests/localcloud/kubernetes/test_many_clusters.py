@@ -17,8 +17,8 @@ from localcloud.kubernetes.world.controllers import Delays
 from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from shared.adapters.kubernetes import KubernetesConnections
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.failures.errors import Unauthenticated
+from shared.cluster.failures.errors import Unauthenticated
+from shared.resource_ids import ClusterId
 from tests.support.kubernetes_ports import config_map, widgets
 from tests.support.waiting import until
 

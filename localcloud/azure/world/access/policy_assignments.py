@@ -21,8 +21,8 @@ from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.arm_resources import Accepted
 from localcloud.azure.world.azure_engine import AzureEngine
 from localcloud.common.json_copy import copied
-from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ClusterId
+from shared.json_tree import Json
+from shared.resource_ids import ClusterId
 
 _KINDS = "/providers/Microsoft.Authorization"
 _EFFECTS = ("audit", "deny", "disabled")

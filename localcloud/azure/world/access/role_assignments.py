@@ -21,7 +21,7 @@ from localcloud.azure.world.arm_resources import Accepted
 from localcloud.azure.world.azure_engine import AzureEngine
 from localcloud.azure.world.catalog import TENANT
 from localcloud.common.json_copy import copied
-from shared.fleet.json_tree import Json
+from shared.json_tree import Json
 
 MOST = 4000
 ROLES = {

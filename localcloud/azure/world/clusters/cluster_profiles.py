@@ -12,7 +12,7 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from localcloud.azure.world.refusals.egress_rules import LB_KINDS, NAT_MANAGED, NAT_OWN
-from shared.fleet.json_tree import Json
+from shared.json_tree import Json
 
 
 def merged_properties(old: Json, given: Json) -> dict[str, Any]:

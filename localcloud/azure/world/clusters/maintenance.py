@@ -8,8 +8,8 @@ from typing import Any
 from localcloud.azure.world.arm_errors import AksError, missing
 from localcloud.azure.world.refusals import maintenance_rules
 from localcloud.azure.world.refusals.rule import Asked, check
-from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ClusterId
+from shared.json_tree import Json
+from shared.resource_ids import ClusterId
 
 NAMES = ("default", "aksManagedAutoUpgradeSchedule", "aksManagedNodeOSUpgradeSchedule")
 _NO_SUCH_NAME = (

@@ -26,8 +26,8 @@ from localcloud.azure.world.catalog import (
 from localcloud.azure.world.clusters.cluster_profiles import merged_properties, shown_profiles
 from localcloud.azure.world.refusals import cluster_rules, fixed, network_rules
 from localcloud.azure.world.refusals.rule import Asked, check
-from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ClusterId
+from shared.json_tree import Json
+from shared.resource_ids import ClusterId
 
 _NAME = re.compile(r"[a-zA-Z0-9]|[a-zA-Z0-9][-_a-zA-Z0-9]{0,61}[a-zA-Z0-9]")
 _PREFIX = re.compile(r"[a-zA-Z0-9]|[a-zA-Z0-9][-a-zA-Z0-9]{0,52}[a-zA-Z0-9]")

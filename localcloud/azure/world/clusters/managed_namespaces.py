@@ -21,8 +21,8 @@ from localcloud.azure.world.azure_engine import AzureEngine, set_state
 from localcloud.azure.world.body_shapes import read_namespace
 from localcloud.common.control_plane import InsideCluster
 from localcloud.common.json_copy import copied
-from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ClusterId
+from shared.json_tree import Json
+from shared.resource_ids import ClusterId
 
 _BY_ARM = {"kubernetes.azure.com/managedByArm": "true"}
 _NAME_LABEL = "kubernetes.io/metadata.name"

@@ -11,7 +11,7 @@ from localcloud.azure.world.arm_errors import no_pool, not_allowed
 from localcloud.azure.world.arm_resources import Accepted, Cluster
 from localcloud.azure.world.azure_engine import AzureEngine, set_state
 from localcloud.common.json_copy import copied
-from shared.fleet.resource_ids import ClusterId
+from shared.resource_ids import ClusterId
 
 
 class PowerOperations:

@@ -23,8 +23,8 @@ from localcloud.azure.world.catalog import (
 from localcloud.azure.world.clusters.maintenance import maintenance_document
 from localcloud.azure.world.pools.rollbacks import recently_used
 from localcloud.common.json_copy import copied
-from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ClusterId
+from shared.json_tree import Json
+from shared.resource_ids import ClusterId
 
 
 class Upkeep:

@@ -13,7 +13,7 @@ from typing import Any
 
 from localcloud.common.control_plane import InsideCluster
 from localcloud.common.flux_manifests import APPLIED, KINDS, NAMESPACE, definition, deployment
-from shared.fleet.json_tree import Json
+from shared.json_tree import Json
 
 _CONTROLLERS = ("source-controller", "kustomize-controller", "fluxconfig-agent", "fluxconfig-controller")
 _OWNER = "kustomize.toolkit.fluxcd.io"

@@ -21,8 +21,8 @@ from localcloud.azure.world.flux import flux_agents
 from localcloud.azure.world.refusals import extension_rules
 from localcloud.azure.world.refusals.rule import Asked, Rule, check
 from localcloud.common.json_copy import copied
-from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ClusterId
+from shared.json_tree import Json
+from shared.resource_ids import ClusterId
 
 _PROVIDER = "providers/Microsoft.KubernetesConfiguration"
 _VERSION = "1.19.5"

@@ -16,7 +16,7 @@ from localcloud.azure.world.pools.pool_power import set_count_of_power
 from localcloud.azure.world.refusals import pool_rules
 from localcloud.azure.world.refusals.fixed import POOL, check_fixed
 from localcloud.azure.world.refusals.rule import Asked, check
-from shared.fleet.json_tree import Json
+from shared.json_tree import Json
 
 _ONLY_AZURE = frozenset({"nodeImageVersion", "status"})
 """What the models let a caller send back, and Azure ignores: it installs its own newest image."""

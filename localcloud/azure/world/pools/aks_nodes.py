@@ -6,7 +6,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from localcloud.azure.world.arm_resources import Cluster
 from localcloud.common.control_plane import Node
-from shared.fleet.json_tree import Json
+from shared.json_tree import Json
 
 LABEL_LENGTH = 63
 

@@ -15,7 +15,7 @@ from localcloud.azure.world.arm_resources import Cluster
 from localcloud.azure.world.catalog import NODE_IMAGES, check_lag, parse, pool_version
 from localcloud.azure.world.clusters.managed_clusters import default_max_pods
 from localcloud.azure.world.pools.agent_pools import changed_pool, vcpus
-from shared.fleet.json_tree import Json
+from shared.json_tree import Json
 
 Pools = dict[str, dict[str, Any]]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from localcloud.azure.world.pools.rollbacks import NOT_SHOWN
-from shared.fleet.json_tree import Json
+from shared.json_tree import Json
 
 _COUNT = "countWhileRunning"
 """Where a stopped pool has the count that it starts with again; Azure does not show it."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from localcloud.azure.world.arm_errors import invalid
 from localcloud.azure.world.catalog import check_lag, parse
-from shared.fleet.json_tree import Json
+from shared.json_tree import Json
 
 WITHIN = timedelta(days=7)
 _RECENT, _TARGET = "recentlyUsedVersions", "rollsBackTo"

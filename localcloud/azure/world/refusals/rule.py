@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from localcloud.azure.world.arm_errors import AksError
-from shared.fleet.json_tree import Json
+from shared.json_tree import Json
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,183 @@
+"""Clusters with our tags that are not written to until an operator takes them over.
+
+Another installation manages the cluster, or the state is older than what Azure shows. An installation that
+meets the cluster of another one marks it, with a condition on the version that it read: the other one reads
+the contest tag before its next write, because that write has the same condition.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from shared.app.access.azure_state import (
+    OBSERVE_SECONDS,
+    busy,
+    etag_of,
+    foreign_delete,
+    resource_uid,
+    state_of,
+    vanished,
+)
+from shared.app.access.context import StepContext
+from shared.app.outbox import request_plan
+from shared.azure.ownership import CONTEST_TAG, LIFE_TAG, Installation, tag
+from shared.azure.writes import is_stopped
+from shared.cluster.failures.errors import NotOwned, Outdated, Terminal, Unauthorized
+from shared.cluster.job import Contest, ContestKind
+from shared.cluster.messages import PlanRequest
+from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Wait
+from shared.cluster.recipes import Step
+from shared.frozen import replace
+from shared.json_tree import Json
+from shared.ports.azure import GetCluster, PatchCluster
+
+SKEW = timedelta(seconds=60)
+"""How far the clocks of two workers or planners may differ."""
+REPLAN_SECONDS = 30.0
+"""By then the record is saved whose plan is requested."""
+LEARN_LIFE = (Step.CLUSTER, Step.ACCESS)
+"""The steps that read the life of a cluster into its record: in Azure, and outside it."""
+UNKNOWN_LIFE = "the cluster has a life of which the tables know nothing"
+_STOP = "Stop the other app, or take the cluster over with `roadstead takeover NAME`."
+_VERIFY = "Verify that the cluster may be deleted, then run `roadstead takeover NAME`; or restore its folder."
+
+
+def read_ours(context: StepContext) -> Json | Outcome:
+    """Return the cluster, read before a write without a condition; or why the step does not write to it."""
+    existing = context.azure(GetCluster(context.cluster))
+    if existing is None:
+        return vanished(context)
+    return not_ours(context, existing) or existing
+
+
+def not_ours(context: StepContext, existing: Json) -> Outcome | None:
+    """Refuse a cluster that does not carry our tags, unless it is being deleted; or that is contested."""
+    owner, name = context.owner, context.record.name
+    if owner.owns(existing):
+        return contested(context, existing) or outdated(context, existing)
+    if state_of(existing) == "Deleting":
+        return foreign_delete(context)
+    problem = f"the cluster {name} is not touched: it is not this fleet's: {owner.describe_tags(existing)}"
+    remedy = "" if owner.is_others(existing) else "; the annotation roadstead.dev/adopt takes a cluster over"
+    return Fail(NotOwned(f"{problem}{remedy}"))
+
+
+def contested(context: StepContext, existing: Json) -> Wait | None:
+    """Return the wait of a cluster that another installation manages, or may; None when nobody else does.
+
+    Where it may not be marked, as with a lock, the wait says so: the other installation does not know of it.
+    """
+    contest = contest_of(context, existing)
+    if contest is None:
+        return None
+    try:
+        _leave_mark(context, existing, context.owner.rivals(existing)[0])
+    except (Terminal, Unauthorized) as error:
+        return replace(contest, reason=f"{contest.reason}; it could not be marked: {error.kind}: {error}")
+    return contest
+
+
+def contest_of(context: StepContext, existing: Json) -> Wait | None:
+    """Return the wait of a cluster that another installation manages, or may, and leave no mark there."""
+    rivals = context.owner.rivals(existing)
+    if not rivals:
+        return None
+    ids = tuple(dict.fromkeys(rival.id for rival in rivals))
+    contest = Contest(ContestKind.INSTALLATION, ids, tag(existing, LIFE_TAG) or "")
+    whom = " and ".join(dict.fromkeys(map(_described, rivals)))
+    reason = f"the cluster {context.record.name} is not written to: {whom}"
+    return Wait(OBSERVE_SECONDS, reason, action_required=_STOP, open_ended=True, contest=contest)
+
+
+def _described(rival: Installation) -> str:
+    if not rival.id:
+        return "its tags are this fleet's, and no record of this app has seen it before"
+    branch = f" on branch {rival.branch}" if rival.branch else ""
+    return f"the installation {rival.id}{branch} manages it too"
+
+
+def _leave_mark(context: StepContext, existing: Json, creator: Installation) -> None:
+    """Mark the cluster of another installation as contested by ours, once, and only at the version read.
+
+    A delete marks nothing: the identity that deletes may not change a cluster.
+    """
+    mine, owner = context.owner.installation, context.owner
+    version, unready = etag_of(existing), is_stopped(existing) or busy(existing["properties"])
+    pointless = not creator.id or owner.is_contested(existing)
+    if mine is None or pointless or context.record.deleting or not version or unready:
+        return
+    tags = {**(existing.get("tags") or {}), CONTEST_TAG: str(mine)}
+    context.azure(PatchCluster(context.cluster, {"tags": tags}, etag=version))
+
+
+def outdated(context: StepContext, existing: Json) -> Fail | None:
+    """Return the failure of a job that is older than what wrote to the cluster, and request a plan.
+
+    The steps that learn the life of the cluster compare it by themselves; after them it is the record's.
+    """
+    written, record = written_later(context, existing), context.record
+    if written is None and (context.job.step.name in LEARN_LIFE or context.owner.is_our_life(existing)):
+        return None
+    if written is None:
+        return older_than_azure(context, UNKNOWN_LIFE)
+    since = f"a job of {written:%Y-%m-%d %H:%M:%S} UTC wrote to the cluster {record.name}"
+    older = f"and this one is of {record.job.started:%Y-%m-%d %H:%M:%S} UTC: the tables are older than Azure"
+    return older_than_azure(context, f"{since}, {older}")
+
+
+def older_than_azure(context: StepContext, why: str) -> Fail:
+    """Request a plan, and return the failure of a record that does not know what was written last."""
+    record = context.record
+    request_plan(
+        PlanRequest(again=True, reason="a record is older than Azure"),
+        message_id=f"outdated:{record.name}:{record.uid}:{record.job.sequence}",
+        ports=context.ports,
+        after=REPLAN_SECONDS,
+    )
+    return Fail(Outdated(f"{why}; the head of the branch is planned again"))
+
+
+def written_later(context: StepContext, existing: Json) -> datetime | None:
+    """Return when a later job than this one wrote to the cluster, None for none.
+
+    A time in the future is that of a wrong clock, and does not count, nor does that of an earlier job of the
+    record whose clock was ahead.
+    """
+    written = context.owner.last_written(existing)
+    if written is None or not context.job.newest_start + SKEW < written <= context.ports.clock() + SKEW:
+        return None
+    return written
+
+
+def is_another_resource(context: StepContext, existing: Json) -> bool:
+    """Return whether a cluster is not the one whose delete Azure accepted, whatever its tags say."""
+    record, uid = context.record, resource_uid(existing)
+    return record.delete_accepted and bool(record.deleted and uid) and record.deleted != uid
+
+
+def exists_again(context: StepContext) -> Outcome | None:
+    """Return why a delete takes nothing from around its cluster: Azure shows a later one; None where it may.
+
+    What is around a cluster has the same names in every life, whosever it is. One of ours is deleted first.
+    """
+    record, existing = context.record, context.azure(GetCluster(context.cluster))
+    if existing is None:
+        return None
+    if not context.owner.owns(existing):
+        left = f"left what is around the cluster {record.name}: somebody else has created this one"
+        return Done(left, retained=True)
+    if record.deleted and resource_uid(existing) == record.deleted:
+        return None  # Azure shows the deleted one late
+    return GoToStep(Step.DELETE_CLUSTER, f"there is a cluster {record.name} again, which is not deleted yet")
+
+
+def of_later_life(context: StepContext, existing: Json) -> Wait | None:
+    """Return the wait of a tombstone that knows nothing of the cluster's present life, None for its own."""
+    other = is_another_resource(context, existing)
+    known = context.owner.is_our_life(existing) and not context.record.rebuilding
+    if not other and known and written_later(context, existing) is None:
+        return None
+    contest = Contest(ContestKind.LIFE, life=tag(existing, LIFE_TAG) or "")
+    later = "it was created, or written to, after the moment that this tombstone knows"
+    reason = f"the cluster {context.record.name} is not deleted: {later}"
+    return Wait(OBSERVE_SECONDS, reason, action_required=_VERIFY, open_ended=True, contest=contest)

@@ -1,0 +1,270 @@
+"""The lease guard: a check before every write to Azure and to a cluster.
+
+A worker can be frozen between its read and its write, for longer than its lease lasts. Another worker then
+continues, and may even have deleted the cluster; the write of the first worker would create it again, and no
+record would show it. So the guard reads the record before each write, or saves it with the lease if that is
+still to be done: both show that nobody else has written it. It refuses the write in the last part of the
+lease, and once a newer spec or a removal was accepted: nothing is created after a tombstone. A step makes
+many small writes to a cluster, so there the record is read once a second. A slow read does not count: the
+step is retried. So it is where the step has read the head of the branch, and that was too long ago: a delete
+relies on it, and so does what is written once more before a cluster is Ready. Ages are measured without the
+clock, which may jump while a worker is frozen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, NoReturn, TypeVar
+
+from shared.app.access.leased_record import LeasedRecord, LeaseLost
+from shared.cluster.failures.errors import Unavailable
+from shared.frozen import replace
+from shared.json_tree import Json
+from shared.kubernetes.api_server import ApiServer, Certificate
+from shared.kubernetes.flux_objects import ref_of
+from shared.kubernetes.kubeconfig import Kubeconfig
+from shared.ports import (
+    Azure,
+    BranchHead,
+    CommitStatus,
+    Kubernetes,
+    KubernetesApi,
+    Ports,
+    Repository,
+    TreeEntry,
+)
+from shared.ports.azure import AzureCall
+from shared.ports.github import Change
+from shared.resource_ids import ClusterId, ObjectRef
+
+# The Kubernetes API of the clusters with a guard before every write.
+
+Guard = Callable[[str, Json | str], None]
+"""What is called before a write, with a verb, and the object, or the name of the node or pod."""
+
+
+@dataclass(frozen=True)
+class GuardedKubernetes:
+    """The clusters, with ``guard`` before every write."""
+
+    inner: Kubernetes
+    guard: Guard
+
+    def connect(
+        self,
+        cluster: ClusterId,
+        *,
+        known: ApiServer | None = None,
+        kubeconfig: Callable[[ClusterId], str] | None = None,
+    ) -> KubernetesApi:
+        """Return the API of a cluster, guarded."""
+        return _Api(self.inner.connect(cluster, known=known, kubeconfig=kubeconfig), self.guard)
+
+    def open(self, cluster: ClusterId, kubeconfig: Kubeconfig) -> KubernetesApi:
+        """Return the API of a cluster that is not in Azure, guarded."""
+        return _Api(self.inner.open(cluster, kubeconfig), self.guard)
+
+
+@dataclass(frozen=True)
+class _Api:
+    inner: KubernetesApi
+    guard: Guard
+
+    def server(self) -> ApiServer | None:
+        return self.inner.server()
+
+    def certificates(self) -> Sequence[Certificate]:
+        return self.inner.certificates()
+
+    def check(self) -> None:
+        self.inner.check()
+
+    def get(self, ref: ObjectRef) -> Json | None:
+        return self.inner.get(ref)
+
+    def apply(self, manifest: Json, *, dry_run: bool = False) -> Json:
+        if not dry_run:
+            self.guard("apply", manifest)
+        return self.inner.apply(manifest, dry_run=dry_run)
+
+    def create(self, manifest: Json) -> Json:
+        self.guard("create", manifest)
+        return self.inner.create(manifest)
+
+    def replace(self, live: Json, *, status: bool = False) -> Json:
+        self.guard("write", live)
+        return self.inner.replace(live, status=status)
+
+    def delete(self, live: Json) -> None:
+        self.guard("delete", live)
+        self.inner.delete(live)
+
+    def list(
+        self, api_version: str, kind: str, *, namespace: str = "", labels: str = "", fields: str = ""
+    ) -> Sequence[Json]:
+        return self.inner.list(api_version, kind, namespace=namespace, labels=labels, fields=fields)
+
+    def cordon(self, node: str, at: datetime) -> None:
+        self.guard("cordon", node)
+        self.inner.cordon(node, at)
+
+    def uncordon(self, node: str) -> None:
+        self.guard("uncordon", node)
+        self.inner.uncordon(node)
+
+    def evict(self, namespace: str, pod: str) -> None:
+        self.guard("evict", f"{namespace}/{pod}")
+        self.inner.evict(namespace, pod)
+
+
+MARGIN = 1 / 3
+"""The last part of a lease, in which no write starts; a call takes some seconds."""
+SLOW = 3.0
+"""Seconds; a read takes tenths of one, and the result of an older read may have changed since."""
+FRESH = 1.0
+"""How many seconds one read of the record serves for writes to a cluster."""
+OLDEST_HEAD_SECONDS = 30.0
+"""So old may the head be on which a write relies: two calls to GitHub take a few seconds."""
+
+T = TypeVar("T")
+
+
+def with_lease_guard(leased: LeasedRecord, ports: Ports) -> Ports:
+    """Return the ports with a guard before every write to Azure or a cluster, for the step with the lease."""
+
+    def check() -> None:
+        asked_at = ports.elapsed()
+        require_time()
+        leased.secure()
+        require_time()
+        _require_fresh("the record", ports.elapsed() - asked_at)
+        require_head()
+
+    def require_time() -> None:
+        lease = leased.record.job.lease
+        if lease is None or ports.clock() + margin > lease.until or ports.elapsed() > end:
+            raise LeaseLost(f"{leased.record.name}: the lease has nearly ended")
+
+    def require_head() -> None:
+        if repository.head_at is not None:
+            _require_fresh("the head", ports.elapsed() - repository.head_at, OLDEST_HEAD_SECONDS)
+
+    def check_once_a_second(*_: object) -> None:
+        require_time()
+        require_head()
+        if not leased.stored or ports.elapsed() - leased.confirmed_at > FRESH:
+            check()
+
+    margin = timedelta(seconds=ports.config.lease_seconds * MARGIN)
+    repository = _Repository(ports.repository, ports.elapsed)
+    end = leased.since + ports.config.lease_seconds - margin.total_seconds()
+    return replace(
+        ports,
+        repository=repository,
+        azure=_Azure(ports.azure, check, ports.elapsed, ports.elapsed()),
+        kubernetes=GuardedKubernetes(ports.kubernetes, check_once_a_second),
+    )
+
+
+def _require_fresh(what: str, seconds: float, most: float = SLOW) -> None:
+    """Raise Unavailable when the read on which a write relies is too old."""
+    if seconds > most:
+        raise Unavailable(f"the read of {what} is {seconds:.0f} s old, too old for a write; reading again")
+
+
+@dataclass(frozen=True)
+class _Azure:
+    """``read_at`` is when each read was requested last; ``started`` is when the step started."""
+
+    inner: Azure
+    check: Callable[[], None]
+    elapsed: Callable[[], float]
+    started: float
+    read_at: dict[AzureCall[Any], float] = field(default_factory=dict)
+
+    def call(self, operation: AzureCall[T]) -> T:
+        if not operation.writes:
+            self.read_at[operation] = self.elapsed()
+            return self.inner.call(operation)
+        self.check()
+        read = operation.relies_on
+        if read is not None:
+            _require_fresh(str(read), self.elapsed() - self.read_at.get(read, self.started))
+        return self.inner.call(operation)
+
+
+@dataclass
+class _Repository:
+    """``head_at`` is when the head of the branch was asked for last, None if it never was."""
+
+    inner: Repository
+    elapsed: Callable[[], float]
+    head_at: float | None = None
+
+    def read_head(self, branch: str) -> BranchHead:
+        self.head_at = self.elapsed()
+        return self.inner.read_head(branch)
+
+    def is_descendant(self, commit: str, earlier: str) -> bool:
+        return self.inner.is_descendant(commit, earlier)
+
+    def changes(self, commit: str, path: str, most: int) -> Sequence[Change]:
+        return self.inner.changes(commit, path, most)
+
+    def changes_since(self, commit: str, earlier: str, most: int) -> Sequence[Change] | None:
+        return self.inner.changes_since(commit, earlier, most)
+
+    def tree(self, commit: str) -> Sequence[TreeEntry]:
+        return self.inner.tree(commit)
+
+    def blob(self, sha: str) -> bytes:
+        return self.inner.blob(sha)
+
+    def archive(self, commit: str, paths: Collection[str]) -> Mapping[str, bytes]:
+        return self.inner.archive(commit, paths)
+
+    def set_status(self, commit: str, status: CommitStatus) -> None:
+        self.inner.set_status(commit, status)
+
+
+# Ports that write nothing: for a job that only compares what exists with what git asks for.
+#
+# The steps need not know it. Each reads, and writes where something differs; the first write that it would
+# make ends it with ``WriteHeld``. So nothing is written whatever a step does, and what differs has a name.
+
+
+class WriteHeld(Exception):
+    """The step would write; the message says what, as in "it would apply the Secret flux-system/git"."""
+
+
+def without_writes(ports: Ports) -> Ports:
+    """Return the ports with every write to Azure and to a cluster refused."""
+    return replace(
+        ports, azure=_HeldAzure(ports.azure), kubernetes=GuardedKubernetes(ports.kubernetes, _refuse_object)
+    )
+
+
+def _refuse_object(verb: str, subject: Json | str) -> NoReturn:
+    raise WriteHeld(f"{verb} {subject if isinstance(subject, str) else f'the {ref_of(subject)}'}")
+
+
+def _refuse(what: str) -> NoReturn:
+    raise WriteHeld(what)
+
+
+@dataclass(frozen=True)
+class _HeldAzure:
+    inner: Azure
+
+    def call(self, operation: AzureCall[T]) -> T:
+        if operation.writes:
+            _refuse(_described(operation))
+        return self.inner.call(operation)
+
+
+def _described(operation: AzureCall[Any]) -> str:
+    """Return what a write does: "put pool apps" says enough, because Azure's own words follow the name."""
+    names = [each for each in operation.arguments if isinstance(each, str)]
+    return " ".join([operation.name.replace("_", " "), *names[:1]])

@@ -1,0 +1,148 @@
+"""Approvals of deletes: exactly the set that needs approval, at exactly the commit that was planned last."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from itertools import takewhile
+
+from shared.app.api import schema
+from shared.app.http_result import HttpResult, rejected
+from shared.app.outbox import request_plan
+from shared.cluster.failures.errors import ReconcileError, TooLarge
+from shared.cluster.messages import Approval, PlanRequest
+from shared.language.resolve.repository_layout import CLUSTERS
+from shared.masking import cut
+from shared.ports import Ports
+from shared.sentences import some_of
+
+# Approvals by somebody else: who wrote the removal of a cluster, or its rebuild, does not approve it.
+
+CHANGES = 20
+"""As many of the newest changes of a manifest are searched for the author of a rebuild."""
+MOST = 50
+"""How many deletes one approval can have while their authors are read, each with a call to GitHub."""
+GITHUB, HIDDEN = "noreply@github.com", "@users.noreply.github.com"
+"""The committer of what GitHub's pages merge, and the end of an address that hides one (docs.github.com,
+"Setting your commit email address")."""
+BOTS = (f"[bot]{HIDDEN}", f"+copilot{HIDDEN}")
+"""The ends of the addresses of GitHub Apps, which are nobody who approves: no login of a person has brackets.
+
+That of Copilot has none either. It is a co-author, as 223556219+Copilot, of what its tools helped with, and
+writes by itself as 198982749+Copilot; GitHub shows the login as one of the type Bot.
+"""
+
+
+def refused_by_authors(
+    commit: str, deletes: Sequence[str], rebuilds: Collection[str], addresses: frozenset[str], ports: Ports
+) -> HttpResult | None:
+    """Return the refusal of an approval by somebody who removed one of the clusters, None for no refusal.
+
+    ``rebuilds`` are the clusters of ``deletes`` that are created again, ``addresses`` those of the approver.
+    """
+    if len(deletes) > MOST:
+        return rejected(409, f"with APPROVAL_BY_OTHERS an approval has at most {MOST} deletes; remove fewer")
+    for name in deletes:
+        try:
+            authors = _authors(commit, name, ports, rebuilds=name in rebuilds)
+        except ReconcileError as error:
+            return rejected(502, f"the authors of the removal of {name} could not be read: {error}")
+        problem = why_not(name, addresses, authors)
+        if problem:
+            return rejected(403, problem)
+    return None
+
+
+def _authors(commit: str, name: str, ports: Ports, *, rebuilds: bool) -> frozenset[str]:
+    """Return who may have written the removal of a cluster; nobody where one of them is unknown.
+
+    The newest change of its folder removes it. A rebuild can be of any change since the spec that runs.
+    """
+    changes = ports.repository.changes(commit, f"{CLUSTERS}/{name}", CHANGES if rebuilds else 1)
+    if rebuilds:
+        record = ports.state.cluster(name)
+        runs = record.commit if record else ""
+        changes = [*takewhile(lambda change: change.commit != runs, changes)] or changes
+    if not all(change.people for change in changes):
+        return frozenset()
+    return frozenset().union(*(change.people for change in changes))
+
+
+def why_not_author(commit: str, setting: str, addresses: frozenset[str], authors: frozenset[str]) -> str:
+    """Return why a person may not approve a commit, "" if the person may; ``setting`` asks for that."""
+    people = frozenset(each for each in authors if each != GITHUB and not each.endswith(BOTS))
+    if not addresses:
+        return f"{setting}: only a person with an address in Entra can approve"
+    if addresses & people:
+        return f"you are an author of {commit}; somebody else has to approve"
+    if not people or any(address.endswith(HIDDEN) for address in people):
+        return f"{commit} has no address of its author to compare with yours"
+    return ""
+
+
+def why_not(cluster: str, addresses: frozenset[str], authors: frozenset[str]) -> str:
+    """Return why a person may not approve the delete of a cluster, "" if the person may.
+
+    ``addresses`` are the person's according to Entra, ``authors`` those of the commits that may have removed
+    the cluster. Who cannot be compared may not: an app or a key, and the approver of a hidden author.
+    """
+    return why_not_author(f"the commit that removes {cluster}", "APPROVAL_BY_OTHERS", addresses, authors)
+
+
+MAX_ACTOR = 100
+NAMES_SHOWN = 20
+
+
+def approve(
+    commit: str,
+    clusters: Iterable[str],
+    actor: str,
+    ports: Ports,
+    *,
+    reason: str = "",
+    addresses: frozenset[str] = frozenset(),
+) -> HttpResult:
+    """Ask the planner to carry out the deletes of a plan, if they are exactly those that need approval.
+
+    ``addresses`` are those of the person who approves, for a fleet in which somebody else has to.
+
+    Only the planner writes plans, so the approval travels in its request, and the planner checks it again.
+    """
+    requested = frozenset(clusters)
+    plan_record = ports.state.plan(commit)
+    if plan_record is None:
+        return rejected(404, f"the commit {cut(commit, 40)} was not planned (give the full id)")
+    head = ports.state.fleet().commit
+    if commit != head:
+        return rejected(409, f"{commit[:8]} is no longer the commit that was planned last; {head[:8]} is")
+    deletes = sorted(plan_record.plan.deletes_needing_approval)
+    if not deletes or sorted(requested) != deletes:
+        return rejected(409, f"an approval names exactly the deletes that need it: {_first(deletes)}")
+    if ports.config.approval_by_others:
+        rebuilds = {item.cluster for item in plan_record.plan.items if item.rebuilds}
+        refusal = refused_by_authors(commit, deletes, rebuilds, addresses, ports)
+        if refusal is not None:
+            return refusal
+    by, now = operator(actor), ports.clock()
+    approval = Approval(commit=commit, clusters=tuple(deletes), by=by, at=now, reason=reason)
+    message_id = f"approved:{commit}:{int(approval.at.timestamp())}"
+    request = PlanRequest(again=True, reason="approved", approval=approval)
+    try:
+        request_plan(request, message_id=message_id, ports=ports)
+    except TooLarge:
+        return rejected(413, f"{len(deletes)} deletes are too many for one approval; commit them in parts")
+    receipt: schema.ApprovalReceipt = {
+        "queued": "plan",
+        "commit": commit,
+        "approved": deletes,
+        "by": approval.by,
+    }
+    return HttpResult(202, receipt)
+
+
+def operator(actor: str) -> str:
+    """Return how events and plans name the caller of an action."""
+    return cut(actor, MAX_ACTOR) or "operator"
+
+
+def _first(names: Sequence[str]) -> str:
+    return some_of(names, NAMES_SHOWN) or "none"

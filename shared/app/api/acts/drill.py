@@ -1,0 +1,183 @@
+"""A drill of lost tables: the records are rebuilt next to the live ones, and compared. It writes nothing.
+
+It reads what a rebuild reads of Azure, one list for each subscription instead of a read for each cluster, and
+decides with the same functions. What is inside the clusters it does not read: checks do that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from shared.app.access.context import StepContext
+from shared.app.access.rate_limiter import RateLimited, RateLimiter
+from shared.app.api import schema
+from shared.app.api.parts import iso
+from shared.app.http_result import HttpResult, rejected
+from shared.app.repository import read_desired
+from shared.azure.cluster_body import cluster_write
+from shared.azure.differences import differences_of
+from shared.azure.ownership import CLUSTER_TAG, LIFE_TAG, Owner, tag
+from shared.azure.writes import ImmutableChange
+from shared.cluster.failures.errors import ReconcileError
+from shared.cluster.record import ClusterRecord
+from shared.cluster.transitions.acceptance import accept_new
+from shared.json_tree import Json
+from shared.language.desired import Desired
+from shared.ports import Ports
+from shared.ports.azure import ListClusters, every_document
+from shared.resource_ids import SubscriptionId
+
+_UID = "drill"
+_INSIDE = "it is not in Azure: a job would read inside it whose it is, and write nothing"
+_NO_ID = "the app has no ROADSTEAD_INSTALLATION, so that it would be another installation"
+
+
+def drill(ports: Ports) -> HttpResult:
+    """Return what a loss of all tables would cost now, at the commit that was planned last."""
+    fleet, began = ports.state.fleet(), ports.elapsed()
+    if not fleet.commit:
+        return rejected(409, "no commit was planned yet")
+    try:
+        desired = read_desired(fleet.commit, {}, ports)
+    except ReconcileError as error:
+        return rejected(502, f"the fleet repository could not be read: {error.kind}: {error}")
+    records = {record.name: record for record in ports.state.clusters()}
+    clusters = [_resolved(cluster) for _, cluster in sorted(desired.clusters.items())]
+    listed, unread = _list(_subscriptions([*clusters, *(one.desired for one in records.values())]), ports)
+    view: schema.Drill = {
+        "fleet": ports.config.fleet,
+        "commit": fleet.commit,
+        "installation": ports.config.installation,
+        "readAt": iso(ports.clock()),
+        "clusters": [_drilled(one, records.get(one.name), listed, unread, ports) for one in clusters],
+        "orphans": list(_orphans(clusters, records, listed, ports)),
+        "invalid": sorted(desired.invalid),
+        "unread": [{"subscription": each, "problem": problem} for each, problem in sorted(unread.items())],
+        "seconds": round(ports.elapsed() - began, 1),
+    }
+    return HttpResult(200, view)
+
+
+def _resolved(cluster: Desired) -> Desired:
+    return Desired.from_document(cluster.document())
+
+
+def _subscriptions(clusters: Iterable[Desired]) -> list[str]:
+    return sorted({one.azure_names.subscription_id.lower() for one in clusters if not one.is_existing})
+
+
+def _list(subscriptions: Sequence[str], ports: Ports) -> tuple[Mapping[str, Json], Mapping[str, str]]:
+    """Return the clusters by their places, and why a subscription could not be listed.
+
+    Several are listed at a time: whoever asks waits for the answer.
+    """
+    listed: dict[str, Json] = {}
+    unread: dict[str, str] = {}
+    found = ports.together(partial(_listed, ports=ports), subscriptions)
+    for subscription, one in zip(subscriptions, found, strict=True):
+        if isinstance(one, str):
+            unread[subscription] = one
+        else:
+            listed |= one
+    return listed, unread
+
+
+def _listed(subscription: str, *, ports: Ports) -> dict[str, Json] | str:
+    """Return the clusters of a subscription by their places, or why they could not be listed."""
+    azure = RateLimiter(None, ports).over(ports).azure
+    try:
+        listed = every_document(azure, ListClusters(SubscriptionId(subscription)))
+        return {str(cluster["id"]).lower(): cluster for cluster in listed}
+    except RateLimited as limited:
+        return str(limited)
+    except ReconcileError as error:
+        return f"{error.kind}: {error}"
+
+
+def _drilled(
+    desired: Desired,
+    record: ClusterRecord | None,
+    listed: Mapping[str, Json],
+    unread: Mapping[str, str],
+    ports: Ports,
+) -> schema.DrilledCluster:
+    """Return what would happen to a cluster of git."""
+    existing = listed.get(desired.id.resource.lower())
+    rebuilt = accept_new(desired, uid=_UID, commit="", now=ports.clock())
+    outcome, reason, differs = _outcome(rebuilt, existing, unread, ports)
+    unlike = list(_unlike(rebuilt, record, existing)) if outcome in ("rebuilt", "differs") else []
+    return {"name": desired.name, "outcome": outcome, "reason": reason, "differs": differs, "unlike": unlike}
+
+
+def _outcome(
+    rebuilt: ClusterRecord, existing: Json | None, unread: Mapping[str, str], ports: Ports
+) -> tuple[schema.DrillOutcome, str, list[str]]:
+    """Return the outcome, its reason, and the fields that differ."""
+    if rebuilt.desired.is_existing:
+        return "unknown", _INSIDE, []
+    problem = unread.get(rebuilt.desired.azure_names.subscription_id.lower())
+    if problem is not None:
+        return "unknown", problem, []
+    if existing is None:
+        return "create", "Azure has no such cluster, so that it would be created", []
+    if not ports.config.installation:
+        return "takeover", _NO_ID, []
+    owner = StepContext.of(replace(rebuilt, life=tag(existing, LIFE_TAG) or ""), ports).owner
+    if not owner.owns(existing):
+        return "takeover", owner.describe_tags(existing), []
+    rivals = owner.rivals(existing)
+    if rivals:
+        named = " and ".join(dict.fromkeys(str(each) if each.id else "no installation" for each in rivals))
+        return "takeover", f"its tags name {named}", []
+    differs = _differences(rebuilt.desired, owner, existing)
+    return ("differs", "it is not as git has it", differs) if differs else ("rebuilt", "", [])
+
+
+def _differences(desired: Desired, owner: Owner, existing: Json) -> list[str]:
+    found = [*map(str, differences_of(desired, owner, existing))]
+    if found:
+        return found
+    try:
+        write = cluster_write(desired, owner, existing)
+    except ImmutableChange as error:
+        return [str(error)]
+    return ["its tags, or an operation that failed"] if write is not None else []
+
+
+def _unlike(rebuilt: ClusterRecord, record: ClusterRecord | None, existing: Json | None) -> Iterator[str]:
+    """Yield what of a live record a rebuilt one would lack."""
+    if record is None:
+        yield "there is no record of it now"
+        return
+    life = tag(existing, LIFE_TAG) if existing else None
+    if life != (record.life or record.uid):
+        yield f"its record has the life {record.life or record.uid}, and its tag {life or 'none'}"
+    if rebuilt.digest != record.digest:
+        yield "its accepted spec is not that of the commit"
+    if record.removed_keys or record.removed_systems:
+        yield "it has labels, taints or systems that are still to be removed"
+    if record.predecessors:
+        yield "its resource group may have the tag of a former installation, and would stay after a delete"
+
+
+def _orphans(
+    clusters: Iterable[Desired],
+    records: Mapping[str, ClusterRecord],
+    listed: Mapping[str, Json],
+    ports: Ports,
+) -> Iterator[schema.DrilledOrphan]:
+    """Yield the clusters with the fleet's tags that git does not have."""
+    known, config = {one.id.resource.lower() for one in clusters}, ports.config
+    for place, existing in sorted(listed.items()):
+        name = tag(existing, CLUSTER_TAG) or ""
+        owner = Owner(config.fleet, config.repository, name, config.previous_repository)
+        if place in known or not name or not owner.owns(existing):
+            continue
+        record = records.get(name)
+        yield {
+            "name": name,
+            "resource": str(existing["id"]),
+            "deleting": record is not None and record.deleting,
+        }

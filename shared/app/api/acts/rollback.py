@@ -1,0 +1,159 @@
+"""``roadstead rollback``: reads a node pool, and opens the pull request that would roll it back.
+
+Every condition is read from Azure while the caller waits, and each one that fails is named. Nothing but the
+pull request changes: the worker carries the merged manifest out, and reads the conditions again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NoReturn
+
+from shared.app.access.azure_state import profiles_of
+from shared.app.access.context import StepContext
+from shared.app.access.rate_limiter import RateLimited, RateLimiter
+from shared.app.api import schema
+from shared.app.api.acts.approval import operator
+from shared.app.http_result import HttpResult, rejected, unknown_cluster
+from shared.app.proposals.head import Head
+from shared.app.proposals.own_pull import PERMISSIONS
+from shared.app.proposals.rollback_pull import RollbackAsked, open_rollback
+from shared.azure.node_pool_replacement import serving
+from shared.azure.node_pool_rollback import (
+    Versions,
+    asked_for,
+    nothing_listed,
+    recently_used,
+    unmet,
+    versions_of,
+)
+from shared.cluster.failures.errors import Conflict, ReconcileError, Unauthorized
+from shared.cluster.record import ClusterRecord
+from shared.json_tree import Json
+from shared.language.desired import Desired
+from shared.language.model.node_pool import NodePool
+from shared.language.yaml.editing import NotEditable, with_value
+from shared.masking import cut
+from shared.ports import Ports
+from shared.ports.azure import GetCluster, GetPoolUpgradeProfile
+
+
+class _Refused(Exception):
+    """No rollback can be proposed; the message says why and what to do."""
+
+
+def roll_back(name: str, pool: str, actor: str, ports: Ports, reason: str = "") -> HttpResult:
+    """Open the pull request that rolls a node pool of a cluster back by one step."""
+    record = ports.state.cluster(name)
+    if record is None:
+        return rejected(404, unknown_cluster(name, ports))
+    head, asked = Head(ports.state.fleet(), ports), None
+    try:
+        asked = _asked(record, pool, head, ports, by=operator(actor), reason=reason)
+        pull = open_rollback(asked, head, ports)
+    except (_Refused, Conflict) as error:
+        return rejected(409, str(error))
+    except RateLimited as limited:
+        return rejected(503, str(limited))
+    except ReconcileError as error:
+        hint = f"; {PERMISSIONS}" if asked is not None and isinstance(error, Unauthorized) else ""
+        return rejected(502, f"{error.kind}: {error}{hint}")
+    receipt: schema.RollbackReceipt = {
+        "cluster": name,
+        "pool": pool,
+        "running": _shown(asked.before),
+        "target": _shown(asked.target),
+        "lastUsed": asked.target.moment,
+        "pullRequest": pull.url,
+        "by": asked.by,
+    }
+    return HttpResult(201, receipt)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A pool of the manifest, and the one in Azure that serves it."""
+
+    desired: Desired
+    pool: NodePool
+    manifest: str
+    cluster: Json
+    profile: Json
+
+
+def _asked(
+    record: ClusterRecord, pool: str, head: Head, ports: Ports, *, by: str, reason: str
+) -> RollbackAsked:
+    azure = RateLimiter(None, ports).over(ports).azure
+    found = _found(record, pool, head, ports)
+    answer = azure.call(GetPoolUpgradeProfile(record.desired.id, str(found.profile["name"])))
+    listed = recently_used(answer)
+    if not listed:
+        nothing = nothing_listed(pool)
+        _refuse(f"{nothing.problem}; {nothing.remedy}")
+    target = listed[0]
+    failing = unmet(
+        pool,
+        target,
+        listed,
+        found.cluster,
+        found.profile,
+        oldest_image=found.desired.spec.min_node_image_version or "",
+        now=ports.clock(),
+    )
+    if failing:
+        _refuse(". ".join(f"{each.problem}: {each.remedy}" for each in failing))
+    if asked_for(found.pool) == target:
+        _refuse(f"git asks for this rollback already: roadstead why {record.name} says what it waits for")
+    content = _edited(record.name, found, target, head)
+    return RollbackAsked(record.name, pool, versions_of(found.profile), target, content, by, reason)
+
+
+def _found(record: ClusterRecord, pool: str, head: Head, ports: Ports) -> _Found:
+    if record.desired.is_existing:
+        _refuse(f"{record.name} is attached: Roadstead does not manage its node pools")
+    manifest = head.manifest(record.name)
+    desired = (
+        head.resolve(record.name, manifest) if manifest is not None else "the newest commit has no manifest"
+    )
+    if manifest is None or isinstance(desired, str):
+        _refuse(f"the manifest of {record.name} cannot be changed: {desired}")
+    wanted = next((each for each in desired.spec.node_pools if each.name == pool), None)
+    if wanted is None:
+        names = ", ".join(each.name for each in desired.spec.node_pools)
+        _refuse(f"{record.name} has no node pool {cut(pool, 63)}; it has {names}")
+    owner = StepContext.of(record, ports).owner
+    existing = RateLimiter(None, ports).over(ports).azure.call(GetCluster(record.desired.id))
+    if existing is None or not owner.owns(existing):
+        _refuse(f"Azure does not show the cluster {record.name} as this fleet's")
+    mine = serving(profiles_of(existing), owner).get(pool, ())
+    if len(mine) != 1:
+        state = "is being replaced" if mine else "does not exist in Azure"
+        _refuse(f"the node pool {pool} of {record.name} {state}")
+    return _Found(desired, wanted, manifest, existing, mine[0])
+
+
+def _edited(name: str, found: _Found, target: Versions, head: Head) -> str:
+    """Return the manifest with the rollback; every other character of it stays."""
+    at = ["spec", "nodePools", f"[{found.pool.name}]"]
+    asked = {"nodeImageVersion": target.image, "lastUsed": target.moment}
+    try:
+        text = with_value(found.manifest, [*at, "orchestratorVersion"], target.kubernetes)
+        text = with_value(text, [*at, "rollback"], asked)
+    except NotEditable as error:
+        _refuse(f"the manifest of {name} cannot be changed by itself ({error}): write it by hand")
+    after = head.resolve(name, text)
+    if isinstance(after, str):
+        _refuse(f"the manifest of {name} would be invalid: {after}")
+    pools = {each.name: each for each in after.spec.node_pools}
+    if asked_for(pools[found.pool.name]) != target:
+        _refuse(f"another file sets the versions of the pool {found.pool.name}")
+    return text
+
+
+def _shown(versions: Versions) -> schema.PoolVersions:
+    return {"orchestratorVersion": versions.kubernetes, "nodeImageVersion": versions.image}
+
+
+def _refuse(why: str) -> NoReturn:
+    raise _Refused(why)

@@ -1,0 +1,184 @@
+"""What operators do to a rollout: they pause, resume, override or abort it, or approve a part, or skip one.
+
+Only the planner writes rollouts, so an act travels in a request, and the planner checks it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+
+from shared.app.api import schema
+from shared.app.api.acts.approval import operator, why_not_author
+from shared.app.api.views.rollouts import shown
+from shared.app.http_result import HttpResult, meant, rejected
+from shared.app.outbox import request_rollout_act
+from shared.cluster.failures.errors import Dependency, ReconcileError
+from shared.cluster.messages import RolloutAct
+from shared.masking import cut
+from shared.ports import Ports
+from shared.rollouts.decide import Decision
+from shared.rollouts.report import state_of
+from shared.rollouts.rollout import ActKind, Rollout, Stage, State
+
+WRONG_STAGE = 'the body must be {"stage": "name"}'
+WRONG_CLUSTER = 'the body must be {"cluster": "name"}'
+WITHOUT_REASON = "an override needs a reason: the body must have one"
+MAX_REASON = 500
+MOST_AUTHORED = 1_000
+"""The authors of so many commits are compared with who approves: ten pages of GitHub's comparison."""
+_INSTEAD = "take it out of the stage until a rollout has completed"
+
+
+def act_on_rollout(
+    commit: str,
+    kind: ActKind,
+    subject: str,
+    actor: str,
+    ports: Ports,
+    *,
+    reason: str = "",
+    addresses: frozenset[str] = frozenset(),
+    roles: Collection[str] = (),
+    person: bool = True,
+) -> HttpResult:
+    """Ask the planner to act on a rollout; ``subject`` is the stage or the cluster, "" for all of it.
+
+    ``addresses`` are those of the person who acts, for a stage that somebody else has to approve, ``roles``
+    the person's, for a stage with one of its own. ``person`` is False for the holder of a key and for an app.
+    """
+    rollout, held = ports.state.rollout(commit), kind is ActKind.OVERRIDE and _holds_items(commit, ports)
+    if rollout is None and not held:
+        return rejected(404, f"the commit {cut(commit, 40)} has no rollout (give the full id)")
+    if kind is ActKind.OVERRIDE and not reason.strip():
+        return rejected(400, WITHOUT_REASON)
+    rollout = rollout and shown(rollout, ports.state.fleet())
+    by, at = operator(actor), ports.clock()
+    problem = why_not(rollout, kind, subject, by, at, person=person) if rollout and not held else ""
+    if problem:
+        return rejected(409, problem)
+    if rollout and kind is ActKind.APPROVE:
+        refusal = _by_role(rollout, subject, roles) or _by_author(rollout, subject, addresses, ports)
+        if refusal is not None:
+            return refusal
+    lifts = _lifted(rollout) if rollout and kind is ActKind.RESUME else None
+    act = RolloutAct(
+        commit=commit,
+        kind=kind.value,
+        by=by,
+        at=at,
+        subject=subject,
+        reason=cut(reason, MAX_REASON),
+        lifts=lifts,
+        person=person,
+    )
+    request_rollout_act(act, ports)
+    receipt: schema.RolloutReceipt = {
+        "queued": kind.value,
+        "commit": commit,
+        "subject": subject,
+        "by": by,
+    }
+    return HttpResult(202, receipt)
+
+
+def _holds_items(commit: str, ports: Ports) -> bool:
+    """Return whether a commit is planned last, and a freeze or a window holds some of its items."""
+    if ports.state.fleet().commit != commit:
+        return False
+    newest = ports.state.plan(commit)
+    return newest is not None and any(item.waits_for_time for item in newest.plan.items)
+
+
+def _can_be_overridden(stage: Stage) -> bool:
+    return bool(stage.gate.after or stage.gate.not_before or stage.gate.names)
+
+
+def _lifted(rollout: Rollout) -> datetime | None:
+    """Return the time of what a resume lifts: a selection that was refused first, then a pause."""
+    if rollout.refused is not None:
+        return rollout.refused.at
+    return rollout.paused.at if rollout.paused else None
+
+
+def _by_role(rollout: Rollout, stage: str, roles: Collection[str]) -> HttpResult | None:
+    """Return the refusal of an approval by somebody without the role of the stage, None for no refusal."""
+    wanted = {each.gate.role for each in rollout.stages if each.name == stage and each.gate.role}
+    missing = sorted(wanted - {*roles})
+    return (
+        rejected(403, f"stage {stage} is approved by somebody with the role {missing[0]}")
+        if missing
+        else None
+    )
+
+
+def _by_author(rollout: Rollout, stage: str, addresses: frozenset[str], ports: Ports) -> HttpResult | None:
+    """Return the refusal of an approval by an author of what the rollout brings, None for no refusal.
+
+    That is its commit and those before it that no finished rollout brought: the commit of a merge is by
+    whoever merged, and what was superseded goes on in it.
+    """
+    if not any(each.by_others for each in rollout.stages if each.name == stage):
+        return None
+    commit, since = rollout.commit, rollout.since
+    try:
+        own = ports.repository.changes(commit, "", 1)
+        brought = ports.repository.changes_since(commit, since, MOST_AUTHORED) if since else ()
+    except Dependency as error:  # such as a history that was rewritten
+        unknown = f"the authors since {since[:8]} cannot be compared ({error})"
+        return rejected(403, f"approvalByOthers: {unknown}: {_INSTEAD}")
+    except ReconcileError as error:
+        return rejected(502, f"the authors of {commit[:8]} could not be read: {error}")
+    if brought is None:
+        many = f"{commit[:8]} has more than {MOST_AUTHORED} commits after {since[:8]}"
+        return rejected(
+            403, f"approvalByOthers: {many}, and the authors of so many are not compared: {_INSTEAD}"
+        )
+    changes = [*own, *brought]
+    known = bool(changes) and all(change.people for change in changes)
+    people = frozenset().union(*(change.people for change in changes)) if known else frozenset[str]()
+    what = f"a commit of {since[:8]}..{commit[:8]}" if since else f"the commit {commit[:8]}"
+    problem = why_not_author(what, "approvalByOthers", addresses, people)
+    return rejected(403, problem) if problem else None
+
+
+def why_not(
+    rollout: Rollout, kind: ActKind, subject: str, by: str, now: datetime, *, person: bool = True
+) -> str:
+    """Return why an act has no meaning for a rollout, "" when it has one."""
+    if rollout.state is not State.ACTIVE:
+        state = state_of(rollout, Decision(rollout)).lower()
+        return f"the rollout of {rollout.commit[:8]} is not under way: {state}"
+    if kind is ActKind.RESUME and _lifted(rollout) is None:
+        return (
+            "nobody paused the rollout; a failure budget that is spent needs a fix, a replay, or a cluster "
+            "that is taken out"
+        )
+    if kind is ActKind.APPROVE:
+        stages = enumerate(rollout.stages)
+        waiting = [one.name for number, one in stages if rollout.missing_approvals(number, now)]
+        if subject not in waiting:
+            known = ", ".join(waiting) or "no stage"
+            verb = "do" if len(waiting) > 1 else "does"
+            waits = f"an approval is of a stage that waits for one, and {known} {verb}"
+            names = [each.name for each in rollout.stages]
+            if subject in names:
+                return waits
+            hint = meant(subject, names) or f"; it has {', '.join(names)}"
+            return f"the rollout of {rollout.commit[:8]} has no stage {subject[:63]}{hint}; {waits}"
+        if rollout.approves(subject, by, now):
+            return f"you have approved stage {subject}, and it waits for somebody else"
+        if not person and rollout.has_people(subject, now):
+            return f"a person has approved stage {subject}, and it waits for another person, not for {by}"
+        closed = [each for each in rollout.stages if each.name == subject and not each.gate.takes(now)]
+        if closed:
+            return f"stage {subject} is approved in its hours alone: {closed[0].gate.hours_text}"
+    timed = rollout.windows or rollout.freezes or any(map(_can_be_overridden, rollout.stages))
+    if kind is ActKind.OVERRIDE and not timed:
+        return (
+            "no change window, no freeze and no gate with a time or a check is in the strategy of the rollout"
+        )
+    if kind is ActKind.SKIP and all(each.cluster != subject for each in rollout.members):
+        hint = meant(subject, (each.cluster for each in rollout.members))
+        return f"{subject[:63]} is not in the rollout of {rollout.commit[:8]}{hint}"
+    return ""

@@ -1,0 +1,144 @@
+"""Approvals by an external system: a signed statement that it approves a stage of a rollout.
+
+The signature is that of Standard Webhooks (github.com/standard-webhooks/standard-webhooks), with a key for
+each system. The statement names the fleet, the commit and the stage, and its time is signed with it: sent
+again it is the same approval, which is the older one, and sent to another fleet it is none.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
+
+from shared.app.api import schema
+from shared.app.api.access import Caller, Principal
+from shared.app.api.acts.rollout import MAX_REASON, why_not
+from shared.app.api.audit import Request, audited
+from shared.app.api.views.rollouts import shown
+from shared.app.http_result import HttpResult, rejected
+from shared.app.outbox import request_rollout_act
+from shared.cluster.messages import RolloutAct
+from shared.masking import cut
+from shared.ports import Ports
+from shared.rollouts.rollout import ActKind, Rollout
+from shared.setting_texts import standard_webhooks_key
+
+MAX_BODY_BYTES = 16 * 1024
+TOLERANCE = timedelta(minutes=5)
+"""How far the time of a statement may be from ours, as the libraries of Standard Webhooks have it."""
+UNSIGNED = "the signature is not that of a key of this system"
+_VERSION = "v1,"
+
+
+class Statement(BaseModel):
+    """What a system approves; ``by`` is who did so there, and ``reason`` why."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    fleet: StrictStr
+    commit: Annotated[StrictStr, Field(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")]
+    stage: Annotated[StrictStr, Field(min_length=1, max_length=63)]
+    by: Annotated[StrictStr, Field(max_length=200)] = ""
+    reason: Annotated[StrictStr, Field(max_length=MAX_REASON)] = ""
+
+
+def receive_approval(
+    system: str,
+    headers: Mapping[str, str],
+    body: bytes,
+    keys: Mapping[str, str],
+    ports: Ports,
+    address: str,
+) -> HttpResult:
+    """Take the approval of a system from an ``address``; the case of ``headers`` does not matter.
+
+    An unknown system and a wrong key have the same answer, before anything is parsed.
+    """
+    if len(body) > MAX_BODY_BYTES:
+        return rejected(413, f"the body has {len(body)} bytes; at most {MAX_BODY_BYTES} are read")
+    given, now = {name.lower(): value for name, value in headers.items()}, ports.clock()
+    if not _is_signed(given, body, keys.get(system, "")):
+        return rejected(401, UNSIGNED)
+    at = datetime.fromtimestamp(int(given["webhook-timestamp"]), UTC)
+    if abs(at - now) > TOLERANCE:
+        return rejected(400, f"the statement is of {at:%Y-%m-%dT%H:%M:%SZ}; send it within five minutes")
+    try:
+        statement = Statement.model_validate_json(body)
+    except ValidationError:
+        return rejected(400, 'the body must be {"fleet", "commit", "stage"}, and may have "by" and "reason"')
+    caller = Caller(Principal(f"webhook:{system}", _named(system), frozenset()), address, "webhook")
+    target = f"{statement.commit}/{statement.stage}"
+    request = Request("rollout-approve", target, reason=_reason(statement))
+    return audited(request, caller, ports, lambda: _approve(system, statement, at, ports))
+
+
+def _approve(system: str, statement: Statement, at: datetime, ports: Ports) -> HttpResult:
+    if statement.fleet != ports.config.fleet:
+        return rejected(403, f"the statement is about another fleet than {ports.config.fleet}")
+    rollout, stage = ports.state.rollout(statement.commit), statement.stage
+    if rollout is None:
+        return rejected(404, f"the commit {statement.commit} has no rollout")
+    rollout = shown(rollout, ports.state.fleet())
+    if not any(each.name == stage and each.gate.system == system for each in rollout.stages):
+        return rejected(403, f"no stage {stage} of the rollout is approved by {system}")
+    by = _named(system)
+    if not _is_known(rollout, statement, by, at):
+        problem = why_not(rollout, ActKind.APPROVE, stage, by, at)
+        if problem:
+            return rejected(409, problem)
+        act = RolloutAct(
+            commit=statement.commit,
+            kind=ActKind.APPROVE.value,
+            by=by,
+            at=at,
+            subject=stage,
+            reason=_reason(statement),
+        )
+        request_rollout_act(act, ports)
+    receipt: schema.RolloutReceipt = {
+        "queued": ActKind.APPROVE.value,
+        "commit": statement.commit,
+        "subject": stage,
+        "by": by,
+    }
+    return HttpResult(202, receipt)
+
+
+def _is_known(rollout: Rollout, statement: Statement, by: str, at: datetime) -> bool:
+    """Return whether a statement has come already: its sender may not have got our answer."""
+    return any((each.subject, each.by, each.at) == (statement.stage, by, at) for each in rollout.approved)
+
+
+def _named(system: str) -> str:
+    return f"{system} (webhook)"
+
+
+def _reason(statement: Statement) -> str:
+    return cut(": ".join(filter(None, (statement.by, statement.reason))), MAX_REASON)
+
+
+def _is_signed(headers: Mapping[str, str], body: bytes, secret: str) -> bool:
+    """Return whether one of the signatures is that of the key, compared in constant time."""
+    identity, seconds = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
+    key = _key_of(secret)
+    if not (identity and seconds.isascii() and seconds.isdigit() and len(seconds) <= 11):
+        return False
+    signed = f"{identity}.{seconds}.".encode(errors="replace") + body
+    expected = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+    given = headers.get("webhook-signature", "").split(" ")
+    values = [each.removeprefix(_VERSION) for each in given if each.startswith(_VERSION)]
+    equal = [hmac.compare_digest(expected.encode(), value.encode(errors="replace")) for value in values]
+    return bool(key) and any(equal)  # without a key it takes as long
+
+
+def _key_of(secret: str) -> bytes:
+    try:
+        return standard_webhooks_key(secret)
+    except ValueError:  # "" of an unknown system: the settings refuse any other text
+        return b""

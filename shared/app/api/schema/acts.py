@@ -1,0 +1,230 @@
+"""What a call answers that changes something, dead letters, and the import of a cluster."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypedDict, final
+
+
+@final
+class ReplayReceipt(TypedDict):
+    """``POST clusters/NAME/replay``: the recipe that starts again."""
+
+    cluster: str
+    replayed: str
+    by: str
+
+
+@final
+class RefreshReceipt(TypedDict):
+    """``POST refresh``: which clusters are compared with Azure, or ``all``."""
+
+    clusters: list[str]
+    all: bool
+    by: str
+
+
+@final
+class SyncReceipt(TypedDict):
+    """``POST sync``: the head of the branch, and whether a plan of it was queued."""
+
+    commit: str
+    queued: bool
+    by: str
+
+
+@final
+class TakeoverReceipt(TypedDict):
+    """``POST clusters/NAME/takeover``: the installations that the takeover overrules, by id."""
+
+    cluster: str
+    overruled: list[str]
+    by: str
+
+
+@final
+class SourceReceipt(TypedDict):
+    """``POST takeover``: where the fleet is planned from now on."""
+
+    repositoryId: int
+    branch: str
+    by: str
+
+
+@final
+class ApprovalReceipt(TypedDict):
+    """``POST plans/COMMIT/approve``: the deletes that were approved."""
+
+    queued: str
+    commit: str
+    approved: list[str]
+    by: str
+
+
+@final
+class CorrectionReceipt(TypedDict):
+    """``POST clusters/NAME/approve``: the fields whose correction was approved."""
+
+    cluster: str
+    approved: list[str]
+    by: str
+
+
+class DeadLetter(TypedDict):
+    """A message that a queue gave up and that could not be handled; ``body`` is its beginning."""
+
+    queue: str
+    id: str
+    at: str | None
+    reason: str
+    description: str
+    body: str
+    size: int
+
+
+@final
+class DeadLetters(TypedDict):
+    """``GET dead-letters``, the newest first."""
+
+    deadLetters: list[DeadLetter]
+
+
+@final
+class DismissReceipt(TypedDict):
+    """``POST dead-letters/dismiss``: how many were removed."""
+
+    dismissed: int
+
+
+@final
+class Imported(TypedDict):
+    """``GET import``: the manifest of a managed cluster.
+
+    ``spec`` has every field, ``manifest`` omits those that have the same effect when absent. ``left`` are
+    sentences about what a manifest cannot express, ``differences`` the fields that an
+    adoption would change.
+    """
+
+    resource: str
+    manifest: dict[str, Any]
+    spec: dict[str, Any]
+    left: list[str]
+    differences: list[str]
+
+
+# What a loss of the tables would cost, without one.
+
+DrillOutcome = Literal["rebuilt", "differs", "takeover", "create", "unknown"]
+"""What would happen to a cluster: see docs/api.md."""
+
+
+class DrilledCluster(TypedDict):
+    """A cluster of git without its record.
+
+    ``differs`` are the fields for which the job would wait, ``reason`` why it is not just rebuilt, "" for
+    one that is. ``unlike`` says what of the live record the rebuilt one would lack.
+    """
+
+    name: str
+    outcome: DrillOutcome
+    reason: str
+    differs: list[str]
+    unlike: list[str]
+
+
+class DrilledOrphan(TypedDict):
+    """A cluster with the fleet's tags that git does not have: it would be reported, and stay.
+
+    ``deleting``: its record is a tombstone, and the delete would not continue.
+    """
+
+    name: str
+    resource: str
+    deleting: bool
+
+
+class UnreadSubscription(TypedDict):
+    """A subscription whose clusters could not be listed, and why."""
+
+    subscription: str
+    problem: str
+
+
+@final
+class Drill(TypedDict):
+    """``GET drill``: the records rebuilt from git and Azure next to the live ones; nothing is written."""
+
+    fleet: str
+    commit: str
+    installation: str
+    readAt: str | None
+    seconds: float
+    clusters: list[DrilledCluster]
+    orphans: list[DrilledOrphan]
+    invalid: list[str]
+    unread: list[UnreadSubscription]
+
+
+# The rollback of a node pool, as the API shows it.
+
+
+@final
+class PoolVersions(TypedDict):
+    """What a node pool runs."""
+
+    orchestratorVersion: str
+    nodeImageVersion: str
+
+
+@final
+class RollbackReceipt(TypedDict):
+    """``POST clusters/{name}/pools/{pool}/rollback``: the pull request is open.
+
+    ``lastUsed`` is until when the pool ran the versions of ``target``.
+    """
+
+    cluster: str
+    pool: str
+    running: PoolVersions
+    target: PoolVersions
+    lastUsed: str
+    pullRequest: str
+    by: str
+
+
+# The routes of notifications.
+
+
+class Route(TypedDict):
+    """A route, and how its channel is. ``severity`` is "" for a route that names its ``events``.
+
+    ``sent`` counts its messages, ``pending`` the facts that it has not received, until ``nextAt`` at least.
+    ``problem`` is why it does not deliver, "" for nothing.
+    """
+
+    name: str
+    type: str
+    severity: str
+    events: list[str]
+    environments: list[str]
+    labels: dict[str, str]
+    sent: int
+    pending: int
+    problem: str
+    failingSince: str | None
+    nextAt: str | None
+
+
+@final
+class Routes(TypedDict):
+    """``GET notifications``: the routes of the newest plan."""
+
+    routes: list[Route]
+
+
+@final
+class RouteReceipt(TypedDict):
+    """``POST notifications/test``: the test message was delivered."""
+
+    route: str
+    delivered: bool
+    by: str

@@ -1,0 +1,321 @@
+"""What a cluster is and does: its phase, conditions, events, and why."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict, final
+
+from shared.app.api.schema.rollouts import WaitingCluster
+
+NOT_CREATED = "NotCreated"
+"""The phase of a cluster that git has and that the newest plan does not create: its manifest is invalid."""
+DELETED = "Deleted"
+"""The phase of a cluster of which only events remain."""
+RELEASED = "Released"
+"""Likewise, of a cluster outside Azure: it is no longer of the fleet, and goes on."""
+
+
+class PlanPart(TypedDict):
+    """What the newest plan does to one cluster.
+
+    ``notCarriedOut``: it does not do what the commit requests. ``cause`` says why and ``remedy`` what changes
+    that, each "" for nothing; ``reason`` is both as one sentence. ``since`` is since when it is on hold, None
+    where it is not or that is not known. Where a freeze, a change window or a suspension holds it, ``until``
+    says when it starts by itself, None for never, ``owner`` answers for the freeze or the suspension, and
+    ``because`` says why, "" for neither. ``releases``: a cluster outside Azure leaves the fleet, and what
+    runs there stays.
+    """
+
+    action: str
+    notCarriedOut: bool
+    reason: str
+    cause: str
+    remedy: str
+    needsApproval: bool
+    releases: bool
+    since: str | None
+    until: str | None
+    owner: str
+    because: str
+
+
+Failure = TypedDict(
+    "Failure", {"class": str, "message": str, "since": str | None, "code": str, "requestId": str}
+)
+"""The last error of a cluster's job; ``class`` is one of docs/errors.md, ``since`` when it first occurred."""
+
+
+class Condition(TypedDict):
+    """A condition, as Kubernetes writes one; ``lastVerifiedTime`` is when it was found to be so at last."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+    lastTransitionTime: str | None
+    lastVerifiedTime: str | None
+    observedGeneration: int
+
+
+class Event(TypedDict):
+    """Something that happened to a cluster."""
+
+    at: str | None
+    type: str
+    reason: str
+    step: str
+    message: str
+    generation: int
+    startedAt: str | None
+    requestIds: list[str]
+
+
+class FleetProblem(TypedDict):
+    """What prevents a newer commit from being planned, or an invalid fleet.yaml; each is "" for nothing."""
+
+    problem: str
+    waiting: str
+    fleetSuggestedAction: str
+
+
+class Retirement(TypedDict):
+    """What AKS has retired, or will within 180 days, of what a cluster has.
+
+    ``field`` is the field below ``spec`` that asks for it, ``on`` the last day of its support, ``message`` a
+    sentence with what to do, and ``source`` the announcement.
+    """
+
+    field: str
+    what: str
+    on: str
+    message: str
+    source: str
+
+
+class EndingCertificate(TypedDict):
+    """A certificate of a cluster's API server, or of its authority, that has ended or will within 30 days."""
+
+    of: str
+    endsAt: str | None
+    message: str
+
+
+class Policy(TypedDict):
+    """A policy of the manifest, and what Azure Policy found of the cluster.
+
+    ``state`` is Azure's word for the worst of its definitions, ``NotEvaluated`` where it shows none, and ""
+    before a check has read it. ``nonCompliant`` is how many definitions are NonCompliant, ``evaluatedAt``
+    when Azure found the oldest of it, and ``readAt`` when a check read that.
+    """
+
+    name: str
+    definition: str
+    enforcementMode: str
+    state: str
+    nonCompliant: int
+    evaluatedAt: str | None
+    readAt: str | None
+
+
+class ClusterSummary(TypedDict):
+    """A cluster: its phase, the reason for it and since when, and when it is checked next.
+
+    ``actionRequired`` is what an operator must do before the job continues, "" for nothing; with
+    ``awaitsTakeover`` a takeover is one way.
+    """
+
+    name: str
+    phase: str
+    step: str
+    stepNumber: int
+    stepCount: int
+    jobStartedAt: str | None
+    reason: str
+    since: str | None
+    actionRequired: str
+    awaitsTakeover: bool
+    nextCheckAt: str | None
+    attempts: int
+    failure: Failure | None
+    generation: int
+    observedGeneration: int
+    commit: str
+    plan: PlanPart | None
+    environment: str
+    clusterClass: str
+    labels: dict[str, str]
+    location: str
+    resourceGroup: str
+    subscriptionId: str
+    kubernetesVersion: str
+    runningVersion: str
+    nodes: int
+    fluxRevision: str
+    fluxReadAt: str | None
+    conditions: list[Condition]
+    retirements: list[Retirement]
+    certificates: list[EndingCertificate]
+    createdAt: str | None
+    updatedAt: str | None
+
+
+@final
+class Cluster(ClusterSummary, FleetProblem):
+    """``GET clusters/NAME``: a cluster with its spec and its newest events."""
+
+    policies: list[Policy]
+    spec: dict[str, Any]
+    events: list[Event]
+
+
+@final
+class MissingCluster(FleetProblem):
+    """``GET clusters/NAME`` of a cluster that was deleted, or that the newest plan does not create."""
+
+    name: str
+    phase: str
+    plan: PlanPart | None
+    events: list[Event]
+
+
+@final
+class Events(TypedDict):
+    """``GET clusters/NAME/events``, the newest first; ``next`` is the ``before`` of the next page."""
+
+    name: str
+    events: list[Event]
+    next: str | None
+
+
+class Act(TypedDict):
+    """What somebody asked for; ``result`` is "" while it runs, and for good if it was interrupted."""
+
+    id: str
+    at: str | None
+    action: str
+    target: str
+    clusters: list[str]
+    by: str
+    byId: str
+    address: str
+    client: str
+    reason: str
+    result: str
+
+
+@final
+class Why(FleetProblem):
+    """``GET clusters/NAME/why``: why a cluster is in its phase, in sentences.
+
+    ``retirementsNote`` says that the table of retirements is old, "" otherwise. ``rollout`` is why the
+    rollout that is under way does not change the cluster now, None where it does not wait.
+    """
+
+    name: str
+    phase: str
+    doing: str
+    since: str | None
+    attempts: int
+    lastError: Failure | None
+    plan: PlanPart | None
+    rollout: WaitingCluster | None
+    next: str
+    nextAt: str | None
+    suggestedAction: str
+    retirements: list[Retirement]
+    retirementsNote: str
+    certificates: list[EndingCertificate]
+    acts: list[Act]
+
+
+# A cluster as a tree: its conditions, its node pools, Flux and the workloads.
+
+
+class UnhealthyObject(TypedDict):
+    """An object that is not healthy: why, and since when; ``namespace`` is "" for a kind without one."""
+
+    kind: str
+    name: str
+    namespace: str
+    reason: str
+    message: str
+    since: str | None
+
+
+class ObjectGroup(TypedDict):
+    """The objects of one kind; what is neither ready nor suspended nor failed is at work.
+
+    ``failed`` also counts objects that are missing. ``unhealthy`` names the first of those that failed.
+    """
+
+    kind: str
+    total: int
+    ready: int
+    suspended: int
+    failed: int
+    unhealthy: list[UnhealthyObject]
+
+
+class NodePool(TypedDict):
+    """A node pool: ``name`` is "" for nodes of none, ``wantedVersion`` "" where git has no such pool.
+
+    ``versions`` are those of its nodes. ``notReady`` names the first of its nodes that are not ready.
+    """
+
+    name: str
+    wantedVersion: str
+    versions: list[str]
+    nodes: int
+    ready: int
+    failed: int
+    notReady: list[UnhealthyObject]
+
+
+class SystemOnCluster(TypedDict):
+    """A team's system on a cluster; ``unhealthy`` are those of the tree's objects in its namespaces."""
+
+    name: str
+    owners: list[str]
+    namespaces: list[str]
+    unhealthy: list[UnhealthyObject]
+
+
+@final
+class Tree(TypedDict):
+    """``GET clusters/NAME/tree``.
+
+    ``checkedAt`` is when a check read the node pools, ``flux`` and ``workloads``; None before that, and then
+    they have no objects. ``conditions`` are those of the whole cluster.
+    """
+
+    name: str
+    phase: str
+    reason: str
+    kubernetesVersion: str
+    runningVersion: str
+    fluxRevision: str
+    fluxReadAt: str | None
+    conditions: list[Condition]
+    checkedAt: str | None
+    nodePools: list[NodePool]
+    flux: list[ObjectGroup]
+    workloads: list[ObjectGroup]
+    systems: list[SystemOnCluster]
+
+
+# The outputs of a cluster.
+
+
+@final
+class Outputs(TypedDict):
+    """``GET clusters/NAME/output``.
+
+    ``outputs`` are the facts that the ConfigMap cluster-facts has too, by their names. They are not ``known``
+    before a job has read the cluster in Azure, and once it no longer exists there.
+    """
+
+    name: str
+    phase: str
+    generation: int
+    observedGeneration: int
+    known: bool
+    outputs: dict[str, str]

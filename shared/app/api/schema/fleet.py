@@ -1,0 +1,183 @@
+"""The fleet as a whole: its clusters by page, what the newest sweep found, and what people asked for."""
+
+from __future__ import annotations
+
+from typing import TypedDict, final
+
+from shared.app.api.schema.clusters import Act, ClusterSummary, FleetProblem
+
+# The health of the app.
+
+
+class ServiceHealth(TypedDict):
+    """A service that the app needs; ``problem`` is what is wrong with it, "" for nothing."""
+
+    name: str
+    ok: bool
+    problem: str
+
+
+class TimerHealth(ServiceHealth):
+    """A timer: when it ran last, and when the run after that is or was due."""
+
+    schedule: str
+    lastRunAt: str | None
+    dueAt: str | None
+
+
+class CredentialHealth(ServiceHealth):
+    """A credential, and when it ends; ``problem`` is set 30 days before that, and stops nothing."""
+
+    expiresAt: str | None
+
+
+class UnreadableRecord(TypedDict):
+    """A record that cannot be read: what it is of, its place in Table Storage, why, and what to do."""
+
+    kind: str
+    table: str
+    partition: str
+    key: str
+    problem: str
+    suggestedAction: str
+
+
+@final
+class Readiness(TypedDict):
+    """``GET ready``: what anybody may know."""
+
+    live: bool
+    ready: bool
+
+
+@final
+class Health(TypedDict):
+    """``GET health``: the services and timers as of ``checkedAt``, and the records that cannot be read.
+
+    ``unreadable`` is None before this instance has read them.
+    """
+
+    live: bool
+    ready: bool
+    checkedAt: str | None
+    services: list[ServiceHealth]
+    credentials: list[CredentialHealth]
+    timers: list[TimerHealth]
+    unreadable: list[UnreadableRecord] | None
+
+
+class Counts(TypedDict):
+    """How many clusters the fleet has, how many of them the list has, and how many are in each phase."""
+
+    total: int
+    matching: int
+    phases: dict[str, int]
+
+
+class SweepProblem(TypedDict):
+    """A subscription whose newest list concludes nothing, or too little; ``listedAt``: the last good one."""
+
+    subscription: str
+    problem: str
+    listedAt: str | None
+
+
+class Orphan(TypedDict):
+    """A cluster with this fleet's tags that the fleet does not know; ``cluster`` is the name in its tags."""
+
+    resource: str
+    cluster: str
+    installation: str
+    since: str | None
+
+
+class PathsCheck(TypedDict):
+    """Up to which commit clusters were checked for what it changes in the folders that Flux applies.
+
+    ``commit`` is the newer one that comes next; the checks of the clusters up to the name ``after`` are
+    requested. ``problem`` is why a commit could not be compared. Each is "" for nothing.
+    """
+
+    covered: str
+    commit: str
+    plannedAt: str | None
+    after: str
+    problem: str
+
+
+class Sweep(TypedDict):
+    """When the fleet was compared with Azure, and what no cluster shows of it; the first of each list."""
+
+    startedAt: str | None
+    finishedAt: str | None
+    problems: list[SweepProblem]
+    problemCount: int
+    orphans: list[Orphan]
+    orphanCount: int
+    paths: PathsCheck
+
+
+class FailingChannel(TypedDict):
+    """A route of notifications that does not deliver, why, and since when."""
+
+    route: str
+    problem: str
+    since: str | None
+
+
+class Gap(TypedDict):
+    """A head that no webhook had announced; ``foundBy`` is ``timer``, or ``sync`` for an operator."""
+
+    commit: str
+    foundAt: str | None
+    foundBy: str
+
+
+class Gaps(TypedDict):
+    """How many such heads were planned so far, and the last one."""
+
+    count: int
+    last: Gap | None
+
+
+@final
+class Fleet(FleetProblem):
+    """``GET clusters``. ``notCreated`` are the first clusters that the newest plan does not create.
+
+    ``needsApproval`` are the first deletes of the newest plan that need approval, ``corrections`` the first
+    clusters with a correction of drift that does; a later page of the list of all clusters has none of
+    these. ``counts`` is None on such a page, and ``sweep`` on any later page. ``rollout`` says how far the
+    rollout is that is under way, "" for none and on a later page. ``unreadable`` are the records of clusters
+    that the page lacks because they cannot be read. ``needsReleaseCount`` are the releases of clusters
+    outside Azure among those that need approval.
+    """
+
+    fleet: str
+    repository: str
+    branch: str
+    commit: str
+    plannedAt: str | None
+    rollout: str
+    unreadable: list[UnreadableRecord]
+    deadLetterCount: int
+    notCreated: list[str]
+    notCreatedCount: int
+    needsApproval: list[str]
+    needsApprovalCount: int
+    needsReleaseCount: int
+    corrections: list[str]
+    correctionCount: int
+    failingChannels: list[FailingChannel]
+    counts: Counts | None
+    sweep: Sweep | None
+    repairedGaps: Gaps
+    clusters: list[ClusterSummary]
+    next: str | None
+
+
+@final
+class Audit(TypedDict):
+    """``GET audit``, the newest first; ``next`` is the ``before`` of the next page."""
+
+    acts: list[Act]
+    next: str | None

@@ -1,0 +1,188 @@
+"""Plans of commits, their approval, and what a plan compares the files with."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict, final
+
+from shared.app.api.schema.clusters import PlanPart
+from shared.app.api.schema.fleet import UnreadableRecord
+
+
+class Approval(TypedDict):
+    """The approval of a plan's deletes."""
+
+    by: str
+    at: str | None
+    clusterCount: int
+    reason: str
+
+
+class PlanSummary(TypedDict):
+    """A plan; ``howToApprove`` is "" when it has no delete that can be approved now.
+
+    ``needsReleaseCount`` and ``approvedReleaseCount`` are those of them that release clusters outside Azure.
+    ``reviews`` is what the reviews on GitHub said when they were read last, "" if they were not read.
+    """
+
+    commit: str
+    plannedAt: str | None
+    summary: str
+    status: str
+    problemCount: int
+    needsApprovalCount: int
+    needsReleaseCount: int
+    approval: Approval | None
+    approvedReleaseCount: int
+    howToApprove: str
+    reviews: str
+
+
+@final
+class Plans(TypedDict):
+    """``GET plans``, the newest first; ``corrections`` are the clusters with a correction to approve."""
+
+    plans: list[PlanSummary]
+    corrections: list[str]
+
+
+class Change(TypedDict):
+    """A changed field of a cluster."""
+
+    path: str
+    old: str
+    new: str
+    effect: str
+    destroys: bool
+    source: str
+
+
+class PlanItem(PlanPart):
+    """What a plan does to one cluster, field by field.
+
+    ``retainedSystems`` stay as they are although the commit takes namespaces from them: the reason says why.
+    ``waits`` is why its rollout does not start it now, or "".
+    """
+
+    cluster: str
+    generation: int
+    changes: list[Change]
+    retainedSystems: list[str]
+    waits: str
+
+
+class Progress(TypedDict):
+    """How many clusters of a plan are in sync, and the first problem."""
+
+    total: int
+    ready: int
+    failed: int
+    firstProblem: str
+
+
+@final
+class Plan(PlanSummary):
+    """``GET plans/COMMIT``. ``needsApproval`` are the deletes of this page that need approval."""
+
+    problems: list[str]
+    needsApproval: list[str]
+    items: list[PlanItem]
+    next: str | None
+    progress: Progress
+
+
+class RecordedCluster(TypedDict):
+    """A cluster as its last accepted commit has it.
+
+    ``ready``: that was verified, and is so.
+    """
+
+    name: str
+    document: dict[str, Any]
+    digest: str
+    generation: int
+    uid: str
+    deleting: bool
+    restorable: bool
+    retryableFailure: bool
+    runningVersion: str
+    rebuiltFor: str
+    ready: bool
+    needsApproval: bool
+    approved: bool
+
+
+@final
+class Recorded(TypedDict):
+    """``GET recorded``: what ``roadstead plan`` compares the files with.
+
+    ``durations`` are the seconds that changes of each kind took, and ``replacing`` has, by removed cluster,
+    those that are to replace it, or were; ``unreadable`` are the records that the list lacks because they
+    cannot be read.
+    """
+
+    fleet: str
+    commit: str
+    approval: Approval | None
+    durations: dict[str, list[int]]
+    replacing: dict[str, list[str]]
+    clusters: list[RecordedCluster]
+    unreadable: list[UnreadableRecord]
+    next: str | None
+
+
+# Promotions, as the API shows them.
+
+
+@final
+class PromotionValue(TypedDict):
+    """A field below ``spec``, with the value that an environment is to get."""
+
+    field: str
+    value: str
+
+
+@final
+class PromotionHold(TypedDict):
+    """A value that no rule gives to the environment; a person still can."""
+
+    field: str
+    value: str
+    reason: str
+
+
+@final
+class Promotion(TypedDict):
+    """What an environment is to get: by a rule of fleet.yaml, or because somebody asked.
+
+    ``state`` is open, merged, declined or none; ``problem`` is why nothing is proposed, "" for nothing.
+    """
+
+    target: str
+    source: str
+    rule: bool
+    state: str
+    values: list[PromotionValue]
+    pullRequest: str
+    by: str
+    askedAt: str | None
+    problem: str
+    holds: list[PromotionHold]
+
+
+@final
+class Promotions(TypedDict):
+    """``GET promotions``, by environment."""
+
+    promotions: list[Promotion]
+
+
+@final
+class PromotionReceipt(TypedDict):
+    """``POST promotions``: the pull request is queued, with these values for these clusters."""
+
+    queued: str
+    source: str
+    target: str
+    values: list[PromotionValue]
+    clusters: list[str]
+    by: str

@@ -1,0 +1,114 @@
+"""Which clusters of a fleet a list shows, in which order, and how many there are in each phase. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from shared.app.api import schema
+from shared.app.api.parts import Page
+from shared.cluster.listed import Listed
+from shared.cluster.record import Phase
+from shared.cluster.reporting.summary import ClusterSummary, SummaryDetails
+
+
+class Sort(StrEnum):
+    """The order of a list."""
+
+    NAME = "name"
+    PHASE = "phase"
+    """What needs attention first; by name within a phase."""
+
+
+_ATTENTION = (
+    *(Phase.FAILED, Phase.STALLED, Phase.SUSPENDED, Phase.EXEMPT, Phase.DELETING, Phase.RELEASING),
+    *(Phase.PROVISIONING, Phase.UPDATING, Phase.READY),
+)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The filters of a list, each "" or empty for none, and its order.
+
+    ``labels`` are keys with their values, None for any; ``conditions`` types with their status. ``commit`` is
+    one that a cluster has, ``names`` the clusters that have it, None as long as nobody has looked.
+    """
+
+    phases: frozenset[Phase] = frozenset()
+    environment: str = ""
+    location: str = ""
+    prefix: str = ""
+    cluster_class: str = ""
+    labels: frozenset[tuple[str, str | None]] = frozenset()
+    conditions: frozenset[tuple[str, bool | None]] = frozenset()
+    commit: str = ""
+    names: frozenset[str] | None = None
+    sort: Sort = Sort.NAME
+
+    @property
+    def everything(self) -> bool:
+        """Whether the list has every cluster, by name."""
+        return self == Selection()
+
+    @property
+    def needs_details(self) -> bool:
+        """Whether the filters are about what summaries have only if it is asked for."""
+        return bool(self.labels or self.conditions or self.cluster_class)
+
+    def matches(self, summary: ClusterSummary) -> bool:
+        """Return whether a cluster is in the list."""
+        named = self.names is None or summary.name in self.names
+        return (
+            named
+            and self._matches_details(summary.details)
+            and (
+                (not self.phases or summary.shown_phase in self.phases)
+                and self.environment in ("", summary.environment)
+                and self.location in ("", summary.location)
+                and summary.name.startswith(self.prefix)
+            )
+        )
+
+    def _matches_details(self, details: SummaryDetails | None) -> bool:
+        if not self.needs_details:
+            return True
+        if details is None:
+            return False
+        labels, conditions = details.labels, details.conditions
+        return (
+            self.cluster_class in ("", details.cluster_class)
+            and all(key in labels and value in (None, labels[key]) for key, value in self.labels)
+            and all(kind in conditions and conditions[kind] is status for kind, status in self.conditions)
+        )
+
+    def key(self, summary: ClusterSummary) -> str:
+        """Return where a cluster is in the order, as the ``after`` of the clusters behind it."""
+        if self.sort is Sort.NAME:
+            return summary.name
+        return f"{_ATTENTION.index(summary.shown_phase)}:{summary.name}"
+
+
+EVERYTHING = Selection()
+
+
+def names_of_page(
+    summaries: Sequence[ClusterSummary], selection: Selection, page: Page
+) -> tuple[Sequence[str], str | None]:
+    """Return the names of the clusters of a page, and the ``after`` of the next one, None for the last."""
+    keyed = sorted((selection.key(each), each.name) for each in summaries if selection.matches(each))
+    left = [pair for pair in keyed if pair[0] > page.after]
+    shown = left[: page.limit]
+    return [name for _, name in shown], shown[-1][0] if len(left) > len(shown) else None
+
+
+def counts_of(summaries: Listed[ClusterSummary], selection: Selection) -> schema.Counts:
+    """Return how many clusters there are, also without a known phase, in each phase, and in the list."""
+    phases = Counter(summary.shown_phase.value for summary in summaries)
+    matching = sum(map(selection.matches, summaries))
+    return {
+        "total": len(summaries) + len(summaries.unreadable),
+        "matching": matching,
+        "phases": dict(sorted(phases.items())),
+    }

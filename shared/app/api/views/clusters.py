@@ -1,0 +1,321 @@
+"""The fleet, its clusters and their events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+
+from shared.app.api import schema
+from shared.app.api.parts import (
+    FIRST_PAGE,
+    Page,
+    certificates_of,
+    condition_of,
+    event_of,
+    failure_of,
+    fleet_problem,
+    iso,
+    items_of,
+    names_in,
+    not_created,
+    phase_of_gone,
+    plan_part,
+    policies_of,
+    retirements_of,
+    unreadable_records,
+    whole_moments,
+)
+from shared.app.api.views.cluster_list import EVERYTHING, Selection, counts_of, names_of_page
+from shared.app.api.views.notifications import failing_channels
+from shared.app.api.views.rollouts import waits_now
+from shared.app.http_result import unknown_cluster
+from shared.app.planner.commit_status import reached
+from shared.cluster.findings.conditions import IN_SYNC, is_at_rest, shown_phase
+from shared.cluster.findings.health import problem_of
+from shared.cluster.findings.losses import exempt_text
+from shared.cluster.gaps import Gaps
+from shared.cluster.listed import Listed, UnreadableRecord
+from shared.cluster.recipes import STEPS
+from shared.cluster.record import READY, ClusterRecord, Condition, Running, of_health
+from shared.cluster.reporting.diagnosis import NewestPlan, with_name
+from shared.cluster.reporting.summary import ClusterSummary
+from shared.plan.plan import Item
+from shared.ports import FleetRecord, Ports
+from shared.ports.state import SweepRecord
+from shared.rollouts.report import describe
+
+# What the sweeps of a fleet have found that no cluster's record shows.
+
+SHOWN = 20
+
+
+def sweep_view(record: SweepRecord) -> schema.Sweep:
+    """Return when the fleet was swept, which lists concluded nothing, and the orphans."""
+    problems = [each for each in record.listings if each.problems]
+    orphans = [orphan for each in record.listings for orphan in each.orphans]
+    return {
+        "startedAt": iso(record.started),
+        "finishedAt": iso(record.finished),
+        "problems": [
+            {"subscription": each.subscription, "problem": each.problems, "listedAt": iso(each.at)}
+            for each in problems[:SHOWN]
+        ],
+        "problemCount": len(problems),
+        "orphans": [
+            {
+                "resource": orphan.resource,
+                "cluster": orphan.cluster,
+                "installation": orphan.installation,
+                "since": iso(orphan.since),
+            }
+            for orphan in orphans[:SHOWN]
+        ],
+        "orphanCount": len(orphans),
+        "paths": {
+            "covered": record.paths.covered,
+            "commit": record.paths.commit,
+            "plannedAt": iso(record.paths.since),
+            "after": record.paths.after,
+            "problem": record.paths.problem,
+        },
+    }
+
+
+EVENTS_SHOWN = 20
+NOT_CREATED_SHOWN = NEEDS_APPROVAL_SHOWN = 20
+
+
+View = Callable[[ClusterRecord, Item | None, SweepRecord, datetime], schema.ClusterSummary]
+"""Returns a cluster as it is now, as ``cluster_view`` does."""
+
+
+def fleet_view(
+    ports: Ports,
+    page: Page = FIRST_PAGE,
+    selection: Selection = EVERYTHING,
+    *,
+    view: View | None = None,
+) -> schema.Fleet:
+    """Return the fleet: what was planned last, and a page of its clusters; raise UnknownCommit.
+
+    ``view`` is for a caller that knows the views of unchanged clusters; the default is ``cluster_view``. The
+    records of the page alone are read as a whole. Its counts need the summaries of all clusters, and so
+    does a list of some; a later page of the list of all clusters has no counts.
+    """
+    fleet, sweep = ports.state.fleet(), ports.state.sweep()
+    summaries: Listed[ClusterSummary] | None = None
+    if not page.after or not selection.everything:
+        summaries = ports.state.summaries(details=selection.needs_details)
+        selection = _with_names(selection, summaries, fleet, ports)
+    if summaries is None or selection.everything:
+        records = ports.state.clusters_page(page.after, page.limit)
+        following = page.next(names_in(records))
+    else:
+        names, following = names_of_page(summaries, selection, page)
+        records = ports.state.clusters_named(names)
+    newest = ports.state.plan(fleet.commit)
+    items = items_of(newest)
+    missing = not_created(items, ports.state)
+    approvable = sorted(newest.plan.deletes_needing_approval) if newest else []
+    corrections = [each.name for each in summaries or () if each.to_approve]
+    return {
+        "fleet": ports.config.fleet,
+        "repository": ports.config.repository,
+        "branch": ports.config.branch,
+        "commit": fleet.commit,
+        "plannedAt": iso(fleet.at),
+        **fleet_problem(fleet, newest),
+        "rollout": "" if page.after else _rollout(fleet, ports),
+        "unreadable": unreadable_records(_lacking(records, summaries, page, selection)),
+        "deadLetterCount": ports.state.count_dead_letters(),
+        "notCreated": missing[:NOT_CREATED_SHOWN],
+        "notCreatedCount": len(missing),
+        "needsApproval": approvable[:NEEDS_APPROVAL_SHOWN],
+        "needsApprovalCount": len(approvable),
+        "needsReleaseCount": len(newest.plan.releases.intersection(approvable)) if newest else 0,
+        "corrections": corrections[:NEEDS_APPROVAL_SHOWN],
+        "correctionCount": len(corrections),
+        "failingChannels": [] if page.after else failing_channels(fleet, ports),
+        "counts": None if summaries is None else counts_of(summaries, selection),
+        "sweep": None if page.after else sweep_view(sweep),
+        "repairedGaps": _repaired(fleet.gaps),
+        "clusters": [
+            (view or cluster_view)(each, items.get(each.name), sweep, ports.clock()) for each in records
+        ],
+        "next": following,
+    }
+
+
+def _lacking(
+    records: Listed[ClusterRecord],
+    summaries: Listed[ClusterSummary] | None,
+    page: Page,
+    selection: Selection,
+) -> Iterable[UnreadableRecord]:
+    """Return the records that a page lacks: of the whole list, each is on the page where it would be.
+
+    Nobody knows whether a selection has those without a summary: they are on its first page.
+    """
+    if summaries is None or selection.everything:
+        return records.unreadable
+    unknown = summaries.unreadable
+    return [
+        *(() if page.after else unknown),
+        *(record for record in records.unreadable if record not in unknown),
+    ]
+
+
+def _rollout(fleet: FleetRecord, ports: Ports) -> str:
+    """Return how far the rollout is that is under way, or has left clusters as they were; "" for none."""
+    now = waits_now(fleet, ports)
+    shown = now is not None and (fleet.rollout or now[1].waits)
+    return f"{now[0][:8]}: {describe(now[1].rollout, now[1])}" if now and shown else ""
+
+
+class UnknownCommit(LookupError):
+    """A commit by which clusters were to be selected was not planned."""
+
+
+def _with_names(
+    selection: Selection, summaries: Sequence[ClusterSummary], fleet: FleetRecord, ports: Ports
+) -> Selection:
+    """Return the selection with the clusters that have its commit: as its plan asks, or newer."""
+    if not selection.commit:
+        return selection
+    plan_record = ports.state.plan(selection.commit)
+    if plan_record is None:
+        raise UnknownCommit(selection.commit)
+    items, newest = items_of(plan_record), selection.commit == fleet.commit
+    has = (each for each in summaries if each.name in items)
+    names = frozenset(each.name for each in has if reached(items[each.name], each, newest=newest))
+    return replace(selection, names=names)
+
+
+def _repaired(gaps: Gaps) -> schema.Gaps:
+    """Return the heads that no webhook had announced."""
+    last = gaps.last
+    gap: schema.Gap | None = None
+    if last:
+        gap = {"commit": last.commit, "foundAt": iso(last.found), "foundBy": last.by.value}
+    return {"count": gaps.count, "last": gap}
+
+
+def cluster_detail(name: str, ports: Ports) -> schema.Cluster | schema.MissingCluster | None:
+    """Return one cluster with its spec and newest events; None when nothing is known of it."""
+    record = ports.state.cluster(name)
+    newest = ports.state.events(name, EVENTS_SHOWN)
+    events = [event_of(event) for event in newest]
+    fleet = ports.state.fleet()
+    item = items_of(ports.state.plan(fleet.commit)).get(name)
+    problem = fleet_problem(fleet)
+    if record is not None:
+        spec = record.document["spec"]
+        view = cluster_view(record, item, ports.state.sweep(), ports.clock())
+        return {**view, **problem, "policies": policies_of(record), "spec": spec, "events": events}
+    stopped = NewestPlan(fleet.commit, item).stopped
+    if not events and stopped is None:
+        return None
+    phase = schema.NOT_CREATED if stopped else phase_of_gone(newest)
+    part = plan_part(stopped) if stopped else None
+    return {"name": name, "phase": phase, "plan": part, **problem, "events": events}
+
+
+def describe_unknown(name: str, ports: Ports) -> str:
+    """Return the error for an unknown cluster, and why a newer commit that may have it is not planned yet."""
+    fleet = ports.state.fleet()
+    error, not_yet = unknown_cluster(name, ports), str(fleet.problem or fleet.waiting)
+    if not not_yet:
+        return error
+    return f"{error}{' A' if error.endswith('?') else '; a'} newer commit is not planned yet: {not_yet}"
+
+
+def cluster_view(
+    record: ClusterRecord, item: Item | None, sweep: SweepRecord, now: datetime
+) -> schema.ClusterSummary:
+    """Return a cluster as it is now; ``item`` is its part of the newest plan.
+
+    A sweep saves nothing of a cluster that is as its record says: the list of its subscription says when.
+    """
+    job, spec = record.job, record.document["spec"]
+    listed = sweep.listed_at(spec["subscriptionId"])
+    steps, running = STEPS[job.recipe], record.running or Running()
+    confirmed = listed if is_at_rest(record) else None
+    found = bool(record.finding) and not of_health(record.finding)
+    failure = failure_of(record)
+    return {
+        "name": record.name,
+        "phase": shown_phase(record).value,
+        "step": job.step.name.value if job.active or job.step.failure else "",
+        "stepNumber": steps.index(job.step.name) + 1,
+        "stepCount": len(steps),
+        "jobStartedAt": iso(job.started),
+        "reason": _reason(record),
+        "since": iso(job.step.since if job.active else record.updated),
+        "actionRequired": with_name(job.next_run.action_required, record),
+        "awaitsTakeover": record.contested,
+        "nextCheckAt": iso(job.due(now) if job.active else None),
+        "attempts": 0 if record.finding or failure is None else job.attempts,
+        "failure": failure,
+        "generation": record.generation,
+        "observedGeneration": record.observed_generation,
+        "commit": record.commit,
+        "plan": plan_part(item) if item else None,
+        "environment": record.desired.environment,
+        "clusterClass": record.desired.cluster_class,
+        "labels": dict(record.desired.labels),
+        "location": spec["location"],
+        "resourceGroup": spec["resourceGroup"],
+        "subscriptionId": spec["subscriptionId"],
+        "kubernetesVersion": spec["kubernetesVersion"],
+        "runningVersion": running.kubernetes_version,
+        "nodes": running.nodes,
+        "fluxRevision": running.flux.revision if running.flux else "",
+        "fluxReadAt": iso(running.flux.read_at if running.flux else None),
+        "conditions": [
+            condition_of(each, confirmed if _is_confirmed(each, found=found) else None)
+            for each in record.conditions
+        ],
+        "retirements": retirements_of(record, now),
+        "certificates": certificates_of(record, now),
+        "createdAt": iso(record.created),
+        "updatedAt": iso(record.updated),
+    }
+
+
+def _is_known(name: str, ports: Ports) -> bool:
+    """Return whether there is a cluster of a name, or was one, or git has one that is not created."""
+    if ports.state.cluster(name) is not None or ports.state.events(name, 1):
+        return True
+    commit = ports.state.fleet().commit
+    return NewestPlan(commit, items_of(ports.state.plan(commit)).get(name)).stopped is not None
+
+
+def events_view(name: str, limit: int, before: datetime | None, ports: Ports) -> schema.Events | None:
+    """Return a page of a cluster's events; None when nothing is known of it."""
+    events, next_before = whole_moments(partial(ports.state.events, name), limit, before)
+    if not events and not _is_known(name, ports):
+        return None
+    return {"name": name, "events": [event_of(event) for event in events], "next": next_before}
+
+
+def _is_confirmed(condition: Condition, *, found: bool) -> bool:
+    """Return whether a list confirms a condition of a cluster that no job works on.
+
+    That is ``InSync``, and ``Ready`` where the list is what shows that it is so, or is not: it is what
+    ``found`` something of the whole cluster.
+    """
+    if condition.status is None:
+        return False
+    return condition.type == IN_SYNC or (condition.type == READY and (bool(condition.status) or found))
+
+
+def _reason(record: ClusterRecord) -> str:
+    told = record.job.reason or problem_of(record) or _difference(record)
+    return "; ".join(filter(None, (told, exempt_text(record))))
+
+
+def _difference(record: ClusterRecord) -> str:
+    drift = record.drift
+    return "; ".join(filter(None, (f"differs from git in {drift}", drift.waits))) if drift else ""

@@ -1,0 +1,153 @@
+"""The clusters that differ from git, as the last sweep found them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from shared.app.api import schema
+from shared.app.api.parts import Page, iso
+from shared.app.proposals.remembered import proposes
+from shared.cluster.drift import CorrectionApproval, DriftedField, HeldStart
+from shared.cluster.findings.conditions import found_of, is_exempt
+from shared.cluster.findings.health import HealthCondition, faults_of, problem_of, unread_of
+from shared.cluster.record import ClusterRecord, finding_of_sweep
+from shared.cluster.reporting.summary import ClusterSummary
+from shared.language.model.cluster.drift import DriftAction
+from shared.ports import Ports
+from shared.ports.state import Listing, Proposal
+
+REASONS, FINDINGS = 3, 20
+
+
+def drift_view(ports: Ports, page: Page) -> schema.Drift:
+    """Return a page of the clusters that differ; no other record is read as a whole."""
+    summaries = ports.state.summaries(details=True)
+    names = [each.name for each in summaries if each.drifted or _is_found(each)]
+    shown = [name for name in names if name > page.after][: page.limit]
+    records = ports.state.clusters_named(shown)
+    proposals = {each.cluster: each for each in ports.state.proposals()} if shown else {}
+    clusters = [_cluster(each, proposals.get(each.name)) for each in records if _differs(each)]
+    sweep = ports.state.sweep()
+    found = [each.name for each in summaries if _is_found_inside(each)]
+    return {
+        "clusters": clusters,
+        "count": len(names),
+        "inside": [*_inside(ports.state.clusters_named(found[:FINDINGS]))],
+        "insideCount": len(found),
+        "outside": sum(each.existing for each in summaries),
+        "activityLog": _unread(sweep.listings),
+        "proposals": sweep.proposals,
+        "next": page.next(shown),
+    }
+
+
+def drift_of_cluster(name: str, ports: Ports) -> schema.Drift | None:
+    """Return the drift of one cluster; None when the fleet has no such cluster."""
+    record = ports.state.cluster(name)
+    if record is None:
+        return None
+    clusters = [_cluster(record, ports.state.proposal(name))] if _differs(record) else []
+    own, sweep = record.desired.id.subscription.lower(), ports.state.sweep()
+    return {
+        "clusters": clusters,
+        "count": len(clusters),
+        "inside": (inside := [*_inside([record])]),
+        "insideCount": len(inside),
+        "outside": int(record.desired.is_existing),
+        "activityLog": _unread([each for each in sweep.listings if each.subscription == own]),
+        "proposals": sweep.proposals,
+        "next": None,
+    }
+
+
+def _unread(listings: Sequence[Listing]) -> str:
+    """Return why the activity log of some subscriptions was not read, once for each reason."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for each in listings:
+        if each.activity:
+            found[each.activity].append(each.subscription)
+    sentences = []
+    for reason, subscriptions in found.items():
+        more = f" and {len(subscriptions) - 1} more" if len(subscriptions) > 1 else ""
+        sentences.append(f"{reason} of {subscriptions[0]}{more}")
+    return "; ".join(sentences[:REASONS])
+
+
+def _is_found_inside(summary: ClusterSummary) -> bool:
+    """Return whether a check found something inside a cluster, or could not read it."""
+    conditions = summary.details.conditions if summary.details else {}
+    return any(not conditions.get(kind, True) for kind in HealthCondition)
+
+
+def _inside(records: Iterable[ClusterRecord]) -> Iterator[schema.InsideFinding]:
+    for record in records:
+        condition = next(faults_of(record), None) or unread_of(record)
+        if condition is not None:
+            finding = problem_of(record) or f"not known: {condition.message}"
+            yield {"name": record.name, "finding": finding, "at": iso(condition.verified)}
+
+
+def _is_found(summary: ClusterSummary) -> bool:
+    """Return whether a sweep found something of a whole cluster that no exemption ignores."""
+    return bool(summary.found or finding_of_sweep(summary.finding)) and not summary.exempt_until
+
+
+def _differs(record: ClusterRecord) -> bool:
+    return record.drift is not None or (bool(found_of(record)) and not is_exempt(record))
+
+
+def _cluster(record: ClusterRecord, proposal: Proposal | None) -> schema.DriftedCluster:
+    drift = record.drift
+    return {
+        "name": record.name,
+        "generation": record.generation,
+        "commit": record.commit,
+        "fields": [_field(each, proposal) for each in drift.fields] if drift else [],
+        "more": drift.more if drift else 0,
+        "needsApproval": drift.correction if drift and drift.to_approve else "",
+        "approval": _approval(drift.approval) if drift else None,
+        "finding": "" if is_exempt(record) else found_of(record),
+        "held": _held(record.held) if record.held and not record.job.active else None,
+    }
+
+
+def _held(held: HeldStart) -> schema.HeldCorrection:
+    return {
+        "name": held.name,
+        "since": held.since.isoformat(timespec="seconds"),
+        "until": iso(held.until),
+        "owner": held.owner,
+        "because": held.reason,
+    }
+
+
+def _approval(approval: CorrectionApproval | None) -> schema.CorrectionApproval | None:
+    if approval is None:
+        return None
+    return {"by": approval.by, "at": iso(approval.at), "reason": approval.reason}
+
+
+def _field(field: DriftedField, proposal: Proposal | None) -> schema.DriftedField:
+    return {
+        "path": field.path,
+        "git": field.git,
+        "live": field.live,
+        "since": iso(field.since),
+        "leftAlone": field.left_alone,
+        "action": field.action.value,
+        "note": "; ".join(filter(None, (field.note, _not_proposed(field, proposal)))),
+        "source": field.source,
+        "changedBy": field.by,
+        "changedAt": iso(field.changed),
+        "effect": field.effect,
+        "pullRequest": proposal.url if proposal and proposes(proposal, field) else "",
+    }
+
+
+def _not_proposed(field: DriftedField, proposal: Proposal | None) -> str:
+    """Return why no pull request has a field that is to be proposed, "" where one has."""
+    if field.action is not DriftAction.PROPOSE or proposal is None:
+        return ""
+    reasons = (each.reason for each in proposal.left_out if each.path == field.path)
+    return next(reasons, proposal.problem)

@@ -1,0 +1,165 @@
+"""Plans: what commits do to the fleet, how far they are, and what the next plan is compared with."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from operator import attrgetter
+
+from shared.app.api import schema
+from shared.app.api.parts import FIRST_PAGE, Page, iso, items_of, names_in, plan_part, unreadable_records
+from shared.app.api.views.rollouts import waits_now
+from shared.app.planner.commit_status import progress_of
+from shared.app.planner.reporter import lasting_since
+from shared.cluster import messages
+from shared.cluster.record import ClusterRecord
+from shared.plan.plan import Item, Plan
+from shared.ports import PlanRecord, Ports
+from shared.rollouts.report import describe_wait
+
+PLANS_SHOWN = 50
+PLANS_SHOWN_DAYS = 30
+PROBLEMS_SHOWN = 100
+
+
+def plans_view(ports: Ports) -> schema.Plans:
+    """Return the plans of the last days, the newest one however old it is, and the corrections to approve."""
+    since, newest = ports.clock() - timedelta(days=PLANS_SHOWN_DAYS), ports.state.fleet().commit
+    plan_records = list(ports.state.plans_since(since)[:PLANS_SHOWN])
+    current = None if any(r.plan.commit == newest for r in plan_records) else ports.state.plan(newest)
+    if current is not None:
+        plan_records.append(current)
+    return {
+        "plans": [_summary(record, newest=record.plan.commit == newest) for record in plan_records],
+        "corrections": [each.name for each in ports.state.summaries() if each.to_approve],
+    }
+
+
+def plan_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.Plan | None:
+    """Return the plan of a commit and its progress; None when that commit was not planned."""
+    plan_record = ports.state.plan(commit)
+    if plan_record is None:
+        return None
+    clusters = ports.state.summaries().keyed(attrgetter("name"))
+    fleet = ports.state.fleet()
+    newest = commit == fleet.commit
+    now = waits_now(fleet, ports) if commit == (fleet.rollout or fleet.commit) else None
+    waits = {name: describe_wait(wait, commit) for name, wait in now[1].waits.items()} if now else {}
+    latest = newest or commit == fleet.planning
+    progress = progress_of(plan_record.plan, clusters, newest=latest, differed=lasting_since(ports))
+    items = sorted(items_of(plan_record).values(), key=lambda item: item.cluster)
+    items = [item for item in items if item.cluster > page.after][: page.limit]
+    return {
+        **_summary(plan_record, newest=newest),
+        "problems": list(plan_record.plan.problems[:PROBLEMS_SHOWN]),
+        "needsApproval": [item.cluster for item in items if item.needs_approval],
+        "items": [plan_item(item, waits.get(item.cluster, "")) for item in items],
+        "next": page.next([item.cluster for item in items]),
+        "progress": {
+            "total": progress.total,
+            "ready": progress.ready,
+            "failed": progress.failed,
+            "firstProblem": progress.first_problem,
+        },
+    }
+
+
+def _summary(plan_record: PlanRecord, *, newest: bool) -> schema.PlanSummary:
+    plan, approval = plan_record.plan, plan_record.approval
+    return {
+        "commit": plan.commit,
+        "plannedAt": iso(plan_record.at),
+        "summary": plan.summary,
+        "status": plan_record.reported,
+        "problemCount": len(plan.problems),
+        "needsApprovalCount": len(plan.deletes_needing_approval),
+        "needsReleaseCount": len(plan.releases & plan.deletes_needing_approval),
+        "approval": _approval(approval),
+        "approvedReleaseCount": len(plan.releases.intersection(approval.clusters)) if approval else 0,
+        "howToApprove": _how_to_approve(plan) if newest else "",
+        "reviews": str(plan_record.review or ""),
+    }
+
+
+def plan_item(item: Item, waits: str = "") -> schema.PlanItem:
+    """Return what a plan does to a cluster, field by field, and why its rollout does not do so now."""
+    changes: list[schema.Change] = [
+        {
+            "path": change.path,
+            "old": change.old,
+            "new": change.new,
+            "effect": change.effect,
+            "destroys": change.destroys,
+            "source": change.source,
+        }
+        for change in item.changes
+    ]
+    return {
+        "cluster": item.cluster,
+        **plan_part(item),
+        "generation": item.generation,
+        "changes": changes,
+        "retainedSystems": list(item.retained),
+        "waits": waits,
+    }
+
+
+def _how_to_approve(plan: Plan) -> str:
+    if not plan.deletes_needing_approval:
+        return ""
+    return (
+        f"roadstead approve {plan.commit[:8]}, or POST api/plans/{plan.commit}/approve "
+        'with {"clusters": [...]} naming exactly the deletes that need approval; '
+        "a newer commit needs a new approval"
+    )
+
+
+def recorded_view(ports: Ports, page: Page = FIRST_PAGE) -> schema.Recorded:
+    """Return what the next plan is compared with: the clusters as accepted, and the commit planned last."""
+    fleet = ports.state.fleet()
+    commit = fleet.commit
+    records = ports.state.clusters_page(page.after, page.limit)
+    plan_record = ports.state.plan(commit)
+    approval = plan_record.approval if plan_record else None
+    needs_approval = plan_record.plan.deletes_needing_approval if plan_record else frozenset[str]()
+    approved = frozenset(approval.clusters if approval else ())
+    return {
+        "fleet": ports.config.fleet,
+        "commit": commit,
+        "approval": _approval(approval),
+        "durations": {kind: list(each) for kind, each in fleet.durations.items()},
+        "replacing": {old: list(new) for old, new in fleet.replacing.items()},
+        "clusters": [_recorded(record, needs_approval, approved) for record in records],
+        "unreadable": unreadable_records(records.unreadable),
+        "next": page.next(names_in(records)),
+    }
+
+
+def _recorded(
+    record: ClusterRecord, needs_approval: frozenset[str], approved: frozenset[str]
+) -> schema.RecordedCluster:
+    return {
+        "name": record.name,
+        "document": dict(record.document),
+        "digest": record.digest,
+        "generation": record.generation,
+        "uid": record.uid,
+        "deleting": record.deleting,
+        "restorable": record.restorable,
+        "retryableFailure": record.retryable_failure,
+        "runningVersion": record.running_version,
+        "rebuiltFor": record.rebuilt_for,
+        "ready": record.ready,
+        "needsApproval": record.name in needs_approval,
+        "approved": record.name in approved,
+    }
+
+
+def _approval(approval: messages.Approval | None) -> schema.Approval | None:
+    if approval is None:
+        return None
+    return {
+        "by": approval.by,
+        "at": iso(approval.at),
+        "clusterCount": len(approval.clusters),
+        "reason": approval.reason,
+    }

@@ -1,0 +1,252 @@
+"""Rollouts: how far each is, what every cluster waits for, and what people decided."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from operator import attrgetter
+
+from shared.app.api import schema
+from shared.app.api.access import Role
+from shared.app.api.parts import FIRST_PAGE, Page, iso
+from shared.cluster.failures.errors import Unreadable
+from shared.cluster.listed import Listed
+from shared.cluster.reporting.summary import ClusterSummary
+from shared.ports import FleetRecord, Ports
+from shared.rollouts.begin import as_now
+from shared.rollouts.decide import Decision, decide, standing_still
+from shared.rollouts.estimate import Estimate, Work, describe_estimate, estimate
+from shared.rollouts.report import describe, describe_wait, remedy, state_of
+from shared.rollouts.rollout import ActKind, CheckState, Rollout, State
+from shared.rollouts.waits import Reason, Standing, Wait, checks_due
+
+_OF_A_GROUP = (
+    Reason.STAGE,
+    Reason.SOAK,
+    Reason.CONCURRENCY,
+    Reason.BUDGET,
+    Reason.ASIDE,
+    Reason.NEXT,
+    Reason.WINDOW,
+    Reason.FREEZE,
+)
+
+_UNFINISHED = (Standing.WAITING, Standing.BUSY, Standing.IN_FLIGHT, Standing.UNKNOWN)
+
+
+def rollouts_view(ports: Ports) -> schema.Rollouts:
+    """Return the rollouts that are stored, newest first."""
+    fleet, summaries = ports.state.fleet(), ports.state.summaries()
+    decided = (_decided(each, fleet, summaries, ports.clock()) for each in ports.state.rollouts())
+    return {"rollouts": [_summary(each, fleet.rollout) for each in decided]}
+
+
+def shown(rollout: Rollout, fleet: FleetRecord) -> Rollout:
+    """Return a rollout as it is now by the record of its fleet."""
+    return as_now(rollout, (fleet.rollout, fleet.planning), fleet.planning or fleet.commit)
+
+
+def rollout_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.Rollout | None:
+    """Return a rollout with a page of the clusters that do not start now; None for an unknown one."""
+    stored = ports.state.rollout(commit)
+    if stored is None:
+        return None
+    fleet, now = ports.state.fleet(), ports.clock()
+    decision = _decided(stored, fleet, ports.state.summaries(), now)
+    rollout = decision.rollout
+    names = [name for name in sorted(decision.waits) if name > page.after][: page.limit]
+    return {
+        **_summary(decision, fleet.rollout),
+        "estimate": _estimate(decision, fleet, now),
+        "stages": [_stage(rollout, decision, number, now) for number in range(len(rollout.stages))],
+        "decisions": list(_decisions(rollout)),
+        "waiting": [waiting_cluster(name, decision.waits[name], commit) for name in names],
+        "next": page.next(names),
+    }
+
+
+def waits_now(fleet: FleetRecord, ports: Ports) -> tuple[str, Decision] | None:
+    """Return the commit of the rollout that is under way and what it decides now; None for none.
+
+    Where none is, it is that of the newest commit, if somebody took clusters out of it. Of one whose record
+    cannot be read nothing is known here: the health of the app names it.
+    """
+    try:
+        rollout = ports.state.rollout(fleet.rollout or fleet.commit)
+    except Unreadable:
+        return None
+    if rollout is None or not (fleet.rollout or rollout.skipped):
+        return None
+    return rollout.commit, _decided(rollout, fleet, ports.state.summaries(), ports.clock())
+
+
+def wait_of(name: str, decision: Decision) -> Wait | None:
+    """Return why a cluster has not started, None for one that has, or that the rollout does not change."""
+    if name not in decision.start:
+        return decision.waits.get(name)
+    rollout = decision.rollout
+    member = next(each for each in rollout.members if each.cluster == name)
+    since = rollout.follows(member.stage, member.group)
+    return Wait(Reason.NEXT, rollout.stages[member.stage].name, member.group, since=since)
+
+
+def waiting_cluster(name: str, wait: Wait, commit: str) -> schema.WaitingCluster:
+    """Return why a cluster does not start now."""
+    return {
+        "cluster": name,
+        "reason": wait.reason.value,
+        "stage": wait.stage,
+        "group": wait.group + 1 if wait.reason in _OF_A_GROUP else None,
+        "waits": describe_wait(wait, commit),
+        "suggestedAction": remedy(wait),
+        "since": iso(wait.since),
+        "owner": wait.by.by if wait.by else "",
+        "because": wait.by.reason if wait.by else "",
+    }
+
+
+def _decided(
+    rollout: Rollout, fleet: FleetRecord, summaries: Listed[ClusterSummary], now: datetime
+) -> Decision:
+    """Return what a rollout decides now; nothing is saved, and nothing starts."""
+    decision = decide(shown(rollout, fleet), summaries.keyed(attrgetter("name")), now)
+    stands_still = fleet.stands_still and rollout.commit == fleet.rollout
+    return standing_still(decision, fleet.at) if stands_still else decision
+
+
+def _summary(decision: Decision, under_way: str) -> schema.RolloutSummary:
+    """Return how far a rollout is now: the planner stores a few seconds later that it has ended."""
+    rollout = decision.rollout
+    return {
+        "commit": rollout.commit,
+        "strategy": rollout.strategy,
+        "selected": rollout.selected,
+        "state": state_of(rollout, decision),
+        "progress": describe(rollout, decision),
+        "beganAt": iso(rollout.began),
+        "endedAt": iso(rollout.ended) if rollout.ended else None,
+        "underWay": rollout.commit == under_way,
+    }
+
+
+def _stage(rollout: Rollout, decision: Decision, number: int, now: datetime) -> schema.RolloutStage:
+    stage = rollout.stages[number]
+    missing = decision.rollout.missing_approvals(number, now)
+    approval = ("needed" if missing else "given") if stage.approval else ""
+    groups = [_group(rollout, decision, number, group) for group in range(len(stage.groups))]
+    return {
+        "name": stage.name,
+        "approval": approval,
+        "approvalsMissing": missing,
+        "gate": _gate(decision, number, now) if stage.is_gated else None,
+        "groups": groups,
+    }
+
+
+def _estimate(decision: Decision, fleet: FleetRecord, now: datetime) -> schema.RolloutEstimate | None:
+    """Return how long what is left takes, as far as nothing but the clusters and soaks is waited for."""
+    rollout = decision.rollout
+    if rollout.state is not State.ACTIVE:
+        return None
+    return as_object(estimate(rollout.kind, _left(decision, now), fleet.durations))
+
+
+def as_object(found: Estimate) -> schema.RolloutEstimate:
+    """Return an estimate as the API and the command show it."""
+    return {
+        "kind": found.kind,
+        "lowSeconds": found.low,
+        "likelySeconds": found.likely,
+        "highSeconds": found.high,
+        "samples": found.samples,
+        "text": describe_estimate(found),
+    }
+
+
+def _left(decision: Decision, now: datetime) -> Iterator[Work]:
+    rollout = decision.rollout
+    watched = {(each.stage, each.group): each.at for each in rollout.watched}
+    for stage, number in rollout.places():
+        if rollout.has_passed(stage, number):
+            continue
+        rule = rollout.stages[stage].groups[number]
+        own = (each for each in rollout.members if (each.stage, each.group) == (stage, number))
+        left = sum(decision.standings[each.cluster] in _UNFINISHED for each in own)
+        soaked = now - watched.get((stage, number), now)
+        yield Work(left, rule.bound, max(timedelta(0), rule.soak - soaked))
+
+
+def _gate(decision: Decision, number: int, now: datetime) -> schema.RolloutGate:
+    rollout = decision.rollout
+    stage, reached = rollout.stages[number], rollout.reached(number)
+    opens = stage.gate.opens(reached) if reached else stage.gate.not_before
+    return {
+        "owner": stage.gate.owner,
+        "reason": stage.gate.reason,
+        "reachedAt": iso(reached) if reached else None,
+        "opensAt": iso(opens) if opens else None,
+        "role": (stage.gate.role or Role.APPROVER.value) if stage.approval else "",
+        "entered": number in rollout.entered,
+        "checks": list(_checks(decision, number, now)),
+    }
+
+
+def _checks(decision: Decision, number: int, now: datetime) -> Iterator[schema.RolloutCheck]:
+    """Yield the checks of a gate with what each said last."""
+    rollout = decision.rollout
+    stage, reached = rollout.stages[number], rollout.reached(number)
+    said = rollout.said(stage.name)
+    times = checks_due(rollout, number, reached, now) if reached and decision.gated == number else {}
+    for name in stage.gate.names:
+        found, asked, at = said.get(name), stage.gate.endpoint(name), times.get(name)
+        yield {
+            "name": name,
+            "kind": "github" if asked is None else "prometheus" if asked.query else "http",
+            "state": (found.state if found else CheckState.MISSING).value,
+            "answer": found.detail if found else "",
+            "expected": asked.expected if asked else "success",
+            "askedAt": iso(found.at) if found else None,
+            "nextAt": iso(at) if at else None,
+            "consecutiveSuccesses": found.successes if found else 0,
+            "consecutiveSuccessLimit": asked.successes if asked else None,
+            "failures": found.failures if found else 0,
+            "failureLimit": asked.failures if asked else None,
+        }
+
+
+def _group(rollout: Rollout, decision: Decision, stage: int, number: int) -> schema.RolloutGroup:
+    rule = rollout.stages[stage].groups[number]
+    own = [each.cluster for each in rollout.members if (each.stage, each.group) == (stage, number)]
+    counts = Counter(decision.standings[name] for name in own)
+    passed = next((p.at for p in decision.rollout.passed if (p.stage, p.group) == (stage, number)), None)
+    return {
+        "maxConcurrency": rule.concurrency,
+        "failureBudget": rule.budget,
+        "minSuccess": rule.least,
+        "soakSeconds": int(rule.soak.total_seconds()),
+        "clusters": len(own) - counts[Standing.OUT],
+        "ready": counts[Standing.VERIFIED],
+        "changing": counts[Standing.IN_FLIGHT] + counts[Standing.BUSY],
+        "failed": [name for name in own if decision.standings[name] is Standing.FAILED],
+        "waiting": counts[Standing.WAITING],
+        "setAside": [name for name in own if decision.standings[name] is Standing.ASIDE],
+        "passedAt": iso(passed) if passed else None,
+    }
+
+
+def _decisions(rollout: Rollout) -> Iterator[schema.RolloutDecision]:
+    """Yield what people decided and what still holds, oldest first."""
+    decided = [(ActKind.APPROVE, each) for each in rollout.approved]
+    decided += [(ActKind.SKIP, each) for each in rollout.skipped]
+    decided += [(ActKind.PAUSE, rollout.paused)] if rollout.paused else []
+    decided += [(ActKind.ABORT, rollout.aborted)] if rollout.aborted else []
+    decided += [(ActKind.OVERRIDE, rollout.overridden)] if rollout.overridden else []
+    for act, each in sorted(decided, key=lambda pair: pair[1].at):
+        yield {
+            "act": act.value,
+            "by": each.by,
+            "at": iso(each.at),
+            "subject": each.subject,
+            "reason": each.reason,
+        }

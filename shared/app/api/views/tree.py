@@ -1,0 +1,120 @@
+"""A cluster as a tree, as the last check and the last sweep found it. It reads the record alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shared.app.api import schema
+from shared.app.api.parts import iso
+from shared.app.api.views.clusters import cluster_view
+from shared.cluster.findings.conditions import FLUX_REPORTS, IN_SYNC, STALLED, shown_phase
+from shared.cluster.findings.health import HealthCondition
+from shared.cluster.record import READY, ClusterRecord
+from shared.json_tree import Json
+from shared.kubernetes.inside import NODE, WORKLOADS, Part, UnhealthyObject
+from shared.language.cluster_systems import systems_in
+from shared.ports import Ports
+
+SHOWN = (READY, IN_SYNC, *HealthCondition, FLUX_REPORTS, STALLED)
+"""The conditions of the whole cluster; those of the steps are in its status."""
+
+
+def tree_view(name: str, ports: Ports) -> schema.Tree | None:
+    """Return a cluster as a tree; None when the fleet has no such cluster."""
+    record = ports.state.cluster(name)
+    if record is None:
+        return None
+    view = cluster_view(record, None, ports.state.sweep(), ports.clock())
+    inside = record.inside
+    parts = inside.parts if inside else ()
+    conditions = {each["type"]: each for each in view["conditions"]}
+    return {
+        "name": record.name,
+        "phase": view["phase"],
+        "reason": view["reason"],
+        "kubernetesVersion": view["kubernetesVersion"],
+        "runningVersion": view["runningVersion"],
+        "fluxRevision": view["fluxRevision"],
+        "fluxReadAt": view["fluxReadAt"],
+        "conditions": [conditions[kind] for kind in SHOWN if kind in conditions],
+        "checkedAt": iso(inside.at if inside else None),
+        "nodePools": _pools(record, [part for part in parts if part.kind == NODE]),
+        "flux": [_group(part) for part in parts if part.kind not in (NODE, *WORKLOADS)],
+        "workloads": [_group(part) for part in parts if part.kind in WORKLOADS],
+        "systems": [_system(one, parts) for one in systems_in(record.document)],
+    }
+
+
+def _system(stored: Json, parts: Sequence[Part]) -> schema.SystemOnCluster:
+    """Return a system with what a check found unhealthy in its namespaces."""
+    found = [each for part in parts for each in part.unhealthy if each.namespace in stored["namespaces"]]
+    return {
+        "name": stored["name"],
+        "owners": list(stored["owners"]),
+        "namespaces": list(stored["namespaces"]),
+        "unhealthy": [_object(each) for each in found],
+    }
+
+
+def _pools(record: ClusterRecord, parts: Sequence[Part]) -> list[schema.NodePool]:
+    """Return the node pools of the manifest, then those that only the cluster has."""
+    spec = record.document["spec"]
+    wanted = {
+        str(pool["name"]): str(pool.get("orchestratorVersion") or spec["kubernetesVersion"])
+        for pool in spec["nodePools"]
+    }
+    found = {part.pool: part for part in parts}
+    names = [*wanted, *(name for name in found if name not in wanted)]
+    return [_pool(name, wanted.get(name, ""), found.get(name, Part(NODE, 0, 0))) for name in names]
+
+
+def _pool(name: str, wanted: str, part: Part) -> schema.NodePool:
+    return {
+        "name": name,
+        "wantedVersion": wanted,
+        "versions": list(part.versions),
+        "nodes": part.total,
+        "ready": part.ready,
+        "failed": part.failed,
+        "notReady": [_object(each) for each in part.unhealthy],
+    }
+
+
+def _group(part: Part) -> schema.ObjectGroup:
+    return {
+        "kind": part.kind,
+        "total": part.total,
+        "ready": part.ready,
+        "suspended": part.suspended,
+        "failed": part.failed,
+        "unhealthy": [_object(each) for each in part.unhealthy],
+    }
+
+
+def _object(each: UnhealthyObject) -> schema.UnhealthyObject:
+    return {
+        "kind": each.kind,
+        "name": each.name,
+        "namespace": each.namespace,
+        "reason": each.reason,
+        "message": each.message,
+        "since": iso(each.since),
+    }
+
+
+# The outputs of a cluster: its facts, for programs that set up what is around it.
+
+
+def outputs_view(name: str, ports: Ports) -> schema.Outputs | None:
+    """Return the outputs of a cluster; None when the fleet has no such cluster."""
+    record = ports.state.cluster(name)
+    if record is None:
+        return None
+    return {
+        "name": record.name,
+        "phase": shown_phase(record).value,
+        "generation": record.generation,
+        "observedGeneration": record.observed_generation,
+        "known": record.facts is not None,
+        "outputs": dict(record.facts or {}),
+    }

@@ -1,0 +1,93 @@
+"""Why a cluster is in its phase, in sentences."""
+
+from __future__ import annotations
+
+from shared.app.api import schema
+from shared.app.api.audit import acts_on
+from shared.app.api.parts import (
+    certificates_of,
+    failure_of,
+    fleet_problem,
+    iso,
+    items_of,
+    phase_of_gone,
+    plan_part,
+    retirements_of,
+)
+from shared.app.api.views.rollouts import wait_of, waiting_cluster, waits_now
+from shared.azure.retirements import stale
+from shared.cluster.failures.remedies import NO_ACTION
+from shared.cluster.findings.conditions import shown_phase
+from shared.cluster.reporting.diagnosis import (
+    Diagnosis,
+    NewestPlan,
+    diagnose,
+    diagnose_absent,
+    diagnose_deleted,
+)
+from shared.ports import FleetRecord, Ports
+from shared.ports.state.clusters import readable
+
+
+def why_view(name: str, ports: Ports) -> schema.Why | None:
+    """Return why a cluster is in its phase; None when nothing is known of it."""
+    fleet, record = ports.state.fleet(), ports.state.cluster(name)
+    plan_record = ports.state.plan(fleet.commit)
+    review = plan_record.review if plan_record else None
+    item = items_of(plan_record).get(name)
+    successors = {each: readable(each, ports.state) for each in (item.replacements if item else ())}
+    newest = NewestPlan(fleet.commit, item, fleet.problem, review, successors)
+    phase, diagnosis = schema.NOT_CREATED, None
+    if record is not None:
+        phase = shown_phase(record).value
+        diagnosis = diagnose(record, newest, now=ports.clock(), retries=ports.config.retries)
+    elif plan_record is not None:
+        diagnosis = diagnose_absent(newest, plan_record.at)
+    if diagnosis is None:
+        phase, diagnosis = _deleted(name, ports)
+    if diagnosis is None:
+        return None
+    now, waits = ports.clock(), _waits(name, fleet, ports)
+    asked = waits["suggestedAction"] if waits else ""
+    own = "" if asked and diagnosis.suggested_action == NO_ACTION else diagnosis.suggested_action
+    found = retirements_of(record, now) if record else []
+    return {
+        "name": name,
+        "phase": phase,
+        "doing": diagnosis.activity,
+        "since": iso(diagnosis.since),
+        "attempts": diagnosis.attempts,
+        "lastError": failure_of(record) if record else None,
+        "plan": _plan_part(newest),
+        "rollout": waits,
+        **fleet_problem(fleet),
+        "next": diagnosis.next,
+        "nextAt": iso(diagnosis.next_at),
+        "suggestedAction": " ".join(filter(None, (own, asked))),
+        "retirements": found,
+        "retirementsNote": stale(now.date()) if found else "",
+        "certificates": certificates_of(record, now) if record else [],
+        "acts": acts_on(name, ports),
+    }
+
+
+def _waits(name: str, fleet: FleetRecord, ports: Ports) -> schema.WaitingCluster | None:
+    """Return why the rollout that is under way has not changed a cluster yet."""
+    now = waits_now(fleet, ports)
+    wait = wait_of(name, now[1]) if now else None
+    return waiting_cluster(name, wait, now[0]) if now and wait else None
+
+
+def _plan_part(newest: NewestPlan) -> schema.PlanPart | None:
+    """Return what the newest plan does to the cluster; the suggested action has the remedy."""
+    if newest.item is None:
+        return None
+    part = plan_part(newest.item)
+    return {**part, "reason": part["cause"]} if newest.stopped else part
+
+
+def _deleted(name: str, ports: Ports) -> tuple[str, Diagnosis | None]:
+    """Return the phase of a cluster of which only events remain, and explain it; None without events."""
+    for event in ports.state.events(name, 1):
+        return phase_of_gone([event]), diagnose_deleted(event.reason, event.message, event.at)
+    return schema.DELETED, None

@@ -1,0 +1,131 @@
+"""The bootstrap secrets of a cluster, as its vaults and the cluster have them; a new version is applied.
+
+Only version ids and the owners of fields are compared, so that nothing of a value is stored. Whatever
+the vault no longer gives stays in the cluster.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+
+from shared.app.access.context import StepContext
+from shared.app.check.readings import as_far_as_known
+from shared.app.worker.steps.bootstrap_secrets import VaultReads
+from shared.app.worker.steps.flux.applied import apply_over, is_as_applied
+from shared.cluster.failures.errors import ReconcileError, SecretMissing
+from shared.cluster.findings.conditions import is_unfinished
+from shared.cluster.findings.health import HEALTHY, Finding, HealthCondition
+from shared.cluster.record import ClusterRecord
+from shared.json_tree import Json
+from shared.kubernetes import health
+from shared.kubernetes.bootstrap_secrets import fields_of_others, is_from_us, secret_ref, versions_in
+from shared.kubernetes.health import Fault
+from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret
+from shared.ports import KubernetesApi, Ports
+
+log = logging.getLogger(__name__)
+
+RENEWED = "SecretsRenewed"
+"""The reason of the event."""
+
+
+@dataclass
+class SecretsFound:
+    """What was found so far: faults, why something is not known, and the Secrets with a new version."""
+
+    count: int = 0
+    faults: list[Fault] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    renewed: list[str] = field(default_factory=list)
+
+    @property
+    def events(self) -> dict[str, str]:
+        """What a check has applied, by the reason of its event."""
+        return {RENEWED: f"applied the new version of {', '.join(self.renewed)}"} if self.renewed else {}
+
+    @property
+    def finding(self) -> Finding:
+        """What the condition says: a fault counts for more than what is not known."""
+        kind = HealthCondition.SECRETS
+        if self.faults:
+            first, *others = health.in_order(self.faults)
+            more = f"; and {len(others)} more" if others else ""
+            return Finding(kind, False, first.reason, f"{first}{more}")
+        if self.unknown:
+            return Finding(kind, None, "NotRead", self.unknown[0])
+        healthy = f"{self.count} of {self.count} bootstrap secrets are as their vaults have them"
+        return Finding(kind, True, HEALTHY, healthy)
+
+
+def has_secrets(record: ClusterRecord) -> bool:
+    """Return whether a check finds something of bootstrap secrets: of those that are, or that were."""
+    return bool(record.document["spec"].get("bootstrapSecrets")) or bool(
+        record.condition(HealthCondition.SECRETS)
+    )
+
+
+def check_secrets(context: StepContext, reads: VaultReads) -> SecretsFound | None:
+    """Return what is so of the bootstrap secrets, None for a cluster without; apply their new versions.
+
+    Raise a ReconcileError when the cluster cannot be read.
+    """
+    if not has_secrets(context.record):
+        return None
+    secrets = context.desired.spec.bootstrap_secrets
+    found, api = SecretsFound(len(secrets)), context.kubernetes()
+    for secret in secrets:
+        _check(secret, api.get(secret_ref(secret)), context, reads, found)
+    found.faults = as_far_as_known(found.faults, context.record)
+    if found.renewed:
+        log.info("%s: %s", context.record.name, found.events[RENEWED])
+    return found
+
+
+def _check(
+    secret: BootstrapSecret, live: Json | None, context: StepContext, reads: VaultReads, found: SecretsFound
+) -> None:
+    """Compare one Secret with its vault."""
+    ref = secret_ref(secret)
+    if live is None:
+        found.faults.append(health.missing(ref))
+        return
+    versions, others = versions_in(secret, live), fields_of_others(secret, live)
+    if not is_from_us(live) or versions is None or others:
+        found.faults.append(health.changed(ref, ", ".join(others)))
+        return
+    try:
+        manifest = reads.object(secret)
+    except SecretMissing as error:
+        found.faults.append(Fault(ref, error.code or "SecretNotFound", f"it stays as it is, because {error}"))
+        return
+    except ReconcileError as error:
+        found.unknown.append(f"{error.kind}: {error}")
+        return
+    api = context.kubernetes()
+    if versions_in(secret, manifest) == versions:
+        if not is_as_applied(live, manifest, api):
+            found.faults.append(health.changed(ref))
+    elif may_apply(context.record, context.ports):
+        _renew(manifest, live, secret, api, found)
+    elif is_unfinished(context.record):
+        found.faults.append(health.changed(ref))
+
+
+def _renew(
+    manifest: Json, live: Json, secret: BootstrapSecret, api: KubernetesApi, found: SecretsFound
+) -> None:
+    """Apply a new version over the one that the cluster has."""
+    apply_over(live, manifest, api)
+    found.renewed.append(f"the Secret {secret.place}")
+
+
+def may_apply(record: ClusterRecord, ports: Ports) -> bool:
+    """Return whether a check may apply something: the last job has ended, and the record is still the same.
+
+    The job of a new commit, or one that goes on after a failure or a suspension, applies everything.
+    """
+    if is_unfinished(record):
+        return False
+    current = ports.state.cluster(record.name)
+    return current is not None and (current.uid, current.etag) == (record.uid, record.etag)

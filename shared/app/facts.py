@@ -1,0 +1,60 @@
+"""Facts to be announced are stored before the record whose change they are: never missing, perhaps twice."""
+
+from __future__ import annotations
+
+from shared.cluster.record import ClusterRecord
+from shared.frozen import replace
+from shared.notices.kinds import Kind
+from shared.notices.notice import (
+    Notice,
+    approved,
+    brief,
+    certificate_between,
+    deleted,
+    drift_between,
+    notice_between,
+    outputs_between,
+)
+from shared.ports import DeadLetter, PlanRecord, Ports
+
+LETTERS = "`roadstead dead-letters` shows them, and dismisses what was handled."
+
+
+def notices_of(before: ClusterRecord, after: ClusterRecord, ports: Ports) -> list[Notice]:
+    """Return what the change of a record is to whoever is notified; most changes are nothing."""
+    facts = [notice_between(before, after, retries=ports.config.retries), drift_between(before, after)]
+    facts += [certificate_between(before, after), outputs_between(before, after)]
+    return [notice for notice in facts if notice is not None]
+
+
+def store_approval(before: PlanRecord | None, after: PlanRecord, ports: Ports) -> None:
+    """Store that somebody approved deletes of a plan, unless the plan that was saved before says so."""
+    if after.approval is not None and (before is None or before.approval != after.approval):
+        ports.state.add_notice(approved(after.approval))
+
+
+def of_dead_letter(letter: DeadLetter) -> Notice:
+    """Return the fact that a queue gave up a message which could not be handled."""
+    return Notice(
+        id=f"{Kind.DEAD_LETTER}:{letter.queue}:{letter.id}",
+        kind=Kind.DEAD_LETTER,
+        key=f"dead-letters:{letter.queue}",
+        subject=letter.queue,
+        at=letter.at,
+        detail=brief(f"{letter.reason}: {letter.description}"),
+        action=LETTERS,
+    )
+
+
+def store_dead_letter(letter: DeadLetter, ports: Ports) -> None:
+    """Store that a dead letter was saved; after it, because the problem lasts while a letter is saved."""
+    ports.state.add_notice(of_dead_letter(letter))
+
+
+def store_deletion(record: ClusterRecord, ports: Ports) -> None:
+    """Store that a cluster no longer exists, as git asked."""
+    last = replace(record, drift=None, inside=None, updated=ports.clock())
+    for over in (drift_between(record, last), certificate_between(record, last)):
+        if over is not None:
+            ports.state.add_notice(over)
+    ports.state.add_notice(deleted(record, ports.clock()))

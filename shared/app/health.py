@@ -1,0 +1,262 @@
+"""The health of the app: every service answers, every timer runs at its times, and sweeps and checks end.
+
+A reading asks all services at once, waits for a few seconds at most, and serves all callers of some seconds,
+so that probing costs little. A service that does not answer is not asked a second time before the first call
+has ended.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from threading import Lock
+from typing import Any
+
+from shared.app.api import schema
+from shared.app.api.parts import iso, unreadable_records
+from shared.app.http_result import HttpResult
+from shared.app.runs import ENDS, expected_names
+from shared.cluster.failures.errors import ReconcileError
+from shared.cluster.listed import UnreadableRecord
+from shared.ports import BranchHead, Ports
+from shared.ports.github.repository import CREDENTIAL_SETTING, CREDENTIAL_SOON
+from shared.ports.state import TimerRun
+from shared.schedules import next_time
+from shared.sentences import days_until
+
+# Whether each timer runs at its times, and whether what it asks for comes to its end.
+
+GRACE = timedelta(minutes=5)
+"""How long after its time a run may end: an app starts from zero, and a timer may work for minutes."""
+WORK = timedelta(hours=1)
+"""How long after its time that work may end: it begins within minutes, and waits for Azure's limits."""
+
+
+@dataclass(frozen=True)
+class TimerState:
+    """A timer: when it ran last, when it is due, and what is wrong with it, "" for nothing."""
+
+    name: str
+    schedule: str
+    last: datetime | None
+    due: datetime | None
+    problem: str = ""
+
+
+def expected_runs(ports: Ports) -> Mapping[str, TimerRun]:
+    """Return what is stored of each timer of the app, in one read.
+
+    One of which nothing is stored, as in a new deployment, is expected from now on, and that is stored: it is
+    late when its first time after that has passed.
+    """
+    runs = dict(ports.state.timer_runs())
+    new = [name for name in expected_names(ports.config.timers) if name not in runs]
+    if new:
+        now = ports.clock()
+        ports.state.expect_timers(new, now)
+        runs |= {name: TimerRun(now, ran=False) for name in new}
+    return runs
+
+
+def timer_state(
+    name: str, schedule: str, run: TimerRun, now: datetime, end: TimerRun | None = None
+) -> TimerState:
+    """Return how a timer does; ``run`` is what is stored of it, ``end`` of what it asks for."""
+    last = run.at if run.ran else None
+    due = next_time(schedule, min(run.at, now))  # a time ahead is that of a wrong clock
+    missed = f"its run of {due:%Y-%m-%d %H:%M:%S} UTC did not come to its end" if due + GRACE < now else ""
+    return TimerState(name, schedule, last, due, missed or _endless(name, schedule, end, now))
+
+
+def _endless(name: str, schedule: str, end: TimerRun | None, now: datetime) -> str:
+    """Return that what a timer asks for does not come to its end, "" where it does."""
+    if end is None:
+        return ""
+    due = next_time(schedule, min(end.at, now))
+    if due + WORK >= now:
+        return ""
+    last = f"the last end was at {end.at:%Y-%m-%d %H:%M:%S} UTC" if end.ran else "none has ended yet"
+    return f"the {name} of {due:%Y-%m-%d %H:%M:%S} UTC did not come to its end; {last}"
+
+
+log = logging.getLogger(__name__)
+
+ANSWER_SECONDS = 3.0
+"""How long the services have to answer, all together."""
+REUSED_SECONDS = 15.0
+"""For how long a reading serves callers: at most four calls a minute to each service from an instance."""
+READ_SHARE = 20
+"""After how many times its own duration the records are read again: in a large fleet, that is a minute."""
+TABLES, GITHUB = "Table Storage", "GitHub"
+_RECORDS = "records"
+
+
+@dataclass(frozen=True)
+class ServiceState:
+    """A service that the app needs, and what is wrong with it, "" for nothing."""
+
+    name: str
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class CredentialState:
+    """A credential that ends, and what to do, "" while there is time."""
+
+    name: str
+    expires: datetime
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was found at a time; ``credentials`` are those whose end a service has stated.
+
+    ``unreadable`` records are of single clusters, and the like: they make no instance less ready. They are
+    None before this instance has read the records.
+    """
+
+    at: datetime
+    services: Sequence[ServiceState]
+    timers: Sequence[TimerState]
+    credentials: Sequence[CredentialState] = ()
+    unreadable: Sequence[UnreadableRecord] | None = None
+
+    @property
+    def problems(self) -> Mapping[str, str]:
+        """What is wrong, by the name of the service or timer."""
+        services = {each.name: each.problem for each in self.services if each.problem}
+        return services | {each.name: each.problem for each in self.timers if each.problem}
+
+    @property
+    def ready(self) -> bool:
+        """Whether every service answers and no timer is late."""
+        return not self.problems
+
+
+class Health:
+    """Reads the health of one instance of the app; safe to share between threads."""
+
+    def __init__(self, ports: Ports, *, answer_seconds: float = ANSWER_SECONDS) -> None:
+        self._ports, self._answer_seconds = ports, answer_seconds
+        self._lock = Lock()
+        self._executor: ThreadPoolExecutor | None = None
+        self._calls: dict[str, Future[Any]] = {}
+        self._last: tuple[float, Reading] | None = None
+        self._unreadable: Sequence[UnreadableRecord] | None = None
+        self._read_at = 0.0
+
+    def read(self) -> Reading:
+        """Return the last reading, or a new one if that is too old; never raises."""
+        with self._lock:
+            elapsed = self._ports.elapsed()
+            if self._last is None or elapsed - self._last[0] >= REUSED_SECONDS:
+                self._last = elapsed, self._new_reading()
+            return self._last[1]
+
+    def _new_reading(self) -> Reading:
+        ports = self._ports
+        probes: dict[str, Callable[[], Any]] = {
+            TABLES: lambda: expected_runs(ports),
+            GITHUB: lambda: ports.repository.read_head(ports.config.branch),
+            **{name: probe.probe for name, probe in ports.probes.items()},
+        }
+        records: dict[str, Callable[[], Any]] = (
+            {_RECORDS: self._read_records} if ports.elapsed() >= self._read_at else {}
+        )
+        answers, problems = self._ask({**probes, **records})
+        now, runs = ports.clock(), answers.get(TABLES)
+        services = [ServiceState(name, problems.get(name, "")) for name in probes]
+        timers = [
+            timer_state(name, schedule, runs[name], now, runs.get(ENDS.get(name, "")))
+            if runs is not None
+            else TimerState(name, schedule, None, None, f"not known, because {TABLES} does not answer")
+            for name, schedule in ports.config.timers.items()
+        ]
+        credentials = _credentials(answers.get(GITHUB), now)
+        return Reading(now, services, timers, credentials, self._unreadable)
+
+    def _read_records(self) -> None:
+        """Read the records; what takes longer, as the first time in a large fleet, is for a later reading."""
+        began = self._ports.elapsed()
+        self._unreadable = self._ports.state.unreadable()
+        ended = self._ports.elapsed()
+        self._read_at = ended + READ_SHARE * (ended - began)
+
+    def _ask(self, probes: Mapping[str, Callable[[], Any]]) -> tuple[dict[str, Any], dict[str, str]]:
+        """Return the answers and the problems of the services, each by name.
+
+        What answers only after a reading says how it was then, which may be long ago.
+        """
+        executor = self._executor = self._executor or ThreadPoolExecutor(len(probes) + 1, "health")
+        asked = [name for name in probes if name not in self._calls or self._calls[name].done()]
+        self._calls |= {name: executor.submit(probes[name]) for name in asked}
+        ended, _ = wait(self._calls.values(), timeout=self._answer_seconds)
+        answers, problems = {}, {}
+        for name, call in self._calls.items():
+            if name not in asked or call not in ended:
+                problems[name] = f"no answer within {self._answer_seconds:g} s"
+                continue
+            try:
+                answers[name] = call.result()
+            except ReconcileError as error:
+                problems[name] = f"{error.kind}: {error}"
+            except Exception as error:
+                log.exception("%s: the check has failed", name)
+                problems[name] = f"the check has failed: {type(error).__name__}"
+        return answers, problems
+
+
+def _credentials(head: BranchHead | None, now: datetime) -> Sequence[CredentialState]:
+    """Return the token for GitHub, where GitHub says when it ends. It stops nothing before that."""
+    expires = head.credential_expires if head else None
+    if expires is None:
+        return ()
+    ends = f"ends {days_until(expires.astimezone(UTC).date(), now.date())}" if expires > now else "has ended"
+    problem = f"{ends}: create another one and set it as {CREDENTIAL_SETTING}, then deploy"
+    return (
+        CredentialState(CREDENTIAL_SETTING, expires, problem if expires - now <= CREDENTIAL_SOON else ""),
+    )
+
+
+def health_view(reading: Reading) -> HttpResult:
+    """Return all that was found, with the status 503 for an app that is not ready."""
+    body: schema.Health = {
+        "live": True,
+        "ready": reading.ready,
+        "checkedAt": iso(reading.at),
+        "services": [
+            {"name": each.name, "ok": not each.problem, "problem": each.problem} for each in reading.services
+        ],
+        "credentials": [
+            {
+                "name": each.name,
+                "ok": not each.problem,
+                "problem": each.problem,
+                "expiresAt": iso(each.expires),
+            }
+            for each in reading.credentials
+        ],
+        "timers": [
+            {
+                "name": each.name,
+                "ok": not each.problem,
+                "problem": each.problem,
+                "schedule": each.schedule,
+                "lastRunAt": iso(each.last),
+                "dueAt": iso(each.due),
+            }
+            for each in reading.timers
+        ],
+        "unreadable": None if reading.unreadable is None else unreadable_records(reading.unreadable),
+    }
+    return HttpResult(200 if reading.ready else 503, body)
+
+
+def ready_view(reading: Reading) -> HttpResult:
+    """Return for anybody whether the app is ready, and nothing that only its operators should know."""
+    body: schema.Readiness = {"live": True, "ready": reading.ready}
+    return HttpResult(200 if reading.ready else 503, body)

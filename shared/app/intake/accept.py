@@ -1,0 +1,114 @@
+"""Turn a delivery into a plan request: queue it, remember the delivery, reply. Makes no call to GitHub.
+
+A delivery is recognised by the digest of its body. Whoever recorded one can send it again under any id,
+because GitHub's signature covers the body alone; it then starts nothing, and nothing more is stored.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from shared.app.http_result import HttpResult, rejected
+from shared.app.intake.webhook import Delivery, Ignored, PullChanged, Pushed, Refused, Reviewed
+from shared.app.outbox import (
+    request_plan,
+    request_preview,
+    request_promotions,
+    request_proposals,
+    request_review,
+)
+from shared.cluster.failures.errors import Retryable
+from shared.cluster.messages import PlanRequest
+from shared.cluster.reporting.measurements import WEBHOOKS, Measurement, Span
+from shared.logs import about
+from shared.ports import FleetRecord, Ports
+
+log = logging.getLogger(__name__)
+
+
+def accept(delivery: Delivery, ports: Ports) -> HttpResult:
+    """Queue the plan request of a delivery, once.
+
+    A push is queued also while the state does not answer: the planner then says on its commit that it waits.
+    """
+    began = ports.clock()
+    result = _accepted(delivery, ports)
+    name = {200: "ignored", 202: "queued", 401: "unsigned"}.get(result.status, "refused")
+    ports.telemetry.record([Measurement(WEBHOOKS, 1, {"result": name})])
+    if isinstance(delivery, Pushed):
+        ports.telemetry.record([Span("webhook", delivery.commit, began, ports.clock(), {"result": name})])
+    return result
+
+
+def _accepted(delivery: Delivery, ports: Ports) -> HttpResult:
+    if isinstance(delivery, Refused):
+        return rejected(delivery.status, delivery.reason)
+    if isinstance(delivery, Ignored):
+        return HttpResult(200, {"ignored": delivery.reason})
+    with about(commit=delivery.head if isinstance(delivery, PullChanged) else delivery.commit):
+        return _accepted_once(delivery, ports)
+
+
+def _accepted_once(delivery: Pushed | PullChanged | Reviewed, ports: Ports) -> HttpResult:
+    try:
+        ignored = _ignored(delivery, ports)
+    except Retryable as error:
+        if not isinstance(delivery, Pushed):
+            raise
+        log.warning("a push is queued without asking the state: %s: %s", error.kind, error)
+        return _queued(delivery, ports)
+    return ignored or _queued(delivery, ports)
+
+
+def _ignored(delivery: Pushed | PullChanged | Reviewed, ports: Ports) -> HttpResult | None:
+    """Return the answer to a delivery that starts nothing, None for any other."""
+    if ports.state.delivery_seen(delivery.digest):
+        return HttpResult(200, {"ignored": "this delivery was queued before", "delivery": delivery.delivery})
+    fleet = ports.state.fleet()
+    source = fleet.source
+    if source is not None and delivery.repository not in (0, source.repository):
+        same_name = f"{ports.config.repository} with the id {delivery.repository}"
+        return HttpResult(
+            200, {"ignored": f"{same_name} is not the fleet's, whose id is {source.repository}"}
+        )
+    needless = _needless(delivery, fleet, ports) if isinstance(delivery, Reviewed) else ""
+    return HttpResult(200, {"ignored": needless}) if needless else None
+
+
+def _queued(delivery: Pushed | PullChanged | Reviewed, ports: Ports) -> HttpResult:
+    if isinstance(delivery, Reviewed):
+        request_review(delivery.commit, ports)
+        commit = delivery.commit
+    elif isinstance(delivery, PullChanged):
+        reason, commit = f"pull request {delivery.action}", delivery.head
+        if delivery.proposal and delivery.action in ("closed", "reopened"):
+            request_proposals(ports, delivery.number)
+        if delivery.promotion and delivery.action in ("closed", "reopened"):
+            request_promotions(ports, delivery.number)
+        if delivery.action != "closed":
+            preview = PlanRequest(kind="pull", pull=delivery.number, head=commit, reason=reason)
+            request_preview(preview, ports)
+    else:
+        request = PlanRequest(commit=delivery.commit, reason="push", at=delivery.at, read_from=ports.clock())
+        request_plan(request, message_id=f"push:{delivery.digest}", ports=ports)
+        commit = delivery.commit
+    # After the request: a crash before this line causes a second, harmless plan, and loses no push.
+    try:
+        if isinstance(delivery, Pushed):
+            ports.state.remember_delivery(
+                delivery.digest, ports.clock(), head=delivery.commit, pushed=delivery.at
+            )
+        else:
+            ports.state.remember_delivery(delivery.digest, ports.clock())
+    except Retryable as error:
+        log.warning("a delivery is queued and not remembered: %s: %s", error.kind, error)
+    return HttpResult(202, {"queued": "plan", "commit": commit, "delivery": delivery.delivery})
+
+
+def _needless(review: Reviewed, fleet: FleetRecord, ports: Ports) -> str:
+    """Return why a review cannot approve anything, "" if it may."""
+    if not ports.config.approval_teams:
+        return "no review approves anything; set APPROVAL_TEAMS to change that"
+    if review.commit not in (fleet.commit, fleet.planning):
+        return f"{review.commit[:8]} is not the commit that was planned last"
+    return ""

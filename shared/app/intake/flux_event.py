@@ -1,0 +1,190 @@
+"""Parse and verify an event of Flux, from its headers and raw body alone.
+
+A Provider of the type ``generic-hmac`` sends the header ``X-Signature`` with the HMAC of the raw body
+(fluxcd.io/flux/components/notification/providers). The body is an event of ``fluxcd/pkg/apis/event/v1``
+(fluxcd.io/flux/components/notification/events). The signature has no time of its own, so the one in the body
+decides whether an event is too old.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from operator import attrgetter
+from threading import Lock
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+
+from shared.cluster.failures.errors import InvalidManifest, SecretMissing
+from shared.cluster.record import ClusterRecord
+from shared.language.model.base import shown
+from shared.language.model.cluster.flux import EVENT_KEY
+from shared.language.model.cluster.flux_source import MAIN
+from shared.ports import Ports
+
+MAX_BODY_BYTES = 64 * 1024
+OLDEST, NEWEST = timedelta(hours=1), timedelta(minutes=10)
+"""How old an event may be, and how far in the future by the clock of its cluster."""
+_TEXT, _NAME = 800, 253
+MOST_NUMBERS = 90_000_000
+"""Less than what the key of a stored event has room for."""
+
+
+class _Object(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    kind: str = Field(min_length=1)
+    name: str = Field(min_length=1)
+    namespace: str = ""
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+
+    involved: _Object = Field(alias="involvedObject")
+    severity: str
+    timestamp: AwareDatetime
+    message: str
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class FluxEvent:
+    """What Flux reports of one of its objects; ``number`` is the same for the same body alone."""
+
+    subject: str
+    error: bool
+    reason: str
+    message: str
+    at: datetime
+    number: int
+
+    @property
+    def line(self) -> str:
+        """The event as a line of the cluster's history."""
+        return ": ".join(filter(None, (self.subject, self.reason, self.message)))
+
+
+def is_signed(body: bytes, signature: str, key: str) -> bool:
+    """Return whether a body has the signature of a key, in constant time; no key signs nothing."""
+    expected = "sha256=" + hmac.new(key.encode(), body, hashlib.sha256).hexdigest()
+    return bool(key) and hmac.compare_digest(expected.encode(), signature.encode(errors="replace"))
+
+
+def read_event(body: bytes, now: datetime) -> FluxEvent | str:
+    """Return the event in a body, or why it is none that counts."""
+    try:
+        read = _Body.model_validate_json(body)
+    except (ValidationError, RecursionError):
+        return "the body is no event of Flux"
+    if not -NEWEST <= now - read.timestamp <= OLDEST:  # only of such a time UTC is sure to be a time, too
+        return f"the event is of {read.timestamp:%Y-%m-%d %H:%M}, too long before or after now"
+    digest = int.from_bytes(hashlib.sha256(body).digest()[:4], "big")
+    place = "/".join(filter(None, (read.involved.namespace, read.involved.name)))
+    return FluxEvent(
+        subject=shown(f"{read.involved.kind} {place}", _NAME),
+        error=read.severity == "error",
+        reason=shown(read.reason, _NAME),
+        message=shown(read.message, _TEXT),
+        at=read.timestamp.astimezone(UTC),
+        number=digest % MOST_NUMBERS,
+    )
+
+
+# The keys with which the clusters sign their events, in the memory of this process.
+#
+# Whoever knows no key costs no call: a name that the fleet does not have is refused from a list that is
+# read at most every ``NAMES_SECONDS``, and the key of a cluster is read again at most every
+# ``KEY_SECONDS``, however often somebody sends something wrong. Each cluster has tokens of its own, which
+# only its signed events take. So nothing that is sent for one cluster keeps another one from reporting.
+
+NAMES_SECONDS, KEY_SECONDS, KEPT_SECONDS = 15.0, 15.0, 300.0
+"""How soon a name is looked up again, a key that did not fit, and one that did."""
+BURST, PER_SECOND = 60.0, 1.0
+"""How many events of a cluster are taken at once, and how many a second after that."""
+
+
+@dataclass
+class _Known:
+    key: str = field(default="", repr=False)
+    read_at: float = float("-inf")
+    tokens: float = BURST
+    counted_at: float = float("-inf")
+
+
+class EventKeys:
+    """The keys and the tokens of the clusters. Safe to share between threads."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._lock = Lock()
+        self._clusters: dict[str, _Known] = {}
+        self._named_at = float("-inf")
+
+    def verifies(self, cluster: str, body: bytes, signature: str) -> bool:
+        """Return whether a body has the signature of a cluster's key; raise ReconcileError where it is
+        unknown.
+        """
+        known = self._known(cluster)
+        if known is None:
+            return False
+        age = self._ports.elapsed() - known.read_at
+        if age < KEPT_SECONDS and is_signed(body, signature, known.key):
+            return True
+        if age < KEY_SECONDS:
+            return False
+        known.read_at = self._ports.elapsed()
+        known.key = self._read(cluster)
+        return is_signed(body, signature, known.key)
+
+    def take(self, cluster: str) -> bool:
+        """Take one of the tokens of a cluster; return whether there was one."""
+        now = self._ports.elapsed()
+        with self._lock:
+            known = self._clusters.get(cluster)
+            if known is None:
+                return False
+            passed = max(0.0, now - known.counted_at)
+            known.tokens, known.counted_at = min(BURST, known.tokens + passed * PER_SECOND), now
+            if known.tokens < 1:
+                return False
+            known.tokens -= 1
+            return True
+
+    def _known(self, cluster: str) -> _Known | None:
+        """Return what is known of a cluster, None where the fleet has none of the name."""
+        with self._lock:
+            found = self._clusters.get(cluster)
+            now = self._ports.elapsed()
+            if found is not None or now - self._named_at < NAMES_SECONDS:
+                return found
+            self._named_at = now
+        names = self._ports.state.summaries().keyed(attrgetter("name"))
+        with self._lock:
+            self._clusters = {name: self._clusters.get(name) or _Known() for name in names}
+            return self._clusters.get(cluster)
+
+    def _read(self, cluster: str) -> str:
+        """Return the key of a cluster as its vault has it, "" where there is none."""
+        record = self._ports.state.cluster(cluster)
+        place = key_place(record) if record is not None else None
+        if place is None:
+            return ""
+        try:
+            return self._ports.vaults.secret(*place).value
+        except (SecretMissing, InvalidManifest):
+            return ""
+
+
+def key_place(record: ClusterRecord) -> tuple[str, str] | None:
+    """Return the vault and the secret with the key of a cluster, None where it does not report."""
+    spec = record.document["spec"]
+    events = (spec.get("flux") or {}).get("events") or {}
+    name = (events.get("secretRef") or {}).get("name")
+    for one in spec.get("bootstrapSecrets") or ():
+        called, namespace = one.get("secretName") or one["name"], one.get("namespace") or MAIN
+        if name and (called, namespace) == (name, MAIN) and EVENT_KEY in one["keys"]:
+            return one["vault"], one["keys"][EVENT_KEY]
+    return None

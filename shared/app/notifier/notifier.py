@@ -1,0 +1,223 @@
+"""The notifier takes the facts that are stored and sends each route those that are due.
+
+What it has taken, and what each route has not received, is one record, written over the version that was
+read. So a fact is taken once. The record names the facts of a message before it is delivered, and drops
+them afterwards: after a crash in between, or without an answer, the same message, with the same id, is
+delivered again. A channel that fails is tried again at growing intervals, and gets what it missed as a
+digest. No job waits for any of this.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from operator import attrgetter
+
+from shared.app.notifier.fleet_facts import OF_PLANS, OTHERS, of_plan, present
+from shared.app.outbox import request_notifications
+from shared.app.pull_requests.markdown import fence, line
+from shared.app.repository import require_name
+from shared.cluster.failures.errors import Dependency, ReconcileError, Retryable
+from shared.cluster.failures.retry import wait_before_retry
+from shared.cluster.findings.conditions import is_exempt
+from shared.cluster.listed import UnreadableRecord
+from shared.cluster.messages import PlanRequest
+from shared.cluster.record import ClusterRecord, Phase
+from shared.language.desired import digest_of
+from shared.logs import about
+from shared.masking import cut
+from shared.notices import announced as remembered
+from shared.notices import deliveries
+from shared.notices.announced import Announced
+from shared.notices.digest import Group, Links, Outgoing, messages
+from shared.notices.kinds import KINDS, Kind
+from shared.notices.notice import DETAIL_LIMIT, Notice, ending_of
+from shared.notices.routes import LIMITS, Route, RouteType
+from shared.ports import FleetRecord, Ports
+
+# Issues of the fleet repository: one for each group of problems, closed when the group is over.
+
+_TITLE = 200
+
+
+def tell_issues(route: Route, message: Outgoing, known: Announced, ports: Ports) -> Announced:
+    """Write what a message says to the issue of its group; return which issues are open then.
+
+    The first problem of a group opens the issue, what follows is a comment, and the end of the last one
+    closes it. The text of an issue begins with a marker, so that one whose number was not saved is found.
+    """
+    group = message.groups[0]
+    key = digest_of(group.facts[0].group)
+    marker = f"<!-- roadstead {key} -->"
+    issues = known.routes[route.name].issues
+    number = issues.get(key) or ports.issues.find_issue(marker)
+    body = _body(message)
+    if number is not None:
+        try:
+            ports.issues.comment_issue(number, body)
+        except Dependency:  # somebody deleted it
+            number = None
+    if number is None:
+        number = ports.issues.open_issue(cut(line(message.title), _TITLE), f"{marker}\n{body}")
+    left = {other: each for other, each in issues.items() if other != key}
+    if _is_over(group, known):
+        ports.issues.close_issue(number)
+    else:
+        left[key] = number
+    return replace(
+        known,
+        routes={**known.routes, route.name: replace(known.routes[route.name], issues=left)},
+    )
+
+
+def _is_over(group: Group, known: Announced) -> bool:
+    """Return whether nothing of a group is open; what has no end never is."""
+    open_groups = {known.facts[identifier].group for identifier in known.open.values()}
+    return not KINDS[group.facts[0].kind].over or group.facts[0].group not in open_groups
+
+
+def _body(message: Outgoing) -> str:
+    """Return the text, which is shown as it is, and the links of the message."""
+    links = [f"[{name}]({link})" for link, name in message.labelled_links.items()]
+    return "\n\n".join([fence(message.text), *links[:6]])
+
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 1000
+"""So many stored facts are taken with one message."""
+SECONDS = 120.0
+"""After so long another message continues: less than half of ``functionTimeout``."""
+ATTEMPTS = 5
+"""How often a message is postponed at most while the state does not answer; then the timer sends another."""
+LETTERS = 100
+
+
+def handle(request: PlanRequest, ports: Ports) -> None:
+    """Send the routes what is due; postpone it while the state or a queue does not answer.
+
+    Raise Retryable when it cannot be postponed, or was too often.
+    """
+    try:
+        _handle(ports)
+    except Retryable as error:
+        seconds = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
+        if seconds is None or request.attempt >= ATTEMPTS:
+            raise
+        log.warning("notifications are postponed by %d s: %s: %s", seconds, error.kind, error)
+        request_notifications(ports, after=seconds, attempt=request.attempt + 1)
+
+
+def _handle(ports: Ports) -> None:
+    end = ports.elapsed() + SECONDS
+    before = (
+        ports.state.announced()
+    )  # first: its version is checked, so that no older plan is compared with it
+    fleet = ports.state.fleet()
+    if not fleet.routes:
+        return
+    known, more = _take(before, fleet, ports)
+    for route in fleet.routes:
+        if ports.elapsed() > end:
+            break
+        known = _tell(route, known, end, fleet, ports)
+    now = ports.clock()
+    moment = now if more else deliveries.next_moment(known, now)
+    if moment is not None:
+        request_notifications(ports, after=max(0.0, (moment - now).total_seconds()))
+
+
+def _take(before: Announced, fleet: FleetRecord, ports: Ports) -> tuple[Announced, bool]:
+    """Take what happened and what is wrong now; return it as saved, and whether more is stored."""
+    now = ports.clock()
+    stored = ports.state.notices(AT_ONCE)
+    known = remembered.take(before, stored, fleet.routes, now)
+    if fleet.at is not None and fleet.at != before.plan_at:
+        newest = ports.state.plan(fleet.commit)
+        facts = list(of_plan(newest)) if newest else []
+        known = replace(remembered.compare(known, facts, OF_PLANS, fleet.routes, now), plan_at=fleet.at)
+    letters = ports.state.dead_letters(LETTERS)
+    others = list(present(fleet, ports.state.sweep(), letters, known, now))
+    ending = OTHERS if len(letters) < LETTERS else OTHERS - {Kind.DEAD_LETTER}  # older ones were not read
+    known = remembered.compare(known, others, ending, fleet.routes, now)
+    unsure = remembered.unconfirmed(known, now)
+    if unsure:
+        known = remembered.confirm(known, _still_so(unsure, ports), fleet.routes, now)
+    if known != replace(before, accepted=known.accepted):  # facts that nobody wants are only removed
+        known = ports.state.save_announced(known)
+    if stored:
+        ports.state.remove_notices(stored)
+    return known, len(stored) >= AT_ONCE
+
+
+def _still_so(facts: Sequence[Notice], ports: Ports) -> Mapping[str, bool]:
+    """Return, by the id of a problem, whether its cluster's record has it."""
+    named = sorted({fact.subject for fact in facts})
+    records = ports.state.clusters_named(named).keyed(attrgetter("name"))
+    return {fact.id: _shows(records.get(fact.subject), fact) for fact in facts}
+
+
+def _shows(record: ClusterRecord | UnreadableRecord | None, fact: Notice) -> bool:
+    """Return whether the record of a cluster has a problem; one that cannot be read ends none."""
+    if record is None or isinstance(record, UnreadableRecord):
+        return record is not None
+    if fact.kind is Kind.EXPIRING:
+        return bool(ending_of(record))
+    if fact.kind is Kind.DRIFT:
+        return record.drift is not None
+    return record.phase is not Phase.READY and not is_exempt(record)
+
+
+def _tell(route: Route, known: Announced, end: float, fleet: FleetRecord, ports: Ports) -> Announced:
+    """Deliver what is due to a route; the record is saved before and after each message."""
+    facts = deliveries.due(known, route.name, ports.clock())
+    config = ports.config
+    links = Links(f"https://{config.git_host}/{config.repository}", config.public_url)
+    dropped = known.routes[route.name].dropped
+    some = messages(
+        facts,
+        fleet=config.fleet,
+        limit=LIMITS[route.type],
+        links=links,
+        dropped=dropped,
+        together=route.type is not RouteType.GITHUB,
+    )
+    for n, message in enumerate(some):
+        if ports.elapsed() > end:
+            break
+        started = deliveries.begin(known, route.name, message.facts)
+        known = ports.state.save_announced(started) if started is not known else known
+        try:
+            known = _deliver(route, message, known, fleet, ports)
+        except ReconcileError as error:
+            with about(**_subject(message)):
+                log.warning("the channel %s does not deliver: %s: %s", route.name, error.kind, error)
+            return ports.state.save_announced(_failed(route, error, known, ports))
+        known = deliveries.delivered(known, route.name, message.facts, ports.clock(), first=n == 0)
+        known = ports.state.save_announced(known)
+    return known
+
+
+def _deliver(
+    route: Route, message: Outgoing, known: Announced, fleet: FleetRecord, ports: Ports
+) -> Announced:
+    if route.type is RouteType.GITHUB:
+        require_name(fleet, ports)
+        return tell_issues(route, message, known, ports)
+    ports.channels.send(route, message)
+    return known
+
+
+def _subject(message: Outgoing) -> Mapping[str, str]:
+    """Return the one cluster, and the one commit, that a message is about, as far as there is only one."""
+    facts = [fact for group in message.groups for fact in group.facts]
+    clusters = {fact.subject if fact.of_cluster else "" for fact in facts}
+    found = {"cluster": clusters, "commit": {fact.commit for fact in facts}}
+    return {name: each for name, some in found.items() if len(some) == 1 for each in some}
+
+
+def _failed(route: Route, error: ReconcileError, known: Announced, ports: Ports) -> Announced:
+    wait = error.retry_after if isinstance(error, Retryable) else None
+    described = (error.kind, cut(str(error), DETAIL_LIMIT))
+    return deliveries.failed(known, route.name, described, ports.clock(), wait=wait, jitter=ports.random())

@@ -1,0 +1,260 @@
+"""The plan of a commit with the approval that counts: one that was sent, an earlier one, or a review."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+
+from shared.app.outbox import request_plan_again
+from shared.app.planner.review_rules import (
+    approvals_among,
+    left_at,
+    not_removed,
+    objection,
+    pull_of,
+    standing,
+)
+from shared.app.records import again
+from shared.app.repository import PlanInputs
+from shared.cluster.acts import Act
+from shared.cluster.failures.errors import ReconcileError, Retryable
+from shared.cluster.failures.retry import wait_before_retry
+from shared.cluster.messages import Approval, PlanRequest
+from shared.cluster.review_check import Ignored, ReviewCheck, Verdict
+from shared.masking import cut, without_secrets
+from shared.plan.make_plan import make_plan
+from shared.plan.plan import Plan
+from shared.ports import FleetRecord, MergedPull, PlanRecord, Ports, Review
+from shared.ports.state.acts import newest_changes
+
+# Approvals by a review on GitHub: the planner reads the reviews itself, and believes no webhook.
+#
+# It asks only for a plan with deletes that need approval: with the plan, once more half a minute later
+# because GitHub's lists may lag behind the merge, and after each webhook of a review of its pull request.
+
+log = logging.getLogger(__name__)
+
+AGAIN_SECONDS = 30.0
+ATTEMPTS = 8
+_MAY_LAG = (Verdict.NO_PULL, Verdict.NO_REVIEW)
+MAX_TEXT = 200
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the reviews say; ``approval`` if one approves, ``retry`` if GitHub may answer later."""
+
+    check: ReviewCheck
+    approval: Approval | None = None
+    retry: Retryable | None = None
+
+
+def ask(commit: str, deletes: Mapping[str, datetime], fleet: FleetRecord, ports: Ports) -> Asked:
+    """Return whether a review approves the deletes of the planned commit; an approval is recorded as an act.
+
+    ``deletes`` are all that need approval, with the time at which each cluster became part of the fleet.
+    Takes two calls to GitHub, and three more where somebody approved; one more for each further team and
+    each further 100 entries of a list.
+    """
+    try:
+        asked, review = _read(commit, deletes, fleet, ports)
+    except ReconcileError as error:
+        log.warning("the reviews of %s could not be read: %s: %s", commit[:8], error.kind, error)
+        check = ReviewCheck(Verdict.UNREADABLE, ports.clock(), {"error": f"{error.kind}: {error}"})
+        return Asked(check, retry=error if isinstance(error, Retryable) else None)
+    log.info("the reviews of %s: %s", commit[:8], asked.check)
+    if asked.approval is not None and review is not None:
+        _record(asked.approval, review, ports)
+    return asked
+
+
+def ask_again(asked: Asked, request: PlanRequest, commit: str, ports: Ports, *, first: bool) -> None:
+    """Queue another reading of the reviews, where it may have another result without a new review."""
+    attempt = request.attempt if request.kind == "review" else 0
+    after = AGAIN_SECONDS if first and asked.check.verdict in _MAY_LAG else None
+    if asked.retry is not None and attempt < ATTEMPTS:
+        after = wait_before_retry(asked.retry, attempt + 1, ports.random(), ports.config.retries)
+    if after is not None:
+        again = PlanRequest(kind="review", commit=commit, attempt=attempt + 1, reason="reviews")
+        request_plan_again(again, after=after, ports=ports)
+
+
+def approved_request(request: PlanRequest, ports: Ports) -> PlanRequest | None:
+    """Return the request to plan with the approval of a review, None where none approves.
+
+    ``request`` announces a review of the pull request that was merged as its commit.
+    """
+    fleet, teams = ports.state.fleet(), ports.config.approval_teams
+    plan_record = ports.state.plan(request.commit) if teams and request.commit == fleet.commit else None
+    deletes = _deletes(plan_record, ports)
+    if plan_record is None or not deletes:
+        log.info("no delete of commit %s waits for a review", request.commit[:8])
+        return None
+    asked = ask(request.commit, deletes, fleet, ports)
+    _save(plan_record, asked.check, ports)
+    if asked.approval is not None:
+        return PlanRequest(again=True, reason="approved", approval=asked.approval)
+    ask_again(asked, request, request.commit, ports, first=False)
+    return None
+
+
+@again
+def _save(read: PlanRecord, check: ReviewCheck, ports: Ports) -> None:
+    """Save what the reviews say, unless the commit was planned again: that plan reads them itself."""
+    plan_record = ports.state.plan(read.plan.commit)
+    if plan_record is not None and plan_record.plan == read.plan:
+        ports.state.save_review(replace(plan_record, review=check))
+
+
+def _deletes(plan_record: PlanRecord | None, ports: Ports) -> Mapping[str, datetime]:
+    """Return the deletes of a plan that need approval.
+
+    None if one of them is no longer recorded, or if no review may release it.
+    """
+    names = plan_record.plan.deletes_needing_approval if plan_record else frozenset[str]()
+    items = plan_record.plan.items if plan_record else ()
+    if not all(item.hold.by_review for item in items if item.hold and item.cluster in names):
+        return {}
+    created = {r.name: r.created for r in ports.state.clusters_named(sorted(names))} if names else {}
+    return created if len(created) == len(names) else {}
+
+
+def _read(
+    commit: str, deletes: Mapping[str, datetime], fleet: FleetRecord, ports: Ports
+) -> tuple[Asked, Review | None]:
+    """Read no more than the decision needs; raise an error of GitHub."""
+    config, now, by_pull = ports.config, ports.clock(), ports.pulls
+    teams = ", ".join(config.approval_teams)
+
+    def no(verdict: Verdict, **details: str) -> tuple[Asked, None]:
+        return Asked(ReviewCheck(verdict, now, details)), None
+
+    repository = fleet.source.repository if fleet.source else 0
+    pull = pull_of(commit, config.branch, repository, by_pull.merged_as(commit))
+    if pull is None:
+        return no(Verdict.NO_PULL, branch=config.branch)
+    number, said = str(pull.number), by_pull.reviews(pull.number)
+    if said is None:
+        return no(Verdict.TOO_MANY, pull=number, what="reviews")
+    latest = standing(said)
+    approvals = approvals_among(latest).of_commit(pull.head)
+    approvals = approvals.after(max(deletes.values()), Ignored.EARLIER_CLUSTER)
+    if approvals.counting:
+        left = left_at(commit, pull, ports.state.plans_since(pull.at))
+        approvals = approvals.after(left, Ignored.EARLIER_PLAN)
+    members: set[int] = set()
+    if approvals.counting:
+        removed = by_pull.removed_files(pull.number)
+        if removed is None:
+            return no(Verdict.TOO_MANY, pull=number, what="files")
+        missing = not_removed(deletes, removed)
+        if missing:
+            return no(Verdict.NOT_IN_PULL, pull=number, clusters=", ".join(missing[:_SHOWN]))
+        for team in config.approval_teams:
+            found = by_pull.team_members(team)
+            if found is None:
+                return no(Verdict.TOO_MANY, pull=number, what=f"members of {team}")
+            members |= found
+        against = objection(latest, members)
+        if against is not None:
+            return no(Verdict.CHANGES_REQUESTED, pull=number, login=against.login, teams=teams)
+        approvals = approvals.of_members(members)
+    if approvals.counting and config.approval_by_others:
+        approvals = approvals.of_others(pull.author, by_pull.pull_authors(pull.number))
+    if not approvals.counting:
+        details = {"pull": number, "teams": teams, "head": pull.head[:8]}
+        return Asked(ReviewCheck(Verdict.NO_REVIEW, now, details, approvals.ignored)), None
+    review = approvals.counting[0]
+    check = ReviewCheck(Verdict.APPROVED, now, {"pull": number, "login": review.login})
+    return Asked(check, approval=_approval(commit, deletes, pull, review)), review
+
+
+def _approval(commit: str, deletes: Mapping[str, datetime], pull: MergedPull, review: Review) -> Approval:
+    said = cut(" ".join(without_secrets(review.text).split()), MAX_TEXT)
+    reason = f"approved pull request #{pull.number} at {pull.head[:8]}: {review.url}"
+    reason += f" ({said})" if said else ""
+    clusters = tuple(sorted(deletes))
+    return Approval(
+        commit=commit, clusters=clusters, by=f"{review.login} on GitHub", at=review.at, reason=reason
+    )
+
+
+def _record(approval: Approval, review: Review, ports: Ports) -> None:
+    """Save the act of an approval before anything follows from it; once, also after a crash."""
+    identity = f"review-{review.id}-{approval.commit[:12]}"
+    if any(act.id == identity for act in newest_changes(ports.state)):
+        return
+    act = Act(
+        id=identity,
+        at=ports.clock(),
+        action="approve",
+        target=approval.commit,
+        by=approval.by,
+        by_id=f"github:{review.reviewer}",
+        address=review.url,
+        client="GitHub review",
+        clusters=approval.clusters,
+        reason=approval.reason,
+        result="accepted",
+    )
+    ports.state.save_act(act)
+
+
+@dataclass(frozen=True)
+class Approved:
+    """A plan, the approval that it has, and what the reviews on GitHub say if it holds a delete."""
+
+    plan: Plan
+    approval: Approval | None = None
+    review: ReviewCheck | None = None
+
+
+def approved_plan(
+    request: PlanRequest, inputs: PlanInputs, fleet: FleetRecord, earlier: PlanRecord | None, ports: Ports
+) -> Approved:
+    """Return the plan of ``fleet.planning``; ``earlier`` is the one that was saved for that commit before."""
+    head, teams = fleet.planning, ports.config.approval_teams
+    make = partial(
+        make_plan,
+        head,
+        inputs.desired,
+        inputs.records,
+        now=ports.clock(),
+        reviewers=teams,
+        replacing=fleet.replacing,
+        unreadable=inputs.problems,
+    )
+    approval = _given(request, head, earlier if fleet.commit == head else None)
+    approved = frozenset(approval.clusters) if approval else frozenset[str]()
+    plan = make(approved=approved)
+    deletes = plan.deletes_needing_approval
+    by_review = all(item.hold.by_review for item in plan.items if item.hold and item.needs_approval)
+    if not (teams and deletes) or not by_review:
+        # A review is of a removal that its pull request shows; for other deletes, nothing says that.
+        return Approved(plan, approval)
+    asked = ask(head, {name: inputs.records[name].created for name in deletes}, fleet, ports)
+    if asked.approval is not None:
+        return Approved(make(approved=approved | deletes), asked.approval, asked.check)
+    ask_again(asked, request, head, ports, first=earlier is None or earlier.review is None)
+    return Approved(plan, approval, asked.check)
+
+
+def _given(request: PlanRequest, head: str, earlier: PlanRecord | None) -> Approval | None:
+    """Return the approval that counts at this commit: of exactly the deletes that need it, or an earlier one.
+
+    ``earlier`` is the present plan, None when other commits were planned since: the clusters of an older plan
+    may have been deleted and created again.
+    """
+    if earlier is None:
+        return None
+    given = request.approval
+    exact = (
+        given is not None
+        and given.commit == head
+        and {*given.clusters} == earlier.plan.deletes_needing_approval
+    )
+    return given if exact else earlier.approval

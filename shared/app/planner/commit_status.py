@@ -1,0 +1,289 @@
+"""Commit statuses: what GitHub shows on a pushed commit while its plan is carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from shared.app.outbox import REPORT_SECONDS
+from shared.cluster.drift import moment
+from shared.cluster.failures.fleet_problem import FleetProblem
+from shared.cluster.listed import UnreadableRecord
+from shared.cluster.record import Phase
+from shared.cluster.reporting.summary import ClusterSummary
+from shared.plan.plan import REMOVALS, Action, Item, Plan
+from shared.ports import CommitStatus
+from shared.ports.github import status_line
+
+CONTEXT = "roadstead"
+
+
+@dataclass(frozen=True)
+class RolloutProgress:
+    """How far a rollout is that has not ended, or left clusters as they were; ``text`` is for an operator.
+
+    ``final``: it waits for its gate after the last stage, or for the soak before that; ``stopped``: a check
+    of the gate failed too often. ``left`` are the clusters that somebody took out of one that has ended.
+    """
+
+    text: str
+    paused: bool = False
+    aborted: bool = False
+    final: bool = False
+    stopped: bool = False
+    left: int = 0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a plan is, counted over its clusters; ``first_problem`` is a sentence for an operator.
+
+    ``differing`` are clusters that differ from git, and not yet for long. ``waits`` are clusters that
+    continue once an operator acts; ``first_wait`` describes the first one, or what a freeze or a window
+    holds, and ``first_suspension`` the first cluster that is suspended. ``not_started`` are clusters that the
+    rollout of an older plan never started. ``exempt`` are clusters that an exemption has missing or stopped.
+    """
+
+    total: int
+    ready: int
+    failed: int
+    first_problem: str
+    suspended: int = 0
+    first_wait: str = ""
+    waits: int = 0
+    first_suspension: str = ""
+    differing: int = 0
+    not_started: int = 0
+    exempt: int = 0
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing more will change by itself soon; a worker reports the end of a suspension."""
+        ended = self.ready + self.failed + self.suspended + self.waits + self.not_started + self.exempt
+        return ended >= self.total
+
+
+def progress_of(
+    plan: Plan,
+    clusters: Mapping[str, ClusterSummary | UnreadableRecord],
+    *,
+    newest: bool,
+    differed: datetime | None = None,
+) -> Progress:
+    """Count a plan's clusters: ready means verified at the plan's generation and not lost since, or deleted.
+
+    ``newest``: no later commit was planned, so none can have removed a cluster that does not exist. Of the
+    newest plan, a cluster has failed that has differed from git since ``differed``, or for longer.
+    """
+    ready = failed = differing = not_started = exempt = 0
+    problems: list[str] = []
+    waits: list[str] = []
+    held: list[str] = []
+    suspensions: list[str] = []
+    items = {item.cluster: item for item in plan.items}
+    for item in plan.items:
+        found = clusters.get(item.cluster)
+        if isinstance(found, UnreadableRecord):  # nobody knows how it is
+            failed += 1
+            problems.append(f"{item.cluster}: {found}")
+            continue
+        record = found
+        if _is_exempt(item, record):
+            exempt += 1
+            continue
+        if reached(item, record, newest=newest):
+            since = record.differs_since if record and newest and differed else None
+            lasting = since is not None and differed is not None and since <= differed
+            differing += bool(since) and not lasting
+            if lasting:
+                failed += 1
+                problems.append(f"{item.cluster}: {_difference(record)}")
+            else:
+                ready += 1
+            continue
+        problem = _problem(item, record)
+        if not newest and not problem and _was_held_back(item, record):
+            not_started += 1
+            continue
+        if item.waits_for_time and not problem:
+            held.append(f"{item.cluster}: {item.reason}")
+        if item.awaits_replacement and item.hold is not None:
+            known = map(clusters.get, item.replacements)
+            successors = [each for each in known if isinstance(each, ClusterSummary)]
+            kinds = {True: suspensions, False: waits, None: held}
+            kinds[_stand_still(item, successors, items)].append(f"{item.cluster}: {item.hold.cause}")
+        if record is not None and record.phase is Phase.SUSPENDED and not problem:
+            suspensions.append(f"{item.cluster}: {record.reason}")
+        if record is not None and record.needs_action and not problem:
+            waits.append(f"{item.cluster}: {record.reason}")
+        if record is None and item.awaits_deletion and not newest:
+            waits.append(f"{item.cluster} does not exist")
+        if problem:
+            failed += 1
+            problems.append(f"{item.cluster}: {problem}")
+    if not problems:  # a problem in the file of a system, or of a class, is of no cluster
+        problems += plan.problems[:1]
+    if plan.fleet_file_problem:
+        problems.insert(0, plan.fleet_file_problem)
+    first_problem, first_wait, first_suspension = (
+        texts[0] if texts else "" for texts in (problems, waits or held, suspensions)
+    )
+    return Progress(
+        total=len(plan.items),
+        ready=ready,
+        failed=failed,
+        first_problem=first_problem,
+        suspended=len(suspensions),
+        first_wait=first_wait,
+        waits=len(waits),
+        first_suspension=first_suspension,
+        differing=differing,
+        not_started=not_started,
+        exempt=exempt,
+    )
+
+
+def _stand_still(item: Item, successors: Sequence[ClusterSummary], items: Mapping[str, Item]) -> bool | None:
+    """Return whether what a delete waits for is suspended, or stands still otherwise; None if it goes on."""
+    phases = {record.phase for record in successors}
+    if Phase.SUSPENDED in phases:
+        return True
+    stopped = any(items[name].needs_action for name in item.replacements if name in items)
+    stopped = stopped or any(record.needs_action for record in successors)
+    return False if stopped or phases & {Phase.FAILED, Phase.STALLED} else None
+
+
+def _is_exempt(item: Item, record: ClusterSummary | None) -> bool:
+    """Return whether an exemption has a cluster missing or stopped that a plan keeps, or changes."""
+    if record is None or record.uid != item.uid or item.needs_action:
+        return False
+    return record.shown_phase is Phase.EXEMPT
+
+
+def _was_held_back(item: Item, record: ClusterSummary | None) -> bool:
+    """Return whether a plan was superseded before something started that it had to wait for."""
+    if item.waits_for_time or item.awaits_replacement:
+        return True
+    if record is None or record.uid != item.uid:
+        return False
+    return item.action is Action.UPDATE and record.generation < item.generation
+
+
+def _difference(record: ClusterSummary | None) -> str:
+    """Return since when a cluster differs from git, without what changes with every report."""
+    if record is None or record.differs_since is None:
+        return ""
+    fields = "1 field" if record.drifted == 1 else f"{record.drifted} fields"
+    return f"differs from git in {fields} since {moment(record.differs_since)}: roadstead drift {record.name}"
+
+
+def _problem(item: Item, record: ClusterSummary | None) -> str:
+    if item.needs_action:
+        return item.reason
+    if record is not None and record.phase in (Phase.FAILED, Phase.STALLED):
+        return f"{record.phase.value} at {record.step}: {record.reason}"
+    return ""
+
+
+def reached(item: Item, record: ClusterSummary | None, *, newest: bool) -> bool:
+    """Return whether a cluster is as an item of a plan asks, or as a later plan does.
+
+    ``newest``: no later commit was planned.
+    """
+    if item.awaits_deletion and record is not None:
+        if record.uid != item.uid:
+            return record.observed_generation > 0  # a later commit had it created again
+        return record.observed_generation > item.generation  # a later plan took its removal back
+    retry = item.hold is not None and item.hold.is_of_retry  # somebody may have started it in spite of that
+    if (item.not_carried_out and not retry) or item.retained:
+        return False
+    if record is None:
+        removed = item.being_deleted or item.action in (*REMOVALS, Action.RETRY)
+        return not newest or (removed and not item.awaits_deletion)
+    if record.uid != item.uid:  # a later cluster of that name, or a plan that a superseded planner wrote
+        return not newest
+    return record.observed_generation >= item.generation and not record.lost
+
+
+def status_of(
+    plan: Plan,
+    progress: Progress,
+    *,
+    link: str,
+    superseded_by: str = "",
+    rollout: RolloutProgress | None = None,
+) -> CommitStatus:
+    """Return the commit status for a plan at some progress.
+
+    ``superseded_by`` is the newest commit, where only that one can still change the clusters; "" otherwise.
+    ``rollout`` is how far the plan's rollout is, None for one that has ended without leaving clusters as they
+    were, or for none.
+    """
+    if rollout is not None and rollout.aborted:
+        return CommitStatus("failure", status_line(rollout.text), CONTEXT, link)
+    if progress.first_problem:
+        paused = "rollout paused: " if rollout is not None and rollout.paused else ""
+        return CommitStatus("failure", status_line(f"{paused}{progress.first_problem}"), CONTEXT, link)
+    if rollout is not None and rollout.final:
+        state = "failure" if rollout.stopped else "pending"
+        return CommitStatus(state, status_line(rollout.text), CONTEXT, link)
+    exempt = f", {progress.exempt} exempt" if progress.exempt else ""
+    if progress.ready + progress.exempt >= progress.total:
+        done = (
+            f"{progress.ready} of {progress.total} clusters in sync{exempt} ({plan.summary})"
+            if plan.items
+            else "no clusters"
+        )
+        return CommitStatus("success", status_line(done), CONTEXT, link)
+    suspended = f", {progress.suspended} suspended" if progress.suspended else ""
+    waiting = f"; {progress.first_wait}" if progress.first_wait else f" ({plan.summary})"
+    if rollout is not None and not progress.first_wait:
+        waiting = f"; {rollout.text}"
+    description = f"{progress.ready} of {progress.total} clusters in sync{exempt}{suspended}{waiting}"
+    if superseded_by:
+        return CommitStatus(
+            "error", status_line(f"superseded by {superseded_by[:8]}: {description}"), CONTEXT, link
+        )
+    if progress.suspended and progress.ready + progress.suspended + progress.exempt >= progress.total:
+        # No progress until a date, or a commit: neither pending, nor success, nor a failure of a cluster.
+        in_sync = f"{progress.ready} of {progress.total} clusters in sync{exempt}"
+        ended = f"suspended: {in_sync}; {progress.first_suspension}"
+        return CommitStatus("error", status_line(ended), CONTEXT, link)
+    left = rollout.left if rollout is not None else 0
+    if left and progress.ready + progress.suspended + progress.exempt + left >= progress.total:
+        return CommitStatus("error", status_line(description), CONTEXT, link)  # none before a commit, either
+    return CommitStatus("pending", status_line(description), CONTEXT, link)
+
+
+def status_of_problem(problem: FleetProblem) -> CommitStatus:
+    """Return the commit status for a commit that could not be planned."""
+    return CommitStatus("error", status_line(str(problem)), CONTEXT)
+
+
+# How often a commit status is written.
+#
+# GitHub takes 1,000 statuses of a commit and context (docs.github.com/rest/commits/statuses). The last
+# counts.
+
+INTERIM = 400
+"""So many statuses of a commit may say how far it is."""
+SETTLED = 900
+"""So many may say that it has settled, as with a failure; the others are for those that end it."""
+CLUSTERS_A_SECOND = 200
+"""A report reads so many clusters for each second until the next one."""
+SHARE = 20
+"""A report is at most this part of the age of its plan behind."""
+LONGEST = 300.0
+"""Seconds between two reports, however old the plan is."""
+
+
+def has_room(reports: int, *, settled: bool, ended: bool) -> bool:
+    """Return whether one more status of a commit may be written, after so many reports."""
+    return ended or reports < (SETTLED if settled else INTERIM)
+
+
+def interval(age: timedelta, clusters: int) -> timedelta:
+    """Return the time from one report to the next, by the age of the newest plan and the fleet's size."""
+    by_age = min(age.total_seconds() / SHARE, LONGEST)
+    return timedelta(seconds=max(REPORT_SECONDS, clusters / CLUSTERS_A_SECOND, by_age))

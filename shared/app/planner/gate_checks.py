@@ -1,0 +1,113 @@
+"""The checks of gates, read when a stage is reached, and again: check runs on GitHub, and addresses.
+
+Only what was read and has succeeded passes. What cannot be read holds the stage, and says why.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from shared.app.planner.review_rules import pull_of
+from shared.cluster.failures.errors import ReconcileError
+from shared.frozen import replace
+from shared.language.model.rollout import Rollout as Written
+from shared.masking import cut
+from shared.ports import CheckRun, FleetRecord, Ports
+from shared.rollouts.endpoint_check import EndpointCheck
+from shared.rollouts.rollout import Checked, CheckState, Rollout
+from shared.rollouts.selected import NOTHING, TRAILER, Asked, asks, asks_labels, trailer_values
+from shared.rollouts.waits import checks_due
+from shared.sentences import some_of
+
+log = logging.getLogger(__name__)
+
+MAX_DETAIL = 200
+_VALUES_SHOWN = 3
+
+
+def with_checks(rollout: Rollout, stage: int, ports: Ports) -> Rollout:
+    """Return a rollout with what the checks of a stage say that are due; one call for each."""
+    now, one = ports.clock(), rollout.stages[stage]
+    said, reached = rollout.said(one.name), rollout.reached(stage) or now
+    times = checks_due(rollout, stage, reached, now)
+    due = [name for name, at in times.items() if name not in said or at <= now]
+    before = {name: said.get(name) or Checked(one.name, name, CheckState.MISSING, now) for name in due}
+    read = [_read(rollout.commit, before[name], ports) for name in one.gate.checks if name in before]
+
+    def ask(asked: EndpointCheck) -> Checked:
+        return _asked(before[asked.name], asked, ports)
+
+    answered = ports.together(ask, [each for each in one.gate.endpoints if each.name in before])
+    others = (each for each in rollout.checked if each.stage != one.name or each.check not in before)
+    return replace(rollout, checked=(*others, *read, *answered)) if due else rollout
+
+
+def _asked(before: Checked, asked: EndpointCheck, ports: Ports) -> Checked:
+    """Ask an address."""
+    now = ports.clock()
+    try:
+        if asked.query:
+            values = ports.endpoints.query(asked.url, asked.query)
+            met, answer = asked.meets(values), _some(values)
+        else:
+            status = ports.endpoints.status(asked.url)
+            met, answer = status == asked.status, f"status {status}"
+    except ReconcileError as error:
+        log.warning("the check %s could not be asked: %s", asked.name, error)
+        return before.unanswered(now, _detail(error))
+    log.info("the check %s: %s, and a success is %s", asked.name, answer, asked.expected)
+    return before.after(asked, met, now, answer)
+
+
+def _some(values: Sequence[float]) -> str:
+    """Return a few of the values of an answer."""
+    return some_of([f"{each:g}" for each in values], _VALUES_SHOWN) or "no value"
+
+
+def _read(commit: str, before: Checked, ports: Ports) -> Checked:
+    """Read the check runs of a name."""
+    now, check = ports.clock(), before.check
+    try:
+        runs = ports.pulls.check_runs(commit, check)
+    except ReconcileError as error:
+        log.warning("the check run %s of %s could not be read: %s", check, commit[:8], error)
+        return before.unanswered(now, _detail(error))
+    conclusions = ", ".join(each.conclusion for each in runs if each.conclusion)
+    return replace(before, state=_state(runs), at=now, detail=conclusions)
+
+
+def _detail(error: ReconcileError) -> str:
+    return cut(f"{error.kind}: {error}", MAX_DETAIL)
+
+
+def _state(runs: Sequence[CheckRun]) -> CheckState:
+    """Return what the check runs of a name say together: several apps can have one of the same name."""
+    if not runs:
+        return CheckState.MISSING
+    if any(each.status != "completed" for each in runs):
+        return CheckState.RUNNING
+    passed = all(each.conclusion == "success" for each in runs)
+    return CheckState.PASSED if passed else CheckState.FAILED
+
+
+# What a commit says about its strategy: the trailers of its message, and the labels of its pull request.
+
+
+def read_selection(commit: str, written: Written, fleet: FleetRecord, ports: Ports) -> Asked:
+    """Return what a commit says; no call where it may select nothing, and one for each of the two ways.
+
+    Labels are those that the pull request has now. Raise an error of GitHub: what cannot be read selects
+    nothing, so the plan waits.
+    """
+    if not asks(written.strategies):
+        return NOTHING
+    message, labels = "", frozenset[str]()
+    if any(each.selectable for each in written.strategies):
+        newest = ports.repository.changes(commit, "", 1)
+        message = next((each.message for each in newest if each.commit == commit), "")
+    if asks_labels(written.strategies):
+        repository = fleet.source.repository if fleet.source else 0
+        pull = pull_of(commit, ports.config.branch, repository, ports.pulls.merged_as(commit))
+        labels = pull.labels if pull else labels
+    return Asked(tuple(trailer_values(message, TRAILER)), labels)

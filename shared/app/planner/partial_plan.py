@@ -1,0 +1,147 @@
+"""The plan of only the clusters that a rollout starts now, where it is certain to equal the whole plan.
+
+The whole plan of this commit was carried out before. Its fingerprints say which inputs gave which document,
+with the code that resolved it and with all that rules between clusters and systems decided. What
+the same files give for these clusters alone must have these fingerprints, and what is planned of it must
+equal the stored plan. Whatever else a plan depends on has it planned as a whole: a newer commit, a plan that
+was not finished, namespaces that a guard may keep, a record that does not follow. So does time: what this
+does not look at is looked at again after ``WHOLE_AFTER``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from shared.app.outbox import request_handover, request_promotions
+from shared.app.planner.handover import hand_over
+from shared.app.planner.rollouts import Starting, save_starting, starting_of
+from shared.app.repository import PlanInputs, read_some
+from shared.cluster.failures.errors import ReconcileError
+from shared.cluster.pace import small_change
+from shared.cluster.record import ClusterRecord
+from shared.frozen import replace
+from shared.language.cluster_systems import systems_in
+from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.language.resolve.reuse import Known, fingerprint_of
+from shared.plan.make_plan import make_plan
+from shared.plan.plan import Action, Item, Plan
+from shared.plan.system_removals import losses
+from shared.ports import FleetRecord, PlanRecord, Ports
+
+log = logging.getLogger(__name__)
+
+WHOLE_AFTER = timedelta(hours=1)
+"""How old the whole plan may be that a partial one follows."""
+
+
+@dataclass(frozen=True)
+class PartialPlan:
+    """What of a plan is carried out: ``plan_record`` has the items of the clusters that start, and no others.
+
+    ``small`` are those of a small change.
+    """
+
+    starting: Starting
+    plan_record: PlanRecord
+    inputs: PlanInputs
+    small: frozenset[str]
+
+
+def partial_plan_of(head: str, before: FleetRecord, ports: Ports) -> PartialPlan | None:
+    """Return the plan of the clusters that start now, None where the whole plan is needed.
+
+    ``before`` is the fleet's record as it was when this planner started, which it has saved since.
+    """
+    if not _continues(head, before, ports):
+        return None
+    starting, stored = starting_of(head, ports), ports.state.plan(head)
+    if starting is None or stored is None or not (stored.open and _is_carried_out(stored, before)):
+        return None
+    known = {
+        name: Known(one.document, one.digest) for name, one in starting.records.items() if not one.deleting
+    }
+    if known.keys() != starting.records.keys():
+        return None
+    try:
+        desired = read_some(head, known, ports)
+    except ReconcileError as error:  # the whole plan reads again, and reports it
+        log.warning("%s could not be read for a partial plan: %s: %s", head[:8], error.kind, error)
+        return None
+    plan = make_plan(head, desired, starting.records, now=ports.clock())
+    if not _same(plan, stored.plan, starting, desired, ports.state.fingerprints()):
+        log.info("the rollout of %s needs the whole plan", head[:8])
+        return None
+    inputs = PlanInputs(desired, starting.records, known)
+    return PartialPlan(starting, replace(stored, plan=plan), inputs, _small(stored.plan, ports))
+
+
+def carry_out_partial_plan(some: PartialPlan, fleet: FleetRecord, ports: Ports) -> None:
+    """Start the clusters of a partial plan; ``fleet`` was saved before their records were read. Raise Stale.
+
+    What is not as it was planned, and what is left after the time of an invocation, is for the whole plan.
+    """
+    save_starting(some.starting, ports)
+    plan, fleet, ended = hand_over(some.plan_record, some.small, some.inputs, fleet, ports)
+    if not ended or plan.items != some.plan_record.plan.items:
+        request_handover(fleet, ports, rollout=True)
+        return
+    ports.state.save_fleet(replace(fleet, planning="", handover=None, problem=None))
+    if fleet.promotions:
+        request_promotions(ports)
+
+
+def _continues(head: str, fleet: FleetRecord, ports: Ports) -> bool:
+    """Return whether the last plan is a recent one of this head, whose rollout is under way."""
+    now = ports.clock()
+    age = now - fleet.at if fleet.at else WHOLE_AFTER
+    if fleet.lets_start(now):  # other items start, too
+        return False
+    recent = timedelta(0) <= age < WHOLE_AFTER
+    return recent and not fleet.planning and head == fleet.commit == fleet.rollout
+
+
+def _is_carried_out(stored: PlanRecord, fleet: FleetRecord) -> bool:
+    """Return whether the stored plan is that of the fleet's record: a superseded planner may overwrite it."""
+    return stored.plan.applied and stored.at == fleet.at
+
+
+def _same(
+    plan: Plan, stored: Plan, starting: Starting, desired: DesiredFleet, fingerprints: Mapping[str, str]
+) -> bool:
+    """Return whether every cluster that starts is planned as the whole plan has it."""
+    if desired.guards is None or desired.rollout is None:
+        return False
+    items = {item.cluster: item for item in stored.items}
+    generations = {each.cluster: (each.uid, each.generation) for each in starting.known.members}
+    return plan.items != () and all(
+        item == items.get(item.cluster)
+        and _is_plain(item, starting.records[item.cluster], desired)
+        and (item.uid, item.generation) == generations.get(item.cluster)
+        and _fingerprint(item.cluster, desired) == fingerprints.get(item.cluster)
+        for item in plan.items
+    )
+
+
+def _is_plain(item: Item, record: ClusterRecord, desired: DesiredFleet) -> bool:
+    """Return whether an item changes a cluster and nothing that a guard of the whole fleet counts."""
+    wanted = desired.clusters.get(item.cluster)
+    if item.action is not Action.UPDATE or item.hold is not None or item.retained or wanted is None:
+        return False
+    return not losses(systems_in(record.document), wanted.systems)
+
+
+def _fingerprint(cluster: str, desired: DesiredFleet) -> str | None:
+    """Return the fingerprint of a cluster as it was resolved by itself, None if its inputs are unknown."""
+    inputs = desired.inputs.get(cluster, "")
+    return fingerprint_of(inputs, desired.clusters[cluster].digest) if inputs else None
+
+
+def _small(stored: Plan, ports: Ports) -> frozenset[str]:
+    """Return the clusters of the whole plan that are a small change."""
+    most = ports.config.small_change
+    if not small_change(stored.items, (), (), most=most):
+        return frozenset()
+    return small_change(stored.items, (), ports.state.continuations(), most=most)

@@ -1,0 +1,331 @@
+"""The reporter: it writes the commit statuses of the open plans, one report after the other.
+
+Workers only request a report. Requests within the same few seconds are one message, in a session of their
+own: no report waits for a plan that is handed over, and no push for a report. A report reads a few fields of
+every cluster. The next one follows after an interval that grows with the fleet and with the age of the plan.
+
+A commit may be planned again meanwhile. So what was reported is saved over the version of the plan that was
+read, and when that fails, the status is written again. GitHub has no condition on a status: a reporter that
+stands still before its write, and dies after it, leaves an old status over a newer one. So each write is
+noted before it is sent, and while one has no end, the status of another one is written once more later.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+from operator import attrgetter
+
+from shared.app.outbox import (
+    REPORT_SECONDS,
+    request_notifications,
+    request_report,
+    request_status_again,
+    request_unfinished_plan,
+)
+from shared.app.planner.commit_status import (
+    CONTEXT,
+    LONGEST,
+    RolloutProgress,
+    has_room,
+    interval,
+    progress_of,
+    status_of,
+)
+from shared.app.records import again
+from shared.cluster.failures.errors import ReconcileError, Retryable, Stale, Unreadable, Withheld
+from shared.cluster.failures.retry import wait_before_retry
+from shared.cluster.job import FARTHEST
+from shared.cluster.listed import Listed
+from shared.cluster.messages import PlanRequest
+from shared.cluster.reporting.summary import ClusterSummary
+from shared.frozen import replace
+from shared.logs import about
+from shared.masking import cut
+from shared.ports import CommitStatus, FleetRecord, PlanRecord, Ports
+from shared.ports.github import status_line
+from shared.rollouts.decide import decide
+from shared.rollouts.report import describe
+from shared.rollouts.rollout import State
+from shared.rollouts.waits import Seen
+
+log = logging.getLogger(__name__)
+
+OPEN_PLANS = 20
+STANDS_STILL = timedelta(minutes=10)
+"""No invocation lasts so long: ``functionTimeout`` of host.json is half of it."""
+
+
+def report(request: PlanRequest, ports: Ports) -> None:
+    """Report the progress of the open plans, or ask for a report at the time of the next one.
+
+    A request with a commit has the status of that one written again.
+    """
+    if request.commit:
+        report_again(request.commit, ports)
+        return
+    if ports.state.fleet().routes:
+        request_notifications(ports)
+    until, now = ports.state.next_report_at(), ports.clock()
+    if until is not None and _waits(until, now):
+        if until - now > timedelta(seconds=LONGEST):  # as only GitHub asks for; the API shows it meanwhile
+            _save_contested(ports.state.fleet(), ports.state.summaries(), ports)
+        request_report(ports, after=(until - now).total_seconds())
+        return
+    report_open_plans(ports)
+
+
+def report_open_plans(ports: Ports) -> None:
+    """Write the commit status of every open plan whose text changed since the last report.
+
+    A status that GitHub refuses is abandoned, and the plan records that; when GitHub does not answer, or not
+    for this repository, the report is requested again for a later time. Neither prevents a plan.
+    """
+    fleet = ports.state.fleet()
+    plan_records = ports.state.open_plans()
+    if fleet.other_source:
+        return
+    if fleet.commit in plan_records.unreadable_names:
+        request_unfinished_plan(fleet.commit, ports)
+    if _planned_since(fleet, ports):
+        request_report(ports)
+        return
+    summaries = ports.state.summaries()
+    clusters: Seen = summaries.keyed(attrgetter("name"))
+    _save_contested(fleet, summaries, ports)
+    rollout = _rollout_progress(fleet, clusters, ports)
+    for position, plan_record in enumerate(plan_records):
+        if _is_overwritten(plan_record, fleet):
+            request_unfinished_plan(fleet.commit, ports)
+            continue
+        now = ports.clock()
+        if plan_record.not_before is not None and _waits(plan_record.not_before, now):
+            request_report(ports, after=(plan_record.not_before - now).total_seconds())
+            continue
+        pause = interval(now - plan_record.at, len(clusters))
+        due = replace(plan_record, not_before=now + pause if position == 0 else None)
+        with about(commit=plan_record.plan.commit):
+            last_time = position >= OPEN_PLANS
+            answered = _report(due, clusters, fleet, ports, last_time=last_time, rollout=rollout)
+        if not answered:
+            return
+
+
+def _report(
+    plan_record: PlanRecord,
+    clusters: Seen,
+    fleet: FleetRecord,
+    ports: Ports,
+    *,
+    last_time: bool,
+    rollout: RolloutProgress | None,
+) -> bool:
+    """Write the status of a plan if it says something new; return whether GitHub answered.
+
+    The plan that is being carried out is the newest to itself: no later one has removed a cluster.
+    """
+    commit, unfinished, written = plan_record.plan.commit, plan_record.writing, False
+    newest = commit if commit == fleet.planning else fleet.commit
+    try:
+        of_newest = rollout if commit == fleet.commit else None
+        found = _next(plan_record, clusters, newest, ports, last_time=last_time, rollout=of_newest)
+        if found is None:
+            return True
+        after, status = found
+        if status is not None:
+            begun = replace(plan_record, writing=after.writing or ports.clock())
+            plan_record = ports.state.save_report(begun)
+            written = True
+            ports.repository.set_status(commit, status)
+        ports.state.save_report(replace(after, etag=plan_record.etag))
+        if after.writing is not None:
+            _report_once_more(after.writing, ports)
+    except Stale:
+        log.info("%s was planned again while it was reported", commit[:8])
+        if written:
+            _replace_status(commit, ports)
+        else:
+            request_report(ports)
+    except (Retryable, Withheld) as error:
+        log.warning("the commit status waits: %s: %s", error.kind, error)
+        wait = wait_before_retry(error, 3, ports.random(), ports.config.retries) or REPORT_SECONDS
+        if isinstance(error, Withheld):  # until its repository has the name of the settings, or is unblocked
+            wait = LONGEST
+        again_at = ports.clock() + timedelta(seconds=wait)
+        _save(replace(plan_record, not_before=again_at, writing=unfinished), ports)
+        request_report(ports, after=wait)
+        return False
+    except ReconcileError as error:
+        log.exception("the commit status of %s is abandoned", commit[:8])
+        reported = cut(f"not reported: {error.kind}: {error}", 500)
+        _save(replace(plan_record, reported=reported, open=False, settled=True, writing=None), ports)
+    return True
+
+
+def _report_once_more(unfinished: datetime, ports: Ports) -> None:
+    """Ask for a report once a write without an end can no longer happen."""
+    request_report(ports, after=max(0.0, (unfinished + STANDS_STILL - ports.clock()).total_seconds()))
+
+
+def _replace_status(commit: str, ports: Ports) -> None:
+    """Have a status that may be over the last one written again, by a message while the state is away."""
+    try:
+        report_again(commit, ports)
+    except Retryable as error:
+        log.warning("the commit status of %s waits: %s: %s", commit[:8], error.kind, error)
+        request_status_again(commit, ports)
+
+
+@again
+def report_again(commit: str, ports: Ports) -> None:
+    """Have the status of a commit written again, which another one may have replaced."""
+    plan_record = ports.state.plan(commit)
+    if plan_record is not None:
+        unknown = replace(plan_record, open=True, settled=False, reported="", not_before=None)
+        ports.state.save_report(unknown)
+        request_report(ports)
+
+
+@again
+def reopen(commit: str, ports: Ports) -> None:
+    """Have the status of a commit reported whose clusters have changed since it ended.
+
+    A cluster that begins to differ from git changes the status only when that has lasted.
+    """
+    plan_record = ports.state.plan(commit)
+    if plan_record is None:
+        return
+    if not plan_record.open:
+        ports.state.save_report(replace(plan_record, open=True, not_before=None))
+    request_report(ports)
+    request_report(ports, after=ports.config.unhealthy_seconds)
+
+
+def lasting_since(ports: Ports) -> datetime:
+    """Return since when a cluster must have differed from git for its commit to fail."""
+    return ports.clock() - timedelta(seconds=ports.config.unhealthy_seconds)
+
+
+def _save(plan_record: PlanRecord, ports: Ports) -> None:
+    """Save what was reported, unless the commit was planned again: then it is reported again in any case."""
+    try:
+        ports.state.save_report(plan_record)
+    except Stale:
+        log.info("%s was planned again meanwhile", plan_record.plan.commit[:8])
+
+
+def _planned_since(fleet: FleetRecord, ports: Ports) -> bool:
+    """Return whether a planner began or ended since: then the plans that were read may not fit the record."""
+    now = ports.state.fleet()
+    return (now.commit, now.planning, now.at) != (fleet.commit, fleet.planning, fleet.at)
+
+
+def _save_contested(fleet: FleetRecord, clusters: Listed[ClusterSummary], ports: Ports) -> None:
+    """Save which clusters wait for a takeover; a planner that is at work has it reported at its end."""
+    waiting = {summary.name for summary in clusters if summary.contested}
+    contested = tuple(sorted(waiting | (clusters.unreadable_names & {*fleet.contested})))
+    if contested == fleet.contested or fleet.planning or fleet.other_source:
+        return
+    try:
+        ports.state.save_fleet(replace(fleet, contested=contested))
+    except Stale:
+        request_report(ports)
+
+
+def _is_overwritten(plan_record: PlanRecord, fleet: FleetRecord) -> bool:
+    """Return whether a superseded planner has written its plan over that of the newest commit."""
+    done = plan_record.plan.applied and plan_record.at == fleet.at
+    return plan_record.plan.commit == fleet.commit and not fleet.planning and not done
+
+
+def _rollout_progress(fleet: FleetRecord, clusters: Seen, ports: Ports) -> RolloutProgress | None:
+    """Return how far the rollout of the newest commit is, None where it has none, or nothing waits."""
+    try:
+        rollout = ports.state.rollout(fleet.commit) if fleet.rollout in ("", fleet.commit) else None
+    except Unreadable as error:
+        return RolloutProgress(str(error), final=True, stopped=True)
+    if rollout is None or not (fleet.rollout or rollout.skipped):
+        return None
+    decision = decide(rollout, clusters, ports.clock())
+    aborted = rollout.state is State.ABORTED
+    if not (aborted or decision.waits or decision.final):
+        return None
+    return RolloutProgress(
+        describe(rollout, decision),
+        decision.block is not None,
+        aborted,
+        final=decision.final is not None and not decision.held,
+        stopped=decision.final is not None and bool(decision.final.spent),
+        left=len(decision.waits) if rollout.state is State.COMPLETED else 0,
+    )
+
+
+def _waits(until: datetime, now: datetime) -> bool:
+    """Return whether a report waits for its time; one that no service asks for is of a wrong clock."""
+    return now < until < now + FARTHEST
+
+
+def _next(
+    plan_record: PlanRecord,
+    clusters: Seen,
+    newest: str,
+    ports: Ports,
+    *,
+    last_time: bool,
+    rollout: RolloutProgress | None,
+) -> tuple[PlanRecord, CommitStatus | None] | None:
+    """Return a plan as it is to be reported, with its status if that says something new and there is room.
+
+    None is for a plan that is being handed over, and of which nothing is known.
+    """
+    plan, link = plan_record.plan, _link(ports, plan_record.plan.commit)
+    if plan.applied:
+        progress = progress_of(plan, clusters, newest=plan.commit == newest, differed=lasting_since(ports))
+        settled = progress.settled
+        ended = plan.commit != newest and (settled or last_time)
+        superseded_by = newest if ended else ""
+        status = status_of(plan, progress, link=link, superseded_by=superseded_by, rollout=rollout)
+        closed = last_time or (status.state == "success" and not progress.differing)
+    elif (underway := _underway(plan.commit, newest, ports)) is not None:
+        if not underway:
+            return None
+        status = CommitStatus("pending", status_line(underway), CONTEXT, link)
+        settled = closed = False
+    else:
+        superseded = f"superseded by {newest[:8]} before it was carried out"
+        status, settled, closed = CommitStatus("error", superseded, CONTEXT, link), True, True
+    plan_record = _without_dead_write(plan_record, ports.clock())
+    reported, reports = f"{status.state}: {status.description}", plan_record.reports
+    interim = plan.commit != newest and not settled and plan_record.reported.startswith(f"{status.state}:")
+    if interim or not has_room(reports, settled=settled, ended=closed):
+        reported = plan_record.reported
+    new = reported != plan_record.reported
+    after = replace(
+        plan_record,
+        reported=reported,
+        reports=reports + new,
+        open=not closed or plan_record.writing is not None,
+        settled=settled,
+    )
+    return after, status if new else None
+
+
+def _without_dead_write(plan_record: PlanRecord, now: datetime) -> PlanRecord:
+    """Return a plan whose status is not known once a write without an end can no longer happen."""
+    began = plan_record.writing
+    if began is None or _waits(began + STANDS_STILL, now):
+        return plan_record
+    return replace(plan_record, writing=None, reported="")
+
+
+def _underway(commit: str, newest: str, ports: Ports) -> str | None:
+    """Return how far a plan is that is being handed over, "" if not known; None if it was superseded."""
+    fleet = ports.state.fleet()
+    if fleet.planning == commit:
+        return fleet.handed_over
+    return "" if newest in ("", commit) else None
+
+
+def _link(ports: Ports, commit: str) -> str:
+    base = ports.config.public_url
+    return f"{base}/api/plans/{commit}/page" if base else ""

@@ -1,0 +1,176 @@
+"""The proposal of one cluster: its branch and its pull request are brought to what differs now."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from shared.app.access.context import StepContext
+from shared.app.access.rate_limiter import RateLimiter
+from shared.app.proposals.head import Head
+from shared.app.proposals.own_pull import File, OwnBranch, SomebodyPushed
+from shared.app.proposals.remembered import branch_of, proposable, seen, value_of, wanted
+from shared.app.proposals.texts import commit_message, over_text, proposal_text
+from shared.app.sweep.conclusions import decided_of
+from shared.azure.differences import drift_of
+from shared.azure.drift_policy import Decided
+from shared.azure.drift_proposal import Proposed, propose
+from shared.azure.ownership import Owner
+from shared.cluster.drift import DriftedField, digest_of_proposal, drift_from
+from shared.cluster.failures.errors import Retryable
+from shared.cluster.record import ClusterRecord
+from shared.json_tree import Json
+from shared.language.resolve.repository_layout import cluster_path
+from shared.logs import about_record
+from shared.ports import Ports, Pull
+from shared.ports.azure import GetCluster
+from shared.ports.state import LeftOut, Proposal
+
+log = logging.getLogger(__name__)
+
+NO_MANIFEST = "the newest commit has no manifest of the cluster"
+
+
+class NoRoom(Exception):
+    """Enough pull requests were opened; a later sweep opens this one."""
+
+
+class NotShown(Exception):
+    """Azure does not show a cluster now."""
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """What is known of a cluster and of its pull request; ``room``: another one may be opened."""
+
+    proposal: Proposal
+    pull: Pull | None
+    digest: str
+    room: bool
+    head: Head
+    ports: Ports
+
+    @property
+    def branch(self) -> OwnBranch[Proposal]:
+        """The branch of the proposal."""
+        return OwnBranch(branch_of(self.ports.config.fleet, self.proposal.cluster), self.ports, self.save)
+
+    def save(self, proposal: Proposal) -> Proposal:
+        """Save a proposal, and return it as saved."""
+        return self.ports.state.save_proposal(replace(proposal, commit=self.head.fleet.commit))
+
+
+def settle(proposal: Proposal, digest: str, *, room: bool, head: Head, ports: Ports) -> None:
+    """Do what a cluster's drift asks for, of which ``digest`` is stored, "" for none.
+
+    Raise NoRoom where that is a new pull request and there is no room for one, and NotShown.
+    """
+    pull = ports.pulls.pull(proposal.number) if proposal.number else None
+    turn = _Turn(seen(proposal, pull), pull, digest, room, head, ports)
+    record = ports.state.cluster(proposal.cluster)
+    if not digest or record is None:
+        _end(turn, forget=record is None)
+        return
+    if not record.idle:
+        return
+    azure = RateLimiter(None, ports).over(ports).azure
+    try:
+        existing = azure.call(GetCluster(record.desired.id))
+    except Retryable as error:
+        raise NotShown(f"{record.name} cannot be read in Azure: {error.kind}: {error}") from error
+    now, owner = ports.clock(), StepContext.of(record, ports).owner
+    decided = decided_of(record, existing, owner, now) if existing is not None else None
+    if existing is None or decided is None:
+        return  # a sweep says what becomes of it
+    drift = drift_from(decided, record.drift, now)
+    found = proposable(record.drift, drift) if record.drift and drift else None
+    if found is None or digest_of_proposal(record.drift) != digest:
+        with about_record(record):
+            log.info("%s: Azure shows something else than the last sweep saw", record.name)
+        return
+    _propose(turn, *found, decided, _Live(record, owner, existing))
+
+
+@dataclass(frozen=True)
+class _Live:
+    """A cluster as Azure shows it."""
+
+    record: ClusterRecord
+    owner: Owner
+    existing: Json
+
+    @property
+    def name(self) -> str:
+        return self.record.name
+
+
+def _propose(
+    turn: _Turn,
+    fields: Sequence[DriftedField],
+    secret: tuple[LeftOut, ...],
+    decided: Sequence[Decided],
+    live: _Live,
+) -> None:
+    new, declined = wanted(turn.proposal, fields)
+    left_out = (*secret, *declined)
+    found = _manifest(turn, new, decided, live) if new else Proposed("")
+    left_out += tuple(LeftOut(path, reason) for path, reason in found.left_out.items())
+    taken = [each for each in new if each.path in {one.path for one in found.fields}]
+    if not taken:
+        _end(turn, left_out=left_out)
+        return
+    proposal, values, opened = (
+        turn.proposal,
+        tuple(map(value_of, taken)),
+        turn.pull is not None and turn.pull.open,
+    )
+    if not (opened and proposal.values == values):
+        if not opened and not turn.room:
+            raise NoRoom
+        file = File(cluster_path(live.name), found.content, commit_message(live.name, taken))
+        asked = proposal.opened if opened else turn.ports.clock()
+        try:
+            proposal = turn.branch.commit(replace(proposal, opened=asked), file, turn.head)
+        except SomebodyPushed as error:
+            turn.save(replace(proposal, digest=turn.digest, left_out=left_out, problem=str(error)))
+            return
+    proposal = turn.branch.show(proposal, turn.pull, proposal_text(live.name, taken, left_out))
+    turn.save(replace(proposal, values=values, left_out=left_out, digest=turn.digest, problem=""))
+
+
+def _manifest(
+    turn: _Turn, fields: Sequence[DriftedField], decided: Sequence[Decided], live: _Live
+) -> Proposed:
+    """Return the manifest of the newest commit with the values of Azure."""
+    manifest = turn.head.manifest(live.name)
+    if manifest is None:
+        return Proposed("", left_out=dict.fromkeys((each.path for each in fields), NO_MANIFEST))
+    verified = live.record.verified
+    known = verified.unmanaged if verified else None
+    paths = {each.path for each in fields}
+    return propose(
+        manifest,
+        [each.difference for each in decided if each.path in paths],
+        partial(turn.head.resolve, live.name),
+        lambda desired: drift_of(desired, live.owner, live.existing, known),
+    )
+
+
+def _end(turn: _Turn, *, left_out: tuple[LeftOut, ...] = (), forget: bool = False) -> None:
+    """Close the pull request of what is proposed no longer, and delete the branch if it is ours alone."""
+    branch, tip = turn.branch, turn.branch.tip(turn.proposal)
+    kept = tip is not None and tip not in turn.proposal.commits
+    proposal = branch.close(turn.proposal, turn.pull, over_text(kept=kept))
+    declined = turn.pull is not None and not (turn.pull.open or turn.pull.merged)
+    if declined and turn.digest:  # somebody may still reopen it
+        turn.save(replace(proposal, digest=turn.digest, left_out=left_out, problem=""))
+        return
+    problem = f"somebody else has pushed to the branch {branch.name}: it stays" if kept else ""
+    proposal = replace(branch.delete(proposal, tip), digest=turn.digest, commits=(), left_out=left_out)
+    if forget or not (turn.digest or proposal.declined or problem):
+        if proposal.etag:
+            turn.ports.state.remove_proposal(proposal)
+        return
+    turn.save(replace(proposal, problem=problem))

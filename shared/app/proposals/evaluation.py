@@ -1,0 +1,195 @@
+"""What an environment could get now, and the file that gives it.
+
+Only the file of the target environment is changed: its values go over those of the fleet and of classes. A
+cluster that sets such a value in its own file keeps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from shared.app.proposals.head import Head
+from shared.cluster.record import ClusterRecord
+from shared.kubernetes_versions import stays_newer
+from shared.language.desired import Desired
+from shared.language.model.base import shown
+from shared.language.resolve.repository_layout import ENVIRONMENTS
+from shared.language.yaml.editing import NotEditable, with_value, without
+from shared.promotions.promoted_values import (
+    HOLDS,
+    NOTHING_TO_DO,
+    PLATFORM_PATHS,
+    VERSION_PATH,
+    Obstacle,
+    Reason,
+    Value,
+    What,
+    value_of,
+    values_in,
+)
+from shared.promotions.proven import Proof, concerns, proven
+
+Held = Callable[[Value], Reason | None]
+"""Returns why a value is not given without somebody asking, None where nothing holds it."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a target gets, and the text of its file with that; ``takers`` are the clusters that change.
+
+    ``keepers`` set a value of their own and keep it. ``obstacles`` says why it does not get the rest.
+    ``asked`` are the values that git asks for in the source.
+    """
+
+    path: str
+    proofs: tuple[Proof, ...] = ()
+    content: str = ""
+    takers: tuple[str, ...] = ()
+    keepers: tuple[str, ...] = ()
+    obstacles: Mapping[What, Obstacle] = field(default_factory=dict)
+    asked: frozenset[Value] = frozenset()
+
+    @property
+    def blocked(self) -> bool:
+        """Whether something is in the way that is more than that there is nothing to do."""
+        return any(each.reason not in NOTHING_TO_DO | HOLDS for each in self.obstacles.values())
+
+    def took_back(self, values: Iterable[Value]) -> bool:
+        """Return whether git asks for something else in the source in place of one of these values."""
+        asked = {each.path for each in self.asked}
+        return any(each.path in asked and each not in self.asked for each in values)
+
+
+@dataclass(frozen=True)
+class _Target:
+    """The environment that is to get values: its file, and its clusters as the newest commit has them."""
+
+    name: str
+    text: str
+    clusters: Mapping[str, Desired]
+    records: Mapping[str, ClusterRecord]
+    head: Head
+
+    @property
+    def path(self) -> str:
+        return path_of(self.name)
+
+
+def path_of(environment: str) -> str:
+    """Return the file of an environment."""
+    return f"{ENVIRONMENTS}/{environment}.yaml"
+
+
+def evaluate(
+    source: str, target: str, what: Sequence[What], head: Head, held: Held = lambda _: None
+) -> Evaluation:
+    """Return what ``target`` would get of what is proven in ``source``; ``held`` are values to leave out."""
+    records, desired = head.records, head.desired
+    path, text = path_of(target), head.text(path_of(target))
+    unknown = next((name for name in (source, target) if name not in desired.environments), None)
+    if unknown is not None or text is None or desired.guards is None:
+        detail = f"there is no environment {shown(unknown)}" if unknown else "fleet.yaml is invalid"
+        return Evaluation(path, obstacles=dict.fromkeys(what, Obstacle(Reason.INVALID, target, (), detail)))
+    clusters = {name: each for name, each in desired.clusters.items() if each.environment == target}
+    place = _Target(target, text, clusters, records, head)
+    proofs, obstacles = list[Proof](), dict[What, Obstacle]()
+    for each in what:
+        found = proven(each, source, desired.clusters, records)
+        if isinstance(found, Proof):
+            found = _wanted(found, place, held) or found
+        if isinstance(found, Proof):
+            proofs.append(found)
+        else:
+            obstacles[each] = found
+    own = (each for each in desired.clusters.values() if each.environment == source)
+    asked = frozenset(value for each in own for value in values_in(each.document()["spec"]))
+    return replace(_edited(place, proofs, obstacles), asked=asked)
+
+
+def _wanted(proof: Proof, target: _Target, held: Held) -> Obstacle | None:
+    """Return why a proven value is not given to the target, None if it may be."""
+    those = {name: each for name, each in target.clusters.items() if concerns(proof.what, each)}
+    own = {name: value_of(proof.what, each.document()["spec"]) for name, each in those.items()}
+    if not own:
+        return Obstacle(Reason.EMPTY, target.name)
+    if all(value == proof.value for value in own.values()):
+        return Obstacle(Reason.SAME, target.name, (), proof.value.value)
+    reason = held(proof.value)
+    return Obstacle(reason, target.name, (), proof.value.value) if reason else None
+
+
+def _edited(target: _Target, proofs: list[Proof], obstacles: dict[What, Obstacle]) -> Evaluation:
+    """Return the file with the proven values, without those that change no cluster or cannot be written."""
+    while proofs:
+        try:
+            text = _with_values(target.text, proofs)
+        except NotEditable as error:
+            text, wrong = "", dict.fromkeys((e.what for e in proofs), _invalid(target, str(error)))
+        else:
+            after = target.head.resolved_with(sorted(target.clusters), target.path, text)
+            wrong = _wrong(target, proofs, after)
+        if not wrong:
+            takers = [name for name in after if _takes(name, target, proofs, after)]
+            keepers = [name for name, each in after.items() if any(not _has(each, one) for one in proofs)]
+            own = tuple(sorted(takers)), tuple(sorted(keepers))
+            return Evaluation(target.path, tuple(proofs), text, *own, obstacles=obstacles)
+        obstacles |= wrong
+        proofs = [each for each in proofs if each.what not in wrong]
+    return Evaluation(target.path, obstacles=obstacles)
+
+
+def _with_values(text: str, proofs: Sequence[Proof]) -> str:
+    for proof in proofs:
+        others = [path for path in PLATFORM_PATHS if path != proof.value.path]
+        for path in others if proof.value.path in PLATFORM_PATHS else ():
+            try:
+                text = without(text, ["spec", "defaults", *path.split(".")])
+            except NotEditable:
+                continue  # the file does not have it
+        text = with_value(text, ["spec", "defaults", *proof.value.steps], proof.value.value)
+    return text
+
+
+def _wrong(target: _Target, proofs: Sequence[Proof], after: Mapping[str, object]) -> dict[What, Obstacle]:
+    """Return why values are not given: as invalid, as taken by no cluster, or as a version that goes down."""
+    invalid = sorted(name for name, each in after.items() if not isinstance(each, Desired))
+    if invalid:
+        problems = after[invalid[0]]
+        first = problems[0] if isinstance(problems, tuple) and problems else None
+        detail = f"{invalid[0]}: {first.field}: {first.message}" if first else invalid[0]
+        return dict.fromkeys((each.what for each in proofs), _invalid(target, detail))
+    wrong = dict[What, Obstacle]()
+    for proof in proofs:
+        takers = [name for name in sorted(after) if _takes(name, target, [proof], after)]
+        lowered = tuple(name for name in takers if _lowers(proof, target, name))
+        if lowered:
+            wrong[proof.what] = Obstacle(Reason.LOWER, target.name, lowered, proof.value.value)
+        elif not takers:
+            own = tuple(name for name in sorted(after) if not _has(after[name], proof))
+            wrong[proof.what] = Obstacle(Reason.OWN, target.name, own)
+    return wrong
+
+
+def _invalid(target: _Target, detail: str) -> Obstacle:
+    return Obstacle(Reason.INVALID, target.name, (), detail)
+
+
+def _has(cluster: object, proof: Proof) -> bool:
+    if not isinstance(cluster, Desired):
+        return False
+    same = value_of(proof.what, cluster.document()["spec"]) == proof.value
+    return same or not concerns(proof.what, cluster)
+
+
+def _takes(name: str, target: _Target, proofs: Sequence[Proof], after: Mapping[str, object]) -> bool:
+    """Return whether a cluster gets one of the values."""
+    return any(not _has(target.clusters[name], one) and _has(after[name], one) for one in proofs)
+
+
+def _lowers(proof: Proof, target: _Target, name: str) -> bool:
+    if proof.value.path != VERSION_PATH:
+        return False
+    before, record = value_of(proof.what, target.clusters[name].document()["spec"]), target.records.get(name)
+    runs = record.running_version if record else ""
+    return stays_newer(proof.value.value, before.value if before else "", runs)

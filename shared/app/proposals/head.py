@@ -1,0 +1,99 @@
+"""The newest commit of the fleet's branch, as far as proposals need it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from shared.app.repository import desired_of, read_blobs, read_files, read_known, require_own
+from shared.cluster.failures.errors import InvalidManifest, Unavailable
+from shared.cluster.record import ClusterRecord
+from shared.language.desired import Desired
+from shared.language.resolve.cluster_resolver import ClusterResolver
+from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.language.resolve.layers import Layers
+from shared.language.resolve.problems import Problem
+from shared.language.resolve.repository_layout import Files, cluster_path, shared_paths
+from shared.language.resolve.shared_files import read_layers
+from shared.language.resolve.work import Work
+from shared.ports import FleetRecord, Ports
+
+
+@dataclass(frozen=True)
+class Head:
+    """Reads the commit, its tree and its shared files once, and when they are first asked for."""
+
+    fleet: FleetRecord
+    ports: Ports
+
+    @cached_property
+    def commit(self) -> str:
+        """The id of the commit; raise OtherRepository where it is not the fleet's.
+
+        Raise Unavailable while GitHub shows an older one than was planned: it may lack what was just merged.
+        """
+        head = self.ports.repository.read_head(self.ports.config.branch)
+        require_own(head, self.fleet, self.ports)
+        planned = self.fleet.commit
+        if head.commit != planned and self.ports.repository.is_descendant(planned, head.commit):
+            raise Unavailable(f"GitHub shows {head.commit[:8]}, which is older than what was planned")
+        return head.commit
+
+    def manifest(self, name: str) -> str | None:
+        """Return the manifest of a cluster, None where there is none."""
+        return self.text(cluster_path(name))
+
+    def text(self, path: str) -> str | None:
+        """Return a file, None where there is none; raise InvalidManifest for one that is no text."""
+        if path not in self._files.blobs:
+            return None
+        try:
+            return self._contents([path])[path].decode()
+        except UnicodeDecodeError as error:
+            raise InvalidManifest(f"{path} is not UTF-8 text; save it as UTF-8") from error
+
+    @cached_property
+    def records(self) -> Mapping[str, ClusterRecord]:
+        """The records of the fleet."""
+        return {record.name: record for record in self.ports.state.clusters()}
+
+    @cached_property
+    def desired(self) -> DesiredFleet:
+        """What the commit asks for."""
+        known, work = read_known(self.records, self.ports), Work(self.ports.config.plan_work)
+        return desired_of(self.commit, self._files, known, self.ports, work)
+
+    def resolved_with(
+        self, names: Sequence[str], path: str, text: str
+    ) -> Mapping[str, Desired | tuple[Problem, ...]]:
+        """Return clusters as they would be with another text of a shared file."""
+        shared = {**self._contents(shared_paths(self._files)), path: text.encode()}
+        work = Work(self.ports.config.plan_work)
+        layers = read_layers(self.ports.config.fleet, self._files, shared, work)
+        own = self._contents(map(cluster_path, names))
+        return dict(ClusterResolver(layers, self._files, own).clusters(names))
+
+    def resolve(self, name: str, manifest: str) -> Desired | str:
+        """Return the cluster of a manifest in this commit, or what is wrong with it."""
+        contents = {cluster_path(name): manifest.encode()}
+        (_, found), *_ = ClusterResolver(self._layers, self._files, contents).clusters([name])
+        if isinstance(found, Desired):
+            return found
+        first = found[0]
+        return f"{first.field}: {first.message}" if first.field else first.message
+
+    @cached_property
+    def _files(self) -> Files:
+        return read_files(self.commit, self.ports)
+
+    @cached_property
+    def _layers(self) -> Layers:
+        contents = self._contents(shared_paths(self._files))
+        work = Work(self.ports.config.plan_work)
+        return read_layers(self.ports.config.fleet, self._files, contents, work)
+
+    def _contents(self, paths: Iterable[str]) -> Mapping[str, bytes]:
+        wanted = {path: self._files.blobs[path] for path in paths}
+        blobs = read_blobs(self.commit, wanted, self.ports)
+        return {path: blobs[sha] for path, sha in wanted.items()}

@@ -1,0 +1,141 @@
+"""A pull request of the app's own: of a branch of one file, which only moves forward.
+
+What is saved always names the commits of the branch that are ours, before the branch points to them. So a
+crash at any line, or a second app, never makes a commit of ours look like one of somebody else, nor the other
+way. See docs/decisions/0024-a-proposal-is-a-branch-that-only-moves-forward.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from shared.app.proposals.head import Head
+from shared.app.pull_requests.markdown import fit
+from shared.cluster.failures.errors import ReconcileError, Retryable
+from shared.cluster.failures.retry import wait_before_retry
+from shared.ports import NewCommit, Ports, Pull, PullText
+from shared.ports.state import Promotion, Proposal
+
+Own = TypeVar("Own", Proposal, Promotion)
+V = TypeVar("V")
+
+COMMITS = 5
+KEPT = 100
+"""So many declined values are remembered."""
+ATTEMPTS = 4
+"""How often a message is postponed that failed; then the next sweep, or somebody who asks, sends one."""
+PERMISSIONS = "give its GitHub App, or its token, the permissions Contents: write and Pull requests: write"
+BODY_LIMIT = 65_000
+"""Characters; GitHub takes 65,536."""
+
+
+class SomebodyPushed(Exception):
+    """The branch points to a commit that is not ours; the message says what is left alone."""
+
+
+@dataclass(frozen=True)
+class File:
+    """The file that a commit of ours changes, and the message of that commit."""
+
+    path: str
+    content: str
+    message: str
+
+
+@dataclass(frozen=True)
+class OwnBranch(Generic[Own]):
+    """The branch of what is stored as ``Own``; ``save`` stores that, and returns it as saved."""
+
+    name: str
+    ports: Ports
+    save: Callable[[Own], Own]
+
+    def commit(self, own: Own, file: File, head: Head) -> Own:
+        """Let the branch point to a new commit with the file; raise SomebodyPushed, or Conflict."""
+        tip = self.ports.proposing.tip(self.name)
+        if tip is not None and tip not in own.commits:
+            raise SomebodyPushed(
+                f"somebody else has pushed to the branch {self.name}: it is left as it is, and so is its "
+                "pull request"
+            )
+        commit = new_commit(file, parents_of(tip, head.commit, self.ports), self.ports)
+        own = self.save(replace(own, commits=(*own.commits, commit)[-COMMITS:]))
+        move(self.name, tip, commit, self.ports)
+        return own
+
+    def show(self, own: Own, pull: Pull | None, text: PullText) -> Own:
+        """Give the open pull request this text, or open one; return what is to be saved."""
+        if pull is not None and pull.open:
+            self.ports.proposing.edit_pull(pull.number, text)
+        else:
+            pull = self.ports.proposing.open_pull(self.name, self.ports.config.branch, text)
+        return replace(own, number=pull.number, url=pull.url)
+
+    def close(self, own: Own, pull: Pull | None, comment: str) -> Own:
+        """Close the pull request if it is open, with one comment, which begins with its marker.
+
+        That nothing is proposed is saved before: what the app closes by itself, nobody declines.
+        """
+        if pull is None or not pull.open:
+            return own
+        again = not own.values
+        own = self.save(replace(own, values=()))
+        marker = comment.partition("\n")[0]
+        if not (again and self.ports.pulls.comment(pull.number, marker)):
+            self.ports.pulls.write_comment(pull.number, comment, over=None)
+        self.ports.proposing.close_pull(pull.number)
+        return own
+
+    def tip(self, own: Own) -> str | None:
+        """Return the commit that the branch points to, None where it was never ours or does not exist."""
+        return self.ports.proposing.tip(self.name) if own.commits else None
+
+    def delete(self, own: Own, tip: str | None) -> Own:
+        """Delete the branch if its tip is a commit of ours; return what is to be saved."""
+        if tip not in own.commits:
+            return own
+        self.ports.proposing.delete_branch(self.name)
+        return replace(own, commits=())
+
+
+def new_commit(file: File, parents: Sequence[str], ports: Ports) -> str:
+    """Create a commit that no branch has yet, and return its id."""
+    return ports.proposing.add_commit(NewCommit(file.path, file.content.encode(), file.message, parents))
+
+
+def move(branch: str, tip: str | None, commit: str, ports: Ports) -> None:
+    """Let a branch point to a commit: a new branch, or one that moves forward from its tip."""
+    if tip is None:
+        ports.proposing.create_branch(branch, commit)
+    else:
+        ports.proposing.advance_branch(branch, commit)
+
+
+def parents_of(tip: str | None, head: str, ports: Ports) -> list[str]:
+    """Return the parents of a branch's next commit: its tip, and the newest commit, whose files it has."""
+    if tip is None:
+        return [head]
+    return [tip] if ports.repository.is_descendant(tip, head) else [tip, head]
+
+
+def declined_after(declined: tuple[V, ...], values: tuple[V, ...], pull: Pull) -> tuple[V, ...]:
+    """Return what is declined once GitHub shows a pull request as it is.
+
+    Somebody who closes it declines its values; somebody who reopens or merges it takes that back.
+    """
+    others = tuple(value for value in declined if value not in values)
+    return others if pull.open or pull.merged else (*others, *values)[-KEPT:]
+
+
+def pull_text(title: str, parts: Sequence[str]) -> PullText:
+    """Return what a pull request says, within GitHub's limit."""
+    return PullText(title, fit(parts, BODY_LIMIT, "**Shortened: GitHub accepts no longer text.**"))
+
+
+def seconds_until_again(error: ReconcileError, request: Any, ports: Ports) -> float | None:
+    """Return when a message that failed is to come again, None for not at all."""
+    if not isinstance(error, Retryable) or request.attempt >= ATTEMPTS:
+        return None
+    return wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)

@@ -1,0 +1,193 @@
+"""Carries out promotions: those that a person asked for, and those of rules of fleet.yaml.
+
+A rule reads summaries first, and GitHub only when all clusters of its source have been Ready for its soak and
+something is new since. It never gives what the target withdrew, and what somebody declined: see
+``shared.promotions.promoted_values``. All messages are of the session of proposals.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+from shared.app.outbox import request_promotion, request_promotions
+from shared.app.proposals.evaluation import Evaluation, Held, evaluate
+from shared.app.proposals.head import Head
+from shared.app.proposals.own_pull import KEPT, PERMISSIONS, seconds_until_again
+from shared.app.proposals.promotion_pull import end, give, is_over, seen_on_github
+from shared.cluster.failures.errors import ReconcileError, Terminal, Unauthorized, Unreadable
+from shared.cluster.messages import PlanRequest, PromotionAsked
+from shared.cluster.record import Phase
+from shared.cluster.reporting.summary import ClusterSummary
+from shared.language.desired import digest_of
+from shared.ports import FleetRecord, Ports
+from shared.ports.state import Lifted, Promotion
+from shared.promotions.promoted_values import Obstacle, Reason, Rule, Value, What, describe
+
+log = logging.getLogger(__name__)
+
+
+def handle(request: PlanRequest, ports: Ports) -> None:
+    """Bring the pull requests of promotions up to date; postpone that while a service does not answer.
+
+    Raise Retryable when it cannot be postponed.
+    """
+    asked = request.promotion
+    try:
+        if asked is not None:
+            _by_hand(asked, ports)
+        else:
+            _by_rules(request.pull, ports)
+    except ReconcileError as error:
+        seconds, attempt = seconds_until_again(error, request, ports), request.attempt + 1
+        log.warning("promotions are not up to date: %s: %s", error.kind, error)
+        if seconds is None:
+            _note_failure(asked, error, ports)
+        elif asked is not None:
+            request_promotion(asked, ports, after=seconds, attempt=attempt)
+        else:
+            request_promotions(ports, request.pull, after=seconds, attempt=attempt)
+
+
+def _by_hand(asked: PromotionAsked, ports: Ports) -> None:
+    """Open the pull request that a person asked for; that lifts what holds its values."""
+    promotion, pull = seen_on_github(_stored(asked.target, ports), ports)
+    what, head = tuple(map(What, asked.what)) or tuple(What), Head(ports.state.fleet(), ports)
+    found = evaluate(asked.source, asked.target, what, head)
+    problem = refusal(found, named=bool(asked.what))
+    if problem:
+        ports.state.save_promotion(replace(promotion, problem=problem))
+        return
+    values = tuple(each.value for each in found.proofs)
+    lifted = tuple(each for each in promotion.lifted if each.value not in values)
+    promotion = replace(
+        promotion,
+        source=asked.source,
+        by=asked.by,
+        asked=asked.at,
+        lifted=(*lifted, *(Lifted(value, asked.at) for value in values))[-KEPT:],
+        merged=tuple(each for each in promotion.merged if each not in values),
+        declined=tuple(each for each in promotion.declined if each not in values),
+        digest="",
+    )
+    give(promotion, pull, found, head, ports)
+
+
+def refusal(found: Evaluation, *, named: bool) -> str:
+    """Return why a promotion by hand is refused, "" if it is not; ``named``: a person chose what."""
+    if found.proofs and not (found.blocked or (named and found.obstacles)):
+        return ""
+    return "; ".join(describe(what, each) for what, each in found.obstacles.items())
+
+
+def _by_rules(number: int, ports: Ports) -> None:
+    """Carry the rules out; ``number`` is a pull request that somebody closed or reopened, 0 for none."""
+    fleet, summaries = ports.state.fleet(), ports.state.summaries()
+    rules = {rule.target: rule for rule in fleet.promotions}
+    for promotion in ports.state.promotions():
+        if promotion.target not in rules or promotion.number == number:
+            _refresh(promotion, ports)
+    head = Head(fleet, ports)
+    for rule in fleet.promotions:
+        try:
+            _carry_out(rule, summaries, head, ports)
+        except Terminal as error:  # of this target alone
+            log.warning("nothing is promoted to %s: %s: %s", rule.target, error.kind, error)
+            _note(_stored(rule.target, ports), f"{error.kind}: {error}", ports)
+        except Unreadable as error:
+            log.warning("nothing is promoted to %s: %s", rule.target, error)
+
+
+def _refresh(promotion: Promotion, ports: Ports) -> None:
+    """Note what became of a pull request, and delete the branch of one that was merged."""
+    if not (promotion.values or promotion.commits):
+        return
+    after, pull = seen_on_github(promotion, ports)
+    if pull is not None and pull.merged:
+        after = replace(end(after, pull, "", ports), values=())
+    if after != promotion:
+        ports.state.save_promotion(replace(after, digest=""))
+
+
+def _carry_out(rule: Rule, summaries: Sequence[ClusterSummary], head: Head, ports: Ports) -> None:
+    """Carry out a rule; all rules share what was read for ``head``."""
+    fleet = head.fleet
+    known, own = _stored(rule.target, ports), [s for s in summaries if s.environment == rule.source]
+    waits = _waits(rule, own, ports)
+    if waits is not None:
+        _note(replace(known, source=known.source or rule.source), waits, ports)
+        return
+    digest = digest_of([repr(rule), fleet.commit, [[s.name, s.uid, s.generation] for s in own]])
+    if known.digest == digest:
+        return
+    promotion, pull = seen_on_github(known, ports)
+    if promotion.by and not is_over(pull):  # that of a person stays as it is
+        _note(replace(promotion, digest=digest), "", ports)
+        return
+    if head.commit != fleet.commit:  # what the target withdrew with it is not noted before its plan
+        return
+    found = evaluate(rule.source, rule.target, rule.what, head, _held(rule, promotion, fleet))
+    problem = "; ".join(describe(what, each) for what, each in found.obstacles.items() if _matters(each))
+    if found.blocked or not found.proofs:
+        if not found.blocked or found.took_back(promotion.values) or is_over(pull):
+            everything = "; ".join(describe(what, each) for what, each in found.obstacles.items())
+            promotion = end(promotion, pull, problem and everything, ports)
+        _note(replace(promotion, digest=digest), problem, ports)
+        return
+    promotion = replace(promotion, source=rule.source, by="", asked=ports.clock())
+    promotion = give(promotion, pull, found, head, ports)
+    _note(replace(promotion, digest=digest), promotion.problem or problem, ports)
+
+
+def _matters(obstacle: Obstacle) -> bool:
+    return obstacle.reason is not Reason.SAME
+
+
+def _waits(rule: Rule, own: Sequence[ClusterSummary], ports: Ports) -> str | None:
+    """Return what a rule waits for, by the summaries of its source alone, None for nothing."""
+    unready = tuple(each.name for each in own if not _is_ready(each))
+    if unready or not own:
+        reason = Reason.NOT_READY if unready else Reason.EMPTY
+        return describe("promotion", Obstacle(reason, rule.source, unready))
+    ends = max(each.ready_since for each in own if each.ready_since) + rule.soak
+    if ends <= ports.clock():
+        return None
+    request_promotions(ports, at=ends)
+    return describe("promotion", Obstacle(Reason.SOAK, rule.source, (), f"{ends:%Y-%m-%d %H:%M} UTC"))
+
+
+def _is_ready(each: ClusterSummary) -> bool:
+    ready = each.phase is Phase.READY and each.observed_generation == each.generation
+    return ready and not each.lost and each.ready_since is not None
+
+
+def _held(rule: Rule, promotion: Promotion, fleet: FleetRecord) -> Held:
+    """Return what keeps a rule from giving a value: the target gave it up, or somebody declined it."""
+    had = next((each for each in fleet.had if each.environment == rule.target), None)
+    lifted = {each.value: each.at for each in promotion.lifted}
+
+    def held(value: Value) -> Reason | None:
+        if value in promotion.merged or (had is not None and had.withdrew(value, lifted.get(value))):
+            return Reason.WITHDRAWN
+        return Reason.DECLINED if value in promotion.declined else None
+
+    return held
+
+
+def _stored(target: str, ports: Ports) -> Promotion:
+    return ports.state.promotion(target) or Promotion(target)
+
+
+def _note(promotion: Promotion, problem: str, ports: Ports) -> None:
+    """Save a promotion with its problem, if that is something new."""
+    after = replace(promotion, problem=problem)
+    if after != ports.state.promotion(promotion.target):
+        ports.state.save_promotion(after)
+
+
+def _note_failure(asked: PromotionAsked | None, error: ReconcileError, ports: Ports) -> None:
+    hint = f"; {PERMISSIONS}" if isinstance(error, Unauthorized) else ""
+    targets = [asked.target] if asked else [rule.target for rule in ports.state.fleet().promotions]
+    for target in targets:
+        _note(_stored(target, ports), f"{error.kind}: {error}{hint}", ports)

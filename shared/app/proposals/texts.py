@@ -1,0 +1,110 @@
+"""What a proposal says on GitHub. Pure; text from manifests, Azure and its log has no effect there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shared.app.proposals.evaluation import Evaluation
+from shared.app.proposals.own_pull import pull_text
+from shared.app.pull_requests.markdown import code, prose, table
+from shared.cluster.drift import DriftedField
+from shared.language.resolve.repository_layout import cluster_path
+from shared.ports import PullText
+from shared.ports.state import LeftOut, Promotion
+from shared.sentences import some_of
+
+OVER = "<!-- roadstead:proposal over -->"
+"""The first characters of the comment with which a proposal ends."""
+
+
+def commit_message(name: str, fields: Sequence[DriftedField]) -> str:
+    """Return the message of the commit: one line, and the fields below."""
+    lines = "\n".join(f"- {each.path}" for each in fields)
+    return f"{_title(name)}\n\nThe values are those that Azure has:\n\n{lines}\n"
+
+
+def proposal_text(name: str, fields: Sequence[DriftedField], left_out: Sequence[LeftOut]) -> PullText:
+    """Return what the pull request says."""
+    manifest = code(cluster_path(name))
+    rows = [
+        (code(e.path), code(e.git) or "no value", code(e.live) or "no value", code(e.source), prose(e.change))
+        for e in fields
+    ]
+    parts = [
+        f"Somebody changed {code(name)} in Azure, and its drift policy proposes to keep that.",
+        table(("field", "git", "Azure", "git sets it in", "who"), rows),
+        f"- **Merge** this to take the values of Azure into {manifest}. Nothing is written to Azure.\n"
+        "- **Close** it to decline these values. They are not proposed again; reopen this pull request to "
+        "change your mind.\n"
+        f"- To have the values of git written instead, run {code(f'roadstead replay {name}')}.",
+        "A sweep brings this up to date when the drift changes, and closes it when the drift is over. It "
+        "leaves the branch alone once somebody else has pushed to it.",
+    ]
+    if left_out:
+        reasons = [(code(each.path), prose(each.reason)) for each in left_out]
+        parts.append("Also different, and not part of this:\n\n" + table(("field", "why"), reasons))
+    return pull_text(_title(name), parts)
+
+
+def over_text(*, kept: bool) -> str:
+    """Return the comment with which a proposal ends."""
+    branch = " The branch stays, because somebody else has pushed to it." if kept else ""
+    return f"{OVER}\nClosed: what this proposes is no longer drift that its policy has proposed.{branch}"
+
+
+def _title(name: str) -> str:
+    return f"Take what Azure has of {name} into its manifest"
+
+
+# What a promotion says on GitHub. Pure; text from manifests has no effect there.
+
+NAMED = 50
+PROMOTION_OVER = "<!-- roadstead:promotion over -->"
+"""The first characters of the comment with which a promotion ends that was not merged."""
+
+
+def commit_text(promotion: Promotion, found: Evaluation) -> str:
+    """Return the message of the commit."""
+    lines = "\n".join(f"- {each.value.path}: {each.value.value}" for each in found.proofs)
+    return f"{_promotion_title(promotion)}\n\nEvery cluster of {promotion.source} is Ready with:\n\n{lines}\n"
+
+
+def promotion_text(promotion: Promotion, found: Evaluation, head: str) -> PullText:
+    """Return what the pull request says."""
+    source, target = code(promotion.source), code(promotion.target)
+    rows = [(code(each.value.path), code(each.value.value)) for each in found.proofs]
+    proven_by = found.proofs[0].clusters if found.proofs else ()
+    who = (
+        f"{prose(promotion.by)} asked for this." if promotion.by else "A rule of `fleet.yaml` asks for this."
+    )
+    parts = [
+        f"Every cluster of {source} is Ready with these values, and {target} has others. {who}",
+        table(("field", "value"), rows),
+        f"As of commit {code(head[:8])}, {_clusters(proven_by)} of {source} had them. "
+        f"A merge changes {_clusters(found.takers)} of {target}, in the stages of the fleet.",
+        f"- **Merge** this to write the values into {code(found.path)}.\n"
+        "- **Close** it to decline them: no rule proposes them again. Reopen it to change your mind.\n"
+        "- A revert after the merge holds: no rule proposes the values again until a commit gives them, or "
+        f"somebody runs {code(f'roadstead promote {promotion.source} {promotion.target}')}.",
+    ]
+    if found.keepers:
+        parts.append(f"These set a value of their own and keep it: {_names(found.keepers)}.")
+    return pull_text(_promotion_title(promotion), parts)
+
+
+def promotion_over_text(why: str) -> str:
+    """Return the comment with which a promotion ends that was not merged; ``why`` is "" for no obstacle."""
+    reason = prose(why) or "the environment has these values without this pull request"
+    return f"{PROMOTION_OVER}\nClosed: {reason}."
+
+
+def _clusters(names: Sequence[str]) -> str:
+    return f"{len(names)} cluster{'' if len(names) == 1 else 's'} ({_names(names)})"
+
+
+def _names(names: Sequence[str]) -> str:
+    return some_of([*map(code, names)], NAMED)
+
+
+def _promotion_title(promotion: Promotion) -> str:
+    return f"Promote {promotion.source} to {promotion.target}"

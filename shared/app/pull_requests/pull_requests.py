@@ -1,0 +1,293 @@
+"""Pull requests: the planner, read-only. A comment describes what a merge would do; nothing is saved.
+
+The planner plans the commit of GitHub's test merge, so that a branch that is behind its base shows no false
+changes. It retries while GitHub has no test merge. With conflicts, or when no test merge appears, it plans
+the head alone, and the comment says so. Manifests from a fork are only validated: nothing of the recorded
+state is shown on such a pull request.
+
+Pull requests have a queue of their own, with a session for each, and a limit of work and of time. None
+delays a push, or another pull request.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+
+from shared.app.outbox import request_plan_again, request_preview
+from shared.app.pull_requests import comment
+from shared.app.pull_requests.comment import PullPlan
+from shared.app.repository import PlanInputs, desired_of, files_in, read_known, require_own
+from shared.azure.drift_policy import exemption_warnings
+from shared.azure.retirements import retirement_warnings, stale
+from shared.cluster.failures.errors import ReconcileError, Retryable
+from shared.cluster.failures.retry import wait_before_retry
+from shared.cluster.messages import PlanRequest
+from shared.cluster.record import ClusterRecord
+from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.language.resolve.repository_layout import manifest_paths
+from shared.language.resolve.work import Work
+from shared.plan.make_plan import make_plan
+from shared.plan.plan import Action, Plan
+from shared.ports import Ports, Pull
+from shared.rollouts.candidates import updates_of
+from shared.rollouts.of_plan import rollout_of_plan
+from shared.rollouts.plan_holds import held_now
+from shared.rollouts.rollout import Rollout
+from shared.rollouts.selected import Asked
+from shared.rollouts.shut import calendar_of
+
+log = logging.getLogger(__name__)
+
+MERGE_SECONDS = 5.0
+MERGE_ATTEMPTS = 3
+"""How often GitHub is asked for its test merge, and for the head that the webhook announced."""
+READ_ATTEMPTS = 5
+SLOW_SECONDS = 5.0
+"""A plan that takes longer may have lost its session, and another function may have planned a newer head."""
+NEW_MANIFESTS = 500
+"""How many new manifests a pull request may have, compared with its base."""
+NEW_BYTES = 32 << 20
+"""How large the files are together that a pull request may add: they are downloaded with the manifests."""
+OUTDATED_PULLS = 20
+WARNINGS_OF = 200
+"""Of so many changed clusters, retirements and exemptions that end are looked up: those of shared files are
+the same for all."""
+
+PULL_PART, FORK_PART = 2, 20
+"""Which part of the work of a plan a pull request may take, and one from a fork."""
+
+CONFLICTS = (
+    "The branch conflicts with its base, so there is no merge to plan. "
+    "This plan is of the head alone: it shows newer changes of the base as undone."
+)
+NO_MERGE = (
+    "GitHub has not created a test merge. "
+    "This plan is of the head alone: it shows newer changes of the base as undone."
+)
+
+
+class NotPlanned(Exception):
+    """A pull request takes too much to be planned; the message says what, and what to do."""
+
+
+def handle(request: PlanRequest, ports: Ports) -> None:
+    """Report on a pull request what a merge would do, or mark the plans of all as out of date.
+
+    Errors are retried a few times, and then reported on the pull request. Raise the error when GitHub takes
+    no report either: then the request becomes a dead letter.
+    """
+    if request.kind == "outdated":
+        mark_outdated(request.commit, ports)
+        return
+    pull, began = None, ports.elapsed()
+    try:
+        pull = ports.pulls.pull(request.pull)
+        if pull is None or not pull.open or pull.base != ports.config.branch:
+            log.info("pull request %d is not open into %s", request.pull, ports.config.branch)
+            return
+        if (pull.merge is None or request.head not in ("", pull.head)) and request.attempt < MERGE_ATTEMPTS:
+            request_plan_again(request.next_attempt(), after=MERGE_SECONDS, ports=ports)
+            return
+        _report(pull, _view(pull, ports), ports)
+        if ports.elapsed() - began > SLOW_SECONDS:
+            _plan_newer_head(pull, request, ports)
+    except ReconcileError as error:
+        log.warning("pull request %d could not be planned: %s: %s", request.pull, error.kind, error)
+        wait = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
+        if isinstance(error, Retryable) and wait is not None and request.attempt < READ_ATTEMPTS:
+            request_plan_again(request.next_attempt(), after=wait, ports=ports)
+        elif pull is None:
+            raise
+        else:
+            _report(pull, replace(_empty(pull, ports), refusal=f"could not be planned: {error.kind}"), ports)
+
+
+def _plan_newer_head(reported: Pull, request: PlanRequest, ports: Ports) -> None:
+    """Request a plan again when the head has moved since it was read.
+
+    A function that was frozen meanwhile has written its report over that of the newer head.
+    """
+    now = ports.pulls.pull(reported.number)
+    if now is not None and now.head != reported.head:
+        request_preview(request.model_copy(update={"head": now.head, "attempt": 0}), ports)
+
+
+def mark_outdated(commit: str, ports: Ports) -> None:
+    """Mark the comments of the newest open pull requests as out of date after a new commit.
+
+    Takes one call, and for each pull request one to read our comment and one to write it. Errors are only
+    logged, because they must not prevent a plan.
+    """
+    try:
+        for pull in ports.pulls.open_pulls(ports.config.branch)[:OUTDATED_PULLS]:
+            existing = ports.pulls.comment(pull.number, comment.marker(ports.config.fleet))
+            if existing is None:
+                continue
+            body = comment.outdated(existing.body, commit)
+            if body != existing.body:
+                ports.pulls.write_comment(pull.number, body, over=existing)
+    except ReconcileError as error:
+        log.warning("open pull requests were not marked as out of date: %s: %s", error.kind, error)
+
+
+def _view(pull: Pull, ports: Ports) -> PullPlan:
+    """Read the pull request and plan it against the recorded state; change nothing."""
+    view, work = _empty(pull, ports), _work(pull, ports)
+    try:
+        read = ports.repository.read_head(ports.config.branch)
+        require_own(read, ports.state.fleet(), ports)
+        view = replace(view, base=read.commit)
+        listed = ports.state.clusters()
+        records = {record.name: record for record in listed}
+        desired = _desired(pull, view.base, records, work, ports)
+        view = replace(view, problems=desired.problems)
+        unreadable = {record.key: record for record in listed.unreadable}
+        return (
+            view if pull.fork else _planned(view, PlanInputs(desired, records, {}, unreadable), pull, ports)
+        )
+    except NotPlanned as error:
+        return replace(view, refusal=str(error))
+
+
+def _empty(pull: Pull, ports: Ports) -> PullPlan:
+    note = ""
+    if not pull.merge:
+        note = NO_MERGE if pull.merge is None else CONFLICTS
+    return PullPlan(ports.config.fleet, ports.config.branch, "", pull.head, note=note, fork=pull.fork)
+
+
+def _work(pull: Pull, ports: Ports) -> Work:
+    """Return what the plan of a pull request may take; its check raises NotPlanned when the time is over."""
+    config = ports.config
+    seconds = config.fork_seconds if pull.fork else config.pull_seconds
+    end = ports.clock() + timedelta(seconds=seconds)
+
+    def check() -> None:
+        if ports.clock() >= end:
+            raise NotPlanned(f"not planned: it takes longer than {seconds:g} seconds; {_instead(pull)}")
+
+    return Work(config.plan_work // (FORK_PART if pull.fork else PULL_PART), check)
+
+
+def _instead(pull: Pull) -> str:
+    if pull.fork:
+        return "split it, or ask a maintainer to push it as a branch of this repository"
+    return "split it"
+
+
+def _planned(
+    view: PullPlan,
+    inputs: PlanInputs,
+    pull: Pull,
+    ports: Ports,
+) -> PullPlan:
+    desired, records = inputs.desired, inputs.records
+    teams = ports.config.approval_teams
+    fleet = ports.state.fleet()
+    plan: Plan = make_plan(
+        view.head,
+        desired,
+        records,
+        now=ports.clock(),
+        reviewers=teams,
+        replacing=fleet.replacing,
+        unreadable=inputs.problems,
+    )
+    documents = {}
+    for item in plan.items:
+        record, cluster = records.get(item.cluster), desired.clusters.get(item.cluster)
+        documents[item.cluster] = (
+            record.document if record else None,
+            cluster.document() if cluster else None,
+        )
+    today, touched = ports.clock().date(), (Action.CREATE, Action.ADOPT, Action.UPDATE)
+    changed = [
+        each.cluster for each in plan.items if each.action in touched and each.cluster in desired.clusters
+    ]
+    warned = changed[:WARNINGS_OF]
+    return replace(
+        view,
+        plan=plan,
+        documents=documents,
+        retirements=tuple(retirement_warnings(desired, warned, today)),
+        stale=stale(today) if changed else "",
+        exemptions=tuple(exemption_warnings(desired, warned, today)),
+        rollout=_rollout(plan, desired, records, pull, fleet.rollout, ports),
+        durations=fleet.durations,
+        held=held_now(plan, desired.clusters, records, calendar_of(desired.rollout), ports.clock()),
+    )
+
+
+def _rollout(
+    plan: Plan,
+    desired: DesiredFleet,
+    records: Mapping[str, ClusterRecord],
+    pull: Pull,
+    under_way: str,
+    ports: Ports,
+) -> Rollout | None:
+    """Return the rollout that a merge would have now, after the one that is ``under_way``; None for none.
+
+    The labels are known, and no trailer: the message of the merge is still to be written.
+    """
+    if desired.rollout is None or not updates_of(plan):
+        return None
+    before, its_plan = ports.state.rollout(under_way), ports.state.plan(under_way)
+    return rollout_of_plan(
+        plan,
+        desired,
+        desired.rollout,
+        records,
+        ports.clock(),
+        before,
+        its_plan.plan if its_plan else None,
+        asked=Asked(labels=pull.labels),
+    )
+
+
+def _desired(
+    pull: Pull, base: str, records: Mapping[str, ClusterRecord], work: Work, ports: Ports
+) -> DesiredFleet:
+    """Resolve what would be merged; raise NotPlanned before thousands of manifests are read."""
+    commit = pull.merge or pull.head
+    work.check()
+    entries = ports.repository.tree(commit)
+    known = {entry.sha for entry in ports.repository.tree(base)}
+    _refuse_large(sum(entry.size for entry in entries if entry.sha not in known))
+    files = files_in(entries)
+    new = sum(files.blobs[path] not in known for path in manifest_paths(files))
+    if new > NEW_MANIFESTS:
+        raise NotPlanned(
+            f"not planned: {new:,} manifests are new or changed, and at most {NEW_MANIFESTS} are read for a "
+            "pull request; split it"
+        )
+    desired = desired_of(commit, files, read_known(records, ports), ports, work)
+    if desired.left_out:
+        raise NotPlanned(
+            f"not planned: its manifests take more than {work.limit:,} units of work; {_instead(pull)}"
+        )
+    return desired
+
+
+def _refuse_large(size: int) -> None:
+    """Raise NotPlanned when the archive of a commit would be far larger than that of its base."""
+    if size > NEW_BYTES:
+        raise NotPlanned(
+            f"not planned: its new files have {size >> 20} MiB, and at most {NEW_BYTES >> 20} MiB are read "
+            "for a pull request; remove large files"
+        )
+
+
+def _report(pull: Pull, view: PullPlan, ports: Ports) -> None:
+    """Write the check or the status first, then the comment, unless its text is the same already."""
+    if ports.pulls.can_check:
+        ports.pulls.check(pull.head, comment.check_of(view))
+    else:
+        ports.repository.set_status(pull.head, comment.status_of(view))
+    existing = ports.pulls.comment(pull.number, comment.marker(view.fleet))
+    body = comment.comment_of(view)
+    if existing is None or existing.body != body:
+        ports.pulls.write_comment(pull.number, body, over=existing)

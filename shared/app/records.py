@@ -1,0 +1,154 @@
+"""The records of clusters are saved here alone: a record and its events in one write, then its messages.
+
+So no crash comes between a change of a record and its event, and no message is about what is not saved. A
+message that is not sent is healed by whoever meets the record later: the timer of overdue continuations, the
+next sweep or check.
+
+Events stay with the record. A save that has new ones moves the earlier ones, where the job has ended or they
+are many: it appends them to the table of events, and then writes the record without them. A crash in between
+leaves them in both, where they count once.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import wraps
+from typing import ParamSpec, TypeAlias, TypeVar
+
+from shared.cluster.event import Event
+from shared.cluster.failures.errors import ReconcileError, Stale, Unavailable
+from shared.cluster.outcomes import Done
+from shared.cluster.record import ClusterRecord
+from shared.cluster.reporting.events import rebuild_time, replacement_time
+from shared.frozen import replace
+from shared.notices.notice import Notice
+from shared.ports import Ports
+
+log = logging.getLogger(__name__)
+
+MOST = 16
+"""How many events a record has; each has 1,000 characters at most."""
+PRUNE_EVERY = 50
+"""After about this many numbers of a record its old events are removed: a query and some deletes."""
+ATTEMPTS = 20
+"""How often somebody else may write a record between a read and a write of it."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Send: TypeAlias = Callable[[ClusterRecord, Ports], object]
+
+
+@dataclass(frozen=True)
+class Transition:
+    """What was decided of a cluster: its record, the events and notices of that, and what is sent then.
+
+    Notices are stored first: never missing, perhaps twice. What cannot be sent is no error.
+    """
+
+    record: ClusterRecord
+    events: Sequence[Event] = ()
+    notices: Sequence[Notice] = ()
+    then: Sequence[Send] = ()
+
+
+def change(
+    name: str,
+    decide: Callable[[ClusterRecord | None], Transition | T],
+    ports: Ports,
+    *,
+    known: tuple[ClusterRecord | None] | None = None,
+) -> ClusterRecord | T:
+    """Read a record, decide, and save; again with the record as it is then, where somebody else wrote.
+
+    Return the record as saved, or what ``decide`` returned instead of a transition. ``known`` has the record,
+    or None, if the caller has read it. A write whose answer was lost is read back. Raises Stale when others
+    write all the time.
+    """
+    (record,), left = known or (ports.state.cluster(name),), ATTEMPTS
+    while True:
+        decided = decide(record)
+        if not isinstance(decided, Transition):
+            return decided
+        after = _prepare(decided, ports)
+        try:
+            saved = ports.state.save(after)
+        except (Stale, Unavailable) as error:
+            record, left = ports.state.cluster(name), left - 1
+            if record is None or record != after:
+                if isinstance(error, Unavailable) or not left:
+                    raise
+                continue
+            saved = record
+        return _send_all(saved, decided.then, ports)
+
+
+def save(decided: Transition, ports: Ports) -> ClusterRecord:
+    """Save a record over the version that was read, with its events, and return it; raise Stale."""
+    return _send_all(ports.state.save(_prepare(decided, ports)), decided.then, ports)
+
+
+def remove(record: ClusterRecord, events: Iterable[Event], ports: Ports) -> None:
+    """Remove a record if it is still this version, after its events and these were appended; raise Stale."""
+    ports.state.append([*record.recent_events, *events])
+    ports.state.delete(record)
+
+
+def again(attempt: Callable[P, T]) -> Callable[P, T]:
+    """Return a function that reads, decides and writes, to be called again where somebody else wrote."""
+
+    @wraps(attempt)
+    def attempts(*given: P.args, **named: P.kwargs) -> T:
+        for _ in range(ATTEMPTS - 1):
+            with suppress(Stale):
+                return attempt(*given, **named)
+        return attempt(*given, **named)
+
+    return attempts
+
+
+def _prepare(decided: Transition, ports: Ports) -> ClusterRecord:
+    """Store what comes before the record, and return the record with its events."""
+    for notice in decided.notices:
+        ports.state.add_notice(notice)
+    record, events = decided.record, decided.events
+    kept = record.recent_events
+    if kept and events and (not record.job.active or len(kept) + len(events) > MOST):
+        move_events(kept, record, ports)
+        kept = ()
+    return replace(record, recent_events=(*kept, *events)) if events else record
+
+
+def move_events(events: Sequence[Event], record: ClusterRecord, ports: Ports) -> None:
+    """Append events of a record to their table; remove its oldest, if it has passed a ``PRUNE_EVERY``."""
+    if events:
+        ports.state.append(events)
+        if max(0, events[0].sequence - 1) // PRUNE_EVERY != record.job.sequence // PRUNE_EVERY:
+            ports.state.prune_events(record.name, ports.config.events_kept)
+
+
+def _send_all(saved: ClusterRecord, then: Sequence[Send], ports: Ports) -> ClusterRecord:
+    for send in then:
+        try:
+            send(saved, ports)
+        except ReconcileError as error:
+            log.warning("%s: saved, but not all was sent: %s: %s", saved.name, error.kind, error)
+    return saved
+
+
+def with_rebuild_time(record: ClusterRecord, outcome: Done, ports: Ports) -> Done:
+    """Return the outcome that makes a cluster Ready for the first time, with how long that took.
+
+    It is said of a cluster that was rebuilt, and of one that replaces another.
+    """
+    old = str(record.document.get("replaces", ""))
+    later = record.observed_generation or record.deleting or record.rebuilding
+    if later or not (record.rebuilt_for or old):
+        return outcome
+    events = [*ports.state.events(record.name, ports.config.events_kept), *record.recent_events]
+    took = rebuild_time(events, record.uid, ports.clock()) if record.rebuilt_for else ""
+    if old and not took:
+        took = replacement_time(events, record.uid, old, ports.clock())
+    return replace(outcome, note="; ".join(filter(None, (outcome.note, took))))

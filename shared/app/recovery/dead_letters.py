@@ -1,0 +1,201 @@
+"""Dead letters: messages that the queues gave up are reported to operators, and none is lost.
+
+A job's message fails its job, if it names the present moment of the record. A plan request becomes the
+fleet's problem, and the timer plans again. A message that cannot be read, or that nothing sends again by
+itself, is saved as a dead letter. A dead-letter queue delivers indefinitely, so ``handle_dead_letter`` raises
+only when the state does not answer: then the message stays in its queue. The message of a job whose record
+cannot be read is dropped: once it can, it is overdue, and the timer sends another one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from shared.app import outbox
+from shared.app.facts import notices_of, store_dead_letter
+from shared.app.outbox import request_report, send_copy
+from shared.app.records import Transition, again, change
+from shared.cluster.failures.errors import DeadLettered, Retryable, Unreadable
+from shared.cluster.failures.fleet_problem import Failed, FleetProblem
+from shared.cluster.forms import NewerForm
+from shared.cluster.job import JobQueue
+from shared.cluster.messages import CheckMessage, JobMessage, PlanRequest, message_of_worker
+from shared.cluster.outcomes import Fail
+from shared.cluster.record import ClusterRecord
+from shared.cluster.reporting.events import events_between
+from shared.cluster.reporting.measurements import DEAD_LETTERS, Measurement, of_outcome
+from shared.cluster.transitions.apply_outcome import apply_outcome
+from shared.cluster.transitions.lease import names_moment
+from shared.logs import about, about_record
+from shared.masking import cut, without_secrets
+from shared.ports import DeadLetter, Ports
+from shared.ports.state.clusters import readable
+
+log = logging.getLogger(__name__)
+
+_Message = JobMessage | CheckMessage | PlanRequest
+
+MAX_BYTES = 32 * 1024
+MAX_CHARACTERS = 500
+
+
+@dataclass(frozen=True)
+class ReceivedDeadLetter:
+    """A message from a dead-letter queue; ``shown`` is its body as text."""
+
+    queue: str
+    id: str
+    at: datetime
+    body: bytes
+    shown: str
+    reason: str = ""
+    description: str = ""
+
+    @property
+    def cause(self) -> str:
+        """The queue's reason and description on one line."""
+        cause = ": ".join(filter(None, (self.reason, self.description)))
+        return cut(" ".join(without_secrets(cause).split()), MAX_CHARACTERS) or "no reason was given"
+
+
+def handle_dead_letter(received: ReceivedDeadLetter, ports: Ports) -> None:
+    """Handle a dead letter; raise Retryable when the state or a queue does not answer."""
+    message = _parsed(received)
+    record = readable(message.cluster, ports.state) if isinstance(message, JobMessage) else None
+    with about_record(record) if record else about(commit=_commit_of(message)):
+        log.error("the queue %s gave up the message %s: %s", received.queue, received.id, received.cause)
+        _report(message, record, received, ports)
+
+
+def _report(
+    message: _Message | None, record: ClusterRecord | None, received: ReceivedDeadLetter, ports: Ports
+) -> None:
+    try:
+        handled = _handle(message, record, received, ports)
+    except (
+        Unreadable
+    ) as error:  # raising would bring the message back until somebody has put the record right
+        log.warning("the dead letter %s of %s is only saved: %s", received.id, received.queue, error)
+        handled = False
+    except Retryable:
+        raise
+    except Exception:  # raising here would bring the message back indefinitely
+        log.exception("the dead letter %s of %s is only saved", received.id, received.queue)
+        handled = False
+    ports.telemetry.record([Measurement(DEAD_LETTERS, 1, {"queue": received.queue})])
+    if not handled:
+        letter = _dead_letter(received)
+        ports.state.save_dead_letter(letter)
+        store_dead_letter(letter, ports)
+
+
+def _handle(
+    message: _Message | None, record: ClusterRecord | None, received: ReceivedDeadLetter, ports: Ports
+) -> bool:
+    """Act on a message by its kind; return whether the message need not be saved.
+
+    ``record`` is that of a job's message, None where there is none.
+    """
+    if isinstance(message, JobMessage):
+        _fail_job(message, record, received, ports)
+        return True
+    if isinstance(message, CheckMessage):
+        for name in message.clusters:  # the next check of the fleet reads those that are healthy so far
+            record = readable(name, ports.state)
+            if record is not None:
+                outbox.request_next_check(record, ports, message.at)
+        return True
+    if isinstance(message, PlanRequest):
+        if message.kind == "plan":
+            _record_problem(message, received, ports)
+        asked = message.approval or message.promotion or message.act
+        return message.kind not in ("pull", "outdated", "review") and not asked
+    log.info("the dead letter %s of %s is not readable", received.id, received.queue)
+    return False
+
+
+def _commit_of(message: _Message | None) -> str:
+    """Return the commit that a message is about, "" for none."""
+    return message.commit or message.head if isinstance(message, PlanRequest) else ""
+
+
+def _parsed(received: ReceivedDeadLetter) -> _Message | None:
+    """Return the message of a queue, None when its body is not one."""
+    read: Mapping[str, Callable[[bytes], _Message]] = {
+        **dict.fromkeys(JobQueue, message_of_worker),
+        **dict.fromkeys(("plans", "previews"), PlanRequest.model_validate_json),
+    }
+    try:
+        return read[received.queue](received.body) if received.queue in read else None
+    except (ValueError, NewerForm):
+        return None
+
+
+def _fail_job(
+    message: JobMessage, record: ClusterRecord | None, received: ReceivedDeadLetter, ports: Ports
+) -> None:
+    def decide(record: ClusterRecord | None) -> Transition | None:
+        if record is None or not record.job.active or not names_moment(message, record):
+            log.info("%s: the dead letter is of another moment of the record", message.cluster)
+            return None
+        now = ports.clock()
+        if record.job.lease is not None and record.job.lease.until > now:
+            send_copy(record, ports)  # a worker runs the step: this copy finds how it ended
+            return None
+        outcome = Fail(_error(record, received))
+        after = _since_first_failure(record, apply_outcome(record, outcome, now=now, jitter=0))
+        measured = of_outcome(record, after, outcome)
+        return Transition(
+            after,
+            [*events_between(record, after, outcome)],
+            notices_of(record, after, ports),
+            [lambda _, ports: ports.telemetry.record(measured), lambda _, ports: request_report(ports)],
+        )
+
+    change(message.cluster, decide, ports, known=(record,))
+
+
+def _since_first_failure(before: ClusterRecord, after: ClusterRecord) -> ClusterRecord:
+    """Return the record with the failure dated back to the error that was retried before."""
+    step, earlier = after.job.step, before.job.step.failure
+    if step.failure is None or earlier is None:
+        return after
+    step = replace(step, failure=replace(step.failure, since=earlier.since))
+    return replace(after, job=replace(after.job, step=step))
+
+
+def _error(record: ClusterRecord, received: ReceivedDeadLetter) -> DeadLettered:
+    message = f"the queue gave up the message of {record.job.step.name}: {received.cause}"
+    last = record.job.step.failure
+    if last is None:
+        return DeadLettered(message, code=received.reason)
+    message += f"; the last error, after {last.attempts} attempts: {last.kind}: {last.message}"
+    return DeadLettered(message, code=last.code or received.reason, request_id=last.request_id)
+
+
+@again
+def _record_problem(request: PlanRequest, received: ReceivedDeadLetter, ports: Ports) -> None:
+    commit = request.approval.commit if request.approval else ""
+    fleet = ports.state.fleet()
+    approved = commit or (fleet.problem.approve_again if fleet.problem else "")
+    problem = FleetProblem(received.cause, Failed.REQUEST, approve_again=approved)
+    if fleet.problem is not None and fleet.problem.failed is Failed.PLAN:
+        problem = replace(fleet.problem, approve_again=approved)  # it says more than the queue
+    if fleet.problem != problem:
+        ports.state.save_fleet(replace(fleet, problem=problem))
+
+
+def _dead_letter(received: ReceivedDeadLetter) -> DeadLetter:
+    body = without_secrets(received.shown, MAX_BYTES).encode()[:MAX_BYTES].decode(errors="ignore")
+    return DeadLetter(
+        queue=received.queue,
+        id=received.id,
+        at=received.at,
+        reason=cut(received.reason, MAX_CHARACTERS),
+        description=cut(received.description, MAX_CHARACTERS),
+        body=body,
+        size=len(received.body),
+    )

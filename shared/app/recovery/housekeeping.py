@@ -1,0 +1,100 @@
+"""Remove expired records once a day, each kind by itself, so that a failure delays no other kind."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
+from operator import attrgetter
+
+from shared.app.runs import ENDS, expected_names
+from shared.cluster.acts import Act, changed_settings
+from shared.cluster.failures.errors import ReconcileError
+from shared.cluster.reporting.measurements import Measurement, of_ends, of_fleet
+from shared.ports import Ports
+
+log = logging.getLogger(__name__)
+
+EVENTS_OF_DELETED = timedelta(days=30)
+DELIVERIES = timedelta(days=7)
+DEAD_LETTERS = timedelta(days=90)
+NOTICES = timedelta(days=7)
+"""Facts of a fleet that notifies nobody; the notifier removes those that it takes."""
+PLANS = 200
+ROLLOUTS = 50
+
+
+def _prune_blobs(ports: Ports) -> int:
+    """Remove the saved blobs that the commit planned last does not have."""
+    commit = ports.state.fleet().commit
+    if not commit:
+        return 0
+    return ports.state.prune_blobs({entry.sha for entry in ports.repository.tree(commit)})
+
+
+def purge_expired(ports: Ports) -> Mapping[str, int]:
+    """Remove the expired records; return how many of each kind."""
+    now, state = ports.clock(), ports.state
+    kinds: Mapping[str, Callable[[], int]] = {
+        "events": lambda: state.prune_events_before(
+            now - EVENTS_OF_DELETED, living=state.summaries().keyed(attrgetter("name"))
+        ),
+        "deliveries": lambda: state.prune_deliveries(now - DELIVERIES),
+        "rollouts": lambda: state.prune_rollouts(ROLLOUTS),
+        "plans": lambda: state.prune_plans(PLANS),
+        "blobs": lambda: _prune_blobs(ports),
+        "acts": lambda: state.prune_acts(now - timedelta(days=ports.config.acts_days)),
+        "notices": lambda: state.prune_notices(now - NOTICES),
+        "dead letters": lambda: state.prune_dead_letters(now - DEAD_LETTERS),
+    }
+    removed: dict[str, int] = {}
+    for kind, remove in kinds.items():
+        try:
+            removed[kind] = remove()
+        except ReconcileError:
+            log.exception("old %s stay until the next run", kind)
+    log.info("removed expired records: %s", ", ".join(f"{count} {kind}" for kind, count in removed.items()))
+    return removed
+
+
+# Settings that changed since they were seen last become an act; who changed them, nobody can see.
+
+
+def record_changed_settings(ports: Ports) -> bool:
+    """Save an act for the settings that differ from those seen last; return whether there was one.
+
+    Takes one read. The first settings of a fleet are no change. From the first time on every timer is
+    expected to run, also one that never has.
+    """
+    now, before = dict(ports.config.settings), dict(ports.state.settings_seen())
+    changes = changed_settings(before, now)
+    if not changes:
+        return False
+    if before:
+        act = Act(
+            id=ports.unique(),
+            at=ports.clock(),
+            action="settings changed",
+            target="; ".join(changes),
+            by="somebody with rights on the function app",
+            result="seen",
+        )
+        ports.state.save_act(act)
+    ports.state.expect_timers(expected_names(ports.config.timers), ports.clock())
+    ports.state.save_settings_seen(now)
+    return True
+
+
+# The metrics that no event changes: how many clusters there are, and how they are.
+
+
+def measure_fleet(ports: Ports) -> None:
+    """Measure the clusters and the fleet; without a place for telemetry nothing is read."""
+    ports.telemetry.record(_fleet(ports))
+
+
+def _fleet(ports: Ports) -> Iterator[Measurement]:
+    """Yield the measurements; the state is read when somebody takes the first."""
+    yield from of_fleet(ports.state.summaries(details=True), ports.state.fleet().gaps)
+    runs = ports.state.timer_runs()
+    yield from of_ends({work: runs[end].at for work, end in ENDS.items() if end in runs}, ports.clock())

@@ -1,0 +1,175 @@
+"""The safety net: timers find the work that lost webhooks, crashes and lost messages left undone."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from shared.app import outbox
+from shared.app.outbox import request_notifications, request_plan, send_overdue
+from shared.app.repository import is_own
+from shared.app.runs import record_end
+from shared.cluster.continuations import Continuation, continuation_of, overdue, served_until
+from shared.cluster.failures.errors import ReconcileError, Stale
+from shared.cluster.failures.fleet_problem import Failed, FleetProblem
+from shared.cluster.gaps import FoundBy
+from shared.cluster.job import JobQueue
+from shared.cluster.messages import Found, PlanRequest
+from shared.cluster.record import ClusterRecord
+from shared.cluster.reporting.measurements import of_plan, of_queues
+from shared.logs import about, about_record
+from shared.ports import BranchHead, FleetRecord, PlanRecord, Ports
+
+log = logging.getLogger(__name__)
+
+LONG_UNREAD = timedelta(minutes=15)
+"""The timer asks every five minutes for the plan of a head that was not planned."""
+STANDS_STILL = timedelta(minutes=2)
+"""A plan without progress for so long is planned again by a timer; a part of a hand-over takes seconds."""
+
+WEBHOOK_SECONDS = 15.0
+"""How long the timer waits for the webhook of a head that it is the first to see: it comes within seconds."""
+
+UNREAD_REVIEWS = timedelta(hours=1)
+"""How long after a failed attempt the reviews of a plan are read again."""
+
+
+def plan_missed_head(ports: Ports) -> bool:
+    """Queue a plan of a head that needs one. A read that fails becomes the fleet's problem, which the next
+    plan clears.
+
+    A head that needs none shows that requests to plan come to their end, and so does a
+    branch that the planner read a short time ago, also if it cannot plan the commit.
+    """
+    began = ports.clock()
+    try:
+        read = ports.repository.read_head(ports.config.branch)
+    except ReconcileError as error:
+        ports.telemetry.record(of_plan("", began, ports.clock(), error.kind))
+        _report_unreadable(error, ports)
+        return False
+    requested = request_missing_plan(read, FoundBy.TIMER, ports)
+    if not requested or _was_read(ports.state.fleet(), began):
+        record_end("plan_missed_head", ports)
+    return requested
+
+
+def _was_read(fleet: FleetRecord, now: datetime) -> bool:
+    return fleet.last_read is not None and abs(now - fleet.last_read.started) < LONG_UNREAD
+
+
+def request_missing_plan(read: BranchHead, found_by: FoundBy, ports: Ports) -> bool:
+    """Queue a plan when the head is not what was planned last, or a plan failed, waits or was not finished.
+
+    Leaves a plan of the head alone that makes progress. The id of the request changes every minute, so that a
+    request that had no effect can be repeated; that of an operator changes every second. The timer lets the
+    webhook of a head come first that was pushed a moment ago.
+    """
+    fleet = _with_expiry(read, ports.state.fleet(), ports)
+    head, known = read.commit, is_own(read, fleet, ports)
+    again = bool(fleet.planning) or (head == fleet.commit and _is_planned_anew(fleet, ports))
+    if head == fleet.commit and known and not (fleet.problem or fleet.waiting or again):
+        return False
+    if head == fleet.planning and known and _makes_progress(fleet, ports.clock()):
+        return False
+    with about(commit=head):
+        log.warning("commit %s was not planned, or not to the end; planning it now", head[:8])
+    new = bool(fleet.commit) and not (fleet.problem or fleet.waiting or fleet.planning)
+    every = 60 if found_by is FoundBy.TIMER else 1
+    slot = int(ports.clock().timestamp() // every)
+    # The request announces no commit: this read of GitHub may be as stale as the planner's.
+    found = Found(by=found_by, at=ports.clock())
+    request = PlanRequest(reason="missed head", again=again, read_from=ports.clock(), found=found)
+    after = WEBHOOK_SECONDS if new and found_by is FoundBy.TIMER else 0
+    request_plan(request, message_id=f"missed:{found_by}:{head}:{slot}", ports=ports, after=after)
+    return True
+
+
+def _is_planned_anew(fleet: FleetRecord, ports: Ports) -> bool:
+    """Return whether the last plan lacks a cluster whose record can be read now, or cannot be read itself."""
+    if fleet.unreadable:
+        now = ports.state.clusters_named(fleet.unreadable)
+        if len(now.unreadable) < len(fleet.unreadable):
+            return True
+    return bool(fleet.commit) and ports.state.plan(fleet.commit) is None
+
+
+def _with_expiry(read: BranchHead, fleet: FleetRecord, ports: Ports) -> FleetRecord:
+    """Return the fleet's record with when the token ends: saved where a read finds another one."""
+    last, expires = fleet.last_read, read.credential_expires
+    if last is None or last.head is None or last.head.credential_expires == expires:
+        return fleet
+    head = replace(last.head, credential_expires=expires)
+    try:
+        return ports.state.save_fleet(replace(fleet, last_read=replace(last, head=head)))
+    except Stale:
+        return ports.state.fleet()  # the next tick finds it again
+
+
+def _makes_progress(fleet: FleetRecord, now: datetime) -> bool:
+    """Return whether a plan that is not finished has progressed a short time ago."""
+    # A difference in the other direction is that of a wrong clock.
+    return fleet.handover is not None and abs(now - fleet.handover.at) < STANDS_STILL
+
+
+def _report_unreadable(error: ReconcileError, ports: Ports) -> None:
+    fleet = ports.state.fleet()
+    approve_again = fleet.problem.approve_again if fleet.problem else ""
+    problem = FleetProblem(str(error), Failed.READ, error.kind, approve_again)
+    log.error("%s. %s", problem, problem.suggested_action)
+    if fleet.problem == problem:
+        return
+    try:
+        ports.state.save_fleet(replace(fleet, problem=problem))
+    except Stale:
+        log.info("the planner has saved the fleet's record meanwhile; it reads the branch itself")
+
+
+def wake_notifier(ports: Ports) -> None:
+    """Ask the notifier to look, where there is somebody to notify: its own message may be lost."""
+    if ports.state.fleet().routes:
+        request_notifications(ports)
+
+
+def resend_overdue(ports: Ports) -> int:
+    """Send the continuation of every overdue record again; return how many there are.
+
+    A continuation is overdue two leases after its time: by then a worker that received it has ended or died.
+    One that waits in a backlog is not.
+    """
+    now, continuations = ports.clock(), ports.state.continuations()
+    ports.telemetry.record(of_queues(continuations, now))
+    served = {queue: served_until(continuations, queue, now) for queue in JobQueue}
+
+    def times(each: Continuation) -> int:
+        return overdue(each, now=now, grace=2 * ports.config.lease_seconds, served=served[each.queue])
+
+    late, names = list[tuple[ClusterRecord, int]](), [each.name for each in continuations if times(each)]
+    for record in ports.state.clusters_named(names) if names else ():
+        again = times(continuation_of(record)) if record.job.active else 0
+        if again:
+            late.append((record, again))
+            with about_record(record):
+                due = record.job.due(now)
+                log.warning("%s: its continuation is overdue since %s; sending it again", record.name, due)
+    send_overdue(late, ports)
+    open_plans = ports.state.open_plans()
+    if any(not plan_record.settled or plan_record.writing for plan_record in open_plans):
+        outbox.request_report(ports)
+    _ask_for_unread_reviews(open_plans, ports)
+    fleet = outbox.request_awaited_plan(ports)
+    outbox.request_awaited_deletes(fleet, ports)
+    if fleet.rollout or fleet.lets_start(now):
+        outbox.request_rollout(ports)
+    return len(late)
+
+
+def _ask_for_unread_reviews(open_plans: Sequence[PlanRecord], ports: Ports) -> None:
+    """Have reviews of the newest plan read again that could not be read: a permission may be there now."""
+    before = ports.clock() - UNREAD_REVIEWS
+    unread = [r.plan.commit for r in open_plans if r.review and r.review.unread_since(before)]
+    newest = ports.state.fleet().commit if unread else ""
+    if newest in unread:
+        outbox.request_review(newest, ports)

@@ -1,0 +1,281 @@
+"""Read what a commit of the fleet repository asks for, in as few calls as possible.
+
+The reader reads the tree, the shared files, and the manifests of clusters that may have changed since they
+were recorded. The rest of the fleet comes from the recorded documents.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import islice
+from pathlib import Path
+
+import pydantic
+import yaml
+
+from shared import language
+from shared.cluster.failures.errors import OtherRepository
+from shared.cluster.listed import UnreadableRecord
+from shared.cluster.record import ClusterRecord
+from shared.language.desired import Desired, Stored
+from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.language.resolve.repository_layout import Files, blob_id
+from shared.language.resolve.resolver import finish, first_files, resolve_clusters, resolve_shared
+from shared.language.resolve.reuse import Known, fingerprint_of
+from shared.language.resolve.work import Work
+from shared.plan.plan import Action, Item, Plan
+from shared.ports import BranchHead, FleetRecord, Ports, Source, TreeEntry
+
+# Read the files of a commit in as few calls as possible, and verify each by its blob id.
+#
+# The content of a blob never changes, so the state caches each blob by its id: the shared files that every
+# plan needs, invalid manifests, the files of pull requests. Many unknown files are read as one archive; a
+# file that the archive lacks, or has in another form, is read by itself.
+
+log = logging.getLogger(__name__)
+
+ARCHIVE_FROM = 20
+"""More unknown files than this are read as one archive: two calls, and a download of the whole repository."""
+MAX_LOOKUPS = 1000
+"""At most this many blobs are looked up in the cache: each lookup is a read of the state, and an archive is
+faster than thousands of them."""
+MAX_CACHED_BYTES = 60_000
+"""The largest blob that an entity of the state can hold."""
+_BATCH = 100
+
+
+def read_blobs(
+    commit: str, wanted: Mapping[str, str], ports: Ports, *, check: Callable[[], None] = lambda: None
+) -> Mapping[str, bytes]:
+    """Return the content of files of a commit by blob id; ``wanted`` has the id of each path.
+
+    Reads the cache when the files are few, then the archive or single blobs. A read that fails raises; the
+    blobs that were read before it stay cached. ``check`` is called before each read, and may raise too.
+    """
+    check()
+    ids = dict.fromkeys(wanted.values())
+    contents = _verified(ports.state.blobs(ids), ids) if ids and len(ids) <= MAX_LOOKUPS else {}
+    missing = {path: sha for path, sha in wanted.items() if sha not in contents}
+    if len({*missing.values()}) > ARCHIVE_FROM:
+        check()
+        contents |= _cached(_from_archive(commit, missing, ports), ports)
+    remaining = [sha for sha in dict.fromkeys(missing.values()) if sha not in contents]
+    for batch in _batches(remaining):
+        contents |= _cached({sha: _blob(sha, check, ports) for sha in batch}, ports)
+    return contents
+
+
+def _blob(sha: str, check: Callable[[], None], ports: Ports) -> bytes:
+    check()
+    return ports.repository.blob(sha)
+
+
+def _verified(blobs: Mapping[str, bytes], ids: Iterable[str]) -> dict[str, bytes]:
+    return {sha: blobs[sha] for sha in ids if sha in blobs and blob_id(blobs[sha]) == sha}
+
+
+def _from_archive(commit: str, wanted: Mapping[str, str], ports: Ports) -> dict[str, bytes]:
+    """Return, by blob id, the files that a commit's archive has at these paths."""
+    files = ports.repository.archive(commit, wanted.keys())
+    log.info("the archive of %s has %d of %d files", commit[:8], len(files), len(wanted))
+    contents: dict[str, bytes] = {}
+    for path, content in files.items():
+        # An archive has the line ends that .gitattributes sets, the blob those that git stores.
+        for form in (content, content.replace(b"\r\n", b"\n")):
+            if blob_id(form) == wanted.get(path):
+                contents[blob_id(form)] = form
+                break
+    return contents
+
+
+def _cached(blobs: dict[str, bytes], ports: Ports) -> dict[str, bytes]:
+    """Cache the blobs that are small enough, and return all."""
+    small = {sha: content for sha, content in blobs.items() if len(content) <= MAX_CACHED_BYTES}
+    if small:
+        ports.state.save_blobs(small)
+    return blobs
+
+
+def _batches(ids: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    rest = iter(ids)
+    while batch := tuple(islice(rest, _BATCH)):
+        yield batch
+
+
+@dataclass(frozen=True)
+class PlanInputs:
+    """What a plan is computed from: the commit's fleet, the records, and what is known of them.
+
+    ``unreadable`` are the records of the clusters that cannot be read, by name.
+    """
+
+    desired: DesiredFleet
+    records: Mapping[str, ClusterRecord]
+    known: Mapping[str, Known]
+    unreadable: Mapping[str, UnreadableRecord] = field(default_factory=dict)
+
+    @property
+    def problems(self) -> Mapping[str, str]:
+        """Why records cannot be read, by the names of their clusters."""
+        return {name: str(record) for name, record in self.unreadable.items()}
+
+
+def read_known(records: Mapping[str, ClusterRecord], ports: Ports) -> Mapping[str, Known]:
+    """Return what is recorded of clusters that are not being deleted; one read."""
+    fingerprints = ports.state.fingerprints()
+    return {
+        name: Known(record.document, record.digest, fingerprints.get(name, ""))
+        for name, record in records.items()
+        if not record.deleting
+    }
+
+
+def read_desired(commit: str, known: Mapping[str, Known], ports: Ports) -> DesiredFleet:
+    """Return what a commit asks for; one call for the tree, and those for the files that it needs."""
+    return desired_of(commit, read_files(commit, ports), known, ports, Work(ports.config.plan_work))
+
+
+def read_files(commit: str, ports: Ports) -> Files:
+    """Return the entries of a commit; one call."""
+    return files_in(ports.repository.tree(commit))
+
+
+def files_in(entries: Iterable[TreeEntry]) -> Files:
+    """Return the entries of a git tree as files."""
+    entries = tuple(entries)
+    plain = {entry.path: entry.sha for entry in entries if entry.plain}
+    return Files(plain, frozenset(entry.path for entry in entries if not entry.plain))
+
+
+def read_some(commit: str, known: Mapping[str, Known], ports: Ports) -> DesiredFleet:
+    """Return what a commit asks for of these clusters alone, of which none is compared with any other one."""
+    work = Work(ports.config.plan_work)
+    return desired_of(commit, read_files(commit, ports), known, ports, work, only=known.keys())
+
+
+def desired_of(
+    commit: str,
+    files: Files,
+    known: Mapping[str, Known],
+    ports: Ports,
+    work: Work,
+    *,
+    only: Collection[str] | None = None,
+) -> DesiredFleet:
+    """Resolve the files of a commit; each stage names the files that the next one needs."""
+
+    def read(paths: Sequence[str]) -> Mapping[str, bytes]:
+        wanted = {path: files.blobs[path] for path in paths}
+        blobs = read_blobs(commit, wanted, ports, check=work.check)
+        return {path: blobs[sha] for path, sha in wanted.items()}
+
+    first = read(first_files(files, known, only))
+    shared = resolve_shared(
+        ports.config.fleet, files, first, known=known, code_version=code_version(), work=work, only=only
+    )
+    clusters = resolve_clusters(
+        shared,
+        read(shared.needed),
+        vaults=ports.config.vaults,
+        reaches_private=ports.config.reaches_private,
+    )
+    return finish(clusters, read(clusters.needed))
+
+
+@cache
+def code_version() -> str:
+    """Return a hash of the code that resolves a fleet.
+
+    Unlike a version number, a hash changes by itself: after a new rule or default every cluster is resolved
+    again, even where that is not necessary.
+    """
+    folder = Path(str(language.__file__)).parent
+    version = hashlib.sha256(f"{pydantic.VERSION} {yaml.__version__}".encode())
+    for path in sorted([*folder.rglob("*.py"), *folder.parent.glob("*.py")]):
+        version.update(path.relative_to(folder.parent).as_posix().encode() + path.read_bytes())
+    return version.hexdigest()
+
+
+def save_fingerprints(plan: Plan, inputs: PlanInputs, ports: Ports) -> None:
+    """Save what the documents were resolved from, after their plan was handed over.
+
+    The fingerprints of a fleet are one record, so that a change of a shared file that changes no cluster
+    costs one write, and the next push again costs only what it changes.
+    """
+    before = {name: known.fingerprint for name, known in inputs.known.items() if known.fingerprint}
+    fingerprints = _fingerprints(plan, inputs, before)
+    if fingerprints != before:
+        ports.state.save_fingerprints(fingerprints)
+
+
+def _fingerprints(plan: Plan, inputs: PlanInputs, before: Mapping[str, str]) -> Mapping[str, str]:
+    fingerprints, clusters = dict[str, str](), inputs.desired.clusters
+    for item in plan.items:
+        name = item.cluster
+        cluster = clusters.get(name)
+        if cluster is None:
+            continue
+        if item.action is _UNCHANGED and isinstance(cluster, Stored) and name in before:
+            fingerprints[name] = before[name]  # it was not resolved, because its fingerprint matches
+        elif fingerprint := _fingerprint(item, cluster, inputs):
+            fingerprints[name] = fingerprint
+    return fingerprints
+
+
+_UNCHANGED = Action.UNCHANGED
+
+
+def _fingerprint(item: Item, cluster: Desired, inputs: PlanInputs) -> str:
+    """Return the fingerprint of a cluster once its item is carried out, "" where it has none."""
+    if item.not_carried_out or item.action is Action.REBUILD:
+        return ""
+    record, same = inputs.records.get(item.cluster), item.action in (Action.UNCHANGED, Action.RETRY)
+    if same and (record is None or record.deleting):
+        return ""
+    if same and isinstance(cluster, Stored):
+        return inputs.known[item.cluster].fingerprint
+    digest = record.digest if same and record else cluster.digest
+    return fingerprint_of(inputs.desired.inputs.get(item.cluster, ""), digest)
+
+
+# Whether a head is one of the repository and the branch that the fleet is planned from.
+#
+# A repository's name can pass to somebody else: its owner renames or deletes it, and another one takes the
+# name. GitHub's id of a repository never changes. The first plan records the id and the branch; from then
+# on nothing is planned, deleted or reported from any other, until an operator accepts it.
+
+
+def source_of(read: BranchHead, ports: Ports) -> Source:
+    """Return the repository and the branch of a head."""
+    return Source(read.repository, ports.config.branch)
+
+
+def is_own(read: BranchHead, fleet: FleetRecord, ports: Ports) -> bool:
+    """Return whether a head is of the fleet's source, or the fleet has none yet."""
+    return fleet.source in (None, source_of(read, ports))
+
+
+def require_own(read: BranchHead, fleet: FleetRecord, ports: Ports) -> None:
+    """Raise OtherRepository for a head of another source."""
+    known, found = fleet.source, source_of(read, ports)
+    if known is None or known == found:
+        return
+    if known.repository != found.repository:
+        raise _other(known, found, ports)
+    raise OtherRepository(f"the fleet was planned from the branch {known.branch}, not from {found.branch}")
+
+
+def require_name(fleet: FleetRecord, ports: Ports) -> None:
+    """Raise OtherRepository where the last read of the branch was that of a repository with our name."""
+    known, found = fleet.source, fleet.other_source
+    if known is not None and found is not None and known.repository != found.repository:
+        raise _other(known, found, ports)
+
+
+def _other(known: Source, found: Source, ports: Ports) -> OtherRepository:
+    what = f"{ports.config.repository} is another repository on GitHub than before"
+    return OtherRepository(f"{what}: its id is {found.repository}, not {known.repository}")

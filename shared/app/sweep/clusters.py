@@ -1,0 +1,175 @@
+"""Single clusters, each read by itself: those that a list lacks, and those that an operator asks about."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from shared.app.access.azure_state import busy
+from shared.app.access.rate_limiter import RateLimited, RateLimiter
+from shared.app.facts import notices_of
+from shared.app.outbox import is_at_time, request_sweep, send_continuation
+from shared.app.records import Transition, change
+from shared.app.sweep.activity import ActivityLog
+from shared.app.sweep.conclusions import conclude
+from shared.app.sweep.held_corrections import is_held_on, unless_held
+from shared.app.sweep.sources import Sources
+from shared.cluster.failures.errors import ClusterMissing, ReconcileError, Retryable
+from shared.cluster.failures.retry import wait_before_retry
+from shared.cluster.findings.conditions import is_at_rest
+from shared.cluster.findings.health import CORRECTED, applies_again
+from shared.cluster.messages import SweepPart
+from shared.cluster.record import ClusterRecord
+from shared.cluster.reporting.events import correction_event
+from shared.cluster.reporting.measurements import of_read, of_reservation
+from shared.cluster.transitions.apply_comparison import start_correction
+from shared.logs import about_record
+from shared.ports import Ports
+from shared.ports.azure import GetCluster
+from shared.ports.state.clusters import readable
+from shared.rollouts.calendar import Start
+
+# What a sweep does for a cluster that is not in Azure: it lists and compares nothing of it there.
+#
+# Checks read it from inside. Where the policy has what Roadstead applied of Flux applied again, a check
+# asks for a sweep of the cluster, which starts that job as for any other cluster.
+
+
+def apply_again(record: ClusterRecord, ports: Ports) -> bool:
+    """Start the job that applies again what Roadstead applied of Flux; return whether there is one."""
+    with about_record(record):
+        saved = change(record.name, partial(_again, ports=ports), ports, known=(record,))
+    return saved is not None and saved.job.active
+
+
+def _again(record: ClusterRecord | None, *, ports: Ports) -> Transition | None:
+    now = ports.clock()
+    if record is None or record.job.active:
+        return None
+    started = start_correction(record, [CORRECTED], now=now)[0] if applies_again(record, now) else record
+    after = unless_held(record, started, Start.CORRECTION, ports)
+    if after == record:
+        return None
+    what = "a job applies again what Roadstead applied of Flux"
+    events = [correction_event(after, what)] if after.job.active else []
+    return Transition(after, events, notices_of(record, after, ports), [send_continuation])
+
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS = 4
+"""How often a list or a cluster is read when that fails; then the next sweep reads it."""
+EARLY_SECONDS = 5.0
+"""How much longer a part waits that came before its tokens: the clocks of two instances differ by seconds."""
+BUSY_SECONDS = 15.0
+"""After so long, and then twice as long, a cluster is read again that Azure was changing when asked about."""
+TOGETHER = 200
+"""How many clusters one message names."""
+
+
+def request_checks(names: Sequence[str], part: SweepPart, ports: Ports) -> None:
+    """Ask that clusters are read one by one about which a list decides nothing.
+
+    ``part`` has its subscription where it lacks them.
+    """
+    for first in range(0, len(names), TOGETHER):
+        some = tuple(names[first : first + TOGETHER])
+        request_sweep(SweepPart(sweep=part.sweep, clusters=some, subscription=part.subscription), ports)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The clusters that exist although a list lacks them, and whether a record changed."""
+
+    lacking: Sequence[str]
+    changed: bool
+
+
+def check(part: SweepPart, attempt: int, end: float, sources: Sources, ports: Ports) -> Checked:
+    """Read clusters one by one, and conclude what is so of each.
+
+    A cluster that does not exist is read a second time, some seconds later, and so is one that Azure is
+    changing, where an operator asks. The rest continues in another message from ``end`` on, by the clock that
+    measures ages, or when a token of the rate limits is missing.
+    """
+    limiter = RateLimiter(None, ports, part.reservations)
+    activity = ActivityLog(ports, {each.subscription: each for each in ports.state.sweep().listings})
+    absent: list[str] = []
+    lacking: list[str] = []
+    changing: list[str] = []
+    changed = False
+    for position, name in enumerate(part.clusters):
+        rest = part.model_copy(update={"clusters": part.clusters[position:], "reservations": {}})
+        if position and ports.elapsed() > end:
+            request_sweep(rest, ports)
+            break
+        record = readable(name, ports.state)
+        if record is None or not is_at_rest(record):
+            continue
+        if record.desired.is_existing:
+            changed = apply_again(record, ports) or changed
+            continue
+        if is_at_time(part.sweep) and is_held_on(record, ports):
+            continue
+        try:
+            existing = limiter.over(ports).azure.call(GetCluster(record.desired.id))
+        except RateLimited as limited:
+            postpone(rest, limited, limiter, attempt, ports)
+            break
+        except ReconcileError as error:
+            if retry(rest, error, attempt, ports):
+                break
+            with about_record(record):
+                log.warning("%s cannot be read: %s: %s", name, error.kind, error)
+            continue
+        if existing is None and not part.absent and record.finding != ClusterMissing.__name__:
+            absent.append(name)
+            continue
+        if existing is not None and part.subscription:
+            lacking.append(name)
+        if existing is not None and busy(existing["properties"]) and not part.subscription:
+            changing.append(name)
+        try:
+            changed = conclude(record, existing, sources, activity, ports) or changed
+        except (ReconcileError, RateLimited):
+            raise
+        except Exception:  # the next list names it
+            with about_record(record):
+                log.exception("%s cannot be compared", name)
+    if absent:
+        again = {"clusters": tuple(absent), "absent": True, "reservations": {}}
+        request_sweep(part.model_copy(update=again), ports, after=ports.config.lag_seconds)
+    if changing and attempt + 1 < ATTEMPTS:
+        again = {"clusters": tuple(changing), "reservations": {}}
+        after = BUSY_SECONDS * 2**attempt
+        request_sweep(part.model_copy(update=again), ports, after=after, attempt=attempt + 1)
+    return Checked(lacking, changed)
+
+
+def postpone(part: SweepPart, limited: RateLimited, limiter: RateLimiter, attempt: int, ports: Ports) -> None:
+    """Ask for a part again at the time for which its tokens are reserved, each time as another message.
+
+    One that has waited for that time already came too early by the clock of this instance: it waits longer.
+    """
+    ports.telemetry.record(of_reservation("sweep"))
+    waited = any(limited.at in moments for moments in part.reservations.values())
+    early = part.early + 1
+    reserved = part.model_copy(update={"reservations": dict(limiter.reserved), "early": early})
+    seconds = max(0.0, (limited.at - ports.clock()).total_seconds()) + (
+        EARLY_SECONDS * early if waited else 0
+    )
+    request_sweep(reserved, ports, after=seconds, attempt=attempt)
+
+
+def retry(part: SweepPart, error: ReconcileError, attempt: int, ports: Ports) -> bool:
+    """Ask for a part again that failed, a few times; return whether it is tried again."""
+    ports.telemetry.record(of_read("sweep", error.kind))
+    if not isinstance(error, Retryable) or attempt + 1 >= ATTEMPTS:
+        return False
+    seconds = wait_before_retry(error, attempt + 1, ports.random(), ports.config.retries)
+    if seconds is None:
+        return False
+    request_sweep(part, ports, after=seconds, attempt=attempt + 1)
+    return True

@@ -1,0 +1,147 @@
+"""The list of one subscription's clusters, compared with the records of those that should be there."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from shared.app.access.azure_state import busy
+from shared.app.access.rate_limiter import RateLimited
+from shared.app.sweep.activity import ActivityLog
+from shared.app.sweep.conclusions import conclude_from_list, conclude_still_missing
+from shared.app.sweep.sources import Sources
+from shared.app.sweep.verdicts import (
+    installation_in,
+    is_incomplete,
+    is_suspect,
+    orphans_in,
+    owner_of,
+    place_of,
+    place_of_summary,
+)
+from shared.cluster.failures.errors import ReconcileError, Unreadable
+from shared.cluster.reporting.summary import ClusterSummary
+from shared.json_tree import Json
+from shared.logs import about
+from shared.ports import Ports
+from shared.ports.azure import GetCluster, ListClusters, every_document
+from shared.ports.state import Listing, Orphan
+from shared.resource_ids import ClusterId, SubscriptionId
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The clusters at rest that a list lacks, by name, and whether it changed a record.
+
+    ``newer`` are those whose record is about as new as the list, or newer: it decides nothing about them. On
+    those that are ``busy`` an operation runs: what it changes is for a later list. Those that are ``strange``
+    could not be compared, by an unforeseen error.
+    """
+
+    lacking: Sequence[str]
+    newer: Sequence[str]
+    busy: Sequence[str]
+    strange: Sequence[str]
+    changed: bool
+
+    @property
+    def undecided(self) -> tuple[str, ...]:
+        """The clusters of which the list cannot show that they are as git has them."""
+        return (*self.lacking, *self.newer, *self.busy, *self.strange)
+
+
+def compare(
+    listed: Mapping[str, Json],
+    summaries: Sequence[ClusterSummary],
+    installations: Sequence[str],
+    started: datetime,
+    sources: Sources,
+    activity: ActivityLog,
+    ports: Ports,
+) -> Compared:
+    """Conclude what a whole list of a subscription shows of the clusters at rest that should be there.
+
+    ``installations`` are the ids of this app, the present one first, ``started`` when the list was asked for.
+    """
+    lacking, newer, operated, strange, changed = [], [], [], list[str](), False
+    for summary in summaries:
+        if not summary.at_rest:
+            continue
+        existing = listed.get(place_of_summary(summary))
+        try:
+            if existing is not None and busy(existing["properties"]):
+                operated.append(summary.name)
+            suspect = is_suspect(summary, existing, owner_of(summary, installations, ports.config))
+            asked_since = activity.asked_since(summary.subscription, started)
+            if not suspect and not is_incomplete(summary, asked_since, started):
+                continue
+            if existing is None and not suspect:
+                changed = conclude_still_missing(summary.name, sources, activity, ports) or changed
+            elif existing is None:
+                lacking.append(summary.name)
+            else:
+                concluded = conclude_from_list(summary.name, existing, started, sources, activity, ports)
+                if concluded is None:
+                    newer.append(summary.name)
+                changed = changed or bool(concluded)
+        except (ReconcileError, RateLimited):
+            raise
+        except Exception:  # one cluster that is not understood keeps no other one from its comparison
+            with about(cluster=summary.name):
+                log.exception("%s cannot be compared", summary.name)
+            strange.append(summary.name)
+    return Compared(lacking, newer, operated, strange, changed)
+
+
+def read_list(subscription: str, ports: Ports) -> Mapping[str, Json]:
+    """Return the clusters of a subscription by their places; one call for each page."""
+    listed = every_document(ports.azure, ListClusters(SubscriptionId(subscription)))
+    return {place_of(cluster): cluster for cluster in listed}
+
+
+def orphans_of(
+    listed: Mapping[str, Json],
+    summaries: Sequence[ClusterSummary],
+    before: Listing,
+    now: datetime,
+    ports: Ports,
+) -> tuple[Orphan, ...]:
+    """Return the clusters with this fleet's tags that it does not know.
+
+    A new one counts once its record and Azure were read after the list: it may have been created, or
+    deleted, meanwhile.
+    """
+    known = frozenset(map(place_of_summary, summaries))
+    earlier = {orphan.resource.lower(): orphan for orphan in before.orphans}
+    found = []
+    for name, existing in orphans_in(listed, known, ports.config):
+        place = place_of(existing)
+        if place not in earlier and not _is_unknown(name, existing, ports):
+            continue
+        new = Orphan(str(existing["id"]), name, installation_in(existing), now)
+        found.append(earlier.get(place, new))
+        if place not in earlier:
+            with about(cluster=name):
+                log.warning("%s has this fleet's tags, and no record has it", existing["id"])
+    return tuple(found)
+
+
+def _is_unknown(name: str, existing: Json, ports: Ports) -> bool:
+    place = place_of(existing)
+    try:
+        record = ports.state.cluster(name)
+    except Unreadable:  # it has one, and nobody knows for which place
+        return False
+    if record is not None and record.desired.id.resource.lower() == place:
+        return False
+    cluster = ClusterId.of(str(existing["id"]))
+    try:
+        return cluster is not None and ports.azure.call(GetCluster(cluster)) is not None
+    except (RateLimited, ReconcileError) as error:
+        with about(cluster=name):
+            log.warning("%s is left to the next sweep: %s", existing["id"], error)
+        return False

@@ -1,0 +1,205 @@
+"""The sweep: one message after the other, each as many subscriptions as there is time for.
+
+A message reads the summaries of all clusters once, lists the clusters of each subscription page by page, and
+reads the records of those alone that differ. What a list lacks is read by itself, twice. A list that
+fails concludes nothing, and the record of the sweeps says so. Every part only states what is so now:
+to repeat it, or two sweeps at once, changes nothing more.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from shared.app.access.rate_limiter import RateLimited, RateLimiter
+from shared.app.outbox import request_promotions, request_proposals, request_report, request_sweep
+from shared.app.planner.reporter import reopen
+from shared.app.records import again
+from shared.app.runs import record_end
+from shared.app.sweep.activity import ActivityLog
+from shared.app.sweep.clusters import ATTEMPTS, check, postpone, request_checks, retry
+from shared.app.sweep.lists import compare, orphans_of, read_list
+from shared.app.sweep.sources import Sources
+from shared.cluster.failures.errors import ReconcileError, Retryable
+from shared.cluster.failures.retry import wait_before_retry
+from shared.cluster.messages import PlanRequest, SweepPart
+from shared.cluster.reporting.summary import ClusterSummary
+from shared.ports import FleetRecord, Ports
+from shared.ports.state import Listing, SweepRecord
+from shared.ports.state.sweeps import NAMED
+from shared.sentences import some_of
+
+log = logging.getLogger(__name__)
+
+SWEEP_SECONDS = 120.0
+"""After so many seconds another message continues: less than half of ``functionTimeout``."""
+MOST_LACKING = 200
+"""How many clusters that a list lacks are read by themselves; the next sweep begins with the others.
+A list that lacks more may be of a subscription in which the app has lost its role: Azure then answers with an
+empty list."""
+
+
+def handle(request: PlanRequest, ports: Ports) -> None:
+    """Carry out a sweep, or a part of one; postpone it while the state or a queue does not answer.
+
+    Raise Retryable when it cannot be postponed, or was too often: the timer begins another sweep.
+    """
+    part = request.sweep or SweepPart()
+    try:
+        _handle(part, request.attempt, ports)
+    except Retryable as error:
+        seconds = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
+        if seconds is None or request.attempt >= ATTEMPTS:
+            raise
+        log.warning("a sweep is postponed by %d s: %s: %s", seconds, error.kind, error)
+        request_sweep(part, ports, after=seconds, attempt=request.attempt + 1)
+
+
+def _handle(part: SweepPart, attempt: int, ports: Ports) -> None:
+    end, fleet = ports.elapsed() + SWEEP_SECONDS, ports.state.fleet()
+    sources = Sources(fleet.commit, ports)
+    if part.clusters:
+        checked = check(part, attempt, end, sources, ports)
+        if checked.lacking:
+            _save(partial(_with_hidden, subscription=part.subscription, names=checked.lacking), ports)
+        changed, lost = checked.changed, False
+    else:
+        changed, lost = _sweep(part, attempt, end, fleet, sources, ports)
+    newest = ports.state.plan(fleet.commit) if lost and not changed else None
+    if changed or (newest and not newest.open):
+        reopen(fleet.commit, ports)
+
+
+def _sweep(
+    part: SweepPart, attempt: int, end: float, fleet: FleetRecord, sources: Sources, ports: Ports
+) -> tuple[bool, bool]:
+    """List the subscriptions of a part: those of the clusters, and those that shared files name.
+
+    Of the latter, one without clusters that cannot be listed is no problem: nothing of the fleet lives there.
+    Return whether the status of the newest commit may change, and whether a cluster is lost or differs.
+    """
+    started, changed = ports.clock(), False
+    summaries = ports.state.summaries()
+    of_fleet = _by_subscription(summaries)
+    before = {listing.subscription: listing for listing in ports.state.sweep().listings}
+    todo = [part.subscription] if part.subscription else sorted({*of_fleet, *before, *fleet.subscriptions})
+    todo = [subscription for subscription in todo if subscription > part.after]
+    after: dict[str, Listing] = {}
+    known = (ports.config.installation, fleet.installation, *fleet.former_installations)
+    ids = tuple(dict.fromkeys(filter(None, known)))
+    for subscription in todo:
+        if after and ports.elapsed() > end:
+            request_sweep(SweepPart(sweep=part.sweep, after=max(after)), ports)
+            break
+        one = part.model_copy(update={"after": "", "subscription": subscription})
+        last, own = before.get(subscription, Listing(subscription)), of_fleet.get(subscription, [])
+        after[subscription], concluded = _list(one, last, own, ids, attempt, sources, ports)
+        changed = changed or concluded
+    begins = not part.subscription and not part.after
+    ends = not part.subscription and len(after) == len(todo)
+
+    def listed(record: SweepRecord) -> SweepRecord:
+        listings = {listing.subscription: listing for listing in record.listings} | after
+        named = {key for key in fleet.subscriptions if key in listings and not listings[key].problems}
+        kept = [each for key, each in sorted(listings.items()) if key in {*of_fleet, *named} or each.orphans]
+        return replace(
+            record,
+            started=started if begins else record.started,
+            finished=ports.clock() if ends else record.finished,
+            listings=tuple(kept),
+        )
+
+    _save(listed, ports)
+    if ends:
+        record_end("sweep", ports)
+        request_report(ports)
+        if any(summary.proposed for summary in summaries) or ports.state.proposals():
+            request_proposals(ports)
+        if fleet.promotions:
+            request_promotions(ports)
+    return changed, any(summary.lost or summary.differs_since for summary in summaries)
+
+
+def _list(
+    part: SweepPart,
+    before: Listing,
+    summaries: Sequence[ClusterSummary],
+    installations: Sequence[str],
+    attempt: int,
+    sources: Sources,
+    ports: Ports,
+) -> tuple[Listing, bool]:
+    """Compare a subscription with the records; return its list, and whether a record changed.
+
+    Without a newer list it is the one before, with the reason.
+    """
+    limiter, started = RateLimiter(None, ports, part.reservations), ports.clock()
+    try:
+        listed = read_list(before.subscription, limiter.over(ports))
+    except RateLimited as limited:
+        postpone(part, limited, limiter, attempt, ports)
+        return replace(before, problem=str(limited), hidden=()), False
+    except ReconcileError as error:
+        log.warning("the clusters of %s cannot be listed: %s: %s", before.subscription, error.kind, error)
+        retry(part, error, attempt, ports)
+        problem = f"its clusters cannot be listed: {error.kind}: {error}"
+        return replace(before, problem=problem, hidden=()), False
+    activity = ActivityLog(ports, {before.subscription: before})
+    compared = compare(listed, summaries, installations, started, sources, activity, ports)
+    compared = replace(compared, lacking=_in_turn(compared.lacking, before))
+    request_checks(compared.lacking[:MOST_LACKING], part, ports)
+    request_checks(compared.newer, part.model_copy(update={"subscription": ""}), ports)
+    orphans = orphans_of(listed, summaries, before, started, limiter.over(ports))
+    unread = activity.problems.get(before.subscription, before.activity)
+    problem, number = "", len(compared.lacking)
+    if number > MOST_LACKING:
+        only = f"{MOST_LACKING} are read by themselves, and the others by later sweeps"
+        problem = f"its list lacks {number} clusters: only {only}"
+        log.warning("the clusters of %s: %s", before.subscription, problem)
+    if compared.strange:
+        strange = f"{some_of(compared.strange, NAMED)} cannot be compared: the log has the details"
+        problem = "; ".join(filter(None, (problem, strange)))
+    after = Listing(before.subscription, started, problem, orphans, unread, compared.undecided, before.at)
+    return after, compared.changed
+
+
+def _in_turn(lacking: Sequence[str], before: Listing) -> Sequence[str]:
+    """Return the clusters that a list lacks in the order in which they are read.
+
+    It begins after the last one that the sweep before read, so that none is left out; where that one
+    read all of them it does not matter with which it begins.
+    """
+    last = before.undecided[:MOST_LACKING][-1:]
+    return sorted(lacking, key=lambda name: (bool(last) and name <= last[0], name))
+
+
+def _by_subscription(summaries: Sequence[ClusterSummary]) -> Mapping[str, Sequence[ClusterSummary]]:
+    """Return the clusters of each subscription; those whose records no longer exist are in none."""
+    found: defaultdict[str, list[ClusterSummary]] = defaultdict(list)
+    for summary in summaries:
+        if summary.subscription:
+            found[summary.subscription.lower()].append(summary)
+    return found
+
+
+def _with_hidden(record: SweepRecord, *, subscription: str, names: Sequence[str]) -> SweepRecord:
+    """Return the record with the clusters that the list of a subscription should not have lacked.
+
+    Several messages may have read them.
+    """
+    listings = (
+        replace(each, hidden=tuple(sorted({*each.hidden, *names})))
+        if each.subscription == subscription
+        else each
+        for each in record.listings
+    )
+    return replace(record, listings=tuple(listings))
+
+
+@again
+def _save(change_of: Callable[[SweepRecord], SweepRecord], ports: Ports) -> None:
+    """Write a change of the record of the sweeps; another sweep may write it at the same time."""
+    ports.state.save_sweep(change_of(ports.state.sweep()))

@@ -1,0 +1,159 @@
+"""What Azure shows of a cluster that was verified Ready, and which clusters nobody knows. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from shared.app.access.azure_state import FAILED_STATES, MISSING, busy, provisioning_error, state_of
+from shared.azure.differences import live_digest
+from shared.azure.ownership import CLUSTER_TAG, INSTALLATION_TAG, LIFE_TAG, Installation, Owner, tag
+from shared.azure.writes import is_stopped
+from shared.cluster.failures.errors import (
+    ClusterContested,
+    ClusterFailed,
+    ClusterMissing,
+    ClusterStopped,
+    NoLongerReady,
+)
+from shared.cluster.job import Contest, ContestKind
+from shared.cluster.record import finding_of_sweep
+from shared.cluster.reporting.summary import ClusterSummary
+from shared.json_tree import Json
+from shared.ports import FleetConfig
+from shared.resource_ids import ClusterId
+
+
+@dataclass(frozen=True)
+class Found:
+    """Why a cluster is not Ready any more, and what a takeover decides, None when it decides nothing."""
+
+    error: NoLongerReady
+    contest: Contest | None = None
+
+
+def verdict(existing: Json | None, owner: Owner, *, unfinished: bool = False) -> Found | None:
+    """Return what is wrong with a cluster that was verified Ready, None for nothing.
+
+    An operation that runs, such as an automatic upgrade, is nothing. Nor is one that failed where the last
+    job is ``unfinished``: it may be its own, and its reason says so.
+    """
+    if existing is None:
+        return Found(ClusterMissing(MISSING))
+    if state_of(existing) == "Deleting":
+        return Found(ClusterMissing("Azure is deleting the cluster, and no commit asks for that"))
+    if not owner.owns(existing):
+        return Found(ClusterContested(f"the tags are not this fleet's: {owner.describe_tags(existing)}"))
+    contested = _contested(existing, owner)
+    if contested:
+        return contested
+    if is_stopped(existing):
+        return Found(ClusterStopped("somebody stopped the cluster"))
+    failed = None if unfinished else _failed(existing, owner)
+    return Found(failed) if failed else None
+
+
+def _contested(existing: Json, owner: Owner) -> Found | None:
+    rivals, life = owner.rivals(existing), tag(existing, LIFE_TAG) or ""
+    if rivals:
+        names = " and ".join(dict.fromkeys(rival.id or "an unknown one" for rival in rivals))
+        ids = tuple(dict.fromkeys(rival.id for rival in rivals))
+        error = ClusterContested(f"the tags of the cluster name another installation: {names}")
+        return Found(error, Contest(ContestKind.INSTALLATION, ids, life))
+    if not owner.is_our_life(existing):
+        error = ClusterContested("another cluster of this name has the place of the one that was verified")
+        return Found(error, Contest(ContestKind.LIFE, life=life))
+    return None
+
+
+def _failed(existing: Json, owner: Owner) -> ClusterFailed | None:
+    """Return what failed on the cluster, or on a node pool of ours."""
+    properties = existing["properties"]
+    parts = [("the cluster", properties)]
+    pools = properties.get("agentPoolProfiles") or ()
+    parts += [(f"the node pool {pool['name']}", pool) for pool in pools if owner.owns(pool)]
+    for what, part in parts:
+        state = str(part.get("provisioningState") or "")
+        if state in FAILED_STATES:
+            error = provisioning_error(part)
+            reason = error.get("message") or "Azure does not say why"
+            return ClusterFailed(
+                f"{what} is {state} in Azure: {reason}", code=str(error.get("code") or state)
+            )
+    return None
+
+
+def is_suspect(summary: ClusterSummary, existing: Json | None, owner: Owner) -> bool:
+    """Return whether Azure seems to show something else of a cluster at rest than its record says.
+
+    A cluster that differs from git always does: its record knows since when, and what is done about it. So
+    does a missing or stopped one that its policy has created or started again: it was too often, Azure was at
+    work, or its job would run.
+    """
+    if summary.recreated and (existing is None or is_stopped(existing)):
+        return True
+    found = verdict(existing, owner, unfinished=summary.unfinished)
+    if found or finding_of_sweep(summary.finding) or existing is None:
+        return (found.error.kind if found else "") != finding_of_sweep(summary.finding)
+    if summary.found:  # in a suspension, which has no finding
+        return True
+    return not busy(existing["properties"]) and live_digest(existing) != summary.digest
+
+
+def is_incomplete(summary: ClusterSummary, asked_since: datetime, now: datetime) -> bool:
+    """Return whether a sweep reads the record again of a cluster that it found missing or stopped.
+
+    Its exemption has ended, or nobody was known who did it when it was found, at ``asked_since`` or later.
+    """
+    ended = bool(summary.exempt_until) and now.date() > date.fromisoformat(summary.exempt_until)
+    return ended or (summary.unnamed_since is not None and summary.unnamed_since >= asked_since)
+
+
+def owner_of(summary: ClusterSummary, installations: Sequence[str], config: FleetConfig) -> Owner:
+    """Return the tags of a cluster as far as its summary knows them; its record knows more.
+
+    ``installations`` are the ids of this app, the present one first.
+    """
+    mine = next(iter(installations), "")
+    return Owner(
+        config.fleet,
+        config.repository,
+        summary.name,
+        config.previous_repository,
+        installation=Installation(mine, config.branch) if mine else None,
+        life=summary.life or summary.uid,
+        overruled=tuple(installations[1:]),
+    )
+
+
+def place_of(resource: Json) -> str:
+    """Return where a cluster lives in Azure, as a key: Azure ignores the case of letters."""
+    return str(resource["id"]).lower()
+
+
+def place_of_summary(summary: ClusterSummary) -> str:
+    """Return where the cluster of a summary lives."""
+    return ClusterId(summary.subscription, summary.resource_group, summary.name).resource.lower()
+
+
+def tagged_as_ours(existing: Json, config: FleetConfig) -> str:
+    """Return which cluster of this fleet the tags of one name, "" for none, and for one that is going."""
+    name = tag(existing, CLUSTER_TAG) or ""
+    owner = Owner(config.fleet, config.repository, name, config.previous_repository)
+    return name if name and owner.owns(existing) and state_of(existing) != "Deleting" else ""
+
+
+def orphans_in(
+    listed: Mapping[str, Json], known: frozenset[str], config: FleetConfig
+) -> Iterator[tuple[str, Json]]:
+    """Yield the clusters with this fleet's tags whose places no record has, with the names in their tags."""
+    for place, existing in listed.items():
+        name = tagged_as_ours(existing, config)
+        if name and place not in known:
+            yield name, existing
+
+
+def installation_in(existing: Json) -> str:
+    """Return the installation that the tags of a cluster name, "" for none."""
+    return tag(existing, INSTALLATION_TAG) or ""

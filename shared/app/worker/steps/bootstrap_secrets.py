@@ -1,0 +1,229 @@
+"""The step before Flux: every bootstrap secret is a Secret of the cluster, in a namespace that exists."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from shared.app.access.context import StepContext
+from shared.app.worker.steps.flux.applied import Applied, apply_over
+from shared.cluster.failures.errors import (
+    Conflict,
+    Immutable,
+    NotOwned,
+    ReconcileError,
+    SecretMissing,
+    Terminal,
+    Throttled,
+    Unauthenticated,
+    VaultForbidden,
+    VaultUnavailable,
+)
+from shared.cluster.outcomes import Done, Fail, Outcome
+from shared.json_tree import Json
+from shared.kubernetes.bootstrap_secrets import (
+    SECRETS_INVENTORY,
+    VERSIONS,
+    has_values,
+    is_base64,
+    is_from_us,
+    namespace_object,
+    secret_object,
+    secret_ref,
+    type_of,
+    versions_in,
+)
+from shared.kubernetes.field_ownership import MANAGER, appliers, our_entry
+from shared.kubernetes.flux_objects import inventory_of, is_applied, listed_in
+from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret
+from shared.language.model.cluster.flux import Flux
+from shared.language.model.cluster.flux_source import MAIN
+from shared.ports import KubernetesApi, Vaults, VaultSecret
+from shared.resource_ids import ObjectRef
+from shared.sentences import some_of
+
+# The values of bootstrap secrets, each read once, however many entries and clusters of a message use it.
+
+_OF_THE_VAULT = (Throttled, VaultUnavailable, Unauthenticated)
+"""Errors that every secret of a vault has in common."""
+NOT_BASE64 = "SecretNotBase64"
+_FIREWALL = "ForbiddenByFirewall"
+
+
+@dataclass
+class VaultReads:
+    """What one message has read of the vaults, in memory only and for as long as it runs.
+
+    A vault that does not answer, or that asks for fewer requests, is left alone by the rest of the message.
+    """
+
+    vaults: Vaults
+    _read: dict[tuple[str, str], VaultSecret | ReconcileError] = field(default_factory=dict, repr=False)
+    _closed: dict[str, ReconcileError] = field(default_factory=dict)
+
+    def secret(self, vault: str, name: str) -> VaultSecret:
+        """Return the newest version of a secret; raise what the vault said when it was read."""
+        vault = vault.lower()
+        if vault in self._closed:
+            raise self._closed[vault]
+        if (vault, name) not in self._read:
+            self._read[vault, name] = self._get(vault, name)
+        found = self._read[vault, name]
+        if isinstance(found, ReconcileError):
+            raise found
+        return found
+
+    def object(self, secret: BootstrapSecret) -> dict[str, Any]:
+        """Return the Secret of an entry with the newest versions; raise what a vault says."""
+        read = {key: self.secret(secret.vault, name) for key, name in secret.keys.items()}
+        values = {key: one.value for key, one in read.items()}
+        for key in secret.binary:
+            if not is_base64(values[key]):
+                what = f"the secret {secret.keys[key]} of the vault {secret.vault}"
+                raise SecretMissing(f"{what} is no base64, as binary of {secret.name} says", code=NOT_BASE64)
+        return secret_object(secret, values, {key: one.version for key, one in read.items()})
+
+    def _get(self, vault: str, name: str) -> VaultSecret | ReconcileError:
+        try:
+            return self.vaults.secret(vault, name)
+        except ReconcileError as error:
+            firewall = isinstance(error, VaultForbidden) and error.code == _FIREWALL
+            if firewall or isinstance(error, _OF_THE_VAULT):
+                self._closed[vault] = error
+            return error
+
+
+SHOWN = 5
+
+
+def ensure_secrets(context: StepContext) -> Outcome:
+    """Apply the Secrets that differ from their vaults, and create their namespaces.
+
+    Where a vault gives no value, a Secret that has an earlier version stays as it is. A check reports that;
+    nothing else of the job waits for it.
+    """
+    wanted = context.desired.spec.bootstrap_secrets
+    if not wanted:
+        return Done()
+    api, reads = context.kubernetes(), VaultReads(context.ports.vaults)
+    live = {secret.name: api.get(secret_ref(secret)) for secret in wanted}
+    ready: list[tuple[Json, Json | None]] = []
+    kept: list[str] = []
+    for secret in wanted:
+        before = live[secret.name]
+        try:
+            manifest = reads.object(secret)
+        except ReconcileError as error:
+            if before is None or not is_from_us(before) or versions_in(secret, before) is None:
+                raise
+            kept.append(f"the Secret {secret.place} stays as it is, because {error}")
+            continue
+        refused = _refused(secret, manifest, before)
+        if refused:
+            return Fail(refused)
+        ready.append((manifest, before))
+    created = _create_namespaces(wanted, api)
+    record_secrets({secret_ref(secret) for secret in wanted}, api)
+    applied = sum((apply_over(before, one, api, entirely=True) for one, before in ready), Applied())
+    return Done("; ".join(filter(None, (created, applied.note("Secret"), *kept[:SHOWN]))))
+
+
+def _refused(secret: BootstrapSecret, manifest: Json, live: Json | None) -> Terminal | None:
+    """Return why a Secret of the cluster is not written over."""
+    if live is None:
+        return None
+    if not is_from_us(live) and not has_values(live, manifest):
+        text = f"the Secret {secret.place} has other values, and Roadstead did not apply it"
+        return NotOwned(f"{text}; delete it, or give the bootstrap secret {secret.name} another secretName")
+    if type_of(live) != secret.type:
+        text = f"the Secret {secret.place} has the type {type_of(live)}, which Kubernetes does not change"
+        return Immutable(f"{text} to {secret.type}; delete it, or give it another secretName")
+    return None
+
+
+def _create_namespaces(wanted: Sequence[BootstrapSecret], api: KubernetesApi) -> str:
+    """Create the namespaces that do not exist, without owning anything of them."""
+    created = []
+    for name in sorted({secret.namespace for secret in wanted} | {SECRETS_INVENTORY.namespace}):
+        if api.get(ObjectRef("v1", "Namespace", name)) is None:
+            api.apply(namespace_object(name))
+            created.append(name)
+    return f"created the namespace {', '.join(created)}" if created else ""
+
+
+def record_secrets(refs: Collection[ObjectRef], api: KubernetesApi) -> None:
+    """Add Secrets to the inventory, before they are applied; those of earlier manifests stay in it."""
+    live = api.get(SECRETS_INVENTORY)
+    save_inventory((listed_in(live) if live else frozenset()) | set(refs), live, api)
+
+
+def save_inventory(refs: Collection[ObjectRef], live: Json | None, api: KubernetesApi) -> None:
+    """Write the inventory, if it is another one."""
+    inventory = inventory_of(refs, SECRETS_INVENTORY)
+    if not is_applied(inventory, live) or (live is not None and listed_in(live) != set(refs)):
+        api.apply(inventory)
+
+
+# The Secrets that an earlier manifest named and the present one does not: removed after everything else.
+
+
+def remove_former_secrets(context: StepContext, api: KubernetesApi) -> str:
+    """Remove the Secrets that only Roadstead has applied and the manifest no longer names.
+
+    Return what was done, "" for nothing. A Secret that somebody else applies or has changed stays, as does
+    one that Flux still reads, and the text says so.
+    """
+    inventory = api.get(SECRETS_INVENTORY)
+    if inventory is None:
+        return ""
+    wanted = {secret_ref(one) for one in context.desired.spec.bootstrap_secrets}
+    former = sorted((ref for ref in listed_in(inventory) - wanted if ref.kind == "Secret"), key=str)
+    used = set(_used_by_flux(context.desired.spec.flux))
+    removed: list[str] = []
+    kept: dict[ObjectRef, str] = {}
+    left: list[str] = []
+    for ref in former:
+        if ref.namespace == MAIN and ref.name in used:
+            kept[ref] = f"the {ref} stays, because spec.flux names it"
+            continue
+        why = _remove(ref, api)
+        if why:
+            left.append(f"the {ref} stays, because {why}")
+        elif why is not None:
+            removed.append(str(ref))
+    save_inventory(wanted | kept.keys(), inventory, api)
+    deleted = f"removed {some_of(removed, SHOWN)}" if removed else ""
+    return "; ".join(filter(None, (deleted, *left[:SHOWN], *list(kept.values())[:SHOWN])))
+
+
+def _remove(ref: ObjectRef, api: KubernetesApi) -> str | None:
+    """Delete a Secret; return why it stays, "" when it was deleted, None when there is none."""
+    live = api.get(ref)
+    if live is None:
+        return None
+    if not is_from_us(live) or VERSIONS not in (live["metadata"].get("annotations") or {}):
+        return "Roadstead did not apply it"
+    others = sorted(appliers(live) - {MANAGER})
+    if others:
+        return f"it is also applied by {' and '.join(others)}"
+    ours = our_entry(live)
+    held = {name for name in ((ours or {}).get("fieldsV1") or {}).get("f:data", {}) if name != "."}
+    if held != {f"f:{name}" for name in live.get("data") or {}}:
+        return "somebody else changed it"
+    try:
+        api.delete(live)
+    except Conflict:
+        return "somebody else changed it a moment ago"
+    return ""
+
+
+def _used_by_flux(flux: Flux) -> Collection[str]:
+    """Return the Secrets that what Flux pulls and applies names."""
+    references = [flux.secret_ref, *(one.secret_ref for one in flux.sources)]
+    references += [one.decryption.secret_ref for one in flux.kustomizations if one.decryption]
+    named = [one.name for one in references if one is not None]
+    variables = (
+        each for one in flux.kustomizations if one.post_build for each in one.post_build.substitute_from
+    )
+    return {*named, *(each.name for each in variables if each.kind == "Secret")}

@@ -1,0 +1,233 @@
+"""Resource group and cluster, each brought to the manifest by one PUT at a time.
+
+Waiting reads the resource again: Azure limits that per cluster, while it limits operation statuses for a
+whole subscription (learn.microsoft.com/azure/aks/quotas-skus-regions).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shared.app.access.azure_state import (
+    MISSING,
+    OBSERVE_SECONDS,
+    etag_of,
+    fields,
+    not_taken_over,
+    recheck,
+    reverted,
+    state_of,
+    without_version,
+)
+from shared.app.access.contests import not_ours
+from shared.app.access.context import StepContext
+from shared.app.worker.steps.flux import sync
+from shared.app.worker.steps.flux_extension import configure
+from shared.app.worker.steps.maintenance_windows import differing_windows
+from shared.app.worker.steps.rebuilt import compare_cluster, compare_missing, is_rebuilt
+from shared.app.worker.steps.still_removed import cluster_that_deletes_group, others_in_group
+from shared.app.worker.steps.writable import next_attempt, not_ready, vanished_again, wait_for
+from shared.azure.cluster_body import (
+    cluster_write,
+    control_plane,
+    group_body,
+    outdated_foreign_pools,
+    pools_to_upgrade,
+    upgrade_pending,
+)
+from shared.azure.differences import differences_of
+from shared.azure.ownership import LIFE_TAG, tag
+from shared.azure.upgrades import next_version, not_offered, offered_upgrades, offered_versions
+from shared.azure.writes import ImmutableChange, Write
+from shared.cluster.failures.errors import ClusterMissing, Immutable, InvalidManifest
+from shared.cluster.findings.losses import act_known, exemption_of, with_act
+from shared.cluster.job import AcceptedWrite, WriteKind
+from shared.cluster.outcomes import Done, Fail, Outcome, Wait
+from shared.cluster.recipes import CONDITIONS, Step
+from shared.json_tree import Json
+from shared.kubernetes.cluster_facts import facts_of
+from shared.kubernetes_versions import POOL_LAG
+from shared.language.desired import Desired
+from shared.ports.azure import GetCluster, GetGroup, GetUpgradeProfile, ListVersions, PutCluster, PutGroup
+from shared.resource_ids import RegionId
+from shared.sentences import some_of
+
+FOREIGN_GROUP = AcceptedWrite(WriteKind.TAG_FOREIGN_GROUP)
+SHOWN = 8
+"""How many differences are named one by one."""
+
+
+def ensure_resource_group(context: StepContext) -> Outcome:
+    """Ensure the resource group; one that exists without our tags is used unchanged and never deleted."""
+    name = context.cluster.resource_group
+    deleting = "" if context.record.creation_requested else cluster_that_deletes_group(context)
+    if deleting:
+        reason = f"{deleting} is being deleted, maybe with the resource group {name}"
+        return Wait(context.poll_seconds, reason)
+    existing = context.azure(GetGroup(context.cluster.group))
+    if existing is None and context.record.rebuilding:
+        return compare_missing(context)  # there is no cluster without its group
+    if existing is None:
+        return _not_created(context) or _absent_group(context)
+    if state_of(existing) == "Deleting":
+        return Wait(context.poll_seconds, f"the resource group {name} is still being deleted")
+    if context.job.step.last_write == FOREIGN_GROUP:
+        return _give_back(context, existing)
+    return Done()
+
+
+def _absent_group(context: StepContext) -> Outcome:
+    """Create the group; read it a second time before, if an earlier attempt may have created it."""
+    step = context.job.step
+    first = context.record.condition(CONDITIONS[Step.RESOURCE_GROUP]) is None and not step.abandoned_leases
+    if not (first or step.rechecking):
+        return recheck(context, f"the resource group {context.cluster.resource_group}")
+    return _create_group(context)
+
+
+def _create_group(context: StepContext) -> Outcome:
+    """Create the group; Azure's answer shows if somebody else created it between our read and our write.
+
+    A group that another cluster of the fleet created is ours.
+    """
+    group = context.cluster.group
+    written = context.azure(PutGroup(group, group_body(context.desired, context.owner)))
+    if written.created or others_in_group(context):
+        return Done(f"created the resource group {group.name}")
+    reason = f"somebody else created the resource group {group.name} just now; giving it back"
+    return Wait(1, reason, FOREIGN_GROUP)
+
+
+def _give_back(context: StepContext, existing: Json) -> Outcome:
+    """Remove our tags from a group that is not ours, so that no delete of ours removes the group."""
+    group = context.cluster.group
+    if context.owner.created_group(existing):
+        context.azure(PutGroup(group, {"location": existing["location"], "tags": {}}))
+    lost = "the tags that it had are lost, so put them back"
+    return Done(
+        f"somebody else created the resource group {group.name}: it is used and never deleted; {lost}"
+    )
+
+
+def ensure_cluster(context: StepContext) -> Outcome:
+    """Bring the managed cluster to the spec; its node pools come with its creation."""
+    existing = context.azure(GetCluster(context.cluster))
+    if existing is None and context.record.rebuilding:
+        return compare_missing(context)
+    if existing is not None and is_rebuilt(context, existing):
+        return compare_cluster(context, existing)
+    hindrance = _not_created(context) if existing is None else _hindrance(context, existing)
+    if hindrance:
+        return hindrance
+    try:
+        write = cluster_write(context.desired, context.owner, existing)
+    except ImmutableChange as error:
+        return Fail(Immutable(str(error)))
+    if write is not None and existing is None:
+        return _create(context, write)
+    existing = existing or {}
+    if write is None:
+        facts = facts_of(context.desired, existing)
+        return Done(life=tag(existing, LIFE_TAG) or "", facts=facts)
+    what, put = f"the cluster {context.record.name}", AcceptedWrite(WriteKind.PUT, digest=write.digest)
+    if put == context.job.step.last_write:
+        return reverted(what, write)
+    again = without_version(context, existing, what)
+    if again:
+        return again
+    written = context.azure(PutCluster(context.cluster, write.body, etag=etag_of(existing)))
+    return wait_for(context, f"Azure is updating the cluster{fields(write)}", put, written)
+
+
+def _create(context: StepContext, write: Write) -> Outcome:
+    put = next_attempt(context, AcceptedWrite(WriteKind.PUT, digest=write.digest))
+    if put is None:
+        return vanished_again(f"the cluster {context.record.name}")
+    written = context.azure(PutCluster(context.cluster, write.body, etag=None, only_new=True))
+    return wait_for(context, "Azure is creating the cluster", put, written)
+
+
+def _hindrance(context: StepContext, existing: Json) -> Outcome | None:
+    """Return what prevents a write to the cluster now, None when nothing does."""
+    owner = context.owner
+    if context.desired.adopt and not owner.owns(existing) and not owner.is_others(existing):
+        unsafe = not_taken_over(existing, f"the cluster {context.record.name}")
+        return not_ready(context, existing) or unsafe or _observed(context, existing)
+    hindrance = not_ours(context, existing) or not_ready(context, existing)
+    return hindrance or _impossible_upgrade(context, existing)
+
+
+def _observed(context: StepContext, existing: Json) -> Outcome | None:
+    """Return the wait of a cluster that differs before its adoption, None when it may be taken over."""
+    if context.desired.adopt == "with-differences":
+        return _impossible_upgrade(context, existing)
+    differences = [*map(str, differences_of(context.desired, context.owner, existing))]
+    differences += [f"maintenanceWindows[{name}]" for name in differing_windows(context)]
+    other = configure.other_source if context.desired.has_extension else sync.other_source
+    differences += other(context)
+    if not differences:
+        return _impossible_upgrade(context, existing)
+    shown = some_of(differences, SHOWN)
+    return Wait(
+        OBSERVE_SECONDS,
+        f"the cluster is observed, not written to: it differs from the manifest in {shown}; change the "
+        "manifest to what exists, or accept it with the annotation roadstead.dev/adopt: with-differences",
+        action_required="Change the manifest to what exists, or set its annotation to with-differences.",
+        open_ended=True,
+    )
+
+
+def _not_created(context: StepContext) -> Outcome | None:
+    """Return why a cluster that Azure does not show is not created, None when it is."""
+    record = context.record
+    exempt = record.was_ready and exemption_of(record, ClusterMissing, context.ports.clock())
+    if exempt or not record.may_create:
+        what = f"the cluster {record.name}"
+        missing = ClusterMissing(MISSING)
+        found = Fail(with_act(missing, act_known(record, missing)))
+        return found if context.job.step.rechecking else recheck(context, what)
+    return _nothing_to_adopt(context.desired) if context.desired.adopt else None
+
+
+def _nothing_to_adopt(desired: Desired) -> Fail:
+    place = f"the resource group {desired.spec.resource_group}"
+    problem = f"there is no cluster {desired.name} to adopt in {place}"
+    remedy = (
+        "correct the name or the place, or remove the annotation roadstead.dev/adopt to create the cluster"
+    )
+    return Fail(InvalidManifest(f"{problem}; {remedy}"))
+
+
+def _impossible_upgrade(context: StepContext, existing: Json) -> Fail | None:
+    """Refuse versions that Azure does not offer, or not with these pools, before any upgrade starts."""
+    desired = context.desired
+    spec, upgrades = desired.spec, upgrade_pending(desired, existing)
+    pools = pools_to_upgrade(desired, context.owner, existing)
+    if not upgrades and not pools:
+        return None
+    region = RegionId(spec.subscription_id, spec.location)
+    offered = offered_versions(context.azure(ListVersions(region)))
+    obstacle = _obstacle(context, existing, offered) if upgrades else ""
+    if obstacle:
+        return Fail(InvalidManifest(f"spec.kubernetesVersion {spec.kubernetes_version}: {obstacle}"))
+    for name, (wanted, current) in pools.items():
+        obstacle = not_offered(wanted, current, offered)
+        if obstacle:
+            return Fail(InvalidManifest(f"spec.nodePools[{name}].orchestratorVersion {wanted}: {obstacle}"))
+    return None
+
+
+def _obstacle(context: StepContext, existing: Json, offered: Sequence[str]) -> str:
+    """Return what prevents the control plane from reaching its version, "" when nothing does."""
+    wanted, current = context.desired.spec.kubernetes_version, control_plane(existing)
+    old = outdated_foreign_pools(context.desired, context.owner, existing)
+    if old:
+        return (
+            f"AKS lets no node pool lag by more than {POOL_LAG} minor versions, and the manifest lacks "
+            f"{', '.join(old)}: upgrade or remove them by hand, or add them to the manifest"
+        )
+    obstacle = not_offered(wanted, current, offered)
+    if obstacle:
+        return obstacle
+    upgrades = offered_upgrades(context.azure(GetUpgradeProfile(context.cluster)))
+    return not_offered(next_version(wanted, current), current, upgrades)

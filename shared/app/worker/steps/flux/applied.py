@@ -1,0 +1,132 @@
+"""Apply objects to a cluster where it has others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from shared.cluster.failures.errors import Dependency
+from shared.json_tree import Json
+from shared.kubernetes.field_ownership import is_held, lost_fields, same, transferred
+from shared.kubernetes.flux_objects import is_applied, ref_of
+from shared.ports import KubernetesApi
+from shared.resource_ids import ObjectRef
+from shared.sentences import some_of
+
+# What a cluster has of some objects: a list for a kind with several of them, a read for a single one.
+
+_Place = tuple[str, str, str]
+"""The apiVersion and the kind of objects, and their namespace; a kind without namespaces ignores it."""
+
+
+class LiveObjects:
+    """The objects of a cluster that are at these references; each kind is read when it is asked for first.
+
+    What is read may be outdated a moment later. That harms nobody: a write over the version that was read is
+    refused then, and a dry run shows the newest one.
+    """
+
+    def __init__(self, refs: Collection[ObjectRef], api: KubernetesApi) -> None:
+        self._wanted = Counter(map(_place, refs))
+        self._api = api
+        self._listed: dict[_Place, Sequence[Json]] = {}
+
+    def get(self, ref: ObjectRef) -> Json | None:
+        """Return an object as the cluster has it, None when it has none, or does not know the kind."""
+        place = _place(ref)
+        if place not in self._listed and self._wanted[place] < 2:
+            return self._api.get(ref)
+        return next((one for one in self._list(place) if one["metadata"]["name"] == ref.name), None)
+
+    def know(self, ref: ObjectRef, kin: Sequence[Json]) -> None:
+        """Spare the read of the objects of this one's kind in its namespace: they are among these."""
+        self._listed[_place(ref)] = [one for one in kin if _place(ref_of(one)) == _place(ref)]
+
+    def kin(self, ref: ObjectRef) -> Sequence[Json]:
+        """Return all objects of this one's kind that are in its namespace, or that have none."""
+        return self._list(_place(ref))
+
+    def _list(self, place: _Place) -> Sequence[Json]:
+        if place not in self._listed:
+            self._listed[place] = self._read(*place)
+        return self._listed[place]
+
+    def _read(self, api_version: str, kind: str, namespace: str) -> Sequence[Json]:
+        try:
+            return self._api.list(api_version, kind, namespace=namespace)
+        except Dependency as error:
+            if error.code != "NotFound":
+                raise
+            return ()
+
+
+def _place(ref: ObjectRef) -> _Place:
+    """Return where an object is: one that names no namespace is in "default", if its kind has namespaces."""
+    return ref.api_version, ref.kind, ref.namespace or "default"
+
+
+SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Applied:
+    """How many objects were written, and the fields that they took from other managers."""
+
+    count: int = 0
+    taken: tuple[str, ...] = ()
+
+    def __add__(self, other: Applied) -> Applied:
+        return Applied(self.count + other.count, self.taken + other.taken)
+
+    def note(self, what: str, of: str = "") -> str:
+        """Describe what was written, such as each ``what`` of something, "" for nothing."""
+        if not self.count:
+            return ""
+        took = f"; took over {some_of(self.taken, SHOWN, between='; ')}" if self.taken else ""
+        return f"applied {self.count} {what}{'s' * (self.count > 1)}{of}{took}"
+
+
+def apply_differing(
+    manifests: Sequence[Json],
+    live: LiveObjects,
+    api: KubernetesApi,
+    *,
+    entirely: bool = False,
+    resumes: bool = False,
+) -> Applied:
+    """Apply the objects that the cluster does not have as an apply would leave them.
+
+    ``entirely``: the objects are ours alone. ``resumes``: they are also not left suspended.
+    """
+    found = [(manifest, live.get(ref_of(manifest))) for manifest in manifests]
+    return sum(
+        (apply_over(one, manifest, api, entirely=entirely, resumes=resumes) for manifest, one in found),
+        Applied(),
+    )
+
+
+def apply_over(
+    live: Json | None, manifest: Json, api: KubernetesApi, *, entirely: bool = False, resumes: bool = False
+) -> Applied:
+    """Apply an object over what the cluster has, unless that would change nothing.
+
+    What the object does not show by itself costs an apply as a dry run.
+    """
+    if live is None:
+        api.apply(manifest)
+        return Applied(1)
+    ours = transferred(live, entirely=entirely, resumes=resumes)
+    if ours is not None:
+        api.replace(ours)
+    elif is_as_applied(live, manifest, api):
+        return Applied()
+    after = api.apply(manifest)
+    return Applied(1, tuple(f"{ref_of(manifest)}: {fields}" for fields in lost_fields(live, after)))
+
+
+def is_as_applied(live: Json, manifest: Json, api: KubernetesApi) -> bool:
+    """Return whether an apply would change nothing: a dry run shows what the object itself does not."""
+    if not is_applied(manifest, live):
+        return False
+    return is_held(manifest, live) or same(live, api.apply(manifest, dry_run=True))

@@ -1,0 +1,90 @@
+"""The Flux to install: the components that the repository pins, as the manifest of the cluster has them.
+
+They are locked down where a cluster has systems, and act as an identity of Azure where it names one. Where
+the Flux Operator installs Flux, the components are the operator and the FluxInstance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from shared.app.access.azure_state import OBSERVE_SECONDS
+from shared.app.access.context import StepContext
+from shared.app.worker.steps.flux.waiting import Seen, first_wait
+from shared.cluster.failures.errors import InvalidManifest
+from shared.cluster.outcomes import Outcome, Wait
+from shared.json_tree import Json
+from shared.kubernetes import health
+from shared.kubernetes.cluster_facts import PREFIX
+from shared.kubernetes.flux_instance import (
+    INSTANCE,
+    RESUME,
+    instance_object,
+    instance_readiness,
+    kinds_of_instance,
+)
+from shared.kubernetes.flux_lockdown import (
+    identity_kept,
+    identity_kept_by_operator,
+    is_locked_down,
+    keeps_identity,
+    lets_accounts_act,
+    locked_down,
+    with_identity,
+)
+from shared.kubernetes.flux_objects import components
+from shared.kubernetes.flux_readiness import Suspended
+from shared.ports import KubernetesApi
+
+
+def pinned_components(context: StepContext) -> Sequence[Json]:
+    """Return the components of a cluster; raise ComponentsError for a file that has none, or unfit ones."""
+    pinned = components(context.ports.repository.blob(context.desired.components))
+    desired, kept = context.desired, keeps_identity(context.desired)
+    teams_act = any(system["source"].get("workloadIdentity") for system in desired.systems)
+    instance, identity = desired.spec.flux.instance, desired.spec.flux.workload_identity
+    tenant_id = _tenant_id(context) if kept else ""
+    if instance is not None:
+        fields: Mapping[str, bool] = {"objectLevelWorkloadIdentity": True} if teams_act else {}
+        if kept:
+            fields = identity_kept_by_operator(pinned, instance.distribution.version)
+        return (*pinned, instance_object(desired, instance, identities=fields, tenant_id=tenant_id))
+    if identity is not None:
+        pinned = with_identity(pinned, identity.client_id, tenant_id=tenant_id)
+    if kept:
+        pinned = identity_kept(pinned)
+    elif teams_act:
+        pinned = lets_accounts_act(pinned)
+    return locked_down(pinned) if is_locked_down(desired) else pinned
+
+
+def _tenant_id(context: StepContext) -> str:
+    """Return the tenant of the identity of Flux; raise InvalidManifest where nothing says it."""
+    identity = context.desired.spec.flux.workload_identity
+    given = identity.tenant_id if identity is not None else None
+    found = given or (context.record.facts or {}).get(f"{PREFIX}tenant_id", "")
+    if not found:
+        raise InvalidManifest(
+            "spec.flux.workloadIdentity.tenantId is missing: with systems, Flux acts as the identity through "
+            "an account that names its tenant, and Azure does not show the tenant of this cluster; add it"
+        )
+    return found
+
+
+def kinds_of_flux(context: StepContext, manifests: Sequence[Json]) -> Sequence[tuple[str, str]]:
+    """Return the apiVersion and kind of the objects of Flux that a cluster with these components has."""
+    instance = context.desired.spec.flux.instance
+    return tuple(health.kinds_of_flux(manifests) if instance is None else kinds_of_instance(instance))
+
+
+def instance_wait(context: StepContext, api: KubernetesApi) -> Outcome | None:
+    """Return the wait for the Flux that the operator installs, None where it runs or nobody asked for one."""
+    if context.desired.spec.flux.instance is None:
+        return None
+    live = api.get(INSTANCE)
+    state = None if live is None else instance_readiness(live)
+    if isinstance(state, Suspended):  # by an annotation, which no job of ours takes away
+        reason = f"Flux: {INSTANCE.kind} {INSTANCE.name}: somebody disabled its reconciliation"
+        return Wait(OBSERVE_SECONDS, reason, action_required=f"`{RESUME}` resumes it.", open_ended=True)
+    seen = Seen(INSTANCE, state, "spec.flux.instance", RESUME)
+    return first_wait(context, [seen], context.ports.config.poll_seconds)

@@ -1,0 +1,181 @@
+"""Whether Flux has reconciled what Roadstead asked it to pull and to apply, and what came of that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from shared.app.access.context import StepContext
+from shared.app.worker.steps.flux.applied import LiveObjects
+from shared.app.worker.steps.flux.pinned import kinds_of_flux
+from shared.app.worker.steps.flux.sync import request_of
+from shared.app.worker.steps.flux.waiting import Seen, first_wait, follows, older_commit
+from shared.cluster.outcomes import Outcome, Restart
+from shared.cluster.record import AppliedRevision
+from shared.json_tree import Json
+from shared.kubernetes import flux_objects
+from shared.kubernetes.flux_readiness import Failed, Progressing, Readiness, Ready, readiness, reconciled
+from shared.kubernetes.sync_objects import source_ref, sync_objects
+from shared.language.model.cluster.flux_source import MAIN
+from shared.ports import KubernetesApi
+from shared.resource_ids import ObjectRef
+
+_OWNER = "kustomize.toolkit.fluxcd.io"
+"""The prefix of the labels with which Flux marks what a Kustomization applied."""
+_Source = tuple[str, str]
+"""The kind and the name of a source in the namespace of Flux."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    """An object of Flux as it is; a state of None: it no longer exists. ``child``: Flux applied it."""
+
+    ref: ObjectRef
+    state: Readiness | None
+    child: bool = False
+
+
+def applied_revision(context: StepContext, api: KubernetesApi) -> AppliedRevision | Outcome:
+    """Return what the first Kustomization applied, or the wait for what Flux has not reconciled yet.
+
+    That counts every source and Kustomization of the manifest, at what the sources fetched after the request
+    of the job, and the objects of Flux that these applied, children of children included.
+    """
+    manifests = sync_objects(context.desired, None)
+    live = LiveObjects([flux_objects.ref_of(manifest) for manifest in manifests], api)
+    sources = [one for one in manifests if one["kind"] != flux_objects.KUSTOMIZATION.kind]
+    states = [_found(one, live, context) for one in sources]
+    wait = _first_wait(context, states)
+    if wait:
+        return _other_credentials(context, api, states) or wait
+    revisions = {(one.ref.kind, one.ref.name): _revision(one) for one in states}
+    stale = older_commit(context, revisions[_key(source_ref(context.desired.spec.flux.main))])
+    if stale:
+        return stale
+    applied = [one for one in manifests if one["kind"] == flux_objects.KUSTOMIZATION.kind]
+    states = [_at_revision(_found(one, live, context), one, revisions, context) for one in applied]
+    wait = _first_wait(context, states) or _first_wait(context, _children(context, api, states, revisions))
+    return wait or AppliedRevision(_revision(states[0]), context.ports.clock())
+
+
+def _other_credentials(context: StepContext, api: KubernetesApi, sources: Iterable[_Found]) -> Restart | None:
+    """Return the restart of a job whose sources fail, and with other git credentials than the app has now.
+
+    An earlier step has applied those; a deployment of the app may have brought others since.
+    """
+    if context.record.rebuilding or not any(isinstance(one.state, Failed) for one in sources):
+        return None
+    for manifest in sync_objects(context.desired, context.ports.config.git_credentials):
+        secret = flux_objects.ref_of(manifest) == flux_objects.SECRET
+        if secret and not flux_objects.is_applied(manifest, api.get(flux_objects.SECRET)):
+            return Restart("the app has other git credentials than the cluster")
+    return None
+
+
+def _key(ref: ObjectRef) -> _Source:
+    return ref.kind, ref.name
+
+
+def _found(manifest: Json, live: LiveObjects, context: StepContext) -> _Found:
+    ref = flux_objects.ref_of(manifest)
+    found = live.get(ref)
+    return _Found(ref, None if found is None else readiness(found, request_of(context)))
+
+
+def _revision(found: _Found) -> str:
+    return found.state.revision if isinstance(found.state, Ready) else ""
+
+
+def _at_revision(
+    found: _Found, manifest: Json, revisions: Mapping[_Source, str], context: StepContext
+) -> _Found:
+    """Return a Kustomization, as one in progress where it has not applied yet what its source fetched."""
+    source = manifest["spec"].get("sourceRef") or {}
+    fetched = revisions.get((str(source.get("kind")), str(source.get("name"))))
+    applied = _revision(found)
+    if not isinstance(found.state, Ready) or fetched is None or applied == fetched:
+        return found
+    is_first = source.get("name") == MAIN
+    if is_first and follows(context, applied):
+        return found
+    text = f"it applied {applied or 'nothing'}, the source is at {fetched}"
+    return _Found(found.ref, Progressing(text), found.child)
+
+
+def _children(
+    context: StepContext, api: KubernetesApi, parents: Iterable[_Found], revisions: Mapping[_Source, str]
+) -> Iterator[_Found]:
+    """Yield the objects of Flux that our Kustomizations applied, and those that these applied in turn.
+
+    What somebody suspended is at rest.
+    """
+    manifests = flux_objects.components(context.ports.repository.blob(context.desired.components))
+    objects = [one for kind in kinds_of_flux(context, manifests) for one in api.list(*kind)]
+    for live in _descendants(objects, {(one.ref.namespace, one.ref.name) for one in parents}):
+        ref, spec = flux_objects.ref_of(live), live.get("spec") or {}
+        if spec.get("suspend"):
+            continue
+        found = _Found(ref, reconciled(live), child=True)
+        in_our_namespace = (spec.get("sourceRef") or {}).get("namespace", ref.namespace) == _NAMESPACE
+        yield _at_revision(found, live, revisions, context) if in_our_namespace else found
+
+
+_NAMESPACE = flux_objects.NAMESPACE
+
+
+def _descendants(objects: Sequence[Json], parents: set[tuple[str, str]]) -> list[Json]:
+    """Return the objects that Kustomizations at these places applied, directly or through each other."""
+    found: list[Json] = []
+    rest = list(objects)
+    while True:
+        children = [one for one in rest if _parent(one) in parents]
+        if not children:
+            return found
+        found += children
+        rest = [one for one in rest if _parent(one) not in parents]
+        parents = {
+            (ref.namespace, ref.name)
+            for ref in map(flux_objects.ref_of, children)
+            if ref.kind == flux_objects.KUSTOMIZATION.kind
+        }
+
+
+def _parent(live: Json) -> tuple[str, str]:
+    """Return namespace and name of the Kustomization that applied an object; none applied itself."""
+    metadata = live["metadata"]
+    labels = metadata.get("labels") or {}
+    parent = str(labels.get(f"{_OWNER}/namespace", "")), str(labels.get(f"{_OWNER}/name", ""))
+    itself = live["kind"] == flux_objects.KUSTOMIZATION.kind and parent == (
+        str(metadata.get("namespace", "")),
+        str(metadata["name"]),
+    )
+    return ("", "") if itself else parent
+
+
+def _first_wait(context: StepContext, found: Iterable[_Found]) -> Outcome | None:
+    return first_wait(context, map(_seen, found), context.ports.config.poll_seconds)
+
+
+def _seen(found: _Found) -> Seen:
+    ref = found.ref
+    resume = f"flux -n {ref.namespace} resume {_FLUX_NAMES.get(ref.kind, ref.kind.lower())} {ref.name}"
+    return Seen(ref, found.state, _place(found), resume)
+
+
+_FLUX_NAMES = {
+    "GitRepository": "source git",
+    "OCIRepository": "source oci",
+    "Bucket": "source bucket",
+    "Kustomization": "kustomization",
+}
+"""What the Flux command calls these kinds."""
+
+
+def _place(found: _Found) -> str:
+    """Return the field of the manifest with a Flux object, "" for what Flux itself applied."""
+    if found.child:
+        return ""
+    if found.ref.name == _NAMESPACE:
+        return "spec.flux"
+    kind = "kustomizations" if found.ref.kind == flux_objects.KUSTOMIZATION.kind else "sources"
+    return f"spec.flux.{kind}[{found.ref.name}]"

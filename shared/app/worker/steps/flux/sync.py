@@ -1,0 +1,157 @@
+"""The sync objects: the git credentials, the facts of the cluster, the sources and the Kustomizations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from shared.app.access.context import StepContext
+from shared.app.worker.steps.flux.applied import LiveObjects, apply_differing
+from shared.cluster.failures.errors import InvalidManifest
+from shared.cluster.findings.health import corrects_flux
+from shared.cluster.outcomes import Done, Fail, Outcome
+from shared.json_tree import Json
+from shared.kubernetes.field_ownership import MANAGER, appliers
+from shared.kubernetes.flux_objects import (
+    INVENTORY,
+    KUSTOMIZATION,
+    NAMESPACE,
+    ComponentsError,
+    components,
+    is_ours,
+    listed_in,
+    ref_of,
+)
+from shared.kubernetes.sync_objects import (
+    ALERT,
+    PROVIDER,
+    SOURCE_API,
+    SOURCE_KINDS,
+    as_requested_before,
+    event_objects,
+    has_app_credentials,
+    source_difference,
+    sync_objects,
+)
+from shared.ports import KubernetesApi
+from shared.resource_ids import ObjectRef
+from shared.sentences import some_of
+
+SHOWN = 5
+_REPORTING = {PROVIDER.kind, ALERT.kind}
+_OPTIONAL = {*SOURCE_KINDS, *_REPORTING} - {"GitRepository"}
+"""The kinds that not every cluster needs, and that its components may lack."""
+
+
+def ensure_sync(context: StepContext) -> Outcome:
+    """Apply the sync objects where they differ, with the request that Flux reconciles them now.
+
+    What the manifest had earlier is deleted; Flux then deletes what it applied from Kustomizations among
+    that, as far as their ``prune`` and ``deletionPolicy`` say so. One that somebody suspended stays
+    suspended, unless the policy corrects what Roadstead applied of Flux.
+    """
+    credentials, flux = context.ports.config.git_credentials, context.desired.spec.flux
+    request = "" if context.record.rebuilding else request_of(context)
+    wanted = sync_objects(context.desired, credentials, facts=context.record.facts, request=request)
+    wanted = (*wanted, *event_objects(context.desired, context.ports.config.public_url))
+    refused = _undefined(context, wanted) or _without_address(context)
+    if refused:
+        return refused
+    api = context.kubernetes()
+    live = LiveObjects([ref_of(manifest) for manifest in wanted], api)
+    if context.record.rebuilding:
+        wanted = tuple(as_requested_before(manifest, live.get(ref_of(manifest))) for manifest in wanted)
+    resumes = corrects_flux(context.record)
+    applied = apply_differing(wanted, live, api, entirely=True, resumes=resumes).note("sync object")
+    removed = _remove_former({ref_of(manifest) for manifest in wanted}, api)
+    without = ""
+    if credentials is not None and has_app_credentials(flux) and not credentials.serve(flux.repository):
+        without = f"{flux.repository} is read without credentials: FLUX_GIT_HOST is {credentials.host}"
+    return Done("; ".join(filter(None, (applied, removed, without))))
+
+
+def request_of(context: StepContext) -> str:
+    """Return the value with which a job asks Flux to reconcile, one for each job."""
+    return context.job.started.isoformat()
+
+
+def other_source(context: StepContext) -> list[str]:
+    """Return the fields in which the cluster's Flux objects have another source or path than the manifest."""
+    api = context.kubernetes()
+    return [
+        path
+        for manifest in sync_objects(context.desired, None)
+        for path in source_difference(manifest, api.get(ref_of(manifest)))
+    ]
+
+
+def _undefined(context: StepContext, wanted: Sequence[Json]) -> Fail | None:
+    """Return the failure for a source of a kind that the components do not define."""
+    needed = {(one["kind"], one["apiVersion"]) for one in wanted if one["kind"] in _OPTIONAL}
+    if not needed or context.desired.has_operator:  # its FluxInstance, which is Ready, defines them
+        return None
+    path, main = context.desired.spec.flux.components, context.desired.spec.flux.kind
+    try:
+        manifests = components(context.ports.repository.blob(context.desired.components))
+    except ComponentsError as error:
+        return Fail(InvalidManifest(f"{path}: {error}"))
+    kinds = {kind for kind, _ in needed - _defined(manifests)}
+    if not kinds:
+        return None
+    lacking = ", ".join(sorted(kinds))
+    events = not kinds.isdisjoint(_REPORTING)
+    controller = "notification" if events else "source"
+    field = "events" if events else "repository" if main in kinds else "sources"
+    remedy = f"write the file again with flux install --export and its {controller}-controller"
+    return Fail(InvalidManifest(f"spec.flux.{field} needs {lacking}, which {path} does not define; {remedy}"))
+
+
+def _defined(manifests: Sequence[Json]) -> set[tuple[str, str]]:
+    """Return the kinds that components define, each in every version that it is served in."""
+    specs = [one["spec"] for one in manifests if one["kind"] == "CustomResourceDefinition"]
+    return {
+        (spec["names"]["kind"], f"{spec['group']}/{version['name']}")
+        for spec in specs
+        for version in spec["versions"]
+    }
+
+
+def _without_address(context: StepContext) -> Fail | None:
+    """Return the failure where Flux is to report, and nobody has said where the app receives that."""
+    if context.desired.spec.flux.events is None or context.ports.config.public_url:
+        return None
+    remedy = "set PUBLIC_URL, a setting of the app, or remove the field"
+    return Fail(InvalidManifest(f"spec.flux.events needs the address of the app; {remedy}"))
+
+
+def _remove_former(wanted: set[ObjectRef], api: KubernetesApi) -> str:
+    """Delete the sync objects that we applied and no longer want; return what was deleted.
+
+    Only what Roadstead alone applies is deleted. An Alert goes before its Provider, and a Kustomization
+    before the source that it uses.
+    """
+    former = [one for one in _sync_objects_of(api) if ref_of(one) not in wanted]
+    if not former:
+        return ""
+    installed = listed_in(api.get(INVENTORY) or {})
+    removed, kept = [], []
+    for live in former:
+        ref = ref_of(live)
+        if ref in installed:
+            continue
+        others = sorted(appliers(live) - {MANAGER})
+        if others:
+            kept.append(f"the {ref} stays, because it is also applied by {' and '.join(others)}")
+            continue
+        api.delete(live)
+        removed.append(str(ref))
+    deleted = f"removed {some_of(removed, SHOWN)}" if removed else ""
+    return "; ".join(filter(None, (deleted, *kept[:SHOWN])))
+
+
+def _sync_objects_of(api: KubernetesApi) -> Iterator[Json]:
+    """Yield the sync objects in the namespace of Flux that Roadstead has applied, in this order."""
+    sources = (ObjectRef(SOURCE_API, kind, "", NAMESPACE) for kind in SOURCE_KINDS)
+    for place in (ALERT, PROVIDER, KUSTOMIZATION, *sources):
+        for live in LiveObjects([], api).kin(place):
+            if is_ours(live) and MANAGER in appliers(live) and "deletionTimestamp" not in live["metadata"]:
+                yield live

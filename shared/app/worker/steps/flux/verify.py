@@ -1,0 +1,178 @@
+"""The last step: Flux has applied the commit, and every node runs the version of its pool."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+
+from shared.app.access.azure_state import busy, running_of, state_of, vanished
+from shared.app.access.context import StepContext
+from shared.app.worker.steps import drain
+from shared.app.worker.steps.attached import verified_elsewhere
+from shared.app.worker.steps.bootstrap_secrets import remove_former_secrets
+from shared.app.worker.steps.flux.components import rollout_wait
+from shared.app.worker.steps.flux.pinned import instance_wait
+from shared.app.worker.steps.flux.reconciled import applied_revision
+from shared.azure.differences import drift_of, live_digest, unmanaged_names
+from shared.cluster.drift import Verified
+from shared.cluster.outcomes import Done, Outcome, Restart, Wait
+from shared.cluster.record import AppliedRevision
+from shared.frozen import replace
+from shared.json_tree import Json
+from shared.kubernetes import flux_objects
+from shared.kubernetes.flux_objects import INVENTORY, KUSTOMIZATION, listed_in, ref_of
+from shared.kubernetes.flux_readiness import Failed, Progressing, Readiness, Ready, commit_of, reconciled
+from shared.kubernetes.health import unfinished
+from shared.kubernetes.sync_objects import SOURCE_API
+from shared.kubernetes.system_objects import SYSTEM
+from shared.language.cluster_systems import ClusterSystem, read_system
+from shared.ports import KubernetesApi
+from shared.ports.azure import GetCluster
+from shared.resource_ids import ObjectRef
+
+# Whether Flux has applied what the teams' repositories have: the first system for which it has not.
+
+_GATE = (
+    "workloadIdentity of a system needs the feature gate ObjectLevelWorkloadIdentity of Flux, which "
+    "Roadstead sets from Flux 2.7 on: pin that in the file of spec.flux.components, without a gate that is "
+    "false, or in spec.flux.instance, and push."
+)
+
+
+def first_unready(context: StepContext, api: KubernetesApi) -> Outcome | None:
+    """Return the wait for the first system that is not Ready, one that failed first; None when all are.
+
+    What its team suspended is at rest.
+    """
+    systems = [read_system(one) for one in context.desired.systems]
+    if not systems:
+        return None
+    kinds = [(SOURCE_API, kind) for kind in sorted({system.source.kind for system in systems})]
+    kinds.append((KUSTOMIZATION.api_version, KUSTOMIZATION.kind))
+    listed = [one for kind in kinds for one in api.list(*kind, labels=SYSTEM)]
+    live = {ref_of(one): one for one in listed}
+    waits: list[Wait] = []
+    for system in systems:
+        found = _unready(system, live)
+        if isinstance(found, ObjectRef):
+            return Restart(f"the {found} no longer exists in the cluster")
+        if found is not None:
+            waits.append(_wait(context, system, *found))
+    return min(waits, key=lambda wait: not wait.action_required, default=None)
+
+
+def _unready(
+    system: ClusterSystem, live: Mapping[ObjectRef, Json]
+) -> tuple[ObjectRef, Readiness] | ObjectRef | None:
+    """Return the object of a system that is not Ready with its state, or one that is missing."""
+    source = ObjectRef(SOURCE_API, system.source.kind, system.name, system.home)
+    applied = ObjectRef(KUSTOMIZATION.api_version, KUSTOMIZATION.kind, system.name, system.home)
+    fetched = ""
+    for ref in (source, applied):
+        if ref not in live:
+            return ref
+        if (live[ref].get("spec") or {}).get("suspend"):
+            return None
+        state = reconciled(live[ref])
+        if not isinstance(state, Ready):
+            return ref, state
+        if ref is applied and state.revision != fetched:
+            text = f"it applied {state.revision or 'nothing'}, the source is at {fetched}"
+            return ref, Progressing(text)
+        fetched = state.revision
+    return None
+
+
+def _wait(context: StepContext, system: ClusterSystem, ref: ObjectRef, state: Readiness) -> Wait:
+    owners = ", ".join(system.owners)
+    name = f"the system {system.name} of {owners}: {ref.kind} {ref.namespace}/{ref.name}"
+    seconds = context.ports.config.poll_seconds
+    if isinstance(state, Failed):
+        action = f"Ask {owners} to correct what the message names in {system.source.repository}."
+        if state.reason == "FeatureGateDisabled":
+            action = _GATE
+        tried = commit_of(state.attempt.revision)
+        text = f"{name}: {state.reason}: {state.message}" + (
+            f" (Flux tried commit {tried[:8]})" if tried else ""
+        )
+        return Wait(seconds, text, action_required=action)
+    return Wait(seconds, f"{name}: {state.message if isinstance(state, Progressing) else 'it is suspended'}")
+
+
+PATIENCE = timedelta(minutes=2)
+"""After so long without progress it is looked whether Flux is still there."""
+_OF_FLUX = ("Deployment", flux_objects.NAMESPACE)
+
+
+def verify(context: StepContext) -> Outcome:
+    """Wait until Flux has applied the commit of the job, or a newer one, and the nodes are up to date."""
+    api = context.kubernetes()
+    deployments = api.list("apps/v1", "Deployment", namespace=flux_objects.NAMESPACE)
+    rollouts = unfinished([one for one in deployments if flux_objects.is_ours(one)])
+    if rollouts:
+        return rollout_wait(context, rollouts)
+    installing = instance_wait(context, api)
+    if installing:
+        return installing
+    applied = applied_revision(context, api)
+    if not isinstance(applied, AppliedRevision):
+        return _deleted(context, deployments, api) or applied
+    waiting = first_unready(context, api)
+    if waiting:
+        return waiting
+    elsewhere = context.desired.is_existing
+    ended = verified_elsewhere(api, applied) if elsewhere else verified_in_azure(context, applied)
+    if not isinstance(ended, Done):
+        return ended
+    note = "; ".join(filter(None, (str(applied), remove_former_secrets(context, api))))
+    return replace(ended, note=note)
+
+
+def verified_in_azure(context: StepContext, applied: AppliedRevision | None) -> Outcome:
+    """Return the end of the job where Azure shows the cluster as it is to be.
+
+    ``applied`` is None where the Flux extension reports no revision.
+
+    The versions that nodes run are read in the cluster, where the app has a way to it. A cluster with the
+    Flux extension and no pools of ours is not entered at all.
+    """
+    existing = context.azure(GetCluster(context.cluster))
+    if existing is None:
+        return vanished(context)
+    if state_of(existing) == "Deleting":
+        return Restart(f"somebody deletes the cluster {context.record.name} in Azure")
+    running = running_of(existing, context.owner, applied)
+    verified, in_sync = _compared(context, existing)
+    needed = bool(context.desired.spec.node_pools) or not context.desired.has_extension
+    behind = drain.behind(context, existing) if needed and context.enters else None
+    note = str(applied or "Azure shows no revision that Flux applied")
+    return behind or Done(note, running=running, verified=verified, in_sync=in_sync)
+
+
+def _compared(context: StepContext, existing: Json) -> tuple[Verified, bool]:
+    """Return how Azure shows the cluster, and whether nothing differs but what the job leaves as it is.
+
+    One that differs, also in such a field, is compared again by the next sweep. What it has beyond git counts
+    as of the generation's first verification: a later job of the same generation, such as a correction,
+    accepts nothing that came meanwhile.
+    """
+    before, record = context.record.verified, context.record
+    again = before is not None and record.observed_generation == record.generation
+    unmanaged = (
+        before.unmanaged if before and again else unmanaged_names(context.desired, context.owner, existing)
+    )
+    left = context.desired.left
+    differs = bool(busy(existing["properties"])) or any(
+        each.path not in left for each in drift_of(context.desired, context.owner, existing, unmanaged)
+    )
+    return Verified("" if differs or left else live_digest(existing), unmanaged), not differs
+
+
+def _deleted(context: StepContext, deployments: Sequence[Json], api: KubernetesApi) -> Restart | None:
+    """Return the restart for a Deployment of Flux that somebody deleted; it is looked for after a while."""
+    if context.ports.clock() - context.job.step.last_progress < PATIENCE:
+        return None
+    inventory = api.get(INVENTORY) or {}
+    installed = {ref for ref in listed_in(inventory) if (ref.kind, ref.namespace) == _OF_FLUX}
+    lacking = sorted(installed - set(map(flux_objects.ref_of, deployments)), key=str)
+    return Restart(f"the {lacking[0]} no longer exists in the cluster") if lacking else None

@@ -1,0 +1,193 @@
+"""The wait for what Flux has not reconciled: one, for the likeliest cause, with what an operator can do."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from shared.app.access.azure_state import OBSERVE_SECONDS
+from shared.app.access.context import StepContext
+from shared.cluster.failures.errors import ReconcileError
+from shared.cluster.findings.health import corrects_flux
+from shared.cluster.outcomes import Outcome, Restart, Wait
+from shared.cluster.record import ClusterRecord
+from shared.kubernetes import flux_objects
+from shared.kubernetes.flux_objects import NAMESPACE
+from shared.kubernetes.flux_readiness import (
+    WAITS_FOR_ANOTHER,
+    Attempt,
+    Failed,
+    Progressing,
+    Readiness,
+    Ready,
+    Suspended,
+    advice,
+    commit_of,
+)
+from shared.ports import FleetConfig, Ports
+from shared.ports.github import Change
+from shared.resource_ids import ObjectRef
+
+# Whether Flux has fetched, or applied, the commit of the job, or one that follows it.
+
+
+def older_commit(context: StepContext, revision: str) -> Wait | None:
+    """Return the wait for the commit of the job, None when Flux fetched it, or one that follows it.
+
+    Commits are compared where Flux pulls the tracked branch of the fleet repository itself. Of any other
+    source no commit was requested, so what Flux fetched after the request counts. A commit follows the one of
+    the job if git says so, or if it is the head that the planner planned last: after a forced push it need
+    not be a descendant.
+    """
+    if not pulls_the_fleet(context.record, context.ports.config) or follows(context, revision):
+        return None
+    wanted = context.record.commit[:8]
+    reason = f"Flux: the source is at {revision or 'no revision'}, which does not contain commit {wanted}"
+    return Wait(context.ports.config.poll_seconds, reason)
+
+
+def follows(context: StepContext, revision: str) -> bool:
+    """Return whether Flux pulls the fleet, and a revision is the commit of the job or one that follows it.
+
+    Where commits come faster than Flux applies them, it never has applied what it fetched last.
+    """
+    commit, wanted = commit_of(revision), context.record.commit
+    if not commit or not pulls_the_fleet(context.record, context.ports.config):
+        return False
+    if commit == wanted:
+        return True
+    fleet = context.ports.state.fleet()
+    newest = commit == (fleet.planning or fleet.commit)
+    return newest or context.ports.repository.is_descendant(commit, wanted)
+
+
+def pulls_the_fleet(record: ClusterRecord, config: FleetConfig) -> bool:
+    """Return whether Flux pulls the tracked branch of the fleet repository, whatever else the spec has."""
+    flux = record.document["spec"]["flux"]
+    if any(flux.get(name) for name in ("tag", "semver", "commit")):
+        return False
+    name = urlsplit(flux["repository"]).path.strip("/").removesuffix(".git").lower()
+    ours = {config.repository.lower(), config.previous_repository.lower()}
+    same = name in ours and flux_objects.is_git_on(flux["repository"], config.git_host)
+    return same and bool(flux["branch"] == config.branch)
+
+
+# Which commits may be why Flux cannot apply a path of the fleet: those after what it applied last.
+
+log = logging.getLogger(__name__)
+
+MOST = 30
+"""How many commits of a path are read; their order is that of their dates, and not of their being merged."""
+NAMED = 3
+"""How many commits a message names."""
+
+
+def commits_behind(attempt: Attempt, record: ClusterRecord, ports: Ports) -> str:
+    """Return, in parentheses, the commits that may be why Flux fails, and who wrote them.
+
+    Commits elsewhere are not named, nor those that Flux has applied. That takes two calls to GitHub; where it
+    gives no answer, and for another repository, the text names the commit alone that Flux tried. "" where
+    Flux did not try a commit.
+    """
+    tried, applied = commit_of(attempt.revision), commit_of(attempt.applied)
+    if not tried:
+        return ""
+    text = f"Flux tried commit {tried[:8]}"
+    if pulls_the_fleet(record, ports.config):
+        path = attempt.path.removeprefix("./").strip("/")
+        try:
+            changes = ports.repository.changes(tried, path, MOST)
+            before = ports.repository.changes(applied, path, MOST) if applied and changes else ()
+        except ReconcileError as error:
+            log.info("who changed %s is not known: %s: %s", attempt.path, error.kind, error)
+        else:
+            text += described(changes, before, applied, f"./{path}")
+    return f" ({text})"
+
+
+def described(changes: Sequence[Change], before: Sequence[Change], applied: str, place: str) -> str:
+    """Return what ``changes`` of a place, newest first, add to what the commit ``applied`` had ``before``.
+
+    Without one that was applied, any change may be the cause, and only the newest is known to be tried.
+    """
+    if not applied:
+        return f"; {place} was changed last by {_named(changes[0])}" if changes else ""
+    known = {change.commit for change in before}
+    since = [change for change in changes if change.commit not in known]
+    text = f" and applied {applied[:8]} last"
+    if not since:
+        return f"{text}; nothing in {place} has changed since"
+    if len(since) == 1:
+        return f"{text}; since then {_named(since[0])} has changed {place}"
+    named = ", ".join(map(_named, since[:NAMED]))
+    count = f"{len(since)}" if len(since) < MOST else f"at least {MOST}"
+    more = ", ..." if len(since) > NAMED else ""
+    text += f"; since then {count} commits have changed {place}, and any may be the cause"
+    return f"{text}; newest first: {named}{more}"
+
+
+def _named(change: Change) -> str:
+    return f"{change.commit[:8]} by {change.author}" if change.author else change.commit[:8]
+
+
+_OF_EXTENSION = "A commit that changes the cluster then gives it to its Flux extension."
+"""Azure shows no credentials, so that no step sees that there are others."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """An object of Flux and how far it is; a state of None: it no longer exists.
+
+    ``place`` is the field of the manifest that asks for it, "" for what Flux itself applied; ``resume`` the
+    command that ends its suspension.
+    """
+
+    ref: ObjectRef
+    state: Readiness | None
+    place: str
+    resume: str
+
+
+def first_wait(context: StepContext, seen: Iterable[Seen], seconds: float) -> Outcome | None:
+    """Return the wait for the likeliest cause among what is not reconciled, None when everything is.
+
+    What waits for others comes last. ``seconds`` is the time until the next read where nobody has to act.
+    """
+    waiting = [one for one in seen if not isinstance(one.state, Ready)]
+    if not waiting:
+        return None
+    more = len(waiting) - 1
+    wait = "object of Flux waits" if more == 1 else "objects of Flux wait"
+    others = f" ({more} more {wait})" if more else ""
+    return _wait(context, min(waiting, key=_rank), seconds, others)
+
+
+def _rank(seen: Seen) -> int:
+    if isinstance(seen.state, Failed):
+        return 2 if seen.state.reason == WAITS_FOR_ANOTHER else 0
+    return 1 if isinstance(seen.state, Progressing) else 0
+
+
+def _wait(context: StepContext, first: Seen, seconds: float, others: str) -> Outcome:
+    ref = first.ref
+    name = f"Flux: {ref.kind} {'' if ref.namespace == NAMESPACE else f'{ref.namespace}/'}{ref.name}"
+    match first.state:
+        case None:
+            return Restart(f"the {ref} no longer exists in the cluster")
+        case Suspended() if corrects_flux(context.record):
+            return Restart(f"somebody suspended the {ref}, and the policy resumes it")
+        case Suspended():
+            reason, required = f"{name}: somebody suspended it{others}", f"`{first.resume}` resumes it."
+            return Wait(OBSERVE_SECONDS, reason, action_required=required, open_ended=True)
+        case Failed(reason, message) as failed:
+            required = advice(failed, first.place, ref.kind)
+            if context.desired.has_extension and "FLUX_GIT_PASSWORD" in required:
+                required = f"{required} {_OF_EXTENSION}"
+            behind = commits_behind(failed.attempt, context.record, context.ports)
+            return Wait(seconds, f"{name}: {reason}: {message}{behind}{others}", action_required=required)
+        case Progressing(message):
+            return Wait(seconds, f"{name}: {message}{others}")
+        case Ready():
+            raise AssertionError("a Ready object is not waited for")

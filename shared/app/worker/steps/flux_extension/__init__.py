@@ -1,0 +1,1 @@
+"""Flux as Microsoft's extension: installed, configured and verified through Azure alone."""

@@ -1,0 +1,145 @@
+"""The steps of the recipes: each reads, decides through a pure function, makes at most one bounded write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from shared.app.access.azure_state import OBSERVE_SECONDS, vanished
+from shared.app.access.context import StepContext
+from shared.app.access.lease_guard import WriteHeld, without_writes
+from shared.app.worker.steps import (
+    attached,
+    bootstrap_secrets,
+    cluster,
+    delete,
+    identity_access,
+    maintenance_windows,
+    node_pools,
+    policies,
+    systems,
+)
+from shared.app.worker.steps.compared_again import verify_all
+from shared.app.worker.steps.delete import orphaned
+from shared.app.worker.steps.flux.components import ensure_access, ensure_components
+from shared.app.worker.steps.flux.sync import ensure_sync
+from shared.app.worker.steps.flux.verify import verify
+from shared.app.worker.steps.flux_extension.configure import ensure_configurations, ensure_extension
+from shared.app.worker.steps.flux_extension.verify import verify_configurations
+from shared.app.worker.steps.inside import NotWritten, knowing_whose
+from shared.app.worker.steps.rebuilt import held
+from shared.app.worker.steps.writable import stopped, suspended
+from shared.azure.writes import is_stopped
+from shared.cluster.failures.errors import (
+    AnotherCluster,
+    InvalidManifest,
+    Unavailable,
+    VaultUnavailable,
+    Withheld,
+)
+from shared.cluster.failures.remedies import suggested_action
+from shared.cluster.outcomes import Done, Fail, Outcome, Wait
+from shared.cluster.recipes import IN_THE_CLUSTER, Step
+from shared.cluster.record import ClusterRecord
+from shared.frozen import replace
+from shared.ports import Ports
+from shared.ports.azure import GetCluster
+
+_STEPS: dict[Step, Callable[[StepContext], Outcome]] = {
+    Step.RESOURCE_GROUP: cluster.ensure_resource_group,
+    Step.CLUSTER: cluster.ensure_cluster,
+    Step.NODE_POOLS: node_pools.ensure_node_pools,
+    Step.MAINTENANCE: maintenance_windows.ensure_maintenance_windows,
+    Step.IDENTITY_ACCESS: identity_access.ensure_identity_access,
+    Step.POLICIES: policies.ensure_policies,
+    Step.ACCESS: ensure_access,
+    Step.BOOTSTRAP_SECRETS: bootstrap_secrets.ensure_secrets,
+    Step.FLUX_COMPONENTS: ensure_components,
+    Step.FLUX_SYNC: ensure_sync,
+    Step.SYSTEMS: systems.ensure_systems,
+    Step.VERIFY: verify,
+    Step.TOMBSTONE: delete.tombstone,
+    Step.DELETE_CLUSTER: delete.delete_cluster,
+    Step.DELETE_IDENTITY_ACCESS: identity_access.remove_identity_access,
+    Step.DELETE_POLICIES: policies.remove_policies,
+    Step.DELETE_RESOURCE_GROUP: delete.delete_resource_group,
+    Step.RELEASE: attached.release_cluster,
+    Step.FINALIZE: delete.finalize,
+}
+
+
+def _nothing(_: StepContext) -> Outcome:
+    """End a step that has nothing to do: the Flux extension needs nobody in the cluster."""
+    return Done()
+
+
+_WITH_EXTENSION: dict[Step, Callable[[StepContext], Outcome]] = {
+    **dict.fromkeys((Step.ACCESS, Step.BOOTSTRAP_SECRETS, Step.SYSTEMS), _nothing),
+    Step.FLUX_COMPONENTS: ensure_extension,
+    Step.FLUX_SYNC: ensure_configurations,
+    Step.VERIFY: verify_configurations,
+}
+"""The steps that differ where Flux is Microsoft's extension."""
+_ELSEWHERE: dict[Step, Callable[[StepContext], Outcome]] = {Step.ACCESS: attached.ensure_owner}
+"""The steps that differ where the cluster is not in Azure."""
+
+
+def _refused(context: StepContext) -> Fail | None:
+    """Return the failure of a stored spec that the rules refuse; a delete needs no valid spec."""
+    problem = "" if context.record.deleting else context.desired.problem
+    if not problem:
+        return None
+    version = "this version of Roadstead refuses the manifest that an earlier one accepted"
+    return Fail(InvalidManifest(f"{version}: {problem}. Correct it and push"))
+
+
+def _held(context: StepContext, would: str) -> Outcome:
+    """Return the wait of a step that would write to a cluster whose record is rebuilt."""
+    if context.desired.is_existing:
+        return attached.held_elsewhere(context, f"its job would {would}", context.record.life)
+    found = context.azure(GetCluster(context.cluster))
+    if found is None:
+        return vanished(context)
+    return held(context, found, f"its job would {would}")
+
+
+def _withheld(error: Withheld) -> Wait:
+    """Return the wait of a step that GitHub does not give what it needs until somebody acts there."""
+    reason, action = f"{error.kind}: {error}", suggested_action(error.kind, failed=False)
+    return Wait(OBSERVE_SECONDS, reason, action_required=action, open_ended=True)
+
+
+def run_step(record: ClusterRecord, ports: Ports, *, inside: bool = False) -> Outcome:
+    """Run the step that the record is at, unless the cluster has to wait; let errors of the ports pass.
+
+    ``inside``: the message began inside the cluster.
+    """
+    context, step = StepContext.of(record, ports), record.job.step.name
+    instead = orphaned(context) or _refused(context) or suspended(context)
+    if instead:
+        return instead
+    elsewhere = context.desired.is_existing
+    if record.rebuilding and not record.deleting and step is not (Step.ACCESS if elsewhere else Step.CLUSTER):
+        # That step compares by itself, also where the record does not know yet that it is rebuilt.
+        context = replace(context, ports=without_writes(ports))
+    elif inside:
+        context = replace(context, ports=knowing_whose(context))
+    others = _WITH_EXTENSION if context.desired.has_extension else _ELSEWHERE if elsewhere else {}
+    run = others.get(step, _STEPS[step])
+    try:
+        return verify_all(context, run) if step is Step.VERIFY and not elsewhere else run(context)
+    except WriteHeld as write:
+        return _held(context, str(write))
+    except NotWritten as instead_of_write:
+        return instead_of_write.outcome
+    except AnotherCluster as other:
+        return attached.another_cluster(context, other)
+    except Withheld as error:
+        return _withheld(error)
+    except VaultUnavailable:
+        raise
+    except Unavailable:
+        entered = step in IN_THE_CLUSTER and not elsewhere
+        found = context.azure(GetCluster(context.cluster)) if entered else None
+        if found is not None and is_stopped(found):
+            return stopped(context, found)
+        raise

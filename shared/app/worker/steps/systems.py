@@ -1,0 +1,186 @@
+"""Apply the systems of a cluster, and remove what accepted commits took from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from shared.app.access.azure_state import OBSERVE_SECONDS
+from shared.app.access.context import StepContext
+from shared.app.worker.steps.flux.applied import Applied, apply_over
+from shared.app.worker.steps.labelled import Labelled, is_bare
+from shared.app.worker.steps.managed_namespaces import Managed
+from shared.azure.managed_namespaces import is_by_arm, stays_by_policy
+from shared.cluster.failures.errors import InvalidManifest
+from shared.cluster.outcomes import Done, Fail, Outcome, Restart, Wait
+from shared.json_tree import Json
+from shared.kubernetes.field_ownership import MANAGER, appliers, managers_besides
+from shared.kubernetes.flux_instance import INSTANCE, is_multitenant
+from shared.kubernetes.flux_lockdown import is_locked_down, without_lockdown
+from shared.kubernetes.flux_objects import KUSTOMIZATION, NAMESPACE, ref_of
+from shared.kubernetes.system_objects import TENANT, system_objects
+from shared.language.cluster_systems import ClusterSystem, read_system
+from shared.ports import KubernetesApi
+from shared.sentences import some_of
+
+GONE_SECONDS = 5.0
+SHOWN = 5
+_NAMESPACE = "Namespace"
+_AWAITED = (KUSTOMIZATION.kind, _NAMESPACE)
+"""What takes a while to be deleted, with everything in it."""
+
+
+@dataclass(frozen=True)
+class _Leftovers:
+    """What is removed now, and what stays and why."""
+
+    removed: Sequence[Json]
+    stays: Sequence[str]
+
+
+def ensure_systems(context: StepContext) -> Outcome:
+    """Apply the objects of the systems where they differ, then remove those that were accepted as removed.
+
+    Objects of other systems are not written. A cluster that never had a system costs no call. Namespaces that
+    Azure manages are written before the objects in them, and removed after these.
+    """
+    systems = tuple(read_system(one) for one in context.desired.systems)
+    if not systems and not context.record.removed_systems:
+        return Done()
+    api = context.kubernetes()
+    found = Labelled(api)
+    wanted = {system.name: system_objects(system) for system in systems}
+    if is_locked_down(context.desired) and _brings_flux(wanted, found):
+        lacking = _without_lockdown(context, api)
+        if lacking:
+            return Restart(f"a team would have all rights: the lock-down is not set on {', '.join(lacking)}")
+    managed = Managed(context, systems, found)
+    refused = _undefined(systems, wanted, found, context) or _foreign(systems, found) or managed.before()
+    if refused:
+        return refused
+    applied = Applied()
+    for manifest in (one for objects in wanted.values() for one in objects):
+        whole = manifest["kind"] != _NAMESPACE
+        applied += apply_over(found.get(ref_of(manifest)), manifest, api, entirely=whole)
+    left = _leftovers(systems, wanted, context.record.removed_systems, found)
+    wait = _remove(left.removed, api) or managed.after()
+    if wait:
+        return wait
+    removed = [str(ref_of(one)) for one in left.removed]
+    deleted = f"removed {some_of(removed, SHOWN)}" if removed else ""
+    notes = (applied.note("object", " of systems"), deleted, *left.stays[:SHOWN], managed.note())
+    return Done("; ".join(filter(None, notes)))
+
+
+def _brings_flux(wanted: Mapping[str, Sequence[Json]], found: Labelled) -> bool:
+    """Return whether a system gets a Kustomization: only then the flags of Flux are read.
+
+    The step of the components has set them, but on another cluster, if the tables were restored or if
+    somebody created the cluster again.
+    """
+    mine = (
+        ref_of(one) for objects in wanted.values() for one in objects if one["kind"] == KUSTOMIZATION.kind
+    )
+    return any(found.get(ref) is None for ref in mine)
+
+
+def _without_lockdown(context: StepContext, api: KubernetesApi) -> Sequence[str]:
+    """Return what of Flux lacks the lock-down: controllers, or the FluxInstance that the operator follows."""
+    if context.desired.spec.flux.instance is None:
+        return without_lockdown(api.list("apps/v1", "Deployment", namespace=NAMESPACE))
+    live = api.get(INSTANCE)
+    return () if live is not None and is_multitenant(live) else (str(INSTANCE),)
+
+
+def _undefined(
+    systems: Sequence[ClusterSystem],
+    wanted: Mapping[str, Sequence[Json]],
+    found: Labelled,
+    context: StepContext,
+) -> Fail | None:
+    """Return the failure for an object of a kind that the components of Flux do not define."""
+    for system in systems:
+        for manifest in wanted[system.name]:
+            if not found.knows(manifest["apiVersion"], manifest["kind"]):
+                path = context.desired.spec.flux.components
+                lacks = f"{path} does not define {manifest['kind']} in {manifest['apiVersion']}"
+                remedy = "write the file again with flux install --export and its notification-controller"
+                return Fail(InvalidManifest(f"{_of(system)} needs what {lacks}; {remedy}"))
+    return None
+
+
+def _foreign(systems: Sequence[ClusterSystem], found: Labelled) -> Wait | None:
+    """Return the wait for a namespace that somebody else created: who is given it, has rights in it."""
+    for system in systems:
+        for name in system.namespaces if system.managed_namespaces is None else ():
+            live = found.namespace(name)
+            if live is None or MANAGER in appliers(live) or is_bare(live):
+                continue
+            if (live["metadata"].get("labels") or {}).get(TENANT) == system.name:
+                continue
+            reason = (
+                f"{_of(system)} has the namespace {name}, which exists and which Roadstead did not create"
+            )
+            label = f"`kubectl label namespace {name} {TENANT}={system.name}`"
+            action = f"{label} gives it to the system; or choose another namespace."
+            return Wait(OBSERVE_SECONDS, reason, action_required=action)
+    return None
+
+
+def _leftovers(
+    systems: Sequence[ClusterSystem],
+    wanted: Mapping[str, Sequence[Json]],
+    accepted: Mapping[str, tuple[str, ...]],
+    found: Labelled,
+) -> _Leftovers:
+    """Return what is no longer wanted, and was accepted as removed or is a part of a system that stays.
+
+    A namespace has one system: what another one has in it, as after it changed hands, is no part of that.
+    """
+    present = {system.name for system in systems}
+    taken = {name for system in systems for name in system.namespaces}
+    refs = {ref_of(manifest) for objects in wanted.values() for manifest in objects}
+    removed, stays, unasked = [], [], dict[str, int]()
+    for ref, name, live in found.applied():
+        if ref.kind == _NAMESPACE and (is_by_arm(live) or stays_by_policy(live)):
+            continue
+        going = "deletionTimestamp" in live["metadata"] and ref.kind not in _AWAITED
+        if ref in refs or going:
+            continue
+        namespace = ref.namespace or ref.name
+        is_part = ref.kind != _NAMESPACE and name in present and namespace in taken
+        is_gone = name in accepted and name not in present
+        if not (is_part or is_gone or namespace in accepted.get(name, ())):
+            unasked[name] = unasked.get(name, 0) + 1
+            continue
+        others = managers_besides(live, MANAGER, whole=ref.kind == _NAMESPACE)
+        if others:
+            stays.append(f"the {ref} stays, because {' and '.join(others)} wrote it too")
+        else:
+            removed.append(live)
+    for name, count in sorted(unasked.items()):
+        why = "no accepted commit removed them; delete them by hand if nobody needs them"
+        stays.append(f"{count} objects of the system {name}, which git does not have here, stay: {why}")
+    return _Leftovers(removed, stays)
+
+
+def _remove(leftovers: Sequence[Json], api: KubernetesApi) -> Wait | None:
+    """Delete the objects; return the wait while Flux still deletes what it applied, or a namespace goes.
+
+    Flux does that with the rights of the service account, so all but Alerts and Providers go after it.
+    """
+    for last, kinds in ((KUSTOMIZATION.kind, _FIRST), (_NAMESPACE, None)):
+        for live in leftovers:
+            if (kinds is None or live["kind"] in kinds) and "deletionTimestamp" not in live["metadata"]:
+                api.delete(live)
+        going = [ref_of(one) for one in leftovers if one["kind"] == last and api.get(ref_of(one)) is not None]
+        if going:
+            return Wait(GONE_SECONDS, f"the {going[0]} is being deleted, with everything in it")
+    return None
+
+
+_FIRST = frozenset({"Alert", "Provider", KUSTOMIZATION.kind})
+
+
+def _of(system: ClusterSystem) -> str:
+    return f"the system {system.name} of {', '.join(system.owners)}"

@@ -1,0 +1,167 @@
+"""A cluster that cannot be written to now: an operation runs or has failed, or somebody stopped it.
+
+A stopped one waits for an operator, is started where its policy says so, or is left alone by an exemption.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from shared.app.access.azure_state import FAILED_STATES, OBSERVE_SECONDS, busy, failure, state_of
+from shared.app.access.context import StepContext
+from shared.app.worker.steps.maintenance_windows import differing_windows
+from shared.azure.differences import drift_of
+from shared.azure.writes import is_stopped
+from shared.cluster.failures.errors import Aborted, ClusterStopped, ReconcileError
+from shared.cluster.findings.losses import described, exemption_of
+from shared.cluster.job import AcceptedWrite, WriteKind
+from shared.cluster.outcomes import Fail, Outcome, Wait
+from shared.frozen import replace
+from shared.json_tree import Json
+from shared.ports.azure import GetCluster, StartCluster, Written
+from shared.sentences import some_of
+
+# The last accepted write of a step, and whether the same write may be sent again.
+#
+# A creation or a deletion that Azure accepts without effect is sent twice, then the job fails.
+
+
+def was_accepted(context: StepContext, write: AcceptedWrite) -> bool:
+    """Return whether this was the last write of the step, sent once or twice."""
+    return write.repeats(context.job.step.last_write)
+
+
+def next_attempt(context: StepContext, write: AcceptedWrite) -> AcceptedWrite | None:
+    """Return a creation or a deletion with the number of its next attempt, None after two attempts."""
+    last = context.job.step.last_write
+    if last is None or not write.repeats(last):
+        return write
+    return replace(write, attempt=2) if last.attempt == 1 else None
+
+
+def wait_for(context: StepContext, reason: str, write: AcceptedWrite, written: Written) -> Wait:
+    """Return the wait for an operation that Azure has just accepted."""
+    return Wait(context.poll_seconds, reason, replace(write, request_id=written.request_id))
+
+
+def still_exists(what: str) -> Fail:
+    """Return the failure after two deletions that Azure accepted without effect."""
+    problem = f"Azure accepted the deletion of {what} twice, and it still exists"
+    return Fail(Aborted(f"{problem}; its activity log shows what prevents the deletion"))
+
+
+def vanished_again(what: str) -> Fail:
+    """Return the failure after two creations that Azure accepted without effect."""
+    problem = f"Azure accepted the creation of {what} twice, and it does not exist"
+    return Fail(Aborted(f"{problem}; its activity log shows who removes it"))
+
+
+CREATION_POLLS = 6
+"""Azure takes minutes to create a cluster (learn.microsoft.com/azure/aks/learn/quick-kubernetes-deploy-cli).
+One read soon after the write finds what fails at once; the next one comes after so many usual intervals."""
+START = "Start the cluster with `az aks start`, or remove its folder, which deletes it."
+
+
+def not_ready(context: StepContext, existing: Json) -> Outcome | None:
+    """Return what prevents a write to the cluster now, None when nothing does."""
+    properties = existing["properties"]
+    if is_stopped(existing):
+        return stopped(context, existing)
+    operation = busy(properties)
+    if operation:
+        return Wait(_until_next_read(context, existing), operation)
+    if state_of(existing) in FAILED_STATES and context.job.step.last_write:
+        return _cluster_failure(context, properties)
+    return None
+
+
+def stopped(context: StepContext, existing: Json) -> Wait:
+    """Return the wait of a stopped cluster, which ``existing`` shows as it was read a moment ago.
+
+    Azure allows nothing but a start. Only a cluster that is certainly ours is started, and only twice in a
+    step: what stops it again then is not this job's to settle.
+    """
+    operation = busy(existing["properties"])
+    if operation:
+        return Wait(context.poll_seconds, operation)
+    exemption = exemption_of(context.record, ClusterStopped, context.ports.clock())
+    if exemption is not None:
+        reason = f"the cluster is stopped; {described(exemption)}"
+        return Wait(OBSERVE_SECONDS, reason, open_ended=True, suspended=True)
+    ours = context.owner.owns(existing) and not context.owner.rivals(existing)
+    start = next_attempt(context, AcceptedWrite(WriteKind.START))
+    if context.record.may_start and ours and start is not None:
+        written = context.azure(StartCluster(context.cluster))
+        return wait_for(context, "Azure is starting the cluster, which somebody stopped", start, written)
+    again = "; it was started twice, and is stopped" if context.record.may_start and ours else ""
+    return Wait(
+        context.poll_seconds * 4,
+        f"the cluster is stopped; Azure allows nothing but a start{again}",
+        action_required=START,
+        open_ended=True,
+    )
+
+
+def _until_next_read(context: StepContext, existing: Json) -> float:
+    seconds = context.poll_seconds
+    if state_of(existing) != "Creating":
+        return seconds
+    age = (context.ports.clock() - context.job.step.last_progress).total_seconds()
+    return max(seconds, CREATION_POLLS * seconds - age)
+
+
+def _cluster_failure(context: StepContext, properties: Json) -> Outcome:
+    """Return the failure of the cluster, or of the pool that caused it where only the pool has the reason."""
+    for pool in properties.get("agentPoolProfiles") or ():
+        if (
+            pool.get("provisioningState") in FAILED_STATES
+            and pool.get("status")
+            and not properties.get("status")
+        ):
+            return failure(context, pool, f"the node pool {pool['name']}")
+    return failure(context, properties, f"the cluster {context.record.name}")
+
+
+# A suspended cluster: the step writes nothing until the suspension ends, and reports the differences.
+
+RECHECK_SECONDS = 900.0
+SHOWN = 5
+
+
+def suspended(context: StepContext) -> Wait | None:
+    """Return the wait of a suspended cluster, with what differs in Azure; None when it is not suspended."""
+    if context.record.deleting:
+        return None
+    suspension = context.desired.spec.suspend
+    if suspension is None:
+        return None
+    left = (datetime.fromisoformat(suspension.until) - context.ports.clock()).total_seconds()
+    if left <= 0:
+        return None
+    reason = f"suspended by {suspension.owner} until {suspension.until}: {suspension.reason}"
+    return Wait(
+        min(left, RECHECK_SECONDS),
+        f"{reason}; {_drift(context)}",
+        action_required="Remove the suspension from the manifest to end it early.",
+        open_ended=True,
+        suspended=True,
+    )
+
+
+def _drift(context: StepContext) -> str:
+    """Describe how the cluster in Azure differs from the manifest; a failed read is not retried."""
+    desired, owner = context.desired, context.owner
+    if desired.is_existing:
+        return "checks go on"
+    try:
+        existing = context.azure(GetCluster(context.cluster))
+        windows = differing_windows(context) if existing is not None else {}
+    except ReconcileError as error:
+        return f"what differs could not be read: {error.kind}: {error}"
+    if existing is None:
+        return "the cluster does not exist"
+    verified = context.record.verified
+    found = drift_of(desired, owner, existing, verified.unmanaged if verified else None)
+    differences = [*map(str, found), *(f"maintenanceWindows[{name}]" for name in windows)]
+    differences += ["powerState (it is stopped)"] if is_stopped(existing) else []
+    return f"it differs in {some_of(differences, SHOWN)}" if differences else "nothing differs"

@@ -1,0 +1,151 @@
+"""Who changed a field of a cluster, by the events of Azure's activity log. Pure.
+
+The log has who wrote to a cluster or to a node pool, and not which field. So every caller who wrote to the
+resource of the field since it was known as git has it may have changed it, and all of them are named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pydantic import AwareDatetime, BaseModel, Field, ValidationError
+
+from shared.json_tree import Json
+from shared.masking import cut
+
+NAMED = 3
+CALLER_LIMIT = 100
+_POOL = re.compile(r"nodePools\[([^\]]+)\]")
+_WINDOW = re.compile(r"maintenanceWindows\[([^\]]+)\]")
+_NAMESPACE = re.compile(r"managedNamespaces\[([^\]]+)\]")
+_NOT_OF_THE_CLUSTER = ("policies[", "federatedCredentials[", "roleAssignments[")
+_READS = re.compile(r"/(read|list\w*credential/action|runcommand/action|accessprofiles/.*)$", re.IGNORECASE)
+_BY_POLICY = re.compile(r"microsoft\.authorization/polic\w+/(\w+)/action$")
+_EFFECTS = ("modify", "append")
+"""The effects of Azure Policy that change a resource. Its other events, such as audits, change nothing, and
+each names the caller of what they were about (learn.microsoft.com/azure/azure-monitor/platform/
+activity-log-schema, "Policy category")."""
+AZURE_POLICY = "Azure Policy"
+_FAILED = ("failed", "canceled", "cancelled")
+
+
+@dataclass(frozen=True)
+class Activity:
+    """A write of somebody: who (an address, or the id of an app), to which resource, and when.
+
+    ``operation`` is Azure's name of it, in lower case.
+    """
+
+    resource: str
+    caller: str
+    at: datetime
+    operation: str = ""
+
+
+@dataclass(frozen=True)
+class Change:
+    """Who changed a field, as far as the log says that, and when the last of them wrote."""
+
+    by: str
+    at: datetime
+
+
+class _Value(BaseModel):
+    value: str
+
+
+class _Event(BaseModel):
+    """An event of the log; the names are Microsoft's."""
+
+    caller: str = Field(min_length=1)
+    resourceId: str = Field(min_length=1)
+    eventTimestamp: AwareDatetime
+    operationName: _Value | None = None
+    status: _Value | None = None
+
+
+def writes_in(events: Iterable[Json]) -> list[Activity]:
+    """Return the writes among events of the activity log; an event of another form is none."""
+    found = []
+    for document in events:
+        try:
+            event = _Event.model_validate(document)
+        except ValidationError:
+            continue
+        operation, status = _value(event.operationName), _value(event.status)
+        if _READS.search(operation) or status in _FAILED:
+            continue
+        policy = _BY_POLICY.match(operation)
+        if policy is None or policy[1] in _EFFECTS:
+            who = AZURE_POLICY if policy else cut(event.caller, CALLER_LIMIT)
+            found.append(Activity(event.resourceId.lower(), who, event.eventTimestamp, operation))
+    return found
+
+
+def done_by(
+    writes: Iterable[Activity], cluster: str, operation: str, after: datetime, until: datetime
+) -> Change | None:
+    """Return who last did something to a cluster between two times, None for nobody.
+
+    ``operation`` is the end of Azure's name of it, in lower case. It is the act itself, so only its caller is
+    named.
+    """
+    own = [
+        each
+        for each in writes
+        if each.resource == cluster.lower()
+        and each.operation.endswith(operation)
+        and after < each.at <= until
+    ]
+    last = max(own, key=lambda each: each.at, default=None)
+    return Change(last.caller, last.at) if last else None
+
+
+def is_of_window(path: str) -> bool:
+    """Return whether a field is one of a maintenance window."""
+    return _WINDOW.match(path) is not None
+
+
+def changed_by(
+    writes: Sequence[Activity],
+    cluster: str,
+    path: str,
+    pools: Mapping[str, Sequence[str]],
+    after: datetime,
+    until: datetime,
+) -> Change | None:
+    """Return who wrote to the resource of a field between two times, the last one first; None for nobody.
+
+    ``cluster`` is the ARM id of the cluster. A node pool is written by itself, or with its cluster; ``pools``
+    are the names in Azure of the pools of the manifest: one that was replaced has another name there. A
+    maintenance window and a managed namespace are written by themselves alone. Who wrote a policy assignment,
+    a role assignment or a federated credential is not known: a write of one names its own id, and not the
+    entry of the manifest.
+    """
+    resource, pool = cluster.lower(), _POOL.match(path)
+    names = pools.get(pool[1], [pool[1]]) if pool else []
+    places = {resource, *(f"{resource}/agentpools/{name.lower()}" for name in names)}
+    window, namespace = _WINDOW.match(path), _NAMESPACE.match(path)
+    if path.startswith(_NOT_OF_THE_CLUSTER):
+        return None
+    if window:
+        places = {f"{resource}/maintenanceconfigurations/{window[1].lower()}"}
+    if namespace:
+        places = {f"{resource}/managednamespaces/{namespace[1].lower()}"}
+    own = sorted(
+        (each for each in writes if each.resource in places and after < each.at <= until),
+        key=lambda each: each.at,
+        reverse=True,
+    )
+    if not own:
+        return None
+    callers = list(dict.fromkeys(each.caller for each in own))
+    more = [f"{len(callers) - NAMED} more"] if len(callers) > NAMED else []
+    return Change(" or ".join([*callers[:NAMED], *more]), own[0].at)
+
+
+def _value(given: _Value | None) -> str:
+    return given.value.lower() if given else ""

@@ -1,0 +1,139 @@
+"""What else must be true for Azure to make a change in place.
+
+A condition looks at the cluster and the node pool around the changed field, before and after. Both have the
+names of ARM and of the manifest, which are the same; the pools are ``agentPoolProfiles`` or ``nodePools``.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from shared.json_tree import Json
+from shared.kubernetes_versions import numbers
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """The cluster and the node pool of a change; empty where the caller does not know them."""
+
+    before: Json = field(default_factory=dict)
+    after: Json = field(default_factory=dict)
+    pool: Json = field(default_factory=dict)
+
+    def was(self, path: str) -> str:
+        """Return a value of the cluster before the change, in lower case; "" for none."""
+        return text_of(_at(self.before, path))
+
+    def will_be(self, path: str) -> str:
+        """Return a value of the cluster after the change, in lower case; "" for none."""
+        return text_of(_at(self.after, path))
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """The Kubernetes version of the pool, or else of the cluster after the change; () if unknown."""
+        return numbers(str(self.pool.get("orchestratorVersion") or self.will_be("kubernetesVersion")))
+
+    def is_ever(self, path: str, value: str) -> bool:
+        """Return whether the cluster has a value before or after the change."""
+        return value in (self.was(path), self.will_be(path))
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A circumstance; ``text`` completes "Azure changes it only ..."."""
+
+    text: str
+    holds: Callable[[Surroundings, Any, Any], bool]
+
+
+def text_of(value: Any) -> str:
+    """Return a value for comparison: lower case, items of a list with commas, "" for no value."""
+    if value in (None, [], {}, "[]", "{}"):  # also as a plan shows an empty list or object
+        return ""
+    if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+        return ",".join(value).lower()
+    return str(value).lower()
+
+
+def _at(values: Any, path: str) -> Any:
+    for key in path.split("."):
+        values = values.get(key) if isinstance(values, Mapping) else None
+    return values
+
+
+def _pools(cluster: Json) -> list[Json]:
+    return list(cluster.get("nodePools") or cluster.get("agentPoolProfiles") or ())
+
+
+def _own_subnet(around: Surroundings, _old: Any, _new: Any) -> bool:
+    return any(pool.get("vnetSubnetID") for pool in (*_pools(around.before), *_pools(around.after)))
+
+
+def _managed_network(around: Surroundings, old: Any, new: Any) -> bool:
+    known = bool(_pools(around.before) or _pools(around.after))
+    return known and not _own_subnet(around, old, new)
+
+
+def _grows(around: Surroundings, old: Any, new: Any) -> bool:
+    """Return whether an IPv4 range becomes a larger one that contains it, on an overlay."""
+    try:
+        small, large = ipaddress.IPv4Network(str(old)), ipaddress.IPv4Network(str(new))
+    except ValueError:
+        return False
+    return small.subnet_of(large) and around.is_ever(_MODE, "overlay")
+
+
+def _second_family(around: Surroundings, old: Any, new: Any) -> bool:
+    begins = around.was(_FAMILIES) != _DUAL and around.will_be(_FAMILIES) == _DUAL
+    return begins and text_of(old) in ("", text_of(new).partition(",")[0])
+
+
+_MODE, _FAMILIES, _DUAL = "networkProfile.networkPluginMode", "networkProfile.ipFamilies", "ipv4,ipv6"
+_PLUGIN, _INTEGRATION = "networkProfile.networkPlugin", "apiServerAccessProfile.enableVnetIntegration"
+
+WITH_OVERLAY = Condition(
+    "together with networkPluginMode: overlay", lambda around, _old, _new: around.will_be(_MODE) == "overlay"
+)
+WITH_POD_RANGE = Condition(
+    "from kubenet, or together with podCidr",
+    lambda around, _old, _new: (
+        around.was(_PLUGIN) == "kubenet"
+        or bool(around.will_be("networkProfile.podCidr") or around.will_be("networkProfile.podCidrs"))
+    ),
+)
+AS_OVERLAY_BEGINS = Condition(
+    "together with the change to networkPluginMode: overlay",
+    lambda around, _old, _new: around.was(_MODE) != "overlay" and around.will_be(_MODE) == "overlay",
+)
+NOT_WITH_KUBENET = Condition(
+    "with networkPlugin: azure", lambda around, _old, _new: around.will_be(_PLUGIN) != "kubenet"
+)
+LARGER_RANGE = Condition("to a larger IPv4 range around it, with networkPluginMode: overlay", _grows)
+AS_DUAL_STACK_BEGINS = Condition("to add IPv6, together with ipFamilies: [IPv4, IPv6]", _second_family)
+WITH_VNET_INTEGRATION = Condition(
+    "with enableVnetIntegration: true", lambda around, _old, _new: around.is_ever(_INTEGRATION, "true")
+)
+IN_OWN_SUBNET = Condition("in a subnet of your own", _own_subnet)
+IN_MANAGED_NETWORK = Condition("in a network that AKS manages", _managed_network)
+WITH_SYSTEM_POOL = Condition(
+    "with a node pool of your own with mode: System",
+    lambda around, _old, _new: any(text_of(pool.get("mode")) == "system" for pool in _pools(around.after)),
+)
+WITHOUT_AUTO_PROVISIONING = Condition(
+    "without node auto-provisioning",
+    lambda around, _old, _new: not around.is_ever("nodeProvisioningProfile.mode", "auto"),
+)
+ON_LINUX = Condition(
+    "on Linux nodes",
+    lambda around, _old, _new: bool(around.pool) and text_of(around.pool.get("osType")) in ("", "linux"),
+)
+WITH_SKIP_TAG = Condition(
+    "for a pool with the tag SkipGPUDriverInstall: true",
+    lambda around, _old, _new: any(
+        key.lower() == "skipgpudriverinstall" and text_of(value) == "true"
+        for key, value in (around.pool.get("tags") or {}).items()
+    ),
+)

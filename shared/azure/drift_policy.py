@@ -1,0 +1,274 @@
+"""What happens to each field that differs: the policy of the manifest, and what needs an approval.
+
+A correction that replaces or deletes a node pool, or reimages, deletes or stops nodes, waits until somebody
+approves exactly it. No job recreates a cluster because of a field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from shared.azure.activity import is_of_window
+from shared.azure.change_conditions import Surroundings
+from shared.azure.change_effects import effect_of
+from shared.azure.differences import Difference
+from shared.azure.field_effects import Effect
+from shared.azure.identity_access import GRANTS
+from shared.azure.managed_namespaces import NAMESPACES
+from shared.azure.policies import POLICY
+from shared.json_tree import Json
+from shared.language.model.cluster.drift import DriftAction, DriftPolicy, DriftRule
+from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.language.resolve.problems import Problem, field_of, problem_at
+from shared.language.resolve.repository_layout import cluster_path
+from shared.language.yaml.nodes import Mark
+from shared.sentences import days_until
+
+MAX_CORRECTIONS = 3
+"""After so many corrections of the same drift, something changes it back."""
+_HARMLESS = (Effect.IN_PLACE, Effect.POOL_CREATED)
+_BY_APPROVAL = (
+    *(Effect.REPLACEMENT, Effect.POOL_DELETED),
+    *(Effect.REIMAGED, Effect.NODES_DELETED, Effect.NODES_STOPPED),
+)
+_NOT_WRITTEN = (Effect.AZURE, Effect.RECREATION, Effect.REPLACEMENT, Effect.MAY_REPLACE)
+"""Changes of a manifest that nobody makes by accident, whatever Azure has already."""
+_IMAGE, _VERSIONS = ".minNodeImageVersion", ("kubernetesVersion", ".orchestratorVersion")
+_CONTINUED = (DriftAction.APPROVE, DriftAction.CORRECT)
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A difference, what happens to it, and why that is not what the policy asks for; "" where it is.
+
+    ``effect`` is what writing git's value does, where that needs an approval; "" otherwise.
+    """
+
+    difference: Difference
+    action: DriftAction
+    note: str = ""
+    effect: str = ""
+
+    @property
+    def path(self) -> str:
+        """The field that differs."""
+        return self.difference.path
+
+
+def decide(
+    differences: Sequence[Difference],
+    policy: DriftPolicy | None,
+    existing: Json,
+    *,
+    pools: Mapping[str, Json],
+    exhausted: Collection[str],
+    now: datetime,
+) -> list[Decided]:
+    """Return what happens to each difference of a cluster.
+
+    ``pools`` are the node pools in Azure by the names that the manifest has for them. ``exhausted`` are the
+    fields that were corrected too often to no avail. A job writes the version of a cluster before anything
+    else: nothing is corrected while that is left to a person, and everything waits for the approval that it
+    needs.
+    """
+    decided = [
+        _decided(each, policy or DriftPolicy(), _surroundings(each.path, existing, pools), exhausted, now)
+        for each in differences
+    ]
+    versions = [each for each in decided if is_version(each.path) and not each.difference.left_alone]
+    left = next((each for each in versions if each.action not in _CONTINUED), None)
+    if left:
+        return [_not_while(left, each) for each in decided]
+    if versions:
+        return [_with_the_version(each) for each in decided]
+    return [_without_half_pools(each, decided) for each in decided]
+
+
+def released(decided: Sequence[Decided]) -> list[Decided]:
+    """Return what happens to each difference once the corrections that need it are approved."""
+    return [
+        replace(each, action=DriftAction.CORRECT) if each.action is DriftAction.APPROVE else each
+        for each in decided
+    ]
+
+
+def uncorrected(decided: Sequence[Decided], why: str) -> list[Decided]:
+    """Return what happens to each difference of a cluster of which nothing is corrected now."""
+    return [_reported(each, why) if each.action in _CONTINUED else each for each in decided]
+
+
+def only_reported(decided: Sequence[Decided], when: str) -> list[Decided]:
+    """Return what happens to each difference of a cluster that does not have its newest generation.
+
+    Its live values are not proposed either: they may be those that the commit has just changed.
+    """
+    noted = {DriftAction.PROPOSE: "not proposed", **dict.fromkeys(_CONTINUED, "not corrected")}
+    return [
+        _reported(each, f"{noted[each.action]} {when}") if each.action in noted else each for each in decided
+    ]
+
+
+def _reported(decided: Decided, why: str) -> Decided:
+    return Decided(decided.difference, DriftAction.REPORT, why)
+
+
+def _not_while(other: Decided, decided: Decided) -> Decided:
+    """Return a difference that is not corrected while another one is left as it is."""
+    if decided.action not in _CONTINUED:
+        return decided
+    return _reported(decided, f"not corrected while {other.path} differs")
+
+
+def _with_the_version(decided: Decided) -> Decided:
+    """Return a difference that is corrected by the job that writes the version, and not before."""
+    if decided.action is not DriftAction.CORRECT:
+        return decided
+    return replace(decided, action=DriftAction.APPROVE, effect=Effect.IN_PLACE.value)
+
+
+def _without_half_pools(decided: Decided, others: Sequence[Decided]) -> Decided:
+    """Return a difference; a pool is not replaced while another field of it is left as it is.
+
+    A new pool has every value of git, and nothing that somebody added.
+    """
+    if decided.effect != Effect.REPLACEMENT:
+        return decided
+    pool = f"{decided.path.partition('.')[0]}."
+    same_pool = (each for each in others if each.path.startswith(pool) and each.action not in _CONTINUED)
+    left = next(same_pool, None)
+    return _not_while(left, decided) if left else decided
+
+
+def _decided(
+    difference: Difference,
+    policy: DriftPolicy,
+    around: Surroundings,
+    exhausted: Collection[str],
+    now: datetime,
+) -> Decided:
+    if policy.is_of_azure_policy(difference.path):
+        return Decided(difference, DriftAction.IGNORE)
+    rules = [rule for rule in policy.rules if rule.covers(difference.path)]
+    wanted = _careful(rule.action for rule in rules if not rule.expired(now)) or DriftAction(policy.action)
+    note = next((_expired(rule) for rule in rules if rule.expired(now)), "")
+    if wanted is DriftAction.PROPOSE:
+        obstacle = _obstacle_to_proposal(difference, around)
+        action = DriftAction.REPORT if obstacle else wanted
+        return Decided(difference, action, "; ".join(filter(None, (note, obstacle))))
+    if wanted is not DriftAction.CORRECT:
+        return Decided(difference, wanted, note if wanted is DriftAction.REPORT else "")
+    effect = _effect(difference, around)
+    obstacle = _obstacle(difference, effect, exhausted)
+    if obstacle:
+        return Decided(difference, DriftAction.REPORT, "; ".join(filter(None, (note, obstacle))))
+    if effect in _HARMLESS:
+        return Decided(difference, DriftAction.CORRECT, note)
+    return Decided(difference, DriftAction.APPROVE, note, effect.value)
+
+
+def _careful(actions: Iterable[str]) -> DriftAction | None:
+    """Return the action that changes least, None for none."""
+    order = list(DriftAction)
+    return min(map(DriftAction, actions), key=order.index, default=None)
+
+
+def _expired(rule: DriftRule) -> str:
+    return f"the exemption {rule.name} of {rule.owner} ended on {rule.expires}"
+
+
+def _obstacle(difference: Difference, effect: Effect, exhausted: Collection[str]) -> str:
+    """Return why a difference is not corrected, also if somebody approves it; "" when it is."""
+    if difference.left_alone:
+        return "not corrected: no job changes it"
+    if difference.path in exhausted:
+        return f"something changes it back: it was corrected {MAX_CORRECTIONS} times"
+    if effect not in (*_HARMLESS, *_BY_APPROVAL):
+        return f"not corrected ({effect}): no job does that"
+    return ""
+
+
+def _obstacle_to_proposal(difference: Difference, around: Surroundings) -> str:
+    """Return why no pull request takes the value of Azure into the manifest, "" when one does."""
+    if _is_pool(difference.path):
+        return "no pull request: one changes fields, and adds or removes no node pool"
+    if is_of_window(difference.path):
+        return "no pull request: a maintenance window is taken into the manifest by hand"
+    if difference.path.startswith(POLICY):
+        return "no pull request: a policy assignment is taken into the manifest by hand"
+    if difference.path.startswith(NAMESPACES):
+        return "no pull request: a namespace of a system is taken into its manifest by hand"
+    if difference.path.startswith(GRANTS):
+        return "no pull request: what an identity may do is taken into the manifest by hand"
+    if difference.path.endswith(_IMAGE):
+        return "no pull request: a manifest names the oldest image that is allowed, and not the present one"
+    effect = effect_of(difference.path, difference.git, difference.live, around)
+    if effect in _NOT_WRITTEN:
+        return f"no pull request: a commit that changes this field is planned as: {effect}"
+    return ""
+
+
+def _effect(difference: Difference, around: Surroundings) -> Effect:
+    """Return what writing the value of git does."""
+    path = difference.path
+    if path.endswith(_IMAGE):
+        return Effect.REIMAGED
+    if _is_pool(path):
+        return Effect.POOL_CREATED if difference.live is None else Effect.POOL_DELETED
+    return effect_of(path, difference.live, difference.git, around)
+
+
+def _is_pool(path: str) -> bool:
+    return path.startswith("nodePools[") and path.endswith("]")
+
+
+def _surroundings(path: str, existing: Json, pools: Mapping[str, Json]) -> Surroundings:
+    properties, name = existing["properties"], path.partition("[")[2].partition("]")[0]
+    return Surroundings(properties, properties, pools.get(name, {}))
+
+
+def is_version(path: str) -> bool:
+    """Return whether a field is the Kubernetes version of the cluster or of a pool."""
+    return path.endswith(_VERSIONS)
+
+
+# The exemptions of drift policies that have ended, or will soon. Pure: the day is an argument.
+
+AHEAD = timedelta(days=30)
+"""So long before its last day an exemption is warned of."""
+RULES = ("spec", "drift", "rules")
+
+
+def exemption_warnings(desired: DesiredFleet, names: Iterable[str], today: date) -> list[Problem]:
+    """Return a warning for each exemption of these clusters that has ended, or will within ``AHEAD``.
+
+    One of a shared file is one warning, however many clusters have it.
+    """
+    found: set[Problem] = set()
+    for name in names:
+        near = list(_near(desired.clusters[name].document()["spec"], today))
+        resolved = desired.explained(name) if near else None
+        for rule in near:
+            path = (*RULES, str(rule["name"]), "expires")
+            mark = resolved.node.find(path).mark if resolved else Mark(cluster_path(name), 1, 1)
+            field = field_of(path, resolved.node) if resolved else ".".join(RULES)
+            found.add(problem_at(mark, field, _sentence(rule, today)))
+    return sorted(found)
+
+
+def _near(spec: Mapping[str, Any], today: date) -> Iterator[Mapping[str, Any]]:
+    for rule in (spec.get("drift") or {}).get("rules") or ():
+        if rule["action"] == DriftAction.IGNORE and date.fromisoformat(rule["expires"]) - today <= AHEAD:
+            yield rule
+
+
+def _sentence(rule: Mapping[str, Any], today: date) -> str:
+    """Return what ends when, who answers for it, and what to do."""
+    last = date.fromisoformat(rule["expires"])
+    what = f"the exemption {rule['name']} of {rule['owner']} ({rule['reason']})"
+    if today > last:
+        return f"{what} ended on {last}, and its fields are reported again: remove it, or set a later day"
+    when = days_until(last, today)
+    return f"{what} ends {when}, on {last}; from then on its fields are reported: decide what follows"

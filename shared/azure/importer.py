@@ -1,0 +1,310 @@
+"""The manifest of a cluster that exists in Azure.
+
+It omits defaults and what only Azure writes; a property without a field goes to ``azure.properties``. Planned
+against that cluster, the manifest writes nothing but our ownership tags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from shared.azure.arm_to_spec import (
+    DEFAULTS,
+    POOL_DEFAULTS,
+    Parts,
+    empty,
+    first_message,
+    shortened,
+    without_defaults,
+)
+from shared.azure.comparison import same
+from shared.azure.differences import differences_of
+from shared.azure.node_pool_body import SIZES_OF_A_SCALE_SET
+from shared.azure.ownership import Owner
+from shared.azure.upgrades import minor
+from shared.azure.writes import is_stopped, pool_is_stopped, running_version
+from shared.json_tree import Json, Path, children, is_named_list
+from shared.kubernetes_versions import needs_upgrade, numbers, runs_newer
+from shared.language.desired import Desired
+from shared.language.model.arm_types import COMMANDS_OF_POOLS, OWNED_BY_AZURE
+from shared.language.model.cluster.maintenance import MaintenanceConfiguration
+from shared.language.model.cluster.spec import ClusterProperties, ClusterSpec
+from shared.language.model.kinds import ADOPT, API_VERSION, Cluster
+from shared.language.model.node_pool import NodePool, PoolProperties
+from shared.language.yaml.merging import REMOVED
+from shared.resource_ids import ClusterId
+
+READ_ONLY = (
+    *OWNED_BY_AZURE["cluster"],
+    "agentPoolProfiles",
+    "networkProfile.loadBalancerProfile.effectiveOutboundIPs",
+    "networkProfile.natGatewayProfile.effectiveOutboundIPs",
+    "oidcIssuerProfile.issuerURL",
+    "addonProfiles.*.identity",
+    "ingressProfile.webAppRouting.identity",
+    "privateLinkResources",
+)
+POOL_READ_ONLY = ("name", *OWNED_BY_AZURE["pool"], *COMMANDS_OF_POOLS, "enableAutoScaling")
+
+_FLUX = {"repository": "https://flux.invalid/unknown", "path": "./"}
+"""A placeholder for the source that Azure does not know, so that the rest can be validated."""
+
+
+class NotImportable(ValueError):
+    """No manifest can describe this cluster; the message says why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A manifest: ``spec`` is complete, ``short`` has no defaults.
+
+    ``left`` lists what a manifest cannot express, ``differences`` the fields that an adoption would write.
+    """
+
+    name: str
+    spec: Mapping[str, Any]
+    short: Mapping[str, Any]
+    left: tuple[str, ...]
+    differences: tuple[str, ...]
+
+
+def document(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the manifest of a cluster that is adopted once it equals its spec."""
+    metadata = {"name": name, "annotations": {ADOPT: "when-equal"}}
+    return {"apiVersion": API_VERSION, "kind": "Cluster", "metadata": metadata, "spec": dict(spec)}
+
+
+def imported(cluster: ClusterId, owner: Owner, existing: Json, maintenance: Mapping[str, Json]) -> Imported:
+    """Return the manifest of a managed cluster as ARM shows it; raise NotImportable.
+
+    ``maintenance`` are its maintenance configurations by name. The manifest has no ``flux``, which Azure does
+    not know.
+    """
+    properties = existing["properties"]
+    if is_stopped(existing):
+        raise NotImportable(f"{cluster.name} is stopped, so Azure does not show its nodes; start it first")
+    parts = Parts(READ_ONLY)
+    if owner.is_others(existing):
+        parts.left.append(f"tags: the cluster has an owner already: {owner.describe_tags(existing)}")
+    typed, rest = parts.take(_without_unused_vault(properties), ClusterProperties)
+    _remove_azures_choices(typed, cluster, existing)
+    typed["kubernetesVersion"] = _version(properties)
+    spec: dict[str, Any] = {
+        "subscriptionId": cluster.subscription,
+        "resourceGroup": cluster.resource_group,
+        "location": str(existing["location"]).replace(" ", "").lower(),
+        **_around_properties(existing, parts),
+        **typed,
+        "nodePools": [
+            _pool(profile, owner, typed["kubernetesVersion"], parts.left)
+            for profile in properties.get("agentPoolProfiles") or ()
+        ],
+        "maintenanceWindows": _windows(maintenance, parts),
+    }
+    rest = without_defaults(rest, None, DEFAULTS, ()) or {}
+    if rest:
+        spec["azure"] = {"properties": rest}
+    return _checked(cluster, owner, existing, {k: v for k, v in spec.items() if not empty(v)}, parts.left)
+
+
+def _version(properties: Json) -> str:
+    """Return the running version, or only its minor where that was requested or Azure upgrades patches."""
+    requested = str(properties.get("kubernetesVersion"))
+    running = running_version(properties, "kubernetesVersion")
+    channel = str((properties.get("autoUpgradeProfile") or {}).get("upgradeChannel") or "none").lower()
+    any_patch = len(numbers(requested)) == 2 or channel in ("patch", "stable", "rapid")
+    return minor(running) if any_patch else running
+
+
+def _without_unused_vault(properties: Json) -> Json:
+    """Return the properties without the access to a vault that Azure shows although its key is not used."""
+    security = properties.get("securityProfile") or {}
+    if (security.get("azureKeyVaultKms") or {}).get("enabled") is not False:
+        return properties
+    return {**properties, "securityProfile": {**security, "azureKeyVaultKms": {"enabled": False}}}
+
+
+def _remove_azures_choices(typed: dict[str, Any], cluster: ClusterId, existing: Json) -> None:
+    """Remove names and identities that Azure chose itself."""
+    group = str(typed.get("nodeResourceGroup") or "")
+    location = str(existing["location"])
+    if group.lower() == f"mc_{cluster.resource_group}_{cluster.name}_{location}".lower():
+        del typed["nodeResourceGroup"]
+    kubelet = (typed.get("identityProfile") or {}).get("kubeletidentity") or {}
+    from_azure = group and f"/resourcegroups/{group}/".lower() in str(kubelet.get("resourceId")).lower()
+    if from_azure or str((existing.get("identity") or {}).get("type")) != "UserAssigned":
+        typed.pop("identityProfile", None)
+    network = typed.get("networkProfile") or {}
+    for one in ("podCidr", "serviceCidr"):
+        if network.get(one) and network.get(f"{one}s") == [network[one]]:
+            del network[f"{one}s"]
+
+
+def _around_properties(existing: Json, parts: Parts) -> dict[str, Any]:
+    """Return the fields for what ARM has outside ``properties``."""
+    sku, identity = existing.get("sku") or {}, existing.get("identity") or {}
+    name = sku.get("name") if str(sku.get("name") or "Base").lower() != "base" else None
+    outer = {"sku": {"name": name, "tier": sku.get("tier")}, "tags": _tags(existing)}
+    outer |= {key: existing[key] for key in ("extendedLocation", "kind") if existing.get(key)}
+    typed, _ = parts.take(outer, ClusterSpec)
+    users = list(identity.get("userAssignedIdentities") or ())
+    if identity.get("type") == "UserAssigned" and len(users) == 1:
+        return typed | {"identity": {"type": "UserAssigned", "userAssignedIdentity": users[0]}}
+    if identity.get("type") == "SystemAssigned":
+        return typed | {"identity": {"type": "SystemAssigned"}}
+    if identity.get("type") not in (None, "None"):
+        parts.left.append(
+            f"identity: {identity['type']} with {len(users)} identities: a manifest has no field for it"
+        )
+    return typed
+
+
+def _tags(resource: Json) -> dict[str, Any]:
+    tags = resource.get("tags") or {}
+    return {key: value for key, value in tags.items() if not key.lower().startswith("roadstead-")}
+
+
+def _pool(profile: Json, owner: Owner, cluster_version: str, left: list[str]) -> dict[str, Any]:
+    name = owner.pool_of(profile)
+    parts = Parts(POOL_READ_ONLY, left)
+    typed, rest = parts.take({**profile, "tags": _tags(profile)}, PoolProperties, where=f"nodePools[{name}].")
+    sizes: tuple[str, ...] = ("count",) if profile.get("enableAutoScaling") else ("minCount", "maxCount")
+    if str(profile.get("type")).lower() == "virtualmachines":
+        sizes = SIZES_OF_A_SCALE_SET
+    typed = {key: value for key, value in typed.items() if key not in (*sizes, "orchestratorVersion")}
+    runs = running_version(profile, "orchestratorVersion")
+    if needs_upgrade(cluster_version, runs) or runs_newer(cluster_version, runs):
+        typed["orchestratorVersion"] = runs
+    if pool_is_stopped(profile) and "count" in typed:
+        left.append(
+            f"nodePools[{name}].count: the pool is stopped, and Azure shows 0; write how many nodes it has "
+            "when it runs"
+        )
+    rest = without_defaults(rest, None, POOL_DEFAULTS, ()) or {}
+    pool = {"name": name, **typed, **({"azure": {"properties": rest}} if rest else {})}
+    try:
+        NodePool.model_validate(pool)
+    except ValidationError as error:
+        raise NotImportable(f"node pool {profile['name']}: {first_message(error)}") from error
+    return pool
+
+
+def _windows(maintenance: Mapping[str, Json], parts: Parts) -> list[dict[str, Any]]:
+    windows = []
+    for name, body in sorted(maintenance.items()):
+        at = f"maintenanceWindows[{name}]"
+        properties = body.get("properties") or {}
+        typed, _ = parts.take({"name": name, **properties}, MaintenanceConfiguration, where=f"{at}.")
+        try:
+            MaintenanceConfiguration.model_validate(typed)
+        except ValidationError as error:
+            parts.left.append(f"{at}: {first_message(error)}")
+        else:
+            windows.append(typed)
+    return windows
+
+
+def _checked(
+    cluster: ClusterId, owner: Owner, existing: Json, spec: dict[str, Any], left: list[str]
+) -> Imported:
+    name = cluster.name.lower()
+    while True:
+        try:
+            _desired(name, spec)
+            break
+        except ValidationError as error:
+            spec = _without(spec, error, left)
+    brief = shortened(spec)
+    try:
+        _desired(name, brief)
+    except ValidationError:
+        brief = spec
+    differing = differences_of(_desired(name, brief), owner, existing)
+    return Imported(name, spec, brief, tuple(left), tuple(map(str, differing)))
+
+
+def _desired(name: str, spec: Mapping[str, Any]) -> Desired:
+    manifest = Cluster.model_validate(document(name, {**spec, "flux": _FLUX}))
+    return Desired(name, manifest.spec, "", adopt="when-equal")
+
+
+def _without(spec: Mapping[str, Any], error: ValidationError, left: list[str]) -> dict[str, Any]:
+    """Remove a field that a manifest cannot express, and list it; raise NotImportable if it is required."""
+    where = error.errors()[0]["loc"]
+    if len(where) < 2 or where[0] != "spec" or where[1] not in spec or where[1] in _NEEDED:
+        raise NotImportable(first_message(error)) from error
+    left.append(first_message(error).removeprefix("spec."))
+    return {key: value for key, value in spec.items() if key != where[1]}
+
+
+_NEEDED = ("subscriptionId", "resourceGroup", "location", "kubernetesVersion", "nodePools")
+
+
+# A cluster's own part of its spec: what its layers lack, and removals of what the cluster lacks.
+
+OURS = ("flux", "deletionProtection", "suspend", "minNodeImageVersion", "drift")
+"""Fields that Azure does not know: the cluster inherits them from its layers."""
+
+
+def minimal_spec(spec: Json, short: Json, base: Json) -> dict[str, Any]:
+    """Return the spec of a cluster's own file that gives ``spec`` when it is merged over ``base``.
+
+    ``short`` is the spec without defaults; ``base`` are the merged layers with their placeholders filled in.
+    What the layers have and the cluster does not is removed.
+    """
+    inherited = {key: value for key, value in base.items() if key not in OURS}
+    version, runs = (numbers(str(one.get("kubernetesVersion") or "")) for one in (inherited, spec))
+    if version and runs[: len(version)] == version:
+        inherited["kubernetesVersion"] = spec["kubernetesVersion"]  # any patch satisfies "1.36"
+    return _entries(spec, short, inherited, ())
+
+
+def _entries(full: Json, short: Json, base: Json, path: Path) -> dict[str, Any]:
+    entries: dict[str, Any] = {}
+    for key, value, inherited in children(full, base) or ():
+        at = (*path, key)
+        if inherited is None:
+            if key in short:
+                entries[key] = short[key]
+        elif value is None:
+            if not _requests_nothing(inherited, at):
+                entries[key] = None
+        elif own := _own(value, short.get(key), inherited, at):
+            entries[key] = own[0]
+    return entries
+
+
+def _own(full: Any, short: Any, base: Any, path: Path) -> tuple[Any] | tuple[()]:
+    """Return the value that the cluster's file needs in place of an inherited one, () for none."""
+    if isinstance(full, Mapping) and isinstance(base, Mapping):
+        entries = _entries(full, short if isinstance(short, Mapping) else {}, base, path)
+        return (entries,) if entries else ()
+    if is_named_list(full) and is_named_list(base):
+        items = _items(full, short if is_named_list(short) else [], base)
+        return (items,) if items else ()
+    return () if same(full, base, path) and same(base, full, path) else (full,)
+
+
+def _items(full: list[Any], short: list[Any], base: list[Any]) -> list[dict[str, Any]]:
+    brief = {item["name"]: item for item in short}
+    items: list[dict[str, Any]] = []
+    for _, item, inherited in children(full, base) or ():
+        name = (item or inherited)["name"]
+        if item is None:
+            items.append({"name": name, REMOVED[0]: REMOVED[1]})
+        elif inherited is None:
+            items.append({"name": name, **(brief.get(name) or item)})
+        elif entries := _entries(item, brief.get(name, {}), inherited, ()):
+            items.append({"name": name, **entries})
+    return items
+
+
+def _requests_nothing(value: Any, path: Path) -> bool:
+    """Return whether a layer's value means the default, so that there is nothing to remove."""
+    if isinstance(value, Mapping):
+        return all(_requests_nothing(inner, (*path, key)) for key, inner in value.items())
+    return same(value, None, path)

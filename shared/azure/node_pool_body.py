@@ -1,0 +1,313 @@
+"""ARM bodies of node pools: the smallest write that brings a pool to the manifest, or none.
+
+A pool whose fixed properties changed is not written: it is replaced, see ``node_pool_replacement``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from shared.azure.change_conditions import Surroundings
+from shared.azure.change_effects import effect_of
+from shared.azure.comparison import Leaf, manifest_path, overlay, writable_pool
+from shared.azure.field_effects import Effect
+from shared.azure.ownership import ROLLBACK_TAG, Owner, rollback_tag
+from shared.azure.upgrades import next_version, no_newer_than
+from shared.azure.writes import (
+    Write,
+    at_running_version,
+    last_write_failed,
+    pool_is_stopped,
+    refuse_fixed,
+    running_version,
+)
+from shared.json_tree import Json, merged
+from shared.language.desired import Desired
+from shared.language.model.node_pool import NodePool, PoolProperties
+
+_FIELDS = set(PoolProperties.model_fields)
+_SCALE_SET = "VirtualMachineScaleSets"
+SIZES_OF_A_SCALE_SET = ("vmSize", "count", "minCount", "maxCount", "enableAutoScaling")
+"""What a pool of single machines has in its profile: docs virtual-machines-node-pools."""
+
+
+def pool_write(
+    pool: NodePool, desired: Desired, owner: Owner, existing: Json, *, control_plane: str = ""
+) -> Write | None:
+    """Return the PUT that one node pool needs, None when it needs none; raise ImmutableChange.
+
+    ``existing`` is the pool's profile (name and properties on one level), as the cluster shows it;
+    ``control_plane`` is the version that runs, which no pool may be newer than. A start is the first write of
+    a pool and a stop the last, alone: Azure stops only a pool whose last write succeeded.
+    """
+    existing = at_running_version(existing, "orchestratorVersion")
+    wanted = _wanted(pool, desired, owner, existing, control_plane)
+    power = {"powerState": wanted.pop("powerState")} if "powerState" in wanted else {}
+    body, changes = _overlay(pool, desired, existing, wanted)
+    refuse_fixed(changes, f"node pool {pool.name}", "nodePools[].", Surroundings(pool=existing))
+    switch = _overlay(pool, desired, existing, power)[1]
+    if switch and (not pool.stopped or not (changes or last_write_failed(existing))):
+        return Write({"properties": {**_sized(pool, existing, existing), **power}}, tuple(switch))
+    if not changes and not last_write_failed(existing):
+        return None
+    body, _ = overlay(body, {"tags": owner.job_tag})
+    return Write(
+        {"properties": {**_sized(pool, existing, body), **({} if switch else power)}}, tuple(changes)
+    )
+
+
+def new_pool_write(
+    pool: NodePool, owner: Owner, name: str, *, like: Json | None = None, control_plane: str = ""
+) -> Write:
+    """Return the PUT of a pool to create; ``like`` is the pool that it replaces, whose node count it takes.
+
+    Until the control plane is upgraded, the new pool begins at the version that runs.
+    """
+    properties = new_pool(pool, owner, name)
+    properties["tags"] = {**properties["tags"], **owner.job_tag}
+    if pool.orchestrator_version:
+        properties["orchestratorVersion"] = no_newer_than(control_plane, pool.orchestrator_version)
+    if like and pool.min_count is not None and pool.max_count is not None:
+        properties["count"] = min(max(int(like.get("count") or 0), pool.min_count), pool.max_count)
+    return Write({"properties": properties})
+
+
+def ownership_write(pool: NodePool, owner: Owner, existing: Json) -> Write:
+    """Return the PUT that adopts a pool: it writes our tags and nothing else."""
+    tags = owner.pool_tags(pool.name, str(existing["name"]))
+    existing = at_running_version(existing, "orchestratorVersion")
+    body, changes = overlay(existing, {"tags": tags})
+    return Write({"properties": _writable(body)}, tuple(changes))
+
+
+def autoscaler_off_write(existing: Json) -> Write | None:
+    """Return the PUT that switches the autoscaler off before a drain, None when it is off.
+
+    The number of nodes of each size must be known, see ``sizes_not_shown``.
+    """
+    if _autoscaled(existing):
+        return _machines_at_rest(existing)
+    if not existing.get("enableAutoScaling"):
+        return None
+    writable = _writable(at_running_version(existing, "orchestratorVersion"))
+    properties = {k: v for k, v in writable.items() if k not in ("minCount", "maxCount")}
+    leaf = Leaf(("enableAutoScaling",), True, False)
+    return Write({"properties": {**properties, "enableAutoScaling": False}}, (leaf,))
+
+
+def _autoscaled(existing: Json) -> bool:
+    """Return whether the autoscaler chooses the sizes of a pool of single machines."""
+    return bool(((existing.get("virtualMachinesProfile") or {}).get("scale") or {}).get("autoscale"))
+
+
+def sizes_not_shown(existing: Json) -> tuple[str, ...]:
+    """Return the sizes of which the autoscaler chooses the number of nodes and Azure does not show it.
+
+    A guess below the present number would remove nodes with their pods.
+    """
+    if not _autoscaled(existing):
+        return ()
+    shown = _nodes_by_size(existing)
+    sizes = (str(each["size"]) for each in existing["virtualMachinesProfile"]["scale"]["autoscale"])
+    return tuple(size for size in sizes if size.lower() not in shown)
+
+
+def _nodes_by_size(existing: Json) -> dict[str, int]:
+    nodes = existing.get("virtualMachineNodesStatus") or ()
+    return {str(each.get("size")).lower(): int(each["count"]) for each in nodes if "count" in each}
+
+
+def _machines_at_rest(existing: Json) -> Write:
+    """Return the PUT that fixes the present number of nodes of each size."""
+    before, nodes = existing["virtualMachinesProfile"], _nodes_by_size(existing)
+    sizes = (str(each["size"]) for each in before["scale"]["autoscale"])
+    manual = [{"size": size, "count": nodes[size.lower()]} for size in sizes]
+    after = {"scale": {"manual": manual}}
+    writable = _writable(at_running_version(existing, "orchestratorVersion"))
+    leaf = Leaf(("virtualMachinesProfile", "scale"), before["scale"], after["scale"])
+    return Write({"properties": _without_sizes({**writable, "virtualMachinesProfile": after})}, (leaf,))
+
+
+def _without_sizes(properties: Json) -> dict[str, Any]:
+    """Return the properties with the sizes and numbers of nodes only in their profile, in one list."""
+    rest = {key: value for key, value in properties.items() if key not in SIZES_OF_A_SCALE_SET}
+    profile = properties.get("virtualMachinesProfile") or {}
+    scale = {key: value for key, value in (profile.get("scale") or {}).items() if value}
+    return {**rest, "virtualMachinesProfile": {"scale": scale}}
+
+
+def pool_leaves(
+    pool: NodePool, desired: Desired, owner: Owner, existing: Json, *, control_plane: str = ""
+) -> list[Leaf]:
+    """Return every field in which a node pool differs from the manifest, by ARM's names."""
+    return _overlay(pool, desired, existing, _wanted(pool, desired, owner, existing, control_plane))[1]
+
+
+def _overlay(
+    pool: NodePool, desired: Desired, existing: Json, wanted: Json
+) -> tuple[dict[str, Any], list[Leaf]]:
+    untyped = pool.azure.properties if pool.azure else {}
+    return overlay(existing, wanted, lambda path: _path(pool, manifest_path(path, untyped)) in desired.left)
+
+
+def _path(pool: NodePool, field: str) -> str:
+    return f"nodePools[{pool.name}].{field}"
+
+
+def pool_difference(pool: NodePool, desired: Desired, owner: Owner, existing: Json) -> tuple[str, ...]:
+    """Return the names of the fields in which a node pool differs from the manifest."""
+    return tuple(str(leaf) for leaf in pool_leaves(pool, desired, owner, existing))
+
+
+def fixed_leaves(pool: NodePool, desired: Desired, owner: Owner, existing: Json) -> list[Leaf]:
+    """Return the differences that only a new pool can resolve."""
+    around = Surroundings(pool=existing)
+    return [
+        leaf
+        for leaf in pool_leaves(pool, desired, owner, existing)
+        if effect_of(f"nodePools[].{leaf}", leaf.old, leaf.new, around) is Effect.REPLACEMENT
+    ]
+
+
+def new_pool(pool: NodePool, owner: Owner, name: str = "") -> dict[str, Any]:
+    """Return the properties of a pool to create, under another name in Azure if one is given.
+
+    Without a version of its own it takes the control plane's.
+    """
+    properties = {"type": _SCALE_SET, **_properties(pool, owner, name or pool.name)}
+    if pool.rollback is not None:
+        # It begins with the newest image: a rollback that was asked of another pool is none of its own.
+        properties["tags"] = {
+            **properties["tags"],
+            ROLLBACK_TAG: rollback_tag(datetime.fromisoformat(pool.rollback.last_used)),
+        }
+    properties.pop("powerState", None)  # a new pool runs; it is stopped afterwards
+    if pool.min_count is not None:
+        properties["count"] = pool.min_count
+    return _without_sizes(properties) if pool.of_machines else properties
+
+
+NOT_WITH_THE_CLUSTER = ("securityProfile", "artifactStreamingProfile")
+"""What AKS takes in the PUT of a pool, and refuses in the pools of a new cluster, although its specification
+has it there (github.com/Azure/terraform-azurerm-avm-res-containerservice-managedcluster/pull/196)."""
+
+
+def first_pools(pools: Sequence[NodePool], owner: Owner) -> list[dict[str, Any]]:
+    """Return the pools in the body of a new cluster, with one of its System pools; the others follow.
+
+    A pool that needs what AKS does not take there has its own PUT afterwards. Where that is true of every
+    System pool, the first one begins without it. In a new cluster, all pools begin at its version.
+    """
+    profiles = [{"name": pool.name, **new_pool(pool, owner)} for pool in pools]
+    whole = [profile for profile in profiles if not profile.keys() & set(NOT_WITH_THE_CLUSTER)]
+    system = [profile for profile in profiles if profile["mode"] == "System"]
+    if system and not any(profile["mode"] == "System" for profile in whole):
+        whole.insert(0, system[0])
+    left_out = (*NOT_WITH_THE_CLUSTER, "orchestratorVersion")
+    return [{key: value for key, value in profile.items() if key not in left_out} for profile in whole]
+
+
+def version_of(pool: NodePool, desired: Desired) -> str:
+    """Return the Kubernetes version that the manifest requests for a pool."""
+    return pool.orchestrator_version or desired.spec.kubernetes_version
+
+
+def _wanted(
+    pool: NodePool, desired: Desired, owner: Owner, existing: Json, control_plane: str
+) -> dict[str, Any]:
+    """Return what an existing pool should have.
+
+    Labels and taints that git no longer has are removed; others that git does not have stay.
+    """
+    properties = _properties(pool, owner, str(existing["name"]))
+    own_labels = {
+        key: value
+        for key, value in (properties.get("nodeLabels") or {}).items()
+        if _path(pool, f"nodeLabels.{key}") not in desired.left
+    }
+    removed = desired.removed_keys.get(pool.name, ())
+    labels = (existing.get("nodeLabels") or {}).items()
+    properties["nodeLabels"] = {**{key: value for key, value in labels if key not in removed}, **own_labels}
+    taints = [taint for taint in existing.get("nodeTaints") or () if taint not in removed]
+    properties["nodeTaints"] = list(dict.fromkeys([*taints, *properties.get("nodeTaints", ())]))
+    if not pool.of_machines and str(existing.get("type")).lower() == "virtualmachines":
+        properties["type"] = _SCALE_SET  # the manifest has one size and one number
+    if pool_is_stopped(existing):
+        properties.pop("count", None)  # Azure shows 0, and starts as many nodes as there were
+    if _path(pool, "enableAutoScaling") in desired.left:
+        # The sizes of the manifest are for the other way, and AKS takes no range without an autoscaler.
+        for name in ("count",) if existing.get("enableAutoScaling") else ("minCount", "maxCount"):
+            properties.pop(name, None)
+    properties.pop("orchestratorVersion", None)
+    wanted = no_newer_than(control_plane, version_of(pool, desired))
+    hop = next_version(wanted, running_version(existing, "orchestratorVersion"))
+    if hop:
+        properties["orchestratorVersion"] = hop
+    return properties
+
+
+def _properties(pool: NodePool, owner: Owner, azure_name: str) -> dict[str, Any]:
+    typed = pool.model_dump(by_alias=True, mode="json", exclude_none=True, include=_FIELDS)
+    own = {key: value for key, value in typed.items() if value not in ({}, [])}
+    tags = {**pool.tags, **owner.pool_tags(pool.name, azure_name)}
+    scaled = {} if pool.of_machines else {"enableAutoScaling": pool.autoscaling}
+    return merged({**own, **scaled, "tags": tags}, pool.azure.properties if pool.azure else {})
+
+
+def _sized(pool: NodePool, existing: Json, profile: Json) -> dict[str, Any]:
+    """Return what is written of a profile.
+
+    A stopped pool keeps the count that Azure shows, unless the write turns its autoscaler on: AKS takes no
+    count outside of the range then.
+    """
+    counted = _counted(pool, _writable(profile))
+    turned_on = profile.get("enableAutoScaling") and not existing.get("enableAutoScaling")
+    stopped = pool_is_stopped(existing) and "count" in counted and not turned_on
+    return {**counted, "count": existing.get("count")} if stopped else counted
+
+
+def _counted(pool: NodePool, properties: dict[str, Any]) -> dict[str, Any]:
+    """Keep the live count of an autoscaled pool within its range; a fixed count has no range."""
+    if pool.of_machines:
+        return _without_sizes(properties)
+    if properties.get("enableAutoScaling"):
+        ranged = {"minCount": pool.min_count, "maxCount": pool.max_count, **properties}
+        live, least, most = (int(ranged.get(name) or 0) for name in ("count", "minCount", "maxCount"))
+        return {**ranged, "count": min(max(live, least), most)}
+    return {key: value for key, value in properties.items() if key not in ("minCount", "maxCount")}
+
+
+def _writable(profile: Json) -> dict[str, Any]:
+    """Return what was read as az writes it back: a stopped pool says so, and no write starts it unasked."""
+    power = {"powerState": {"code": "Stopped"}} if pool_is_stopped(profile) else {}
+    return {key: value for key, value in writable_pool(profile).items() if value is not None} | power
+
+
+# Labels and taints of node pools that git had and no longer has: Roadstead removes these, and no others.
+#
+# In Azure, a label from a policy, an operator or AKS looks the same: only the earlier manifest identifies
+# ours.
+
+
+def keys_to_remove(
+    before: Json, after: Json, earlier: Mapping[str, tuple[str, ...]]
+) -> dict[str, tuple[str, ...]]:
+    """Return the keys of labels, and the taints, to remove from each pool, by its name in the manifest.
+
+    ``before`` and ``after`` are stored forms of a cluster; ``earlier`` is what still had to be removed.
+    """
+    had = {pool["name"]: _keys(pool) for pool in before["spec"]["nodePools"]}
+    to_remove = {}
+    for pool in after["spec"]["nodePools"]:
+        name = pool["name"]
+        removed = {*had.get(name, ()), *earlier.get(name, ())} - _keys(pool)
+        if removed:
+            to_remove[name] = tuple(sorted(removed))
+    return to_remove
+
+
+def _keys(pool: Json) -> set[str]:
+    """Return the keys of labels, and the taints; a taint contains a colon, a key never does."""
+    return {*(pool.get("nodeLabels") or {}), *(pool.get("nodeTaints") or ())}

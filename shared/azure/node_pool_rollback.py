@@ -1,0 +1,241 @@
+"""The rollback of a node pool to the versions that its last upgrade replaced, once.
+
+A manifest names the image, and with ``lastUsed`` the upgrade that is undone: until then the pool ran these
+versions. The PUT that starts the rollback writes that time as a tag of the pool, so a pool carries it out at
+most once, whatever is read again later: see docs/decisions/0038. A new pool has the tag from the beginning.
+Source: AgentPool.node_image_version and AgentPoolRecentlyUsedVersion in the models of the management library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from shared.azure.cluster_body import control_plane
+from shared.azure.comparison import overlay, writable_pool
+from shared.azure.ownership import ROLLBACK_TAG, Owner, rollback_tag, tag
+from shared.azure.writes import (
+    Write,
+    is_final,
+    is_stopped,
+    last_write_failed,
+    pool_is_stopped,
+    running_version,
+)
+from shared.json_tree import Json
+from shared.kubernetes_versions import image_older, lags, runs_newer
+from shared.language.model.node_pool import NodePool
+
+VERSION, IMAGE = "orchestratorVersion", "nodeImageVersion"
+NOT_ENDED = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Versions:
+    """What a pool ran, and until when in UTC; ``last_used`` is to the second, as a manifest has it."""
+
+    kubernetes: str
+    image: str
+    last_used: datetime
+
+    def same_as(self, other: Versions) -> bool:
+        """Return whether both are the same versions, whenever they ran."""
+        return (self.kubernetes, self.image) == (other.kubernetes, other.image)
+
+    @property
+    def moment(self) -> str:
+        """The time as a manifest has it."""
+        return f"{self.last_used:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def recently_used(upgrade_profile: Json) -> Sequence[Versions]:
+    """Return what a pool ran before, as Azure lists it for rollbacks, the newest first."""
+    listed = (upgrade_profile.get("properties") or {}).get("recentlyUsedVersions") or ()
+    found = (
+        Versions(str(each.get(VERSION) or ""), str(each.get(IMAGE) or ""), _moment(each["timestamp"]))
+        for each in listed
+        if each.get("timestamp")
+    )
+    return sorted(found, key=lambda each: each.last_used, reverse=True)
+
+
+def versions_of(profile: Json) -> Versions:
+    """Return what a pool in Azure runs now, which has no end yet."""
+    return Versions(running_version(profile, VERSION), str(profile.get(IMAGE) or ""), NOT_ENDED)
+
+
+def asked_for(pool: NodePool) -> Versions | None:
+    """Return the rollback that a manifest asks for, None for none."""
+    if pool.rollback is None or pool.orchestrator_version is None:
+        return None
+    return Versions(
+        pool.orchestrator_version, pool.rollback.node_image_version, _moment(pool.rollback.last_used)
+    )
+
+
+def is_pending(target: Versions, profile: Json) -> bool:
+    """Return whether a pool in Azure still has to carry a rollback out, or to be tagged with it."""
+    done = (tag(profile, ROLLBACK_TAG) or "") >= rollback_tag(target.last_used)
+    return not done or (last_write_failed(profile) and not runs(target, profile))
+
+
+def runs(target: Versions, profile: Json) -> bool:
+    """Return whether a pool runs the versions of a rollback."""
+    return (running_version(profile, VERSION), profile.get(IMAGE)) == (target.kubernetes, target.image)
+
+
+def rollback_write(target: Versions, owner: Owner, profile: Json) -> Write:
+    """Return the PUT that rolls a pool back and notes that it did, and changes nothing else.
+
+    A pool that runs these versions already is only tagged: somebody rolled it back by hand.
+    """
+    wanted = {"tags": {ROLLBACK_TAG: rollback_tag(target.last_used)}}
+    versions = {} if runs(target, profile) else {VERSION: target.kubernetes, IMAGE: target.image}
+    changes = overlay(profile, wanted | versions)[1]
+    body, _ = overlay(writable_pool(profile), {"tags": {**wanted["tags"], **owner.job_tag}})
+    known = {key: value for key, value in body.items() if value is not None}
+    return Write({"properties": {**known, **versions}}, tuple(changes))
+
+
+def _moment(value: str | datetime) -> datetime:
+    moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).replace(microsecond=0)
+
+
+# What Azure demands of the rollback of a node pool, as values; only this module describes them in
+# sentences.
+#
+# Source: learn.microsoft.com/azure/aks/roll-back-node-pool-version, "Node pool rollback limitations".
+
+WITHIN = timedelta(days=7)
+
+
+class Condition(StrEnum):
+    """A condition of Azure, or of the manifest, that a rollback needs."""
+
+    LISTED = "listed"
+    NEWEST = "newest"
+    WITHIN_SEVEN_DAYS = "within-seven-days"
+    AUTO_UPGRADE_OFF = "auto-upgrade-off"
+    NODE_OS_UPGRADE_OFF = "node-os-upgrade-off"
+    IDLE = "idle"
+    RUNNING = "running"
+    CONTROL_PLANE = "control-plane"
+    OLDEST_IMAGE = "oldest-image"
+
+
+_SENTENCES: Mapping[Condition, tuple[str, str]] = {
+    Condition.LISTED: (
+        "Azure lists no earlier version of the pool {pool} to roll back to{asked}",
+        "upgrade forward, or add a pool with the version that you want",
+    ),
+    Condition.NEWEST: (
+        "the pool {pool} was upgraded again at {newest}, and Azure goes back one step only",
+        "run roadstead rollback again, which proposes the step before the last upgrade",
+    ),
+    Condition.WITHIN_SEVEN_DAYS: (
+        "the pool {pool} ran these versions until {last_used}, and Azure rolls back within seven days",
+        "upgrade forward, or add a pool with the version that you want",
+    ),
+    Condition.AUTO_UPGRADE_OFF: (
+        "autoUpgradeProfile.upgradeChannel is {channel}, which would upgrade the pool again",
+        "commit autoUpgradeProfile.upgradeChannel: none first",
+    ),
+    Condition.NODE_OS_UPGRADE_OFF: (
+        "autoUpgradeProfile.nodeOSUpgradeChannel is {channel}, so Azure may not restore the node image",
+        "commit autoUpgradeProfile.nodeOSUpgradeChannel: None first",
+    ),
+    Condition.IDLE: ("Azure is at work on {what}", "try again when that has ended"),
+    Condition.RUNNING: ("{what} is stopped", "start it first"),
+    Condition.CONTROL_PLANE: (
+        "Kubernetes {version} of the pool {pool} does not fit the control plane's {plane}",
+        "upgrade forward, or add a pool with the version that you want",
+    ),
+    Condition.OLDEST_IMAGE: (
+        "spec.minNodeImageVersion {oldest} is newer than the image {image}, and would upgrade it again",
+        "lower or remove minNodeImageVersion first",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Unmet:
+    """A condition that is not met, with the values that its sentence names."""
+
+    condition: Condition
+    values: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def problem(self) -> str:
+        """What is wrong, as a sentence without its full stop."""
+        return _SENTENCES[self.condition][0].format(**self.values)
+
+    @property
+    def remedy(self) -> str:
+        """What to do, as a sentence without its full stop."""
+        return _SENTENCES[self.condition][1]
+
+
+def nothing_listed(pool: str) -> Unmet:
+    """Return what is wrong where Azure lists nothing at all."""
+    return Unmet(Condition.LISTED, {"pool": pool, "asked": ""})
+
+
+def unmet(
+    pool: str,
+    target: Versions,
+    listed: Sequence[Versions],
+    cluster: Json,
+    profile: Json,
+    *,
+    oldest_image: str,
+    now: datetime,
+) -> tuple[Unmet, ...]:
+    """Return every condition that the rollback of a pool does not meet now.
+
+    ``listed`` is what Azure lists, the newest first; ``cluster`` and ``profile`` are the cluster and the pool
+    as Azure shows them; ``oldest_image`` is the manifest's ``minNodeImageVersion``, "" for none.
+    """
+    return (
+        *_of_versions(pool, target, listed, now),
+        *_of_cluster(cluster, profile),
+        *_of_manifest(pool, target, cluster, oldest_image),
+    )
+
+
+def _of_versions(pool: str, target: Versions, listed: Sequence[Versions], now: datetime) -> Iterator[Unmet]:
+    if not any(target.same_as(each) for each in listed):
+        asked = f", and not Kubernetes {target.kubernetes} with {target.image}" if listed else ""
+        yield Unmet(Condition.LISTED, {"pool": pool, "asked": asked})
+    elif listed[0] != target:
+        yield Unmet(Condition.NEWEST, {"pool": pool, "newest": listed[0].moment})
+    if now - target.last_used > WITHIN:
+        yield Unmet(Condition.WITHIN_SEVEN_DAYS, {"pool": pool, "last_used": target.moment})
+
+
+def _of_cluster(cluster: Json, profile: Json) -> Iterator[Unmet]:
+    properties = cluster["properties"]
+    upgrades = properties.get("autoUpgradeProfile") or {}
+    channel = str(upgrades.get("upgradeChannel") or "none")
+    if channel.lower() != "none":
+        yield Unmet(Condition.AUTO_UPGRADE_OFF, {"channel": channel})
+    of_nodes = str(upgrades.get("nodeOSUpgradeChannel") or "NodeImage")  # Azure's default
+    if of_nodes.lower() != "none":
+        yield Unmet(Condition.NODE_OS_UPGRADE_OFF, {"channel": of_nodes})
+    name = f"the pool {profile['name']}"
+    for what, holder in (("the cluster", properties), (name, profile)):
+        if not is_final(str(holder.get("provisioningState") or "")):
+            yield Unmet(Condition.IDLE, {"what": what})
+    if is_stopped(cluster) or pool_is_stopped(profile):
+        yield Unmet(Condition.RUNNING, {"what": "the cluster" if is_stopped(cluster) else name})
+
+
+def _of_manifest(pool: str, target: Versions, cluster: Json, oldest_image: str) -> Iterator[Unmet]:
+    plane = control_plane(cluster)
+    if runs_newer(plane, target.kubernetes) or lags(target.kubernetes, plane):
+        values = {"version": target.kubernetes, "pool": pool, "plane": plane}
+        yield Unmet(Condition.CONTROL_PLANE, values)
+    if oldest_image and image_older(target.image, oldest_image):
+        yield Unmet(Condition.OLDEST_IMAGE, {"oldest": oldest_image, "image": target.image})

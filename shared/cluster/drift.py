@@ -1,0 +1,314 @@
+"""What is stored of drift: the fields in which Azure differs from git, and how a cluster was verified."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from shared.azure.activity import Change
+from shared.azure.drift_policy import MAX_CORRECTIONS, Decided
+from shared.frozen import replace
+from shared.language.desired import digest_of
+from shared.language.model.cluster.drift import DriftAction
+from shared.masking import cut
+from shared.sentences import some_of
+
+FIELDS = 25
+"""So many fields of a cluster are stored; the others are counted."""
+VALUE_LIMIT = 400
+"""Characters of a stored value."""
+NAMED = 3
+ROLLBACKS = "roadstead/rollback/"
+"""The beginning of the branches of rollbacks; the fleet, the cluster and the pool with a time follow."""
+PROMOTIONS = "roadstead/promote/"
+"""The beginning of the branches of promotions; the fleet and the environment follow."""
+BRANCHES = "roadstead/drift/"
+"""The beginning of the branches of pull requests that propose drift; the fleet and the cluster follow."""
+
+
+@dataclass(frozen=True)
+class DriftedField:
+    """A field below ``spec``: its path, both values as JSON ("" for none), and since when a sweep sees that.
+
+    A long value is cut, and then is no JSON. ``left_alone``: no job changes it. ``note`` says why it is not
+    corrected although the policy asks for that, or which exemption has ended; "" for nothing. ``source`` is
+    the "file:line" that sets the value of git, as of the commit that was planned last when it was found; ""
+    where git has no value, and where it could not be read yet. ``live_since`` is since when a sweep sees this
+    value of Azure. ``by`` is who may have changed it and ``changed``
+    when, by Azure's activity log; "" and None where that does not say. ``effect`` is what writing git's value
+    does where the action is ``approve``, "" otherwise.
+    """
+
+    path: str
+    git: str
+    live: str
+    since: datetime
+    left_alone: bool = False
+    action: DriftAction = DriftAction.REPORT
+    note: str = ""
+    source: str = ""
+    by: str = ""
+    changed: datetime | None = None
+    live_since: datetime | None = None
+    effect: str = ""
+
+    @property
+    def change(self) -> str:
+        """Who may have changed the field, and when; "" if unknown."""
+        return change_text(self.by, self.changed)
+
+
+def change_text(by: str, at: datetime | None) -> str:
+    """Return ``may have been changed 2026-01-31 02:14 UTC by ann@example.com``, "" without a time."""
+    return f"may have been changed {moment(at)} by {by}" if at else ""
+
+
+def moment(at: datetime) -> str:
+    """Return a time as a sentence has it."""
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+@dataclass(frozen=True)
+class Correction:
+    """How often a field was corrected, and when last; ``git`` is the value that was written."""
+
+    path: str
+    git: str
+    times: int
+    at: datetime
+
+
+@dataclass(frozen=True)
+class CorrectionApproval:
+    """Who approved the corrections of a cluster that need it, when, and why."""
+
+    by: str
+    at: datetime
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class HeldStart:
+    """A job that a freeze, or a change window of some ``name``, keeps from starting until a time.
+
+    ``until`` is None where the window never opens. ``since`` is when it would have started. ``owner`` answers
+    for the freeze, and ``reason`` says why, "" for a window.
+    """
+
+    name: str
+    since: datetime
+    until: datetime | None
+    owner: str = ""
+    reason: str = ""
+
+    def __str__(self) -> str:
+        until = moment(self.until) if self.until else "a commit lets it"
+        if self.owner:
+            return f"a freeze holds its job until {until}: {self.name} of {self.owner} ({self.reason})"
+        return f"its job waits until {until}, when the change window {self.name} lets it start"
+
+
+@dataclass(frozen=True)
+class Drift:
+    """The fields in which a cluster differs: at least one. ``more`` counts those that are not stored.
+
+    ``correction`` identifies the corrections that need an approval, with the values of git and of Azure and
+    with the generation; "" for none, and for more than are stored. ``approval`` is that of exactly these.
+    """
+
+    first: DriftedField
+    rest: tuple[DriftedField, ...] = ()
+    more: int = 0
+    correction: str = ""
+    approval: CorrectionApproval | None = None
+
+    @property
+    def fields(self) -> tuple[DriftedField, ...]:
+        """The stored fields."""
+        return self.first, *self.rest
+
+    @property
+    def count(self) -> int:
+        """The number of fields that differ."""
+        return len(self.fields) + self.more
+
+    @property
+    def to_approve(self) -> tuple[DriftedField, ...]:
+        """The fields whose correction waits for an approval."""
+        return () if self.approval else self.by_approval
+
+    @property
+    def by_approval(self) -> tuple[DriftedField, ...]:
+        """The fields whose correction needs an approval, also if somebody has given it."""
+        return tuple(each for each in self.fields if self.correction and each.action is DriftAction.APPROVE)
+
+    @property
+    def waits(self) -> str:
+        """What waits for an approval, and what it would do, as a sentence; "" for nothing."""
+        if not self.correction and any(each.action is DriftAction.APPROVE for each in self.fields):
+            return f"more than {FIELDS} corrections need an approval, too many for one: a replay does them"
+        named = [f"{each.path} ({each.effect})" for each in self.to_approve]
+        return f"the correction of {some_of(named, NAMED)} waits for an approval" if named else ""
+
+    def __str__(self) -> str:
+        """Return the first paths, such as ``sku.tier, tags.cost and 2 more``."""
+        return some_of([each.path for each in self.fields], NAMED, total=self.count)
+
+
+@dataclass(frozen=True)
+class Verified:
+    """How Azure showed a cluster when it was compared last.
+
+    ``digest`` is that of the cluster if nothing differed, "" otherwise: such a cluster is compared again with
+    each sweep. ``unmanaged`` names the tags, labels, taints and node pools that git does not have and that
+    the cluster had when it became Ready.
+    """
+
+    digest: str = ""
+    unmanaged: tuple[str, ...] = ()
+
+
+def drift_from(
+    decided: Sequence[Decided], before: Drift | None, now: datetime, *, life: str = "", generation: int = 0
+) -> Drift | None:
+    """Return what is stored of differences, None for none; a field that differed before keeps its time.
+
+    Ignored ones are not stored. An approval stays while it is one of exactly the corrections that need it,
+    in the same ``life`` and ``generation`` of the cluster.
+    """
+    shown = [each for each in decided if each.action is not DriftAction.IGNORE]
+    shown.sort(key=lambda each: each.action is not DriftAction.APPROVE)
+    known = {each.path: each for each in before.fields} if before else {}
+    fields = [_field(each, known.get(each.path), now) for each in shown[:FIELDS]]
+    if not fields:
+        return None
+    correction = _correction(shown, life, generation)
+    approval = before.approval if before and correction and correction == before.correction else None
+    return Drift(fields[0], tuple(fields[1:]), len(shown) - len(fields), correction, approval)
+
+
+def _correction(shown: Sequence[Decided], life: str, generation: int) -> str:
+    """Return what identifies the corrections that need an approval, "" for none and for too many."""
+    waiting = [each for each in shown if each.action is DriftAction.APPROVE]
+    if not 0 < len(waiting) <= FIELDS:
+        return ""
+    sides = ((each, each.difference.git, each.difference.live) for each in waiting)
+    values = sorted([each.path, each.effect, _json(git), _json(live)] for each, git, live in sides)
+    return digest_of([life, generation, values])
+
+
+def _field(decided: Decided, before: DriftedField | None, now: datetime) -> DriftedField:
+    git, live = value_text(decided.difference.git), value_text(decided.difference.live)
+    same = before if before and before.live == live else None
+    return DriftedField(
+        decided.path,
+        git,
+        live,
+        before.since if before else now,
+        left_alone=decided.difference.left_alone,
+        action=decided.action,
+        note=decided.note,
+        source=before.source if before and before.git == git else "",
+        by=same.by if same else "",
+        changed=same.changed if same else None,
+        live_since=same.live_since if same else now,
+        effect=decided.effect,
+    )
+
+
+ASKED_AGAIN = timedelta(hours=6)
+"""For so long at least the log is asked who changed a field, and so long before it was seen."""
+
+
+def attributed(
+    drift: Drift | None, since: datetime, who: Callable[[DriftedField], Change | None]
+) -> Drift | None:
+    """Return a drift with who changed the fields of which that is not known.
+
+    The log is some minutes late, and may not answer. ``who`` is asked of the fields alone whose value no
+    sweep saw before ``since``.
+    """
+    if drift is None:
+        return None
+
+    def asked(each: DriftedField) -> DriftedField:
+        recent = each.live_since is not None and each.live_since >= since
+        change = who(each) if recent and not each.by else None
+        return replace(each, by=change.by, changed=change.at) if change else each
+
+    return replace(drift, first=asked(drift.first), rest=tuple(map(asked, drift.rest)))
+
+
+def remaining_after(drift: Drift | None, left: Collection[str], *, same_generation: bool) -> Drift | None:
+    """Return what of a drift remains after a job that leaves some fields as they are, None for nothing.
+
+    What no job changes remains as well, unless a new generation has accepted it.
+    """
+    fields = [
+        each
+        for each in (drift.fields if drift else ())
+        if each.path in left or (same_generation and each.left_alone)
+    ]
+    if drift is None or not fields:
+        return None
+    whole = {*drift.by_approval} <= {*fields}
+    correction = drift.correction if whole and same_generation else ""
+    return Drift(fields[0], tuple(fields[1:]), correction=correction)
+
+
+EXHAUSTED_DAYS = 7
+"""After so many days without a correction, an earlier one no longer counts."""
+
+
+def exhausted(corrections: Sequence[Correction], now: datetime) -> frozenset[str]:
+    """Return the fields that were corrected too often to be corrected again."""
+    return frozenset(
+        each.path for each in corrections if each.times >= MAX_CORRECTIONS and _recent(each, now)
+    )
+
+
+def corrected(
+    corrections: Sequence[Correction], decided: Sequence[Decided], now: datetime
+) -> tuple[Correction, ...]:
+    """Return the corrections with those that begin now."""
+    known = {each.path: each for each in corrections if _recent(each, now)}
+    for each in decided:
+        before, git = known.get(each.path), value_text(each.difference.git)
+        times = before.times if before and before.git == git else 0
+        known[each.path] = Correction(each.path, git, times + 1, now)
+    return tuple(known.values())
+
+
+def _recent(correction: Correction, now: datetime) -> bool:
+    # A difference in the other direction is that of a wrong clock.
+    return abs(now - correction.at) < timedelta(days=EXHAUSTED_DAYS)
+
+
+def is_news(drift: Drift | None, before: Drift | None) -> bool:
+    """Return whether other fields or values differ than before, or other corrections need an approval."""
+    return _identity(drift) != _identity(before)
+
+
+def _identity(drift: Drift | None) -> tuple[frozenset[tuple[str, str, str]], str]:
+    if drift is None:
+        return frozenset(), ""
+    return frozenset((each.path, each.git, each.live) for each in drift.fields), drift.correction
+
+
+def digest_of_proposal(drift: Drift | None) -> str:
+    """Return a digest of the fields that a pull request is to take into the manifest, "" for none."""
+    proposed = [each for each in (drift.fields if drift else ()) if each.action is DriftAction.PROPOSE]
+    return digest_of([[each.path, each.git, each.live] for each in proposed]) if proposed else ""
+
+
+def value_text(value: Any) -> str:
+    """Return a value as it is stored: JSON, "" for none, cut if it is long."""
+    text = _json(value)
+    return text if len(text) <= VALUE_LIMIT else f"{cut(text, VALUE_LIMIT)}..."
+
+
+def _json(value: Any) -> str:
+    return "" if value is None else json.dumps(value, ensure_ascii=False, sort_keys=True)

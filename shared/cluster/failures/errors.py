@@ -1,0 +1,380 @@
+"""Errors of a job, each named for what the engine does next.
+
+::
+
+    ReconcileError
+    ├── Retryable                the engine retries by itself
+    │   ├── Throttled            the service asked us to slow down; wait for its Retry-After
+    │   ├── Conflict             another operation is in progress, or somebody wrote first; read again
+    │   │   ├── Stale            our own record changed since we read it; read it again
+    │   │   └── NamespaceTerminating   a namespace is being deleted; nothing can be created in it
+    │   ├── Unavailable          the service did not answer, or answered 5xx
+    │   │   ├── VaultUnavailable a vault did not answer, or answered 5xx
+    │   │   └── PrivateUnreachable  no answer from the API server of a private cluster
+    │   ├── Dependency           a resource that this step needs does not exist yet
+    │   │   └── SecretMissing    a secret of Azure Key Vault does not exist, is deleted or is disabled
+    │   ├── NotYetVisible        Azure does not show a resource that may exist; read once more
+    │   ├── Interrupted          Azure abandoned an operation for a transient reason; write again
+    │   │   └── OutOfCapacity    Azure has no room in the region or zone now; write again after a long wait
+    │   ├── Blocked              a PodDisruptionBudget or an admission policy does not allow an eviction now
+    │   ├── Outdated             the record is older than what Azure shows; the next plan renews it
+    │   ├── Unreadable           a record of our own cannot be read; wait until somebody has put it right
+    │   ├── Unexpected           an unforeseen error; a few attempts
+    │   ├── Unauthenticated      we have no valid credential; a few attempts, because an identity may be late
+    │   └── Unauthorized         our identity lacks a role; a few attempts, because a new role takes minutes
+    │       └── VaultForbidden   a vault does not let our identity, or our address, read its secrets
+    └── Terminal                 waits for a new commit, or for an operator's replay
+        ├── QuotaExceeded, OutOfAddresses, InvalidManifest, TooLarge, Immutable, Aborted, Locked,
+        │   OtherRepository, NotOwned, Withheld, DeadLettered
+        └── NoLongerReady        ClusterMissing, ClusterStopped, ClusterFailed, ClusterContested: from a sweep
+            └── Unhealthy        FluxUnhealthy, PlatformUnhealthy, SecretsUnhealthy: from a check inside
+                                 the cluster
+
+Adapters raise these and nothing else; ``str(error)`` is safe to show: it never holds a secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
+
+from shared.azure.activity import Change
+
+
+class ReconcileError(Exception):
+    """An error of a step; the class says what happens next."""
+
+    waits: ClassVar[bool] = False
+    """Whether nothing has failed: the engine reads again, and people see a wait."""
+
+    def __init__(self, message: str, *, code: str = "", request_id: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        """The service's own code, such as "OperationNotAllowed"; "" for none."""
+        self.request_id = request_id
+        """The service's correlation id for support; "" for none."""
+
+    @property
+    def kind(self) -> str:
+        """The name of the class, as stored and shown."""
+        return type(self).__name__
+
+
+class Retryable(ReconcileError):
+    """The engine retries; ``retry_after`` is the service's own wait in seconds, None for none."""
+
+    def __init__(
+        self, message: str, *, retry_after: float | None = None, code: str = "", request_id: str = ""
+    ) -> None:
+        super().__init__(message, code=code, request_id=request_id)
+        self.retry_after = retry_after
+
+
+class Terminal(ReconcileError):
+    """Another attempt would fail in the same way."""
+
+
+class Throttled(Retryable):
+    """The service asked us to slow down."""
+
+
+class Conflict(Retryable):
+    """Another operation is in progress, or the resource changed since we read it."""
+
+
+class Stale(Conflict):
+    """A record of the state changed since it was read."""
+
+
+class NamespaceTerminating(Conflict):
+    """A namespace is being deleted; nothing can be created in it until it no longer exists."""
+
+
+class Unavailable(Retryable):
+    """The service did not answer, or answered 5xx."""
+
+
+class VaultUnavailable(Unavailable):
+    """A vault did not answer, or answered 5xx."""
+
+
+class PrivateUnreachable(Unavailable):
+    """The API server of a private cluster did not answer: maybe no way leads to it from the app."""
+
+
+class Dependency(Retryable):
+    """A resource that this step needs does not exist yet."""
+
+
+class SecretMissing(Dependency):
+    """A secret of Azure Key Vault does not exist, is deleted or is disabled."""
+
+
+class InvalidKubeconfig(Dependency):
+    """The kubeconfig of an existing cluster is refused; a new version of the secret may be accepted."""
+
+
+class AnotherCluster(Retryable):
+    """The kubeconfig of an existing cluster leads to another cluster than before."""
+
+
+class NotYetVisible(Retryable):
+    """Azure does not show a resource that may exist; one more read, some seconds later, decides."""
+
+    waits = True
+
+
+class Interrupted(Retryable):
+    """Azure started an operation and abandoned it for a transient reason; the same write is repeated."""
+
+
+class OutOfCapacity(Interrupted):
+    """Azure has no room for this in the region or zone now; others may free some within hours."""
+
+
+class Blocked(Retryable):
+    """A PodDisruptionBudget or an admission policy does not allow the eviction now."""
+
+
+class Outdated(Retryable):
+    """The record is older than what Azure shows: its table was restored; the next plan renews it."""
+
+
+class Unreadable(Retryable):
+    """A record of the tables cannot be read; what needs it waits until somebody has put the record right."""
+
+
+class Unexpected(Retryable):
+    """An unforeseen error: a defect in Roadstead or in a library."""
+
+
+class Unauthenticated(Retryable):
+    """No valid credential."""
+
+
+class Unauthorized(Retryable):
+    """The identity lacks a role."""
+
+
+class VaultForbidden(Unauthorized):
+    """A vault does not let the identity, or the address, of this app read its secrets."""
+
+
+class QuotaExceeded(Terminal):
+    """The subscription's quota does not allow this."""
+
+
+class OutOfAddresses(Terminal):
+    """The subnet of the nodes has too few free addresses."""
+
+
+class InvalidManifest(Terminal):
+    """The service refused what the manifest asks for."""
+
+
+class TooLarge(Terminal):
+    """A record, or a message, exceeds what the service stores."""
+
+
+class Immutable(Terminal):
+    """The field of an existing resource cannot be changed."""
+
+
+class Aborted(Terminal):
+    """Somebody cancelled the operation in Azure, or undid it."""
+
+
+class Locked(Terminal):
+    """A lock, or a subscription that is disabled, forbids the change."""
+
+
+class OtherRepository(Terminal):
+    """The repository, or the branch, is not the one that the fleet was planned from."""
+
+
+class NotOwned(Terminal):
+    """The resource exists, but it is not this fleet's."""
+
+
+class Withheld(Terminal):
+    """GitHub does not serve the repository under this name: it moved, or is blocked."""
+
+
+class DeadLettered(Terminal):
+    """The queue delivered the job's message too often without a result, or the message expired."""
+
+
+class NoLongerReady(Terminal):
+    """What a sweep found at a cluster that was verified Ready; a later sweep may find it as it was."""
+
+    def __init__(
+        self, message: str, *, act: Change | None = None, code: str = "", request_id: str = ""
+    ) -> None:
+        super().__init__(message, code=code, request_id=request_id)
+        self.act = act
+        """Who did it, and when, by Azure's activity log; None where that is not known."""
+
+
+class ClusterMissing(NoLongerReady):
+    """The cluster no longer exists, or is being deleted, and no commit asks for that; a job says so too."""
+
+
+class ClusterStopped(NoLongerReady):
+    """Somebody stopped the cluster."""
+
+
+class ClusterFailed(NoLongerReady):
+    """The last operation on the cluster, or on a node pool, failed in Azure, and no job started it."""
+
+
+class Unhealthy(NoLongerReady):
+    """What a check inside a cluster has found for longer than ``UNHEALTHY_MINUTES``."""
+
+
+class FluxUnhealthy(Unhealthy):
+    """Flux on the cluster has failed, or is not as Roadstead applied it."""
+
+
+class PlatformUnhealthy(Unhealthy):
+    """Nodes of the cluster are not ready."""
+
+
+class SecretsUnhealthy(Unhealthy):
+    """A bootstrap secret is missing in the vault or in the cluster, or somebody changed it there."""
+
+
+class ClusterContested(NoLongerReady):
+    """The tags of the cluster name another installation, another life or another owner."""
+
+
+def classes(kind: type[ReconcileError] = ReconcileError) -> Iterator[type[ReconcileError]]:
+    """Yield every class of error of a kind that a job can meet, in the order of this file."""
+    for subclass in kind.__subclasses__():
+        if subclass not in (Retryable, Terminal, NoLongerReady, Unhealthy):
+            yield subclass
+        yield from classes(subclass)
+
+
+def is_wait(kind: str) -> bool:
+    """Return whether nothing has failed where an error of this class, by its name, is stored."""
+    return any(each.waits for each in classes() if each.__name__ == kind)
+
+
+NOT_FOUND = ("ResourceNotFound", "ResourceGroupNotFound")
+"""ARM's codes for a resource, or a group, that does not exist
+(learn.microsoft.com/azure/azure-resource-manager/troubleshooting/error-not-found)."""
+_TERMINAL_CONFLICTS = ("missingsubscriptionregistration", "invalidresourcegrouplocation")
+"""Codes of a 409 that does not pass."""
+_QUOTA_CODES = ("quota", "roleassignmentlimitexceeded")
+_SIZE_CODES = ("entitytoolarge", "propertyvaluetoolarge", "requestbodytoolarge")
+"""learn.microsoft.com/rest/api/storageservices/table-service-error-codes."""
+_CAPACITY_CODES = (
+    *("allocationfailed", "overconstrained", "akscapacity", "insufficientcapacity", "skunotavailable"),
+)
+"""Codes for a lack of room in Azure; a quota is a limit of one subscription. Source, with the next two, below
+learn.microsoft.com/troubleshoot/azure/azure-kubernetes/error-codes: zonalallocation-allocationfailed-error,
+akscapacityheavyusage-error, subnetisfull-error, unsatisfiablepdb-error."""
+_ADDRESS_CODES = ("subnetisfull", "insufficientsubnetsize")
+_BUDGET_CODES = ("poddrain", "unsatisfiablepdb")
+_LOCKED_CODES = ("scopelocked", "disabledsubscription")
+_POLICY_CODES = ("requestdisallowedby",)
+"""Codes of a 403 from a policy: no role is missing."""
+_ABSENT_CODES = ("principalnotfound",)
+"""Codes of a 400 about what may exist soon: a new identity takes minutes to be in every directory
+(learn.microsoft.com/azure/role-based-access-control/troubleshooting)."""
+_TRANSIENT_CODES = (
+    "anotheroperation",
+    "etagmismatch",
+    "internalerror",
+    "internalexecutionerror",
+    "internaloperationerror",
+    "internalservererror",
+    "operationpreempted",
+    "originaletagnotexpect",
+    "retryableerror",
+    "serviceunavailable",
+    "throttl",
+    "timedout",
+    "timeout",
+    "toomanyrequests",
+)
+"""Codes of operations that failed for no reason in the request."""
+
+
+def from_http(
+    status: int,
+    code: str,
+    message: str,
+    *,
+    cause: str = "",
+    retry_after: float | None = None,
+    request_id: str = "",
+) -> ReconcileError:
+    """Return the error for an HTTP response of Azure Resource Manager, Kubernetes or GitHub.
+
+    ``status`` is the HTTP status, ``code`` and ``message`` the service's own (secrets already removed),
+    ``cause`` the code that decides where the service's own is only a wrapper, ``retry_after`` seconds. The
+    one place that maps responses to classes.
+    """
+    flat = (cause or code).lower()
+    context: dict[str, str] = {"code": code, "request_id": request_id}
+    if status == 413 or any(part in flat for part in _SIZE_CODES):
+        return TooLarge(message, **context)
+    if status == 429:
+        return Throttled(message, retry_after=retry_after, **context)
+    lacking = _lacking(flat)
+    if lacking is not None:
+        return lacking(message, **context)
+    if status >= 500 or status == 408:
+        return Unavailable(message, retry_after=retry_after, **context)
+    if any(part in flat for part in _LOCKED_CODES):
+        return Locked(message, **context)
+    if any(part in flat for part in _POLICY_CODES):
+        return InvalidManifest(message, **context)
+    if status in (409, 412) and flat not in _TERMINAL_CONFLICTS:
+        return Conflict(message, retry_after=retry_after, **context)
+    if flat in _ABSENT_CODES:
+        return Dependency(message, retry_after=retry_after, **context)
+    if "propertychangenotallowed" in flat:
+        return Immutable(message, **context)
+    return _BY_STATUS.get(status, InvalidManifest)(message, **context)
+
+
+def from_operation(
+    state: str, code: str, message: str, *, cause: str = "", request_id: str = ""
+) -> ReconcileError:
+    """Return the error for an operation that Azure accepted and did not complete.
+
+    ``state`` is the final provisioningState, ``code`` and ``message`` are those of the error, ``cause`` is
+    the code that decides where the error's own is only a wrapper, ``request_id`` is that of the request that
+    started the operation. The one place that maps failed operations to classes.
+    """
+    flat = (cause or code).lower()
+    lacking = _lacking(flat)
+    if lacking is not None:
+        return lacking(message, code=code, request_id=request_id)
+    if flat == "conflict" or any(part in flat for part in _TRANSIENT_CODES):
+        return Interrupted(message, code=code, request_id=request_id)
+    if state == "Canceled" or "cancel" in flat:
+        return Aborted(message, code=code, request_id=request_id)
+    return from_http(400, code, message, cause=cause, request_id=request_id)
+
+
+def _lacking(flat: str) -> type[ReconcileError] | None:
+    """Return the class for a code that says what Azure has too little of, None for any other code."""
+    return next((kind for codes, kind in _LACKING if any(part in flat for part in codes)), None)
+
+
+_LACKING: tuple[tuple[tuple[str, ...], type[ReconcileError]], ...] = (
+    (_QUOTA_CODES, QuotaExceeded),
+    (_CAPACITY_CODES, OutOfCapacity),
+    (_ADDRESS_CODES, OutOfAddresses),
+    (_BUDGET_CODES, Blocked),
+)
+
+
+_BY_STATUS: Mapping[int, type[ReconcileError]] = {
+    401: Unauthenticated,
+    403: Unauthorized,
+    404: Dependency,
+}

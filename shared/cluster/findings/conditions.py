@@ -1,0 +1,169 @@
+"""How conditions are set, and those that say how the cluster as a whole does."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from shared.cluster.drift import Drift
+from shared.cluster.failures.errors import (
+    ClusterContested,
+    ClusterMissing,
+    ClusterStopped,
+    NoLongerReady,
+    classes,
+)
+from shared.cluster.job import Failure
+from shared.cluster.record import READY, ClusterRecord, Condition, ConditionReason, Phase, finding_of_sweep
+from shared.frozen import replace
+from shared.masking import cut
+
+STALLED = "Stalled"
+"""With ``READY``, a condition of the whole cluster."""
+IN_SYNC = "InSync"
+"""The condition of the comparison with git. ``Ready`` is another one: a cluster that differs still works."""
+FLUX_REPORTS = "FluxReports"
+"""The condition of a cluster whose Flux reports what it does: whether that arrives. ``Ready`` is another."""
+MESSAGE_LIMIT = 1000
+_NOT_COMPARED = (
+    "Azure was changing the cluster, or somebody was, when its job ended; the next sweep compares it"
+)
+
+
+def with_condition(record: ClusterRecord, new: Condition) -> ClusterRecord:
+    """Return the record with a condition set; its ``since`` changes only when its status does.
+
+    A ``since`` after the present moment is that of a wrong clock, and ends now.
+    """
+    return replace(record, conditions=_with(record.conditions, new))
+
+
+def _with(conditions: tuple[Condition, ...], new: Condition) -> tuple[Condition, ...]:
+    before = next((each for each in conditions if each.type == new.type), None)
+    if before is None:
+        return (*conditions, new)
+    if before.status == new.status and before.since < new.since:
+        new = replace(new, since=before.since)
+    return tuple(new if each is before else each for each in conditions)
+
+
+def without_condition(record: ClusterRecord, kind: str) -> ClusterRecord:
+    """Return the record without a condition; the same one where it has none."""
+    if record.condition(kind) is None:
+        return record
+    return replace(record, conditions=tuple(each for each in record.conditions if each.type != kind))
+
+
+def with_summary(record: ClusterRecord, now: datetime) -> ClusterRecord:
+    """Return the record with its conditions Ready and Stalled, as its phase and job say.
+
+    A verification or a sweep makes it Ready, a failure not Ready, and so does a job that runs. It is stalled
+    when the job makes no progress: by itself it may never do so again.
+    """
+    job, phase = record.job, record.phase
+    stalled, failure = phase in (Phase.STALLED, Phase.FAILED), job.step.failure if record.failed else None
+    set_to = {}
+    if job.active:
+        set_to[READY] = (
+            False,
+            phase.value,
+            job.reason or f"generation {record.generation} is not verified yet",
+        )
+    set_to[STALLED] = (stalled, failure.kind if failure else phase.value, job.reason if stalled else "")
+    conditions = record.conditions
+    for kind, (status, reason, message) in set_to.items():
+        new = Condition(kind, status, reason, cut(message, MESSAGE_LIMIT), now, record.generation, now)
+        conditions = _with(conditions, new)
+    return replace(record, conditions=conditions)
+
+
+def with_in_sync(
+    record: ClusterRecord, drift: Drift | None, now: datetime, *, compared: bool = True
+) -> ClusterRecord:
+    """Return the record of a cluster with this drift, None for none; the same record if that is no news.
+
+    Where the whole cluster was not ``compared``, no drift means that nothing is known.
+    """
+    status: bool | None = False
+    if drift:
+        reason, message = ConditionReason.DRIFTED, cut(f"differs from git in {drift}", MESSAGE_LIMIT)
+    elif compared:
+        status, reason, message = True, ConditionReason.DONE, ""
+    else:
+        status, reason, message = None, ConditionReason.NOT_COMPARED, _NOT_COMPARED
+    new = Condition(IN_SYNC, status, reason, message, now, record.generation, now)
+    before, changed = record.condition(IN_SYNC), replace(record, drift=drift)
+    same = before is not None and replace(new, since=before.since, verified=before.verified) == before
+    if before is not None and before.since <= now and same:
+        return changed
+    return with_condition(changed, new)
+
+
+# Which clusters sweeps compare, what they found, and whether the last job says why one is not Ready.
+
+_FINDINGS = frozenset(kind.__name__ for kind in classes(NoLongerReady))
+_CLOSED = frozenset(kind.__name__ for kind in (ClusterMissing, ClusterStopped, ClusterContested))
+
+
+def is_at_rest(record: ClusterRecord) -> bool:
+    """Return whether sweeps compare a cluster: it was verified Ready, and no job changes it.
+
+    That is so of an idle one, of one whose later job has failed, and of a suspended one.
+    """
+    unchanged = record.failed or record.phase is Phase.SUSPENDED
+    return record.idle or (unchanged and record.was_ready and not record.deleting)
+
+
+def own_failure(record: ClusterRecord) -> Failure | None:
+    """Return the failure with which the job itself ended, whatever a sweep has found since; None for none."""
+    failure = record.job.step.failure if record.failed and not record.finding else None
+    return record.job.earlier or failure
+
+
+def kind_found(record: ClusterRecord) -> str:
+    """Return the class of what a sweep found of a whole cluster, such as ClusterMissing; "" for nothing.
+
+    A suspension goes on whatever a sweep finds: there the condition InSync says it.
+    """
+    in_sync = record.condition(IN_SYNC)
+    if record.phase is Phase.SUSPENDED and in_sync is not None and in_sync.reason in _FINDINGS:
+        return in_sync.reason
+    return finding_of_sweep(record.finding)
+
+
+def found_of(record: ClusterRecord) -> str:
+    """Return what a sweep found of a whole cluster, as a sentence after its class; "" for nothing."""
+    kind, in_sync = kind_found(record), record.condition(IN_SYNC)
+    if record.phase is Phase.SUSPENDED and kind and in_sync is not None:
+        return f"{kind}: {in_sync.message}"
+    return record.job.reason if kind else ""
+
+
+def is_closed(record: ClusterRecord) -> bool:
+    """Return whether no check enters a cluster: a sweep found it missing, stopped or contested.
+
+    One on which an operation failed runs on, and its Flux may be broken as well.
+    """
+    return kind_found(record) in _CLOSED
+
+
+def is_exempt(record: ClusterRecord) -> bool:
+    """Return whether what a sweep found of a whole cluster is ignored: an exemption has it so.
+
+    A job that had failed before is no part of that.
+    """
+    return bool(record.exemption and found_of(record)) and record.job.earlier is None
+
+
+def shown_phase(record: ClusterRecord) -> Phase:
+    """Return the phase that people see: a cluster is not Failed that an exemption has missing or stopped.
+
+    One outside Azure is released, and not deleted.
+    """
+    if record.phase is Phase.DELETING and record.desired.is_existing:
+        return Phase.RELEASING
+    return Phase.EXEMPT if record.finding and is_exempt(record) else record.phase
+
+
+def is_unfinished(record: ClusterRecord) -> bool:
+    """Return whether the last job did not verify a cluster, and says why itself: it failed, or waits."""
+    return record.phase is Phase.SUSPENDED or own_failure(record) is not None

@@ -1,0 +1,388 @@
+"""A cluster's record: all that Roadstead stores of a cluster but its older events, and its stored form.
+
+``generation`` grows with every accepted spec; ``observed_generation`` is the last that was verified Ready.
+``job.sequence`` grows with every saved outcome, so (uid, generation, sequence) identifies one moment of one
+cluster, and a message of another moment is recognised as late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+from shared.azure.activity import Change
+from shared.azure.compliance import Compliance
+from shared.azure.differences import Difference
+from shared.cluster.drift import Correction, Drift, HeldStart, Verified
+from shared.cluster.event import Event
+from shared.cluster.failures.errors import (
+    ClusterMissing,
+    ClusterStopped,
+    DeadLettered,
+    NoLongerReady,
+    Outdated,
+    Retryable,
+    Unhealthy,
+    classes,
+)
+from shared.cluster.job import ContestKind, Delay, Job
+from shared.cluster.recipes import CONDITIONS, Step
+from shared.kubernetes.api_server import ApiServer
+from shared.kubernetes.inside import Inside
+from shared.language.desired import Desired
+
+READY = CONDITIONS[Step.VERIFY]
+_FINDINGS = frozenset(kind.__name__ for kind in classes(NoLongerReady))
+_OF_HEALTH = frozenset(kind.__name__ for kind in classes(Unhealthy))
+_TRANSIENT = frozenset(kind.__name__ for kind in (*classes(Retryable), DeadLettered))
+
+
+class Phase(StrEnum):
+    """The state of a cluster in one word."""
+
+    PROVISIONING = "Provisioning"
+    UPDATING = "Updating"
+    DELETING = "Deleting"
+    READY = "Ready"
+    STALLED = "Stalled"
+    SUSPENDED = "Suspended"
+    FAILED = "Failed"
+    EXEMPT = "Exempt"
+    """What is shown, and never stored, of a Failed cluster that an exemption has be missing or stopped."""
+    RELEASING = "Releasing"
+    """Likewise, of a Deleting cluster outside Azure: nothing that runs there is deleted."""
+
+
+class ConditionReason(StrEnum):
+    """Why a condition has its status, where that is not the class of an error."""
+
+    DONE = "Done"
+    RETAINED = "Retained"
+    WAITING = "Waiting"
+    STALLED = "Stalled"
+    SUSPENDED = "Suspended"
+    RESTARTED = "Restarted"
+    DRIFTED = "Drifted"
+    NOT_COMPARED = "NotCompared"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """As in Kubernetes: a ``status`` of None is "Unknown", and ``since`` is when it last changed.
+
+    ``observed_generation`` is the generation that it is about, ``verified`` when it was found so at last.
+    """
+
+    type: str
+    status: bool | None
+    reason: str
+    message: str
+    since: datetime
+    observed_generation: int
+    verified: datetime
+
+
+@dataclass(frozen=True)
+class AppliedRevision:
+    """The revision that the first Kustomization said it applied last, "" for none, and when that was read."""
+
+    revision: str
+    read_at: datetime
+
+    def __str__(self) -> str:
+        return f"Flux applied {self.revision or 'nothing'}, read at {self.read_at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+@dataclass(frozen=True)
+class Running:
+    """What ran when a cluster was verified or compared last: the version of its control plane, and its nodes;
+    "" and 0 for what is not known. ``flux`` is what a job or a check read last of Flux, None where neither
+    could read it. ``renamed`` has the manifest's name of each node pool
+    that has another one in Azure, because it replaced one; also once somebody has deleted it.
+    """
+
+    kubernetes_version: str = ""
+    nodes: int = 0
+    flux: AppliedRevision | None = None
+    renamed: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What a sweep found of a cluster that is missing or stopped: the class of the error, and since when.
+
+    ``act`` is who deleted or stopped it, and when, by Azure's activity log; None as long as that does not say
+    it. ``exemption`` is the rule of its policy by which that is ignored, "" for none, and ``expires`` the
+    rule's last day.
+    """
+
+    kind: str
+    since: datetime
+    act: Change | None = None
+    exemption: str = ""
+    expires: str = ""
+
+
+@dataclass(frozen=True)
+class ClusterRecord:
+    """One cluster of the fleet; ``etag`` is the version that was read, "" for a record not saved yet.
+
+    ``group_requested``: Azure was asked to create the resource group, or may have been, and
+    ``creation_requested``: the cluster. ``was_tagged``: the cluster has had our tags, because Azure accepted
+    a write of it or it matched the manifest. None of them becomes false again. ``delete_accepted``: Azure
+    accepted the delete of this life of the cluster, so that parts of it may be gone, and ``deleted`` is the
+    ``resourceUID`` of that life, "" where it is unknown. ``removed_keys`` are the
+    labels and taints of each node pool that earlier generations had and that are to be removed from it, until
+    the present generation is Ready; ``removed_systems`` the namespaces of each system, likewise,
+    ``removed_configurations`` the configurations of Flux as Microsoft's extension,
+    and ``former_grants`` the resource ids of federated credentials, role assignments, policy assignments and
+    managed namespaces.
+    ``had_systems``: an accepted spec had systems, or a job found namespaces of some, so that teams' objects
+    may be on the cluster; it stays so.
+
+    ``running`` is what was read last of what runs, None before the first verification.
+
+    ``installation`` is the id of the app's state. ``life`` is the
+    life of the cluster in Azure where that is not ``uid``. ``api_server`` is where a token of the app opened
+    its Kubernetes API last, None when the next connection needs a kubeconfig. A takeover overrules the
+    installations in ``overruled`` until our tags are on the cluster; ``predecessors`` are all that one ever
+    overruled.
+
+    ``verified`` is how Azure showed the cluster when it was compared with git last, None before that;
+    ``drift`` are the fields that differed, None for none. ``corrections`` are those of this generation.
+    ``inside`` is what the last check that could read it found inside it, None before that. ``windows`` are
+    the fields in which the last check that could read them found the maintenance windows, the policy
+    assignments and the grants to differ, and ``compliance`` is what it read of Azure Policy, None before
+    that. ``loss`` is what is known of a cluster that is missing or stopped, None once it is verified again.
+
+    ``recreating``: somebody asked that the missing cluster is created again; until it is verified. ``facts``
+    are what manifests on the cluster can use as variables, None before a step has read them.
+
+    ``rollout`` is the commit whose plan gave it its generation in a fleet with rollouts, "" in any other.
+
+    ``rebuilding``: the record does not know what was written to the cluster last, so that the job only
+    compares: nothing is written until the cluster is verified, or an operator takes it over.
+
+    ``rebuilt_for`` is the time of the rebuild that this life of the cluster was created for, "" for none.
+
+    ``has_rival``: another installation managed the cluster too, or had marked it, when it was read last.
+
+    ``cluster_uid`` is the identity of a cluster that exists outside Roadstead: the uid of its namespace
+    kube-system when a step entered it last, "" before that, and for any other cluster.
+
+    ``held`` is what keeps a correction from starting that the last sweep wanted, None for nothing.
+
+    ``recent_events`` are those that are stored with the record alone; see ``shared.app.records``.
+    """
+
+    name: str
+    uid: str
+    document: Mapping[str, Any]
+    digest: str
+    generation: int
+    observed_generation: int
+    phase: Phase
+    job: Job
+    commit: str
+    created: datetime
+    updated: datetime
+    conditions: tuple[Condition, ...] = ()
+    group_requested: bool = False
+    creation_requested: bool = False
+    was_tagged: bool = False
+    removed_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    removed_systems: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    removed_configurations: tuple[str, ...] = ()
+    former_grants: tuple[str, ...] = ()
+    had_systems: bool = False
+    installation: str = ""
+    life: str = ""
+    api_server: ApiServer | None = None
+    overruled: tuple[str, ...] = ()
+    predecessors: tuple[str, ...] = ()
+    delete_accepted: bool = False
+    deleted: str = ""
+    running: Running | None = None
+    verified: Verified | None = None
+    drift: Drift | None = None
+    corrections: tuple[Correction, ...] = ()
+    inside: Inside | None = None
+    windows: tuple[Difference, ...] = ()
+    compliance: Compliance | None = None
+    loss: Loss | None = None
+    recreating: bool = False
+    facts: Mapping[str, str] | None = None
+    has_rival: bool = False
+    rollout: str = ""
+    rebuilding: bool = False
+    cluster_uid: str = ""
+    rebuilt_for: str = ""
+    held: HeldStart | None = None
+    recent_events: tuple[Event, ...] = ()
+    etag: str = field(default="", compare=False)
+
+    @property
+    def deleting(self) -> bool:
+        """Whether an accepted commit removed the cluster: its tombstone. Nothing is created after it."""
+        return self.job.recipe.removes
+
+    @property
+    def restorable(self) -> bool:
+        """Whether the tombstone can be taken back: its delete has certainly not started.
+
+        Only the delete's own step says so, because it reads Azure. While it runs, and after it died, the
+        delete may have started.
+        """
+        certain = self.job.lease is None and not self.job.step.abandoned_leases
+        says_so = self.job.next_run.delay is Delay.RESTORED or self.outdated
+        return self.deleting and certain and says_so
+
+    @property
+    def failed(self) -> bool:
+        """Whether the job has failed."""
+        return self.phase is Phase.FAILED and not self.job.active
+
+    @property
+    def idle(self) -> bool:
+        """Whether sweeps and checks say how it is: it was verified Ready, and has had no job since."""
+        return bool(self.finding) or (self.phase is Phase.READY and not self.job.active)
+
+    @property
+    def ready(self) -> bool:
+        """Whether its generation was verified Ready, and nothing was found since that ends it."""
+        verified = self.observed_generation == self.generation and not self.lost
+        return verified and self.idle and self.phase is Phase.READY
+
+    @property
+    def retryable_failure(self) -> bool:
+        """Whether the job failed for a reason that may have passed since, or is a delete."""
+        if not self.failed:
+            return False
+        failure = self.job.step.failure
+        return self.deleting or (failure is not None and failure.kind in _TRANSIENT)
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the job failed because something that the tables do not know wrote to the cluster."""
+        failure = self.job.step.failure
+        return failure is not None and failure.kind == Outdated.__name__ and self.failed
+
+    @property
+    def running_version(self) -> str:
+        """The Kubernetes version of the control plane when it was read last, "" if it never was."""
+        return self.running.kubernetes_version if self.running else ""
+
+    @property
+    def needs_action(self) -> bool:
+        """Whether the job waits for an operator; a suspension is no such wait."""
+        required = bool(self.job.next_run.action_required)
+        return self.job.active and required and self.phase is not Phase.SUSPENDED
+
+    @property
+    def contested(self) -> bool:
+        """Whether somebody else may manage the cluster, as its job or a sweep found: a takeover decides."""
+        return self.job.next_run.contest is not None
+
+    @property
+    def compares(self) -> bool:
+        """Whether the job only compares, because the record is rebuilt after a loss of the tables."""
+        contest = self.job.next_run.contest
+        return self.rebuilding or (contest is not None and contest.kind is ContestKind.REBUILT)
+
+    @property
+    def lost(self) -> bool:
+        """Whether the generation that was verified Ready has stopped being so, and is not verified again."""
+        ready = self.condition(READY)
+        return self.observed_generation == self.generation and ready is not None and not ready.status
+
+    @property
+    def finding(self) -> str:
+        """The class of what a sweep or a check found, "" for nothing; a new job ends it."""
+        failure = self.job.step.failure
+        return failure.kind if self.failed and failure and failure.kind in _FINDINGS else ""
+
+    @property
+    def recreated(self) -> bool:
+        """Whether a sweep found that the cluster is missing, and its policy has it created again.
+
+        Where the job had failed before, that is left to an operator.
+        """
+        missing = self.finding == ClusterMissing.__name__ and self.job.earlier is None
+        return missing and self._policy_recreates and not self.exemption
+
+    @property
+    def started_again(self) -> bool:
+        """Whether a sweep found that the cluster is stopped, and its policy has it started again.
+
+        Where the job had failed before, that is left to an operator.
+        """
+        stopped = self.finding == ClusterStopped.__name__ and self.job.earlier is None
+        return stopped and self.may_start and not self.exemption
+
+    @property
+    def may_start(self) -> bool:
+        """Whether its job starts the cluster where somebody stopped it, unless an exemption has it so."""
+        policy = None if self.desired.problem else self.desired.spec.drift
+        return policy is not None and policy.stopped_cluster == "start"
+
+    @property
+    def exemption(self) -> str:
+        """The rule by which it is ignored that the cluster was missing or stopped when it was read last."""
+        return self.loss.exemption if self.loss else ""
+
+    @property
+    def may_create(self) -> bool:
+        """Whether its job creates the cluster where Azure has none.
+
+        A cluster that was verified Ready is missing then, and somebody may have deleted it on purpose. It is
+        created again only if its policy says so, or an operator.
+        """
+        return not self.was_ready or self._policy_recreates
+
+    @property
+    def was_ready(self) -> bool:
+        """Whether a cluster was verified, and nobody has asked for another one in its place since."""
+        return self.observed_generation > 0 and not self.recreating
+
+    @property
+    def _policy_recreates(self) -> bool:
+        return recreates(self.desired)
+
+    @cached_property
+    def desired(self) -> Desired:
+        """The spec that the job brings about."""
+        left = self.job.left if self.job.active else ()
+        return Desired.from_document(self.document, self.removed_keys, left, had_systems=self.had_systems)
+
+    def condition(self, kind: str) -> Condition | None:
+        """Return a condition by its type."""
+        return next((c for c in self.conditions if c.type == kind), None)
+
+
+def recreates(desired: Desired) -> bool:
+    """Return whether the policy has a missing cluster created again; who adopts one never creates it."""
+    if desired.adopt or desired.problem:
+        return False
+    policy = desired.spec.drift
+    return policy is not None and policy.missing_cluster == "recreate"
+
+
+def of_health(finding: str) -> bool:
+    """Return whether a finding is that of a check inside the cluster, and not of a sweep."""
+    return finding in _OF_HEALTH
+
+
+def finding_of_sweep(finding: str) -> str:
+    """Return the finding of a record as far as sweeps decide it: that of a check ends with a check."""
+    return "" if of_health(finding) else finding
+
+
+def working_phase(record: ClusterRecord) -> Phase:
+    """Return the phase of a record whose job continues."""
+    if record.deleting:
+        return Phase.DELETING
+    return Phase.UPDATING if record.observed_generation else Phase.PROVISIONING

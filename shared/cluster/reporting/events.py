@@ -1,0 +1,246 @@
+"""The history of a cluster: which differences between two records are events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+
+from shared.cluster.acts import by_whom
+from shared.cluster.drift import DriftedField, is_news
+from shared.cluster.event import Event
+from shared.cluster.findings.conditions import MESSAGE_LIMIT
+from shared.cluster.job import Contest, ContestKind
+from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
+from shared.cluster.recipes import Step
+from shared.cluster.record import ClusterRecord, Phase
+from shared.frozen import replace
+from shared.masking import cut
+
+REBUILD = "Rebuild"
+"""The reason of the event with which a rebuild begins."""
+DELETED, RELEASED = "Deleted", "Released"
+"""The reasons of the last event of a cluster."""
+FLUX_REPORTED = "FluxReported"
+"""The reason of the event of what Flux reported."""
+
+
+def accepted_event(
+    record: ClusterRecord, approved: str = "", *, restored: bool = False, rebuild: str = ""
+) -> Event:
+    """Return the event of a spec, or a removal, that was just accepted; ``approved``: by whom, and why.
+
+    ``restored``: the spec takes a removal back. ``rebuild`` is the time of the rebuild that begins with this
+    removal, "" for one that is for good.
+    """
+    if rebuild:
+        approval = f", approved by {approved}" if approved else ""
+        what = f"commit {record.commit[:8]} rebuilds the cluster ({rebuild}): it is deleted, then created"
+        return _event(record, REBUILD, f"{what} again{approval}")
+    what = "the cluster's removal in" if record.deleting else f"generation {record.generation} of"
+    approval = f", approved by {approved}" if approved else ""
+    removal = "release" if record.desired.is_existing else "delete"
+    taken_back = f", which has the cluster again: its {removal} had not started" if restored else ""
+    return _event(record, "Accepted", f"{what} commit {record.commit[:8]}{approval}{taken_back}")
+
+
+def replayed_event(record: ClusterRecord, by: str, reason: str = "") -> Event:
+    """Return the event of a job that an operator started again."""
+    message = f"replayed by {by_whom(by, reason)}"
+    return replace(_event(record, "Replayed", message), step=record.job.step.name)
+
+
+def restarted_event(record: ClusterRecord) -> Event:
+    """Return the event of a job that had ended because Azure did not show its cluster, and starts again."""
+    return _event(record, "Restarted", "a sweep found the cluster, so the job that missed it starts again")
+
+
+def taken_over_event(record: ClusterRecord, contest: Contest, by: str) -> Event:
+    """Return the event of a cluster that an operator took over."""
+    others = ", ".join(name or "an unknown one" for name in contest.installations)
+    what = f"from the installation {others}" if others else f"in its life {contest.life}"
+    if contest.kind is ContestKind.IDENTITY:
+        what = "as the cluster to which its kubeconfig leads now"
+    return replace(_event(record, "TakenOver", f"taken over {what} by {by}"), step=record.job.step.name)
+
+
+def rate_limited_event(
+    before: ClusterRecord, after: ClusterRecord, reason: str, request_ids: Sequence[str]
+) -> Iterator[Event]:
+    """Yield the event of a step that became rate limited; none while it stays so."""
+    if request_ids or not before.job.next_run.reservations:
+        yield _of_step(_event(after, "RateLimited", reason), before, request_ids)
+
+
+def superseded_event(record: ClusterRecord, reason: str, request_ids: Sequence[str], now: datetime) -> Event:
+    """Return the event of a step that was superseded after it had written something."""
+    return _of_step(_event(replace(record, updated=now), "Superseded", reason), record, request_ids)
+
+
+def drift_event(before: ClusterRecord, after: ClusterRecord) -> Iterator[Event]:
+    """Yield the event of drift that a comparison found, or no longer finds; none while it stays the same."""
+    if not is_news(after.drift, before.drift):
+        return
+    approval = before.drift.approval if before.drift else None
+    still = after.drift is not None and after.drift.approval is not None
+    by = by_whom(approval.by, approval.reason) if approval else ""
+    ended = f"; the approval of {by} no longer counts" if approval and not still else ""
+    if after.drift is None:
+        yield _event(after, "InSync", f"a sweep found the cluster as git has it{ended}")
+        return
+    shown = map(_drifted_field, after.drift.fields)
+    yield _event(after, "Drifted", f"differs from git in {', '.join(shown)}{ended}", warning=True)
+
+
+def _drifted_field(field: DriftedField) -> str:
+    values = f"{_value(field.git)} in {field.source or 'git'}, {_value(field.live)} live"
+    effect = f"the correction needs an approval: {field.effect}" if field.effect else ""
+    return f"{field.path} ({'; '.join(filter(None, (values, field.change, effect)))})"
+
+
+def correction_event(record: ClusterRecord, what: str) -> Event:
+    """Return the event of a job that a sweep started, because the policy asks for it."""
+    approval = record.drift.approval if record.drift else None
+    approved = f", and {by_whom(approval.by, approval.reason)} approved it" if approval else ""
+    return _event(record, "Correcting", f"the policy asks for it{approved}: {what}")
+
+
+def renewed_event(record: ClusterRecord, reason: str, what: str) -> Event:
+    """Return the event of what a check has applied: new versions of bootstrap secrets, or newer facts."""
+    return _event(record, reason, what)
+
+
+def reported_event(record: ClusterRecord, what: str, at: datetime, number: int, *, warning: bool) -> Event:
+    """Return the event of what Flux reported; its number makes it the same one whenever it is received."""
+    event = _event(record, FLUX_REPORTED, what, warning=warning)
+    return replace(event, sequence=number, at=at)
+
+
+def correction_approved_event(record: ClusterRecord, by: str) -> Event:
+    """Return the event of corrections that somebody approved; the sweep compares once more."""
+    fields = ", ".join(each.path for each in record.drift.by_approval) if record.drift else ""
+    return _event(record, "Approved", f"the correction of {fields} was approved by {by}")
+
+
+def _value(text: str) -> str:
+    return text or "nothing"
+
+
+def events_between(
+    before: ClusterRecord, after: ClusterRecord, outcome: Outcome, *, request_ids: Sequence[str] = ()
+) -> Iterator[Event]:
+    """Yield an event for each step's end, each write and each change; none for a wait that continues.
+
+    ``request_ids`` are the service's ids of the step's writes.
+    """
+    for reason, message, warning in _descriptions(before, after, outcome, wrote=bool(request_ids)):
+        event = _event(after, reason, message, warning=warning)
+        yield _of_step(event, before, (*request_ids, *_refused(outcome)))
+
+
+def _descriptions(
+    before: ClusterRecord, after: ClusterRecord, outcome: Outcome, *, wrote: bool
+) -> Iterator[tuple[str, str, bool]]:
+    """Yield the reason and the message of each event, and whether it is a warning."""
+    waited = (after.updated - before.job.step.since).total_seconds()
+    match outcome:
+        case Done(note=note) if not after.job.active:
+            rebuilt = "the record was rebuilt, and nothing was written" if before.rebuilding else ""
+            yield "Ready", "; ".join(filter(None, (rebuilt, note))) or "verified", False
+        case Done(note=note):
+            yield "StepDone", note or f"in sync, after {waited:.0f} s", False
+        case Wait(reason=reason):
+            if reason != before.job.reason or after.phase != before.phase or wrote:
+                stalled = after.phase is Phase.STALLED
+                yield after.phase.value if stalled or outcome.suspended else "Waiting", reason, stalled
+        case GoToStep(reason=reason):
+            yield "StepDone", reason, False
+        case Restart(reason=reason):
+            yield "Restarted", reason, True
+        case _ if not after.job.active:
+            yield "Failed", after.job.reason, True
+        case _:
+            if _is_new_failure(before, after) or wrote:
+                wait = (after.job.next_run.at - after.updated).total_seconds()
+                if isinstance(outcome, Retry) and outcome.error.waits:
+                    yield "Waiting", f"{after.job.reason} (again in {wait:.0f} s)", False
+                    return
+                attempt = f"attempt {after.job.attempts}, again in {wait:.0f} s"
+                yield "Retrying", f"{after.job.reason} ({attempt})", True
+
+
+def _is_new_failure(before: ClusterRecord, after: ClusterRecord) -> bool:
+    """Return whether a retry is worth an event: a repeated failure is when its attempts have doubled."""
+    attempts, then, now = after.job.attempts, before.job.step.failure, after.job.step.failure
+    same = then is not None and now is not None and (then.kind, then.message) == (now.kind, now.message)
+    return not same or before.phase != after.phase or attempts & (attempts - 1) == 0
+
+
+def _refused(outcome: Outcome) -> Sequence[str]:
+    """Return the service's id of the request that it refused."""
+    if isinstance(outcome, Retry | Fail) and outcome.error.request_id:
+        return (outcome.error.request_id,)
+    return ()
+
+
+def _of_step(event: Event, before: ClusterRecord, request_ids: Sequence[str]) -> Event:
+    """Return the event with the step that ``before`` was at, and the service's ids of its requests."""
+    step = before.job.step
+    return replace(event, step=step.name, started=step.since, request_ids=tuple(request_ids))
+
+
+def _event(record: ClusterRecord, reason: str, message: str, *, warning: bool = False) -> Event:
+    return Event(
+        cluster=record.name,
+        uid=record.uid,
+        generation=record.generation,
+        sequence=record.job.sequence,
+        at=record.updated,
+        warning=warning,
+        reason=reason,
+        message=cut(message, MESSAGE_LIMIT),
+    )
+
+
+# How long a rebuild took, and what of that Azure took: its lower bound.
+#
+# That is the delete and the creation, or the creation alone of a cluster that is created next to the old
+# one.
+
+
+def rebuild_time(events: Sequence[Event], uid: str, now: datetime) -> str:
+    """Return the duration of the rebuild that led to a life, "" where no event says when it began.
+
+    ``events`` are those of all lives of the cluster. Azure's part is from the write that it accepted to the
+    end of the step that waited for it; a part that no event says counts as nothing.
+    """
+    ordered = sorted(events, key=lambda event: event.at)
+    began = next((event for event in reversed(ordered) if event.reason == REBUILD), None)
+    if began is None or began.uid == uid:
+        return ""
+    deleted = _in_azure(ordered, began.uid, Step.DELETE_CLUSTER, began.at)
+    created = _in_azure(ordered, uid, Step.CLUSTER, began.at)
+    parts = f"delete {_minutes(deleted)}, creation {_minutes(created)}"
+    bound = _minutes(deleted + created)
+    return f"rebuilt in {_minutes(now - began.at)}; Azure took {bound} of that ({parts})"
+
+
+def replacement_time(events: Sequence[Event], uid: str, old: str, now: datetime) -> str:
+    """Return how long it took until a cluster was Ready that replaces an ``old`` one, "" without events."""
+    ordered = sorted((event for event in events if event.uid == uid), key=lambda event: event.at)
+    if not ordered:
+        return ""
+    created = _in_azure(ordered, uid, Step.CLUSTER, ordered[0].at)
+    bound = f"Azure took {_minutes(created)} of that (creation)"
+    return f"ready in the place of {old} in {_minutes(now - ordered[0].at)}; {bound}"
+
+
+def _in_azure(events: Sequence[Event], uid: str, step: Step, since: datetime) -> timedelta:
+    mine = [each for each in events if (each.uid, each.step) == (uid, step) and each.at >= since]
+    written = next((each.at for each in mine if each.request_ids), None)
+    done = next((each.at for each in reversed(mine) if each.reason == "StepDone"), None)
+    return done - written if written and done and done > written else timedelta()
+
+
+def _minutes(duration: timedelta) -> str:
+    minutes, seconds = divmod(max(0, int(duration.total_seconds())), 60)
+    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"

@@ -1,0 +1,178 @@
+"""What is read of every cluster at once: a few fields of its record, which are stored next to it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from shared.cluster.drift import Drift, digest_of_proposal
+from shared.cluster.findings.conditions import IN_SYNC, found_of, is_exempt
+from shared.cluster.findings.losses import unnamed_since
+from shared.cluster.recipes import STEPS, Recipe, Step
+from shared.cluster.record import READY, ClusterRecord, Phase
+from shared.masking import cut
+
+REASON_LIMIT = 500
+"""Characters of a reason; a commit status has room for 140."""
+MORE = "more"
+
+
+@dataclass(frozen=True)
+class SummaryDetails:
+    """What only some lists select by: the class, the labels, and each condition's status by its type.
+
+    ``drift`` counts the fields that differ, by what the policy does with them, and as ``MORE`` those of which
+    only the number is stored.
+    """
+
+    cluster_class: str
+    labels: Mapping[str, str]
+    conditions: Mapping[str, bool | None]
+    drift: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ClusterSummary:
+    """A cluster in a list of thousands; ``reason`` is that of its job, cut to ``REASON_LIMIT``.
+
+    ``lost`` and ``finding`` are those of the record. ``subscription`` and ``resource_group`` are where the
+    cluster lives in Azure. ``digest`` is that of the cluster in Azure
+    in which nothing differs from git, "" for none; ``drifted`` counts the fields that differ, ``proposed`` is
+    a digest of those that a pull request is to take into the manifest, "" for none. ``recreated``: a sweep
+    found that it is missing or stopped, and its policy has it created or started again. ``to_approve`` counts
+    the corrections that wait for an approval. ``differs_since`` is since when a Ready cluster has differed
+    from git, None for one that does not. ``found``: a sweep found something of the whole cluster, also of a
+    suspended one, which has no ``finding``. ``exempt_until`` is the last day of the exemption by which that
+    is ignored, "" for none, and ``unnamed_since`` since when nobody is known who deleted or stopped the
+    cluster, None where that is not asked. ``ready_since`` is since when it has been Ready, None
+    where it is not. ``failed_since`` is since when its job has failed,
+    or a sweep has found something, for the same reason; None likewise. ``life`` is that of the cluster in
+    Azure, "" where it is the ``uid``. ``existing``: it is not in Azure. ``took`` are the seconds from the
+    start of its last change until it was Ready, 0 where that is not known. ``details`` are None where they
+    were not asked for.
+    """
+
+    name: str
+    uid: str
+    phase: Phase
+    step: Step
+    reason: str
+    generation: int
+    observed_generation: int
+    needs_action: bool
+    contested: bool
+    environment: str
+    location: str
+    subscription: str
+    resource_group: str
+    lost: bool = False
+    finding: str = ""
+    details: SummaryDetails | None = field(default=None, compare=False)
+    digest: str = ""
+    drifted: int = 0
+    recreated: bool = False
+    to_approve: int = 0
+    differs_since: datetime | None = None
+    proposed: str = ""
+    found: bool = False
+    ready_since: datetime | None = None
+    exempt_until: str = ""
+    unnamed_since: datetime | None = None
+    life: str = ""
+    existing: bool = False
+    took: int = 0
+    failed_since: datetime | None = None
+
+    @property
+    def shown_phase(self) -> Phase:
+        """The phase that people see."""
+        if self.phase is Phase.DELETING and self.existing:
+            return Phase.RELEASING
+        return Phase.EXEMPT if self.exempt_until and self.phase is Phase.FAILED else self.phase
+
+    @property
+    def idle(self) -> bool:
+        """Whether the record is idle: a cluster whose job is active has the phase of that job."""
+        return bool(self.finding) or self.phase is Phase.READY
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether the record may be at rest; that of a failed recreation is not, and says so itself."""
+        unchanged = self.phase in (Phase.FAILED, Phase.SUSPENDED) and self.step in STEPS[Recipe.PROVISION]
+        return self.idle or (unchanged and self.observed_generation > 0)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the record is unfinished, unless a sweep has found something after a failure."""
+        return self.phase is Phase.SUSPENDED or (self.phase is Phase.FAILED and not self.finding)
+
+
+def summary_of(record: ClusterRecord) -> ClusterSummary:
+    """Return the summary of a record."""
+    return ClusterSummary(
+        name=record.name,
+        uid=record.uid,
+        phase=record.phase,
+        step=record.job.step.name,
+        reason=cut(record.job.reason, REASON_LIMIT),
+        generation=record.generation,
+        observed_generation=record.observed_generation,
+        needs_action=record.needs_action,
+        contested=record.contested,
+        environment=record.desired.environment,
+        location=record.document["spec"]["location"],
+        subscription=record.desired.azure_names.subscription_id,
+        resource_group=record.desired.azure_names.resource_group,
+        lost=record.lost,
+        finding=record.finding,
+        details=SummaryDetails(
+            cluster_class=record.desired.cluster_class,
+            labels=record.desired.labels,
+            conditions={each.type: each.status for each in record.conditions},
+            drift=_policies_of(record.drift) if record.drift else {},
+        ),
+        digest=record.verified.digest if record.verified else "",
+        drifted=record.drift.count if record.drift else 0,
+        recreated=record.recreated or record.started_again,
+        to_approve=len(record.drift.to_approve) if record.drift and record.idle else 0,
+        differs_since=_differs_since(record),
+        proposed=digest_of_proposal(record.drift),
+        found=bool(found_of(record)),
+        ready_since=_ready_since(record),
+        exempt_until=record.loss.expires if record.loss and is_exempt(record) else "",
+        unnamed_since=unnamed_since(record),
+        life=record.life,
+        existing=record.desired.is_existing,
+        took=_took(record),
+        failed_since=record.job.step.failure.since if record.failed and record.job.step.failure else None,
+    )
+
+
+def _policies_of(drift: Drift) -> Mapping[str, int]:
+    """Return how many fields there are of each policy, without what there is none of."""
+    return +Counter({MORE: drift.more, **Counter(each.action.value for each in drift.fields)})
+
+
+def _ready_since(record: ClusterRecord) -> datetime | None:
+    ready = record.condition(READY)
+    return ready.since if ready is not None and ready.status else None
+
+
+def _took(record: ClusterRecord) -> int:
+    """Return how long the change took that ended with a Ready cluster, 0 where that is not known.
+
+    After a correction of this generation, the last job is that correction.
+    """
+    since = _ready_since(record)
+    changed = record.observed_generation == record.generation and not record.corrections
+    if since is None or record.job.active or not changed:
+        return 0
+    return max(0, int((since - record.job.started).total_seconds()))
+
+
+def _differs_since(record: ClusterRecord) -> datetime | None:
+    in_sync = record.condition(IN_SYNC)
+    ready = record.phase is Phase.READY and not record.job.active
+    return in_sync.since if ready and record.drift and in_sync and in_sync.status is False else None

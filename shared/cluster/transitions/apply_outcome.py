@@ -1,0 +1,293 @@
+"""The one place that applies a step's outcome to the record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from shared.cluster.drift import remaining_after
+from shared.cluster.failures.errors import (
+    Aborted,
+    ClusterContested,
+    Interrupted,
+    NoLongerReady,
+    NotYetVisible,
+    Outdated,
+    OutOfCapacity,
+    ReconcileError,
+)
+from shared.cluster.failures.retry import DEFAULTS, Policies, policy_for, wait_before_retry
+from shared.cluster.findings.conditions import MESSAGE_LIMIT, with_condition, with_in_sync, with_summary
+from shared.cluster.findings.losses import reassessed
+from shared.cluster.job import AcceptedWrite, ContestKind, Delay, Failure, NextRun, StepState, start_step
+from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
+from shared.cluster.recipes import CONDITIONS, STEPS, Recipe, Step, deadline, next_step
+from shared.cluster.record import READY, ClusterRecord, Condition, ConditionReason, Phase, working_phase
+from shared.cluster.transitions.apply_comparison import apply_finding
+from shared.frozen import replace
+from shared.masking import cut
+
+STALLED_WAIT = 300.0
+"""Seconds between the reads of a stalled job."""
+RESTART_WAIT = 15.0
+"""Seconds before a recipe starts again: a resource may vanish each time."""
+MAX_RESTARTS = 5
+"""How often a job restarts because something of an earlier step is no longer so; then it fails."""
+_FAIL_LATE = (Interrupted.__name__, OutOfCapacity.__name__)
+
+
+def apply_outcome(
+    record: ClusterRecord, outcome: Outcome, *, now: datetime, jitter: float, retries: Policies = DEFAULTS
+) -> ClusterRecord:
+    """Return the record after its step ended with ``outcome``; jitter is 0 to 1."""
+    return with_summary(_applied(record, outcome, now, jitter=jitter, retries=retries), now)
+
+
+def _applied(
+    record: ClusterRecord, outcome: Outcome, now: datetime, *, jitter: float, retries: Policies
+) -> ClusterRecord:
+    # A recheck does nothing, so the abandoned leases before it still count.
+    recheck = isinstance(outcome, Retry) and isinstance(outcome.error, NotYetVisible)
+    abandoned = record.job.step.abandoned_leases if recheck else 0
+    step = record.job.step
+    if (step.rechecking, step.abandoned_leases) != (recheck, abandoned):
+        record = _with_step(record, replace(step, rechecking=recheck, abandoned_leases=abandoned))
+    record = _with_tags_read(record, outcome)
+    tagged, rival = record.was_tagged or _shows_our_tags(record, outcome), _has_rival(record, outcome)
+    if (tagged, rival) != (record.was_tagged, record.has_rival):
+        record = replace(record, was_tagged=tagged, has_rival=rival)
+    delete = _accepted_delete(record, outcome)
+    if delete is not None:
+        record = replace(record, delete_accepted=True, deleted=delete.digest)
+    match outcome:
+        case Done():
+            return _done(record, outcome, now)
+        case Wait():
+            return _wait(record, outcome, now)
+        case Retry(error):
+            return _retry(record, error, now, jitter=jitter, retries=retries)
+        case Fail(error):
+            return _fail(record, error, now)
+        case Restart(reason):
+            return _restart(record, reason, now)
+        case GoToStep(name, reason):
+            record = with_condition(record, _condition(record, True, ConditionReason.DONE, reason, now))
+            return _advanced(
+                record, start_step(name, now), NextRun(now, Delay.NONE, reason), working_phase(record), now
+            )
+
+
+def postpone(
+    record: ClusterRecord,
+    *,
+    until: datetime,
+    reason: str,
+    reservations: Mapping[str, tuple[datetime, ...]],
+    now: datetime,
+    unread: bool = False,
+) -> ClusterRecord:
+    """Return the record of a rate-limited step: that is no attempt, and its deadline does not run.
+
+    ``unread``: the step has read nothing. So one that waited for a person still does, and says so.
+    """
+    step = replace(record.job.step, last_progress=until)
+    waits = unread and record.needs_action
+    held = record.job.next_run if waits else NextRun(until, Delay.RATE_LIMIT, reason)
+    next_run = replace(held, at=until, delay=Delay.RATE_LIMIT, reservations=reservations)
+    return _advanced(record, step, next_run, record.phase, now)
+
+
+def release(record: ClusterRecord, owner: str) -> ClusterRecord | None:
+    """Return the record without the lease of ``owner``, None when ``owner`` no longer has the lease.
+
+    For a step that ended after another actor wrote the record, mostly with a newer spec: no outcome records
+    what the step did, so its lease counts as abandoned, and the next step reads Azure again.
+    """
+    if record.job.lease is None or record.job.lease.owner != owner:
+        return None
+    step = record.job.step
+    step = replace(step, abandoned_leases=step.abandoned_leases + 1, rechecking=False)
+    return replace(record, job=replace(record.job, lease=None, step=step))
+
+
+def _shows_our_tags(record: ClusterRecord, outcome: Outcome) -> bool:
+    """Return whether the outcome proves that the cluster has our tags: every write sets them."""
+    done = isinstance(outcome, Done) or (isinstance(outcome, Wait) and outcome.write is not None)
+    return done and _shows_tags(record)
+
+
+def _shows_tags(record: ClusterRecord) -> bool:
+    """Return whether the step reads who owns the cluster, and ends only where that is us."""
+    step = record.job.step.name
+    return step is Step.CLUSTER or (step is Step.ACCESS and record.job.recipe is Recipe.ATTACH)
+
+
+def _accepted_delete(record: ClusterRecord, outcome: Outcome) -> AcceptedWrite | None:
+    """Return the delete of the cluster that Azure accepted, as the outcome proves, None for none."""
+    written = (outcome.write if isinstance(outcome, Wait) else None) or record.job.step.last_write
+    return written if record.job.step.name is Step.DELETE_CLUSTER else None
+
+
+def _has_rival(record: ClusterRecord, outcome: Outcome) -> bool:
+    """Return whether another installation managed the cluster too when it was read last."""
+    if isinstance(outcome, Wait) and outcome.contest is not None:
+        return outcome.contest.kind is ContestKind.INSTALLATION
+    return record.has_rival and not _shows_our_tags(record, outcome)
+
+
+def _with_tags_read(record: ClusterRecord, outcome: Outcome) -> ClusterRecord:
+    """Return the record with the life that the cluster has; a takeover ends once our tags are back."""
+    shown = _shows_tags(record) or record.job.step.name is Step.DELETE_CLUSTER
+    if not isinstance(outcome, Done) or not shown:
+        return record
+    life = outcome.life or record.life
+    server = record.api_server if life == record.life else None
+    rebuilding = record.rebuilding or outcome.rebuilding
+    uid = outcome.cluster_uid or record.cluster_uid
+    return replace(record, life=life, api_server=server, overruled=(), rebuilding=rebuilding, cluster_uid=uid)
+
+
+def _advanced(
+    record: ClusterRecord, step: StepState, next_run: NextRun, phase: Phase, now: datetime
+) -> ClusterRecord:
+    """Return the record at its job's next sequence, with the lease given back."""
+    sequence = record.job.sequence + 1
+    job = replace(record.job, sequence=sequence, lease=None, step=step, next_run=next_run)
+    return replace(record, job=job, phase=phase, updated=now)
+
+
+def _ended(record: ClusterRecord) -> ClusterRecord:
+    return replace(record, job=replace(record.job, active=False))
+
+
+def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
+    step = record.job.step
+    reason = ConditionReason.RETAINED if outcome.retained else ConditionReason.DONE
+    record = with_condition(record, _condition(record, True, reason, outcome.note, now))
+    if outcome.facts is not None:
+        record = replace(record, facts=outcome.facts)
+    if outcome.had_systems and not record.had_systems:
+        record = replace(record, had_systems=True)
+    following = next_step(record.job.recipe, step.name)
+    if following is None:
+        step = replace(start_step(step.name, now), since=step.since)
+        if outcome.verified is not None:
+            again = record.verified is not None and record.observed_generation == record.generation
+            remaining = remaining_after(record.drift, record.job.left, same_generation=again)
+            windows = tuple(each for each in record.windows if each.path in record.job.left)
+            record = replace(record, verified=outcome.verified, windows=windows)
+            record = with_in_sync(record, remaining, now, compared=outcome.in_sync)
+        record = replace(
+            record,
+            observed_generation=record.generation,
+            running=outcome.running or record.running,
+            removed_keys={},
+            removed_systems={},
+            removed_configurations=(),
+            former_grants=(),
+            recreating=False,
+            rebuilding=False,
+            loss=None,
+        )
+        return _ended(_advanced(record, step, NextRun(now, Delay.NONE), Phase.READY, now))
+    if following is Step.CLUSTER and not record.creation_requested:
+        record = replace(record, creation_requested=True)
+    phase = working_phase(record) if record.phase in (Phase.STALLED, Phase.SUSPENDED) else record.phase
+    return _advanced(record, start_step(following, now), NextRun(now, Delay.NONE), phase, now)
+
+
+def _wait(record: ClusterRecord, outcome: Wait, now: datetime) -> ClusterRecord:
+    step = record.job.step
+    new_write = outcome.write is not None and outcome.write != step.last_write
+    step = replace(
+        step,
+        last_progress=now if new_write or outcome.open_ended else step.last_progress,
+        last_write=outcome.write if new_write else step.last_write,
+        waiting_on=outcome.waiting_on,
+        # An operation may fail long after Azure accepted it, so a wait does not reset that count.
+        attempts={kind: count for kind, count in step.attempts.items() if kind in _FAIL_LATE},
+        failure=None,
+    )
+    stalled = _stalled(step, now)
+    if stalled:
+        phase, reason = Phase.STALLED, ConditionReason.STALLED
+    elif outcome.suspended:
+        record = reassessed(record, now)
+        phase, reason = Phase.SUSPENDED, ConditionReason.SUSPENDED
+    else:
+        phase, reason = working_phase(record), ConditionReason.WAITING
+    seconds = max(outcome.seconds, STALLED_WAIT) if stalled else outcome.seconds
+    record = with_condition(record, _condition(record, False, reason, outcome.reason, now))
+    if outcome.contest:
+        record = apply_finding(record, ClusterContested(outcome.reason), now)
+    at = now + timedelta(seconds=seconds)
+    delay = Delay.RESTORED if outcome.restored else Delay.WAIT
+    next_run = NextRun(at, delay, outcome.reason, outcome.action_required, contest=outcome.contest)
+    return _advanced(record, step, next_run, phase, now)
+
+
+def _stalled(step: StepState, now: datetime) -> bool:
+    return (now - step.last_progress).total_seconds() > deadline(step.name)
+
+
+def _restart(record: ClusterRecord, reason: str, now: datetime) -> ClusterRecord:
+    if record.job.restarts >= MAX_RESTARTS:
+        often = f"{reason}; the job started again {MAX_RESTARTS} times for such reasons"
+        return _fail(record, Aborted(f"{often}, and something may undo each time what it does"), now)
+    restarted = _condition(record, False, ConditionReason.RESTARTED, reason, now)
+    record = replace(with_condition(record, restarted), api_server=None)
+    record = replace(record, job=replace(record.job, restarts=record.job.restarts + 1))
+    first = start_step(STEPS[record.job.recipe][0], now)
+    next_run = NextRun(now + timedelta(seconds=RESTART_WAIT), Delay.WAIT, reason)
+    return _advanced(record, first, next_run, working_phase(record), now)
+
+
+def _retry(
+    record: ClusterRecord, error: ReconcileError, now: datetime, *, jitter: float, retries: Policies
+) -> ClusterRecord:
+    # Each class has its own limit: one that is retried indefinitely uses up no attempts of another.
+    step = record.job.step
+    attempts = step.attempts.get(error.kind, 0) + 1
+    step = replace(step, attempts={**step.attempts, error.kind: attempts})
+    seconds = wait_before_retry(error, attempts, jitter, retries)
+    if seconds is None:
+        return _fail(_with_step(record, step), error, now)
+    if isinstance(error, Interrupted):
+        step = replace(step, last_write=None)
+    reason = ConditionReason.WAITING if error.waits else error.kind
+    record = with_condition(record, _condition(record, False, reason, str(error), now))
+    unlimited = policy_for(type(error), retries).attempts is None
+    phase = Phase.STALLED if unlimited and _stalled(step, now) else working_phase(record)
+    told = str(error) if error.waits else f"{error.kind}: {error}"
+    next_run = NextRun(now + timedelta(seconds=seconds), Delay.RETRY, told)
+    return _advanced(record, _failing(step, error, now), next_run, phase, now)
+
+
+def _fail(record: ClusterRecord, error: ReconcileError, now: datetime) -> ClusterRecord:
+    step = record.job.step
+    failed = _condition(record, False, error.kind, str(error), now)
+    record = with_condition(record, failed)
+    record = with_condition(record, replace(failed, type=READY))
+    record = replace(record, rebuilding=record.rebuilding or isinstance(error, Outdated))
+    record = (
+        apply_finding(record, error, now) if isinstance(error, NoLongerReady) else replace(record, loss=None)
+    )
+    next_run = NextRun(now, Delay.NONE, f"{error.kind}: {error}")
+    return _ended(_advanced(record, _failing(step, error, now), next_run, Phase.FAILED, now))
+
+
+def _failing(step: StepState, error: ReconcileError, now: datetime) -> StepState:
+    earlier = step.failure
+    since = earlier.since if earlier and earlier.kind == error.kind else now
+    attempts = step.attempts.get(error.kind, 1)
+    failure = Failure(error.kind, cut(str(error), 2000), since, attempts, error.code, error.request_id)
+    return replace(step, failure=failure)
+
+
+def _with_step(record: ClusterRecord, step: StepState) -> ClusterRecord:
+    return replace(record, job=replace(record.job, step=step))
+
+
+def _condition(record: ClusterRecord, status: bool, reason: str, message: str, now: datetime) -> Condition:
+    kind, generation = CONDITIONS[record.job.step.name], record.generation
+    return Condition(kind, status, reason, cut(message, MESSAGE_LIMIT), now, generation, now)

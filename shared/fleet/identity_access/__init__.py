@@ -1,1 +1,0 @@
-"""What a cluster's manifest grants to identities in Azure: names, bodies, comparison and counts. Pure."""

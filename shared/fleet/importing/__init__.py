@@ -1,1 +1,0 @@
-"""From a cluster in Azure to the manifest that describes it."""

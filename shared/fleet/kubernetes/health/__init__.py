@@ -1,1 +1,0 @@
-"""How a cluster does, as its objects show it. Pure."""

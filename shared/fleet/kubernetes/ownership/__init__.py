@@ -1,1 +1,0 @@
-"""Who owns which fields of an object, and whether an apply would change any. Pure."""

@@ -1,1 +1,0 @@
-"""``spec.flux``: how Flux is installed, and what it reconciles."""

@@ -1,1 +1,0 @@
-"""A node pool, and the parts of its properties."""

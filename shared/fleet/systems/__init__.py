@@ -1,1 +1,0 @@
-"""The systems of teams on a cluster, in their stored form. Pure."""

@@ -1,0 +1,85 @@
+"""The FluxInstance of a cluster: which Flux the Flux Operator installs, and whether it has done so. Pure.
+
+Fields, conditions and annotations are those of ``api/v1/fluxinstance_types.go`` and
+``internal/controller/fluxinstance_controller.go`` of controlplaneio-fluxcd/flux-operator: the one instance is
+called flux and is in the operator's namespace; the condition Ready has an ``observedGeneration`` of its own;
+and an instance with the annotation ``fluxcd.controlplane.io/reconcile: disabled`` is left alone, whatever its
+condition Ready.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from shared.json_tree import Json
+from shared.kubernetes.flux_lockdown import CONTROLLERS, OF_PODS, USES, identity_annotations, is_locked_down
+from shared.kubernetes.flux_objects import KUSTOMIZATION, NAMESPACE, SOURCE, stamped
+from shared.kubernetes.flux_readiness import Readiness, Suspended, reconciled
+from shared.language.desired import Desired
+from shared.language.model.cluster.flux import FluxInstance
+from shared.resource_ids import ObjectRef
+
+INSTANCE = ObjectRef("fluxcd.controlplane.io/v1", "FluxInstance", "flux", NAMESPACE)
+OWNER = "fluxcd.controlplane.io/name"
+"""The label of what the operator applies, with the name of the instance."""
+_RECONCILE, _DISABLED = "fluxcd.controlplane.io/reconcile", "disabled"
+RESUME = f"kubectl -n {NAMESPACE} annotate fluxinstance {INSTANCE.name} {_RECONCILE}=enabled --overwrite"
+_HELM = ("helm.toolkit.fluxcd.io/v2", "HelmRelease")
+
+
+def instance_object(
+    desired: Desired, instance: FluxInstance, *, identities: Mapping[str, bool], tenant_id: str
+) -> dict[str, Any]:
+    """Return the FluxInstance of a cluster, locked down where it has systems.
+
+    ``identities``: fields of ``cluster`` that say, there, as whom Flux acts for objects that name an account,
+    and for those that name none; ``tenant_id``: what the accounts of the controllers need then, or "".
+    """
+    spec = instance.model_dump(by_alias=True, mode="json", exclude_none=True)
+    cluster = spec.get("cluster") or {}
+    if is_locked_down(desired):
+        cluster |= {"multitenant": True, **identities}
+    if cluster:
+        spec["cluster"] = cluster
+    identity = desired.spec.flux.workload_identity
+    if identity is not None:
+        given = (spec.get("kustomize") or {}).get("patches") or []
+        spec["kustomize"] = {"patches": [*given, *_identity_patches(identity.client_id, tenant_id)]}
+    metadata = {"name": INSTANCE.name, "namespace": INSTANCE.namespace}
+    whole = {"apiVersion": INSTANCE.api_version, "kind": INSTANCE.kind, "metadata": metadata, "spec": spec}
+    return stamped(whole)
+
+
+def is_multitenant(live: Json) -> bool:
+    """Return whether a FluxInstance of a cluster locks Flux down."""
+    return (live["spec"].get("cluster") or {}).get("multitenant") is True
+
+
+def instance_readiness(live: Json) -> Readiness:
+    """Judge a FluxInstance: Ready is only what the operator has reconciled as it is now."""
+    annotations = live["metadata"].get("annotations") or {}
+    if str(annotations.get(_RECONCILE) or "").lower() == _DISABLED:
+        return Suspended()
+    return reconciled(live)
+
+
+def kinds_of_instance(instance: FluxInstance) -> Iterator[tuple[str, str]]:
+    """Yield the apiVersion and kind of the objects of Flux that such an instance defines, sources first."""
+    yield from ((SOURCE.api_version, kind) for kind in ("GitRepository", "OCIRepository", "Bucket"))
+    yield KUSTOMIZATION.api_version, KUSTOMIZATION.kind
+    if "helm-controller" in instance.components:
+        yield _HELM
+
+
+def _identity_patches(client_id: str, tenant_id: str) -> Iterator[dict[str, Any]]:
+    names = f"({'|'.join(CONTROLLERS)})"
+    account = {"annotations": identity_annotations(client_id, tenant_id)}
+    pods = {"labels": {USES: "true"}, "annotations": {OF_PODS: client_id}}
+    for kind, api_version, fields in (
+        ("ServiceAccount", "v1", {"metadata": {"name": "any", **account}}),
+        ("Deployment", "apps/v1", {"metadata": {"name": "any"}, "spec": {"template": {"metadata": pods}}}),
+    ):
+        patch = json.dumps({"apiVersion": api_version, "kind": kind, **fields}, indent=1)
+        yield {"target": {"kind": kind, "name": names}, "patch": patch}

@@ -1,0 +1,211 @@
+"""What a check counts inside a cluster, and which objects it names: those that are not healthy. Pure.
+
+A cluster may have thousands of objects. Of each kind, and of the nodes of each pool, the numbers are stored
+and the first ``NAMED`` unhealthy objects, so that what is stored of a cluster stays small.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from shared.json_tree import Json
+from shared.kubernetes.api_server import Certificate
+from shared.kubernetes.flux_objects import ref_of
+from shared.kubernetes.flux_readiness import message_of, ready_condition
+from shared.kubernetes.health import PATIENCE, Fault, changed_at, in_order, time_of
+from shared.masking import cut
+
+# Whether the workloads of a cluster run: Deployments, StatefulSets and DaemonSets. Pure.
+#
+# Source: the statuses of ``k8s.io/api/apps/v1``, and for a Deployment its conditions ``Available`` and
+# ``Progressing`` (kubernetes.io/docs/concepts/workloads/controllers/deployment, "Deployment status"). The
+# other two kinds have no such condition, and no time: their numbers count.
+
+API_VERSION = "apps/v1"
+DEPLOYMENT = "Deployment"
+WORKLOADS = (DEPLOYMENT, "StatefulSet", "DaemonSet")
+_BAD = {"Progressing": "ProgressDeadlineExceeded", "Available": "MinimumReplicasUnavailable"}
+"""The conditions of a Deployment that are false where it does not run, and the usual reason of each."""
+
+
+def workload_faults(workloads: Sequence[Json], now: datetime) -> Iterator[Fault]:
+    """Yield the workloads that do not run; what somebody changed a moment ago is at work."""
+    for live in workloads:
+        fault = _of_deployment(live, now) if live["kind"] == DEPLOYMENT else _of_numbers(live)
+        if fault is not None and now - changed_at(live) > PATIENCE:
+            yield fault
+
+
+def runs(live: Json) -> bool:
+    """Return whether the newest version of a workload is available as often as its spec asks for."""
+    status = live.get("status") or {}
+    wanted, available = _numbers(live)
+    return (
+        status.get("observedGeneration", 0) >= live["metadata"].get("generation", 0) and available >= wanted
+    )
+
+
+def _of_deployment(live: Json, now: datetime) -> Fault | None:
+    conditions = (live.get("status") or {}).get("conditions") or ()
+    found = {str(each.get("type")): each for each in conditions if each.get("status") == "False"}
+    for kind, reason in _BAD.items():
+        condition = found.get(kind)
+        since = time_of((condition or {}).get("lastTransitionTime"))
+        if condition is not None and now - since > PATIENCE:
+            return Fault(
+                ref_of(live), str(condition.get("reason") or reason), message_of(condition), since=since
+            )
+    return None
+
+
+def _of_numbers(live: Json) -> Fault | None:
+    wanted, available = _numbers(live)
+    if available >= wanted:
+        return None
+    return Fault(ref_of(live), "PodsUnavailable", f"{available} of {wanted} pods are available")
+
+
+def _numbers(live: Json) -> tuple[int, int]:
+    """Return how many pods of a workload there should be, and how many are available."""
+    spec, status = live.get("spec") or {}, live.get("status") or {}
+    if live["kind"] == "DaemonSet":
+        return int(status.get("desiredNumberScheduled", 0)), int(status.get("numberAvailable", 0))
+    return int(spec.get("replicas", 1)), int(status.get("availableReplicas", 0))
+
+
+NAMED = 5
+"""So many unhealthy objects of each kind, and of each node pool, are named; the others are counted."""
+MESSAGE_LIMIT = 200
+VERSIONS = 5
+COMPONENT, NODE = "Component", "Node"
+"""The kinds of what Roadstead applied of Flux, whatever it is, and of the nodes of one pool."""
+
+
+@dataclass(frozen=True)
+class UnhealthyObject:
+    """An object that is not healthy: why in one word and in a sentence, and since when.
+
+    ``since`` is the time that the object itself shows, or else that of the first check that found it so.
+    """
+
+    kind: str
+    name: str
+    namespace: str
+    reason: str
+    message: str
+    since: datetime
+
+
+@dataclass(frozen=True)
+class Part:
+    """The objects of one kind, or the nodes of one pool: how many there are, and how many are ready.
+
+    ``failed`` also counts objects that should be there and are missing. What is neither ready nor suspended
+    nor failed is at work. ``pool`` is that of nodes, "" for those of none; ``versions`` are theirs.
+    """
+
+    kind: str
+    total: int
+    ready: int
+    failed: int = 0
+    suspended: int = 0
+    unhealthy: tuple[UnhealthyObject, ...] = ()
+    pool: str = ""
+    versions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Inside:
+    """A cluster from inside, as a check read it at a time; ``certificates`` prove its API server."""
+
+    at: datetime
+    parts: tuple[Part, ...]
+    certificates: tuple[Certificate, ...] = ()
+
+
+@dataclass(frozen=True)
+class Count:
+    """Counts what a check reads ``now``; ``before`` is what the last one read."""
+
+    now: datetime
+    before: Inside | None = None
+
+    def components(self, total: int, faults: Sequence[Fault]) -> Part:
+        """Return what Roadstead applied of Flux and of systems; the faults are in it."""
+        return self._with(Part(COMPONENT, total, total - len(faults)), faults)
+
+    def flux(self, kind: str, objects: Sequence[Json], faults: Iterable[Fault]) -> Part:
+        """Return the objects of a kind of Flux; the faults may be those of other kinds too."""
+        own = list({fault.ref: fault for fault in faults if fault.ref.kind == kind}.values())
+        rest = _without(objects, own)
+        suspended = [one for one in rest if (one.get("spec") or {}).get("suspend")]
+        ready = sum(_reconciled(one) for one in rest if one not in suspended)
+        return self._with(Part(kind, len(objects), ready, suspended=len(suspended)), own)
+
+    def reported(self, kind: str, total: int, ready: int, suspended: int, faults: Iterable[Fault]) -> Part:
+        """Return the objects of a kind of Flux as Azure shows them; the faults may be those of others too."""
+        own = [fault for fault in faults if fault.ref.kind == kind]
+        return self._with(Part(kind, total, ready, suspended=suspended), own)
+
+    def workloads(self, kind: str, objects: Sequence[Json], faults: Sequence[Fault]) -> Part:
+        """Return the workloads of a kind; the faults are in them."""
+        ready = sum(runs(one) for one in _without(objects, faults))
+        return self._with(Part(kind, len(objects), ready), faults)
+
+    def pools(
+        self, nodes: Sequence[Json], label: str, renamed: Mapping[str, str], faults: Iterable[Fault]
+    ) -> Iterator[Part]:
+        """Yield the nodes of each pool, which a label of theirs names, by the names that git has for them.
+
+        ``renamed`` are those names of the pools that have others in Azure.
+        """
+        pools: defaultdict[str, list[Json]] = defaultdict(list)
+        for node in nodes:
+            name = str((node["metadata"].get("labels") or {}).get(label, ""))
+            pools[renamed.get(name, name)].append(node)
+        faulty = {fault.ref.name: fault for fault in faults}
+        for pool, own in sorted(pools.items()):
+            versions = {str(_info(node).get("kubeletVersion") or "").removeprefix("v") for node in own}
+            failed = [faulty[name] for node in own if (name := node["metadata"]["name"]) in faulty]
+            part = Part(NODE, len(own), sum(map(_is_ready, own)), pool=pool)
+            yield self._with(replace(part, versions=tuple(sorted(versions - {""}))[:VERSIONS]), failed)
+
+    def _with(self, part: Part, faults: Sequence[Fault]) -> Part:
+        known = {
+            (each.kind, each.namespace, each.name, each.reason): each.since
+            for earlier in (self.before.parts if self.before else ())
+            for each in earlier.unhealthy
+        }
+        named = []
+        for fault in in_order(faults)[:NAMED]:
+            identity = fault.ref.kind, fault.ref.namespace, fault.ref.name, fault.reason
+            since = fault.since or known.get(identity, self.now)
+            ref, message = fault.ref, cut(fault.message.removeprefix(f"{fault.reason}: "), MESSAGE_LIMIT)
+            named.append(UnhealthyObject(ref.kind, ref.name, ref.namespace, fault.reason, message, since))
+        return replace(part, failed=len(faults), unhealthy=tuple(named))
+
+
+def _without(objects: Sequence[Json], faults: Iterable[Fault]) -> list[Json]:
+    failed = {(fault.ref.namespace, fault.ref.name) for fault in faults}
+    return [one for one in objects if _place(one["metadata"]) not in failed]
+
+
+def _place(metadata: Json) -> tuple[str, str]:
+    return str(metadata.get("namespace") or ""), str(metadata["name"])
+
+
+def _info(node: Json) -> Json:
+    info: Json = (node.get("status") or {}).get("nodeInfo") or {}
+    return info
+
+
+def _is_ready(live: Json) -> bool:
+    return (ready_condition(live) or {}).get("status") == "True"
+
+
+def _reconciled(live: Json) -> bool:
+    observed = (ready_condition(live) or {}).get("observedGeneration", 0)
+    return _is_ready(live) and bool(observed >= live["metadata"].get("generation", 0))

@@ -1,0 +1,104 @@
+"""The systems on one cluster, in their stored form: part of the cluster's document, sorted by name.
+
+The stored form has what the system is on this cluster, with the source of the cluster's environment, and not
+its selector. So a change of the selector changes only the clusters that it adds or removes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from pydantic import ValidationError
+
+from shared.json_tree import Json
+from shared.language.model.base import ObjectName
+from shared.language.model.system import SystemSpec, Tenancy
+from shared.process_memory import recently_read
+
+Systems = Sequence[Json]
+"""The stored forms of the systems on a cluster."""
+
+
+class ClusterSystem(Tenancy):
+    """A system as it is on one cluster."""
+
+    name: ObjectName
+
+    @property
+    def home(self) -> str:
+        """The namespace with its source, Kustomization and service account."""
+        return self.namespaces[0]
+
+
+def stored_system(name: str, spec: SystemSpec, environment: str) -> Json:
+    """Return the stored form of a system on the clusters of an environment."""
+    shared = spec.model_dump(exclude={"clusters", "source"}, by_alias=True, exclude_none=True)
+    return _dumped(
+        ClusterSystem.model_validate({**shared, "name": name, "source": spec.source.of(environment)})
+    )
+
+
+def systems_in(document: Json) -> Systems:
+    """Return the stored systems of a cluster's document."""
+    systems: Systems = document.get("systems") or ()
+    return systems
+
+
+@recently_read
+def read_system(stored: Json) -> ClusterSystem:
+    """Return a system from its stored form."""
+    return ClusterSystem.model_validate(stored)
+
+
+def normalised_systems(systems: Systems) -> list[Json]:
+    """Return stored systems as they would be written now; one that is invalid now is returned unchanged."""
+    return [_normalised(one) for one in systems]
+
+
+def _normalised(stored: Json) -> Json:
+    try:
+        return _dumped(read_system(stored))
+    except ValidationError:
+        return stored
+
+
+def _dumped(system: ClusterSystem) -> Json:
+    dumped: Json = system.model_dump(by_alias=True, mode="json", exclude_none=True)
+    return dumped
+
+
+def joined(wanted: Iterable[Json], retained: Mapping[str, Json], before: Mapping[str, Json]) -> list[Json]:
+    """Return the systems of a cluster of which some are ``retained`` as they were.
+
+    No other system gets a namespace of a retained one: that one stays as it was ``before``, or away.
+    """
+    result, taken = dict(retained), {name for one in retained.values() for name in one["namespaces"]}
+    for one in wanted:
+        name = one["name"]
+        if name in retained:
+            continue
+        if not taken & {*one["namespaces"]}:
+            result[name] = one
+        elif name in before and not taken & {*before[name]["namespaces"]}:
+            result[name] = before[name]
+    return [result[name] for name in sorted(result)]
+
+
+def system_with(systems: Systems, namespace: str) -> Json | None:
+    """Return the system that has a namespace, None for a namespace of no system."""
+    return next((one for one in systems if namespace in one["namespaces"]), None)
+
+
+def by_name(systems: Systems) -> dict[str, Json]:
+    """Return stored systems by their names."""
+    return {str(one["name"]): one for one in systems}
+
+
+def without_invalid(wanted: Systems, recorded: Systems, invalid: Collection[str] | None) -> list[Json]:
+    """Return the systems of a cluster, with those whose manifests are ``invalid`` as they are recorded.
+
+    None: nothing is known of any manifest, so that every recorded system stays.
+    """
+    before = by_name(recorded)
+    retained = {name: one for name, one in before.items() if invalid is None or name in invalid}
+    return joined(wanted, retained, before)

@@ -1,0 +1,163 @@
+"""What a commit may not do without an approval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, StrictInt, StrictStr, model_validator
+
+from shared.language.model.base import Labels, Location, Manifest, ObjectName, Uuid, rule
+from shared.language.model.rollout import Soak
+
+
+class DeleteBudget(Manifest):
+    """How many clusters one plan may delete; a plan with more deletes needs an approval for all of them.
+
+    The smaller of both limits counts; ``percent`` is at least one cluster unless it is 0.
+    """
+
+    count: Annotated[StrictInt, Field(ge=0, le=10_000)] = 1
+    """How many clusters one commit may delete."""
+    percent: Annotated[StrictInt, Field(ge=0, le=100)] = 100
+    """The same as a percentage of the recorded clusters, rounded down but at least one; 0 allows none."""
+
+    def of(self, recorded: int) -> int:
+        """Return how many of the recorded clusters one plan may delete."""
+        share = max(1, recorded * self.percent // 100) if self.percent else 0
+        return min(self.count, share)
+
+
+class Guards(Manifest):
+    """What a commit may not do without an approval."""
+
+    delete_budget: DeleteBudget = DeleteBudget()
+    namespace_budget: Annotated[StrictInt, Field(ge=0, le=100_000)] = 0
+    """How many namespaces of systems one commit may take from clusters, on every cluster; a commit
+    that takes more needs an approval for all of them."""
+
+
+# What Azure allows a subscription in a region, as far as the owner of the fleet knows it.
+
+
+class ClusterQuota(Manifest):
+    """How many clusters a subscription may have in a region: the quota that the Azure portal shows."""
+
+    subscription_id: Uuid | None = None
+    """The subscription; every one by default."""
+    location: Location | None = None
+    """The region; every one by default, each by itself."""
+    clusters: Annotated[StrictInt, Field(ge=0, le=5000)]
+    """How many clusters git may have there."""
+
+    @property
+    def precision(self) -> int:
+        """How much it is about: of several quotas that fit, the one that names most counts."""
+        return 2 * (self.subscription_id is not None) + (self.location is not None)
+
+    def fits(self, subscription: str, location: str) -> bool:
+        """Return whether it is about a subscription and region, both in lower case."""
+        wanted = (self.subscription_id or subscription).lower(), (self.location or location).lower()
+        return wanted == (subscription, location)
+
+
+def differ(quotas: Sequence[ClusterQuota]) -> None:
+    """Raise ValueError where two quotas are about the same."""
+    places = [((one.subscription_id or "").lower(), (one.location or "").lower()) for one in quotas]
+    if len(set(places)) < len(places):
+        raise ValueError("clusterQuotas has two quotas for the same subscription and region; keep one")
+
+
+# Who is notified of which events. An address can be a secret, so git has only the name of its setting.
+
+SettingName = Annotated[
+    StrictStr,
+    rule(
+        r"[A-Z][A-Z0-9_]{0,127}",
+        "the name of the setting with the address, such as TEAMS_WEBHOOK_URL; an address can be a secret and "
+        "does not belong in git",
+    ),
+]
+EventName = Literal[
+    "failed",
+    "lost",
+    "stalled",
+    "held",
+    "drift",
+    "refused",
+    "invalid",
+    "plan",
+    "credential",
+    "expiring",
+    "token",
+    "sweep",
+    "orphan",
+    "dead-letter",
+    "channel",
+    "approved",
+    "outputs",
+    "ready",
+    "deleted",
+    "released",
+]
+
+
+class Route(Manifest):
+    """A channel of notifications, and which facts it gets."""
+
+    name: ObjectName
+    """The route's name."""
+    type: Literal["teams", "slack", "webhook", "email", "apprise", "github"]
+    """The kind of channel; ``github`` writes issues of the fleet repository."""
+    address: SettingName = ""
+    """The name of the address, which can be a secret: the app setting ``NOTIFY_<address>`` has it. Every type
+    but ``github`` needs one."""
+    severity: Literal["info", "warning", "critical"] = "warning"
+    """The least severity of what is sent, unless ``events`` says what is."""
+    events: Annotated[tuple[EventName, ...], Field(min_length=1)] = ()
+    """The kinds of facts that are sent, whatever their severity; by default all of the severity."""
+    environments: tuple[ObjectName, ...] = ()
+    """The environments whose clusters count, and nothing of the fleet as a whole; by default all."""
+    labels: Labels = Field(default_factory=dict)
+    """The labels that a cluster must have in metadata.labels to count; by default none."""
+
+    @model_validator(mode="after")
+    def _has_an_address(self) -> Self:
+        if self.type == "github" and self.address:
+            raise ValueError("github writes issues of the fleet repository; remove address")
+        if self.type != "github" and not self.address:
+            raise ValueError(f"{self.type} needs address: the name of the setting with the address")
+        return self
+
+
+# When Roadstead proposes by itself that an environment gets what is proven in the one before.
+
+Promoted = Literal["version", "components", "platform"]
+
+
+class PromotionRule(Manifest):
+    """A pull request that Roadstead opens by itself."""
+
+    from_: Annotated[ObjectName, Field(alias="from")]
+    """The environment in which something is proven: all of its clusters are Ready with the same value."""
+    to: ObjectName
+    """The environment that is to get it, which comes later in ``environments``."""
+    what: Annotated[tuple[Promoted, ...], Field(min_length=1)] = ("version", "components", "platform")
+    """What is promoted: ``version`` is ``kubernetesVersion``, ``components`` the Flux to install, and
+    ``platform`` the tag or the commit that Flux pulls."""
+    soak: Soak = "24h"
+    """How long every cluster of ``from`` must have been Ready."""
+
+
+def check_rules(rules: tuple[PromotionRule, ...], environments: tuple[str, ...]) -> None:
+    """Raise ValueError unless each rule goes forward between environments, and each target has one rule."""
+    for promotion in rules:
+        unknown = next((name for name in (promotion.from_, promotion.to) if name not in environments), None)
+        if unknown is not None:
+            raise ValueError(f"promotions: {unknown} is not in environments; add it there, or name another")
+        if environments.index(promotion.from_) >= environments.index(promotion.to):
+            raise ValueError(f"promotions: {promotion.to} must come after {promotion.from_} in environments")
+    targets = [promotion.to for promotion in rules]
+    twice = next((name for name in targets if targets.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"promotions: {twice} has several rules; it has one pull request")

@@ -1,0 +1,202 @@
+"""One manifest: from bytes to a checked model, or to problems with their places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from pydantic import ValidationError
+
+from shared.language.model.cluster.spec import ClusterSpec
+from shared.language.model.kinds import ClusterClass, Environment, Fleet, System
+from shared.language.resolve.placeholders import misspelt
+from shared.language.resolve.problems import Path, Problem, described, field_of, limited, nearest, problem_at
+from shared.language.resolve.validation import problems_of
+from shared.language.resolve.work import Work, units_of
+from shared.language.yaml.merging import removed, without_nulls, without_removed
+from shared.language.yaml.nodes import Items, Mark, Node, by_name
+from shared.language.yaml.parser import YamlError, parse
+
+Contents = Mapping[str, bytes]
+"""The content of files by their path."""
+Problems = tuple[Problem, ...]
+Shared = TypeVar("Shared", Fleet, Environment, ClusterClass, System)
+
+
+def over_limit(content: bytes, work: Work, share: int) -> str:
+    """Return the message for a file that is not read, because the plan's work is used up."""
+    return (
+        f"is not read: all manifests together take more than {work.limit:,} units of work, and this one with "
+        f"{len(content):,} bytes takes more than its share of {share:,}; make it smaller"
+    )
+
+
+@dataclass(frozen=True)
+class Loaded(Generic[Shared]):
+    """A parsed file; ``manifest`` is None when it is invalid."""
+
+    node: Node
+    manifest: Shared | None = None
+    problems: Problems = ()
+
+
+def load(
+    path: str, model: type[Shared], contents: Contents, work: Work, share: int, *, name: str = ""
+) -> Loaded[Shared]:
+    """Return the manifest of a shared file; its metadata.name must be ``name`` where that is given.
+
+    ``share`` is how many units of work the file may take in any case.
+    """
+    content = contents[path]
+    if not work.admits(units_of(content), share):
+        start = Mark(path, 1, 1)
+        return Loaded(Node({}, start), problems=(problem_at(start, "", over_limit(content, work, share)),))
+    try:
+        node = parse(content, path)
+    except YamlError as error:
+        return Loaded(Node({}, error.mark), problems=(problem_at(error.mark, error.field, error.message),))
+    try:
+        manifest = model.model_validate(node.plain())
+    except ValidationError as error:
+        return Loaded(node, problems=tuple(problems_of(error, node, model)))
+    misnamed = wrong_name(node, manifest.metadata.name, name, "file is called") if name else None
+    return Loaded(node, problems=(misnamed,)) if misnamed else Loaded(node, manifest)
+
+
+def wrong_name(node: Node, given: str, expected: str, source: str, *, more: str = "") -> Problem | None:
+    """Return the problem of a metadata.name that differs from the expected one."""
+    if given == expected:
+        return None
+    mark = node.find(("metadata", "name")).mark
+    return problem_at(mark, "metadata.name", f"must be {expected}, as the {source}, got {given}{more}")
+
+
+def part(root: Node, *path: str) -> Node:
+    """Return the object at a path, an empty one where there is none."""
+    node: Node | None = root
+    for step in path:
+        node = node.child(step) if node else None
+    return node if node is not None and isinstance(node.value, dict) else Node({}, root.mark)
+
+
+def without(node: Node, *keys: str) -> Node:
+    """Return an object without some of its keys."""
+    return Node({key: inner for key, inner in node.value.items() if key not in keys}, node.mark)
+
+
+def layer_problems(root: Node, at: Path, *, chooses: tuple[str, ...] = ()) -> list[Problem]:
+    """Return the problems of one layer by itself; ``chooses`` are the references that it may contain."""
+    layer = part(root, *(str(step) for step in at))
+    problems = []
+    for key in ("class", "environment"):
+        node = layer.child(key)
+        if node is not None and key not in chooses:
+            message = f"each cluster chooses its {key} in its own spec; remove this line"
+            problems.append(problem_at(node.mark, field_of((*at, key), root), message))
+    suspend = layer.child("suspend")
+    if suspend is not None and root.find(("kind",)).value != "Cluster":
+        message = "only a single cluster can be suspended; write suspend in the spec of that cluster"
+        problems.append(problem_at(suspend.mark, field_of((*at, "suspend"), root), message))
+    rest = without_nulls(without(layer, "class", "environment"))
+    try:
+        ClusterSpec.model_validate(rest.plain())
+    except ValidationError as error:
+        problems += problems_of(error, without_removed(root), ClusterSpec, at=at, partial=True)
+    return list(limited([*problems, *same_names(layer, at, root), *misspelt(layer, at, root)]))
+
+
+def same_names(layer: Node, at: Path, root: Node) -> list[Problem]:
+    """Return a problem for each duplicate name in a list: such a list cannot be merged by name."""
+    return described(_same_names(layer), lambda mark, same: _same_name(mark, *same, at, root))
+
+
+def _same_names(layer: Node) -> Iterator[tuple[Mark, tuple[str, str, Mark]]]:
+    """Yield each item whose name an item before it has: its place, the list, the name and the first place."""
+    for key, node in layer.value.items():
+        if not isinstance(node.value, Items) or by_name(node):
+            continue
+        for item in node.value:
+            first = node.value.named(item.name) if item.name is not None else None
+            if first is not None and first is not item:
+                yield item.mark, (key, str(item.name), first.mark)
+
+
+def _same_name(mark: Mark, key: str, name: str, first: Mark, at: Path, root: Node) -> Problem:
+    message = f"has {name} twice, first in line {first.line}; names must differ"
+    return problem_at(mark, field_of((*at, key), root), message)
+
+
+def reference(spec: Node, kind: str) -> tuple[str, Problem | None]:
+    """Return the ``class`` or ``environment`` that a spec names, "" where it names none."""
+    node = spec.child(kind)
+    if node is None or node.value is None:
+        return "", None
+    if isinstance(node.value, str):
+        return node.value, None
+    return "", problem_at(node.mark, f"spec.{kind}", f"must be the name of one {kind}, as a string")
+
+
+# What a layer removes must exist: a ``null`` or ``$patch: delete`` that matches nothing is a problem.
+#
+# One layer below with the name is enough, even if another layer has removed it since.
+
+
+class LayersBelow:
+    """The names that the layers below have at each path; each node is looked at once for all removals."""
+
+    def __init__(self, layers: Sequence[Node]) -> None:
+        self.any = bool(layers)
+        self._children: dict[Path, Mapping[str, list[Node]]] = {(): _by_step(layers)}
+
+    def at(self, path: Path) -> Mapping[str, list[Node]]:
+        """Return the entries of the objects, and the named items of the lists, at a path."""
+        if path not in self._children:
+            self._children[path] = _by_step(self.at(path[:-1]).get(str(path[-1]), ()))
+        return self._children[path]
+
+
+def _by_step(nodes: Sequence[Node]) -> Mapping[str, list[Node]]:
+    steps: dict[str, list[Node]] = {}
+    for node in nodes:
+        for name, inner in (node.value if isinstance(node.value, dict) else by_name(node)).items():
+            steps.setdefault(name, []).append(inner)
+    return steps
+
+
+def unmatched_removals(layer: Node, below: LayersBelow, at: Path, root: Node) -> list[Problem]:
+    """Return a problem for each removal of a name that no layer below has.
+
+    ``at`` is where the layer is in its file, whose root is ``root``.
+    """
+    unmatched = (
+        (node.mark, path) for path, node in _removals(layer, ()) if str(path[-1]) not in below.at(path[:-1])
+    )
+    return described(
+        unmatched, lambda mark, path: problem_at(mark, field_of((*at, *path), root), _message(path, below))
+    )
+
+
+def _message(path: Path, below: LayersBelow) -> str:
+    name = str(path[-1])
+    near = nearest(name, below.at(path[:-1]))
+    hint = f"did you mean {near}?" if near else "remove this line"
+    reason = f"no layer below has {name}" if below.any else "fleet.yaml is the lowest layer"
+    return f"there is nothing to remove: {reason}; {hint}"
+
+
+def _removals(node: Node, path: Path) -> Iterator[tuple[Path, Node]]:
+    """Yield the path and node of every removal; items of lists have their name as a step."""
+    value = node.value
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if inner.value is None:
+                yield (*path, key), inner
+            elif isinstance(inner.value, dict | tuple):
+                yield from _removals(inner, (*path, key))
+    else:
+        for name, item in by_name(node).items():
+            if removed(item):
+                yield (*path, name), item
+            else:
+                yield from _removals(item, (*path, name))

@@ -1,0 +1,209 @@
+"""Rules over several fields: of networks, of lists, and between clusters. All are checked offline.
+
+Sources, below learn.microsoft.com/azure/aks: concepts-network-ip-address-planning (ranges that AKS reserves,
+the size of the service range, the DNS service's address), configure-dual-stack (families); and the naming
+rules of aka.ms/aks-naming-rules.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import TypeVar
+
+from shared.language.desired import AzureNames
+from shared.language.model.attached import ExistingSpec
+from shared.language.model.cluster.network import NetworkProfile
+from shared.language.model.cluster.spec import ClusterSpec
+from shared.language.resolve.problems import Path
+from shared.language.resolve.rules.aks_rules import broken_rules
+from shared.language.resolve.rules.attached_rules import findings_elsewhere
+from shared.language.resolve.rules.drift_rules import unknown_fields
+from shared.language.resolve.rules.extension_rules import impossible_ways
+from shared.language.resolve.rules.secret_rules import broken_references
+
+Finding = tuple[Path, str]
+"""A path in a cluster's spec, and a message."""
+T = TypeVar("T")
+
+_RESERVED = tuple(
+    ipaddress.ip_network(text)
+    for text in ("169.254.0.0/16", "172.30.0.0/16", "172.31.0.0/16", "192.0.2.0/24")
+)
+_LARGEST_SERVICE_RANGE = {4: 12, 6: 108}
+_LONGEST_GROUP = 80
+
+
+def findings(spec: ClusterSpec) -> Iterator[Finding]:
+    """Yield the violations in a spec whose fields are all valid by themselves."""
+    if isinstance(spec, ExistingSpec):
+        yield from findings_elsewhere(spec)
+        return
+    yield from _of_network(spec.network_profile or NetworkProfile())
+    yield from broken_rules(spec)
+    yield from unknown_fields(spec.drift)
+    yield from broken_references(spec)
+    yield from impossible_ways(spec)
+    for pool in spec.node_pools:
+        for field, values in (
+            ("availabilityZones", pool.availability_zones),
+            ("nodeTaints", pool.node_taints),
+        ):
+            twice = _twice(values)
+            if twice is not None:
+                yield ("nodePools", pool.name, field), f"has {twice} twice; keep one"
+
+
+def group_too_long(name: str, spec: ClusterSpec) -> Finding | None:
+    """Return what is wrong with the node resource group of a new cluster that does not name it, if anything.
+
+    AKS makes its name of the cluster's, and creates no cluster for which that is too long.
+    """
+    if spec.node_resource_group is not None:
+        return None
+    group = f"MC_{spec.resource_group}_{name}_{spec.location}"
+    if len(group) <= _LONGEST_GROUP:
+        return None
+    message = (
+        f"without nodeResourceGroup, AKS calls that group {group}: {len(group)} characters, and it may have "
+        f"{_LONGEST_GROUP}; add nodeResourceGroup with a shorter name"
+    )
+    return ("resourceGroup",), message
+
+
+def _of_network(profile: NetworkProfile) -> Iterator[Finding]:
+    pods = profile.pod_cidrs or ((profile.pod_cidr,) if profile.pod_cidr else ())
+    services = profile.service_cidrs or ((profile.service_cidr,) if profile.service_cidr else ())
+    written = {
+        "pods": "podCidrs" if profile.pod_cidrs else "podCidr",
+        "services": "serviceCidrs" if profile.service_cidrs else "serviceCidr",
+    }
+    for field, message in _network(pods, services, profile.dns_service_ip or "", profile.ip_families or ()):
+        yield ("networkProfile", written.get(field, field)), message
+
+
+def _twice(values: Iterable[T]) -> T | None:
+    seen: set[T] = set()
+    for value in values:
+        if value in seen:
+            return value
+        seen.add(value)
+    return None
+
+
+@lru_cache(maxsize=1024)
+def _network(
+    pods: tuple[str, ...], services: tuple[str, ...], dns: str, families: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
+    """Return the field and the message of each violation in a cluster's networks."""
+    violations: list[tuple[str, str]] = []
+    for field, cidrs in (("pods", pods), ("services", services)):
+        networks = [ipaddress.ip_network(cidr) for cidr in cidrs]
+        violations += [(field, message) for network in networks for message in _range(field, network)]
+        wanted = [int(family.removeprefix("IPv")) for family in families] or [4]
+        if networks and [network.version for network in networks] != wanted:
+            violations.append((field, _family_message(cidrs, families)))
+    violations += [("pods", message) for message in _overlaps(services, pods)]
+    if dns:
+        violations += [("dnsServiceIP", message) for message in _dns(dns, services)]
+    return tuple(violations)
+
+
+def _overlaps(services: tuple[str, ...], pods: tuple[str, ...]) -> Iterator[str]:
+    for service in map(ipaddress.ip_network, services):
+        for pod in map(ipaddress.ip_network, pods):
+            if service.version == pod.version and service.overlaps(pod):
+                yield f"{pod} overlaps the network of the services, {service}; they must be apart"
+
+
+def _range(field: str, network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> Iterator[str]:
+    overlaps = (one for one in _RESERVED if one.version == network.version and one.overlaps(network))
+    reserved = next(overlaps, None)
+    if reserved is not None:
+        yield f"{network} overlaps {reserved}, which AKS reserves; choose another range"
+    largest = _LARGEST_SERVICE_RANGE[network.version]
+    if field == "services" and network.prefixlen < largest:
+        yield f"{network} is too large; Azure allows /{largest} and smaller for services"
+
+
+def _family_message(cidrs: tuple[str, ...], families: tuple[str, ...]) -> str:
+    given = ", ".join(cidrs)
+    if not families:
+        return (
+            f"must be one IPv4 network, got {given}; ipFamilies: [IPv4, IPv6] makes a cluster with both kinds"
+        )
+    return f"must have one network of each of ipFamilies ({', '.join(families)}), in this order, got {given}"
+
+
+def _dns(dns: str, services: tuple[str, ...]) -> Iterator[str]:
+    address = ipaddress.ip_address(dns)
+    networks = [ipaddress.ip_network(service) for service in services]
+    network = next((network for network in networks if address in network), None)
+    if not networks:
+        yield "needs serviceCidr, which it lies in; add it"
+    elif network is None:
+        yield f"{dns} must lie in serviceCidr {', '.join(services)}"
+    elif int(address) - int(network.network_address) < 2:
+        yield (
+            f"{dns} cannot be the DNS service: the first address of {network} is that of the Kubernetes "
+            f"API; choose a later one, such as {network.network_address + 10}"
+        )
+
+
+def duplicates(specs: Mapping[str, AzureNames]) -> Mapping[str, list[Finding]]:
+    """Return, by cluster, the names in Azure that another cluster has too."""
+    clashes: dict[str, dict[Finding, None]] = {}
+    prefixes: dict[tuple[str, ...], str] = {}
+    groups: dict[tuple[str, str], str] = {}
+    places = {name: _key(spec.subscription_id, spec.resource_group) for name, spec in specs.items()}
+    own = {place: name for name, place in places.items()}
+    for name, spec in specs.items():
+        prefix = dns_prefix(name, spec.dns_prefix)
+        place = places[name]
+        _note(
+            clashes,
+            prefixes,
+            (*place, prefix.lower()),
+            name,
+            ("dnsPrefix",),
+            f"dnsPrefix {prefix} in the same group",
+        )
+        group = spec.node_resource_group
+        if group is None:
+            continue
+        key = _key(spec.subscription_id, group)
+        _note(
+            clashes,
+            groups,
+            key,
+            name,
+            ("nodeResourceGroup",),
+            f"nodeResourceGroup {group} in the same subscription",
+        )
+        if key in own:
+            message = f"{group} is the resourceGroup of {own[key]}; AKS creates this group: choose a new name"
+            clashes.setdefault(name, {})[("nodeResourceGroup",), message] = None
+    return {name: list(found) for name, found in clashes.items()}
+
+
+def dns_prefix(name: str, written: str | None) -> str:
+    """Return the DNS prefix of a cluster: AKS makes one of its name where the manifest has none."""
+    return written or name[:54].rstrip("-")
+
+
+K = TypeVar("K")
+
+
+def _note(
+    clashes: dict[str, dict[Finding, None]], taken: dict[K, str], key: K, name: str, path: Path, what: str
+) -> None:
+    """Record that a cluster has a name; if another cluster has it too, add a finding to both."""
+    other = taken.setdefault(key, name)
+    if other != name:
+        for one, two in ((name, other), (other, name)):
+            clashes.setdefault(one, {})[path, f"{two} has {what} too; they must differ"] = None
+
+
+def _key(subscription: str, group: str) -> tuple[str, str]:
+    return subscription.lower(), group.lower()

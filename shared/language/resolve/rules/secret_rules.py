@@ -1,0 +1,136 @@
+"""Rules of bootstrap secrets: what Flux needs of those that it uses, and which vaults a manifest may name.
+
+What Flux reads from a Secret is in the descriptions of ``secretRef`` in its definitions
+(``source.toolkit.fluxcd.io/v1``) and in fluxcd.io/flux/components/kustomize/kustomizations, "Decryption".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from shared.language.desired import Desired
+from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret
+from shared.language.model.cluster.flux import EVENT_KEY, Flux
+from shared.language.model.cluster.flux_source import GIT, MAIN, OCI, FluxSource, SecretReference
+from shared.language.model.cluster.spec import ClusterSpec
+from shared.language.resolve.problems import Path
+
+_FIELD = "bootstrapSecrets"
+_BASIC, _TOKEN, _SSH = ("username", "password"), ("bearerToken",), ("identity", "known_hosts")
+_APP = ("githubAppID", "githubAppPrivateKey")
+_S3 = ("accesskey", "secretkey")
+_BLOB: Sequence[Sequence[str]] = (
+    *(("accountKey",), ("sasKey",), ("clientId",)),
+    *(("tenantId", "clientId", "clientSecret"), ("tenantId", "clientId", "clientCertificate")),
+)
+"""What the Secret of a Bucket with provider: azure may have (fluxcd.io/flux/components/source/buckets)."""
+_AGE, _PGP, _VAULT = ".agekey", ".asc", "sops.azure-kv"
+_DOCKER = "kubernetes.io/dockerconfigjson"
+
+
+def broken_references(spec: ClusterSpec) -> Iterator[tuple[Path, str]]:
+    """Yield the references of Flux to bootstrap secrets that it could not use."""
+    secrets = spec.bootstrap_secrets
+    if not secrets and spec.flux.events is None:
+        return
+    here = {one.called: one for one in secrets if one.namespace == MAIN}
+    elsewhere = {one.called: one for one in secrets if one.namespace != MAIN}
+    for path, reference, what, choices in _references(spec.flux):
+        found = here.get(reference.name)
+        if found is not None:
+            if choices and not any(set(keys) <= set(found.keys) for keys in choices):
+                needed = ", or ".join(" and ".join(keys) for keys in choices)
+                yield path, f"{what} needs the keys {needed} of {found.name}, an entry of {_FIELD}; add them"
+        elif reference.name in elsewhere:
+            other = elsewhere[reference.name].place
+            yield path, f"Flux reads Secrets of {MAIN} only, and {_FIELD} has {other}; set its namespace"
+    yield from _of_registries(spec.flux, here)
+    yield from _of_decryption(spec.flux, here)
+    yield from _of_events(spec.flux, here)
+    own = here.get(MAIN)
+    first = spec.flux.secret_ref
+    if (
+        own is not None
+        and spec.flux.kind == GIT
+        and spec.flux.provider is None
+        and (first is None or first.name != MAIN)
+    ):
+        message = f"{own.place} is the Secret of the git credentials of the app; set flux.secretRef.name to"
+        yield (_FIELD, own.name), f"{message} {MAIN}, or choose another name"
+
+
+def _references(flux: Flux) -> Iterator[tuple[Path, SecretReference, str, Sequence[Sequence[str]]]]:
+    """Yield each Secret that a source is read with: its place, what reads it, which keys it may have."""
+    for place, source in _sources(flux):
+        if source.secret_ref is not None:
+            what = flux.repository if source.name == MAIN else f"the source {source.name}"
+            yield (*place, "secretRef", "name"), source.secret_ref, what, _keys_of(source)
+
+
+def _sources(flux: Flux) -> Iterator[tuple[Path, FluxSource]]:
+    yield ("flux",), flux.main
+    for source in flux.sources:
+        yield ("flux", "sources", source.name), source
+
+
+def _keys_of(source: FluxSource) -> Sequence[Sequence[str]]:
+    """Return which keys Flux needs of the Secret of a source: all of one of these, nothing for any."""
+    match source.kind, source.provider:
+        case ("Bucket", "azure"):
+            return _BLOB
+        case ("Bucket", _):
+            return (_S3,)
+        case ("OCIRepository", _) | (_, "azure"):
+            return ()
+        case (_, "github"):
+            return (_APP,)
+    return (_SSH,) if (source.url or "").startswith("ssh://") else (_BASIC, _TOKEN)
+
+
+def _of_registries(flux: Flux, here: Mapping[str, BootstrapSecret]) -> Iterator[tuple[Path, str]]:
+    for place, source in _sources(flux):
+        found = here.get(source.secret_ref.name) if source.kind == OCI and source.secret_ref else None
+        if found is not None and found.type != _DOCKER:
+            message = f"an OCIRepository needs a Secret of the type {_DOCKER}; set the type of {found.name}"
+            yield (*place, "secretRef", "name"), message
+
+
+def _of_decryption(flux: Flux, here: Mapping[str, BootstrapSecret]) -> Iterator[tuple[Path, str]]:
+    for one in flux.kustomizations:
+        reference = one.decryption.secret_ref if one.decryption else None
+        found = here.get(reference.name) if reference else None
+        if found is not None and not any(key.endswith((_AGE, _PGP)) or key == _VAULT for key in found.keys):
+            message = f"Flux decrypts with a key that ends with {_AGE} or {_PGP}; {found.name} has none"
+            yield ("flux", "kustomizations", one.name, "decryption", "secretRef", "name"), message
+
+
+def _of_events(flux: Flux, here: Mapping[str, BootstrapSecret]) -> Iterator[tuple[Path, str]]:
+    """Yield why the events of Flux could not be verified: the app reads the key in the vault."""
+    if flux.events is None:
+        return
+    name = flux.events.secret_ref.name
+    found = here.get(name)
+    if found is None or EVENT_KEY not in found.keys:
+        needed = f"an entry of {_FIELD} for the Secret {name} in {MAIN}, with the key {EVENT_KEY}"
+        yield ("flux", "events", "secretRef", "name"), f"the app verifies the events with {needed}; add it"
+
+
+def foreign_vaults(
+    clusters: Mapping[str, Desired], vaults: Collection[str] | None
+) -> Mapping[str, list[tuple[Path, str]]]:
+    """Return, by cluster, the vaults that it names and the app may not read; {} where that is not known.
+
+    A manifest never decides which vault the app's identity opens. The stored forms are read as they are:
+    a fleet has thousands.
+    """
+    if vaults is None:
+        return {}
+    found: dict[str, list[tuple[Path, str]]] = {}
+    known = f"KEY_VAULTS, a setting of the app, has {', '.join(sorted(vaults)) or 'none'}"
+    for name, cluster in clusters.items():
+        for secret, vault in cluster.vaults:
+            if vault.lower() not in vaults:
+                message = f"the app may not read the vault {vault}: {known}; name one of these, or let the"
+                place: Path = (_FIELD, secret, "vault")
+                found.setdefault(name, []).append((place, f"{message} app's operator add it"))
+    return found

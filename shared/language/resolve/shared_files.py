@@ -1,0 +1,286 @@
+"""Resolves fleet.yaml, the environments and the classes of a commit, and checks them against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from shared.language.model.kinds import ClusterClass, Environment, Fleet
+from shared.language.resolve.layers import MAX_INHERITANCE, Layer, Layers, lineage, unknown
+from shared.language.resolve.manifest_file import (
+    Contents,
+    LayersBelow,
+    Loaded,
+    Problems,
+    Shared,
+    layer_problems,
+    load,
+    part,
+    reference,
+    same_names,
+    unmatched_removals,
+    without,
+)
+from shared.language.resolve.problems import Problem, described, limited, problem_at
+from shared.language.resolve.repository_layout import CLASSES, ENVIRONMENTS, FLEET_FILE, Files, shared_paths
+from shared.language.resolve.work import Work
+from shared.language.yaml.nodes import Mark, Node
+
+# Which classes a class inherits from: a chain that ends, and not too late. Every class is looked at once.
+
+SHOWN_OF_CYCLE = 8
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """How many classes a class inherits from, and the first class of these that inherits from too many.
+
+    ``cycle`` is the beginning of the circle that the class is in, and ``members`` how many it has.
+    """
+
+    length: int = 0
+    first_beyond: str = ""
+    cycle: tuple[str, ...] = ()
+    members: int = 0
+
+
+def inheritance_problems(
+    marks: Mapping[str, Mark], classes: Mapping[str, Layer]
+) -> Iterator[tuple[str, Problem]]:
+    """Yield each class with the problem of its chain; ``marks`` has the place of each ``spec.class``.
+
+    Every class that inherits from too many has the problem of the first one in its chain, at its place.
+    """
+    chains = _chains(classes)
+    for name, mark in marks.items():
+        chain, parent = chains[name], classes[name].parent
+        if parent and parent not in classes:
+            yield name, problem_at(mark, "spec.class", unknown("class", parent, classes.keys() - {name}))
+        elif chain.cycle:
+            yield name, problem_at(mark, "spec.class", _circular(name, chain))
+        elif chain.first_beyond:
+            message = (
+                f"inherits from more than {MAX_INHERITANCE} classes, one after the other; merge some of them"
+            )
+            yield name, problem_at(marks.get(chain.first_beyond, mark), "spec.class", message)
+
+
+def _chains(classes: Mapping[str, Layer]) -> Mapping[str, _Chain]:
+    chains: dict[str, _Chain] = {}
+    for name in classes:
+        way: dict[str, int] = {}
+        at = name
+        while at in classes and at not in chains and at not in way:
+            way[at] = len(way)
+            at = classes[at].parent
+        above = list(way)
+        if at in way:
+            members = above[way[at] :]
+            del above[way[at] :]
+            chains |= _in_cycle(members)
+        for one in reversed(above):
+            chains[one] = _longer(one, chains.get(classes[one].parent))
+    return chains
+
+
+def _in_cycle(members: list[str]) -> Iterator[tuple[str, _Chain]]:
+    around = (*members, *members[:SHOWN_OF_CYCLE])
+    for number, name in enumerate(members):
+        shown = around[number : number + min(len(members), SHOWN_OF_CYCLE)]
+        yield name, _Chain(cycle=shown, members=len(members))
+
+
+def _longer(name: str, parent: _Chain | None) -> _Chain:
+    if parent is None:
+        return _Chain()
+    length = parent.length + 1
+    return _Chain(length, parent.first_beyond or (name if length > MAX_INHERITANCE else ""))
+
+
+def _circular(name: str, chain: _Chain) -> str:
+    rest = () if chain.members == len(chain.cycle) else (f"... ({chain.members} classes)",)
+    cycle = " -> ".join((*chain.cycle, *rest, name))
+    return f"the classes inherit from each other in a cycle: {cycle}; remove one of these spec.class"
+
+
+DEFAULTS = ("spec", "defaults")
+
+
+def read_layers(fleet: str, files: Files, contents: Contents, work: Work | None = None) -> Layers:
+    """Return the shared files of the fleet that is called ``fleet``."""
+    work = work or Work()
+    read = _SharedFiles(files, contents, work, work.share(len(shared_paths(files))))
+    loaded = _fleet_file(fleet, read)
+    unassigned: list[Problem] = []
+    listed: dict[str, list[Problem]] = {}
+    environments, manifests = _environments(read, unassigned)
+    classes = _classes(read, unassigned)
+    problems: Problems = loaded.problems
+    manifest, order, fleet_spec = loaded.manifest, tuple(manifests), part(loaded.node, *DEFAULTS)
+    if manifest is not None:
+        order = manifest.spec.environments
+        unmatched = unmatched_removals(fleet_spec, LayersBelow(()), DEFAULTS, loaded.node)
+        duplicates = same_names(part(loaded.node, "spec"), ("spec",), loaded.node)
+        problems = (*duplicates, *layer_problems(loaded.node, DEFAULTS), *unmatched)
+        listed = _listed(loaded.node, order, environments)
+        unassigned += [problem for problems_of_one in listed.values() for problem in problems_of_one]
+        named = frozenset(order)
+        environments = {
+            name: _in_list(name, layer, named, listed.get(name, ())) for name, layer in environments.items()
+        }
+    base = Layer(fleet_spec, problems=tuple(problems))
+    all_problems = [*base.problems, *unassigned]
+    if manifest is not None:
+        environments, classes = _with_unmatched_removals(base, environments, classes)
+    for layer in (*environments.values(), *classes.values()):
+        all_problems += layer.problems
+    return Layers(
+        base,
+        None if problems or listed else manifest,
+        environments,
+        {name: manifests[name] for name in order if name in manifests},
+        classes,
+        limited(all_problems),
+        work,
+    )
+
+
+@dataclass(frozen=True)
+class _SharedFiles:
+    """The shared files, and the units of work that each of them may take."""
+
+    files: Files
+    contents: Contents
+    work: Work
+    share: int
+
+    def load(self, path: str, model: type[Shared], name: str = "") -> Loaded[Shared]:
+        """Return the manifest of a file."""
+        return load(path, model, self.contents, self.work, self.share, name=name)
+
+
+def _fleet_file(name: str, read: _SharedFiles) -> Loaded[Fleet]:
+    start, files = Mark(FLEET_FILE, 1, 1), read.files
+    if files.unreadable:
+        return Loaded(Node({}, start), problems=files.unreadable)
+    if FLEET_FILE not in files.blobs:
+        message = "the repository has no fleet.yaml; add one with kind: Fleet"
+        return Loaded(Node({}, start), problems=(problem_at(start, "", message),))
+    loaded = read.load(FLEET_FILE, Fleet)
+    given = loaded.manifest.metadata.name if loaded.manifest else name
+    if given == name:
+        return loaded
+    mark = loaded.node.find(("metadata", "name")).mark
+    message = f"this app serves the fleet {name}, not {given}; change it here, or the setting ROADSTEAD_FLEET"
+    return Loaded(loaded.node, problems=(problem_at(mark, "metadata.name", message),))
+
+
+def _environments(
+    read: _SharedFiles, unassigned: list[Problem]
+) -> tuple[dict[str, Layer], dict[str, Environment]]:
+    paths, wrong = read.files.of(ENVIRONMENTS)
+    layers, manifests = _unreadable(wrong, unassigned), {}
+    for name, path in paths.items():
+        loaded = read.load(path, Environment, name)
+        layers[name] = Layer(problems=loaded.problems)
+        if loaded.manifest is not None:
+            manifests[name] = loaded.manifest
+            where = loaded.node.find(("spec", "production")) if loaded.manifest.spec.production else None
+            problems = tuple(layer_problems(loaded.node, DEFAULTS))
+            layers[name] = Layer(part(loaded.node, *DEFAULTS), production=where, problems=problems)
+    return layers, manifests
+
+
+def _unreadable(wrong: Mapping[str, Problem], unassigned: list[Problem]) -> dict[str, Layer]:
+    """Return a layer for each unreadable entry; the problem of a whole folder belongs to no layer."""
+    unassigned += [problem for name, problem in wrong.items() if not name]
+    return {name: Layer(problems=(problem,)) for name, problem in wrong.items() if name}
+
+
+def _listed(
+    fleet: Node, order: tuple[str, ...], environments: Mapping[str, Layer]
+) -> dict[str, list[Problem]]:
+    """Return the problems of the list of environments in fleet.yaml, by environment."""
+    first = {name: number for number, name in reversed([*enumerate(order)])}
+    wrong = [
+        (fleet.find(("spec", "environments", number)).mark, (number, name, first[name] != number))
+        for number, name in enumerate(order)
+        if first[name] != number or name not in environments
+    ]
+    problems: dict[str, list[Problem]] = {}
+
+    def describe(mark: Mark, entry: tuple[int, str, bool]) -> Problem:
+        number, name, again = entry
+        twice = f"{name} is listed twice; keep the first"
+        message = twice if again else unknown("environment", name, environments)
+        problem = problem_at(mark, f"spec.environments[{number}]", message)
+        problems.setdefault(name, []).append(problem)
+        return problem
+
+    more = [problem for problem in described(wrong, describe) if problem.more]
+    return problems | ({"": more} if more else {})
+
+
+def _in_list(name: str, layer: Layer, order: Collection[str], wrong: Iterable[Problem]) -> Layer:
+    """Return an environment with the problems of its entry in the list."""
+    if wrong or layer.problems:
+        return replace(layer, problems=(*layer.problems, *wrong))
+    if name in order:
+        return layer
+    message = f"{name} is not in spec.environments of {FLEET_FILE}; add it there, in the order of the rollout"
+    problem = problem_at(Mark(f"{ENVIRONMENTS}/{name}.yaml", 1, 1), "", message)
+    return replace(layer, problems=(problem,))
+
+
+def _with_unmatched_removals(
+    fleet: Layer, environments: Mapping[str, Layer], classes: Mapping[str, Layer]
+) -> tuple[dict[str, Layer], dict[str, Layer]]:
+    """Return environments and classes with a problem for each removal of a name that no layer below has.
+
+    An environment is merged over many classes: one of them with the name is enough. Where a layer below is
+    invalid, nothing is reported, because the names that it should have are unknown.
+    """
+    valid = all(not layer.problems for layer in (fleet, *classes.values()))
+    under = LayersBelow([fleet.spec, *(layer.spec for layer in classes.values())])
+    above = {
+        name: _checked_removals(layer, under, DEFAULTS) if valid else layer
+        for name, layer in environments.items()
+    }
+    checked = {}
+    for name, layer in classes.items():
+        parents = [fleet, *lineage(layer.parent, classes)]
+        if any(parent.problems for parent in (layer, *parents)):
+            checked[name] = layer
+        else:
+            below = LayersBelow([parent.spec for parent in parents])
+            checked[name] = _checked_removals(layer, below, ("spec",))
+    return above, checked
+
+
+def _checked_removals(layer: Layer, below: LayersBelow, at: tuple[str, ...]) -> Layer:
+    root = layer.spec
+    for step in reversed(at):
+        root = Node({step: root}, root.mark)
+    unmatched = unmatched_removals(layer.spec, below, at, root)
+    return replace(layer, problems=(*layer.problems, *unmatched)) if unmatched else layer
+
+
+def _classes(read: _SharedFiles, unassigned: list[Problem]) -> dict[str, Layer]:
+    paths, wrong = read.files.of(CLASSES)
+    layers, nodes = _unreadable(wrong, unassigned), {}
+    for name, path in paths.items():
+        loaded = read.load(path, ClusterClass, name)
+        layers[name] = Layer(problems=loaded.problems)
+        if loaded.manifest is not None:
+            nodes[name] = part(loaded.node, "spec")
+            layers[name] = _class(loaded.node, nodes[name])
+    marks = {name: spec.find(("class",)).mark for name, spec in nodes.items()}
+    for name, problem in inheritance_problems(marks, layers):
+        layers[name] = replace(layers[name], problems=(*layers[name].problems, problem))
+    return layers
+
+
+def _class(root: Node, spec: Node) -> Layer:
+    parent, wrong = reference(spec, "class")
+    problems = (*layer_problems(root, ("spec",), chooses=("class",)), *([wrong] if wrong else []))
+    return Layer(without(spec, "class", "environment"), parent, problems=problems)

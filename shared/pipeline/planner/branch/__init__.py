@@ -1,1 +1,0 @@
-"""The head of the branch: how it is read, and confirmed before it counts."""

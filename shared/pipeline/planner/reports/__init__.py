@@ -1,1 +1,0 @@
-"""Commit statuses: what they say, when they are written, and by whom."""

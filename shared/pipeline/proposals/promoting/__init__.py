@@ -1,1 +1,0 @@
-"""Promotions: pull requests that give an environment what is proven in another one."""

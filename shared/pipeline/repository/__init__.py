@@ -1,1 +1,0 @@
-"""Reading a commit of the fleet repository and its blobs."""

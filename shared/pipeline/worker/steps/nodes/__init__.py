@@ -1,1 +1,0 @@
-"""Node pools, and the nodes in them as Kubernetes shows them."""

@@ -1,0 +1,136 @@
+"""The fields in which two cluster documents differ, and what changing each of them does."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any, Literal
+
+from shared.azure.change_conditions import Surroundings
+from shared.azure.change_effects import planned_effect
+from shared.azure.comparison import alike
+from shared.azure.field_effects import Effect
+from shared.json_tree import Children, Json, Path, children, differing, path_text
+from shared.kubernetes_versions import is_version, stays_newer
+from shared.masking import without_secrets
+
+_POOL = re.compile(r"nodePools\[([^\]]*)\](.*)", re.DOTALL)
+
+
+_DESTROYING = (*(Effect.POOL_DELETED, Effect.REPLACEMENT, Effect.NODES_DELETED, Effect.NAMESPACES_DELETED),)
+_NAMESPACES = re.compile(r"systems\[[^\]]*\](\.namespaces)?")
+
+
+@dataclass(frozen=True)
+class Change:
+    """A field that differs: its path, and both values as short text, "" for no value.
+
+    ``effect`` is decided from the whole values; ``source`` is the "file:line" of the new value, "" before the
+    planner has added it.
+    """
+
+    path: str
+    old: str
+    new: str
+    effect: Effect | Literal[""] = ""
+    source: str = ""
+
+    @property
+    def destroys(self) -> bool:
+        """Whether the change removes nodes or namespaces for good; a refused or reimaging one does not."""
+        return self.effect in _DESTROYING
+
+
+def differences(old: Any, new: Any, runs: str = "") -> Iterator[Change]:
+    """Yield every leaf in which two JSON values differ; items of a list that have names are paired by name.
+
+    The order of a list counts only where it has a meaning; for taints it has none. ``runs`` is the version
+    that the control plane ran when it was read last, "" if it is unknown.
+    """
+    pairs = differing(
+        *map(_with_systems, (old, new)),
+        below=_fields,
+        equal=lambda path, one, other: alike(one, other, path),
+    )
+    specs = _spec(old), _spec(new)
+    return (_change(path_text(path), before, after, specs, runs) for path, before, after in pairs)
+
+
+def _with_systems(document: Any) -> Any:
+    """Return a cluster's document with a list of systems, so that each one is a difference of its own."""
+    if isinstance(document, Mapping) and "spec" in document:
+        return {**document, "systems": document.get("systems") or []}
+    return document
+
+
+def _spec(document: Any) -> Json:
+    spec = document.get("spec") if isinstance(document, Mapping) else None
+    return spec if isinstance(spec, Mapping) else {}
+
+
+def _change(path: str, old: Any, new: Any, specs: tuple[Json, Json], runs: str) -> Change:
+    effect = _effect(path, old, new, specs)
+    if is_version(path) and _lowered(path, old, new, specs[0], runs):
+        effect = Effect.ROLLED_BACK if _rolls_back(path, specs) else Effect.NEVER_LOWERED
+    return Change(path, _short(old), _short(new), effect)
+
+
+def _lowered(path: str, old: Any, new: Any, before: Json, runs: str) -> bool:
+    """Return whether a version is to go down; a pool without one of its own follows its control plane's."""
+    if path == "spec.kubernetesVersion":
+        return stays_newer(str(new), str(old), runs)
+    return stays_newer(str(new or ""), str(old or before.get("kubernetesVersion", "")), "")
+
+
+def _rolls_back(path: str, specs: tuple[Json, Json]) -> bool:
+    """Return whether a version goes down because a commit asks for a rollback of its pool."""
+    pool = _POOL.fullmatch(path.removeprefix("spec."))
+    before, after = (
+        [p for p in spec.get("nodePools") or () if pool and p.get("name") == pool[1]] for spec in specs
+    )
+    asked = [one.get("rollback") for one in after]
+    return any(asked) and asked != [one.get("rollback") for one in before]
+
+
+def _effect(path: str, old: Any, new: Any, specs: tuple[Json, Json]) -> Effect:
+    """Return what a change of a field of a cluster's document does in Azure."""
+    if _NAMESPACES.fullmatch(path):
+        lost = new is None or (isinstance(old, list) and bool({*old} - {*new}))
+        return Effect.NAMESPACES_DELETED if lost else Effect.IN_PLACE
+    field = path.removeprefix("spec.")
+    pool = _POOL.fullmatch(field)
+    if pool and not pool[2]:
+        return Effect.POOL_DELETED if new is None else Effect.POOL_CREATED
+    if field == path:
+        return Effect.IN_PLACE
+    pools = {one.get("name"): one for one in specs[1].get("nodePools") or ()}
+    return planned_effect(field, old, new, Surroundings(*specs, pools.get(pool[1], {}) if pool else {}))
+
+
+def _fields(path: Path, old: Any, new: Any) -> Children | None:
+    """Pair the fields of two values; also those of an object that is added or removed as a whole.
+
+    An item of a named list that is added or removed, such as a node pool, is one difference.
+    """
+    is_item = bool(path) and path[-1].endswith("]")
+    objects = bool(old or new) and all(value is None or isinstance(value, Mapping) for value in (old, new))
+    if objects and not is_item:
+        old, new = old or {}, new or {}
+    pairs = children(old, new)
+    return sorted(pairs, key=itemgetter(0)) if pairs and isinstance(old, Mapping) else pairs
+
+
+def _short(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, Mapping) and "name" in value:
+        spaces = value.get("namespaces")  # those of a system
+        return f"{value['name']} ({', '.join(spaces)})" if spaces else str(value["name"])
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if len(text) <= 80:
+        return text
+    safe = without_secrets(text)
+    return safe if len(safe) <= 80 else f"{safe[:38]}...{safe[-39:]}"

@@ -1,0 +1,294 @@
+"""The decision behind a plan: what a commit does to each cluster, from git and the recorded state alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from operator import attrgetter
+from typing import Any
+
+from shared.azure.change_effects import missing_conditions
+from shared.azure.comparison import alike
+from shared.azure.field_effects import Effect
+from shared.language.cluster_systems import systems_in
+from shared.language.desired import Desired, is_attached, normalised
+from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.language.resolve.repository_layout import FLEET_FILE
+from shared.plan.differences import Change, differences
+from shared.plan.holds import Hold, HoldKind
+from shared.plan.plan import Action, Item, Plan, Recorded, above_any
+from shared.plan.rebuilds import asks_for_rebuild, deletes_of, guard_of_delete, hold_of_rebuild
+from shared.plan.replacements import (
+    Replacing,
+    holds_in_doubt,
+    rename_holds,
+    replaced_in,
+    unread_holds,
+    waiting_items,
+)
+from shared.plan.system_removals import Retained, keeping, retained_systems
+from shared.process_memory import no_garbage_collection
+
+NOTHING_REPLACED: Replacing = {}
+ALL_READABLE: Mapping[str, str] = {}
+_UNCHANGED = Action.UNCHANGED
+
+
+@no_garbage_collection()
+def make_plan(
+    commit: str,
+    desired: DesiredFleet,
+    recorded: Mapping[str, Recorded],
+    *,
+    now: datetime,
+    approved: frozenset[str] = frozenset(),
+    reviewers: Sequence[str] = (),
+    replacing: Replacing = NOTHING_REPLACED,
+    unreadable: Mapping[str, str] = ALL_READABLE,
+) -> Plan:
+    """Return the plan; it deletes nothing that a guard, a problem or a protection forbids.
+
+    ``approved`` are the clusters whose deletion an operator approved at exactly this commit; ``now``
+    determines whether a suspension has ended. ``reviewers`` are the teams whose reviews approve, too.
+    ``replacing`` is what the plan before knew of the clusters that others are to replace. ``unreadable`` are
+    the clusters whose records cannot be read, with the reason: they exist, and nothing is planned for them.
+    """
+    present = desired.clusters.keys() | desired.invalid.keys()
+    removed = [name for name in sorted(recorded) if name not in present]
+    gone = {name: recorded[name].document for name in removed if not recorded[name].deleting}
+    new = [desired.clusters[name] for name in desired.clusters.keys() - recorded.keys() - unreadable.keys()]
+    added = {one.name: one.document() for one in new if not one.adopt} if gone else {}
+    replaced = replaced_in(desired, recorded, replacing)
+    for old, found in replaced.items():
+        if found.kind is not HoldKind.REPLACEMENT_GONE:  # it says what a rename would be a guess of
+            gone.pop(old, None)
+            added = {name: one for name, one in added.items() if name not in found.by}
+    holds = {**unread_holds(gone, desired.invalid), **rename_holds(gone, added, approved)}
+    retained = retained_systems(desired, recorded, approved)
+    deletes = deletes_of(desired, recorded, approved)
+    items = [unreadable_item(name, problem) for name, problem in unreadable.items()]
+    for name in sorted(present - unreadable.keys()):
+        record, cluster = recorded.get(name), desired.clusters.get(name)
+        if (
+            record is not None
+            and cluster is not None
+            and _is_settled(cluster, record)
+            and name not in retained
+        ):
+            items.append(Item(name, _UNCHANGED, record.generation, record.uid))
+            continue
+        if (
+            cluster is not None
+            and cluster.rebuild
+            and record is not None
+            and asks_for_rebuild(cluster, record)
+        ):
+            guard = hold_of_rebuild(
+                cluster,
+                record,
+                desired,
+                recorded=len(recorded),
+                deletes=len(deletes),
+                approved=name in approved,
+                now=now,
+            )
+            items.append(_rebuild(cluster, record, desired, guard, now))
+            continue
+        item = _wanted(name, desired, record, holds.get(name), retained.get(name), now)
+        items.append(_with_retained(item, retained.get(name)))
+    waiting = waiting_items(replaced, items, recorded) if desired.guards else {}
+    items += waiting.values()
+    removed = [name for name in removed if name not in waiting]
+    holds = {**holds, **holds_in_doubt(replaced)}
+    items += _removed(removed, desired, recorded, approved, len(deletes), now, holds)
+    items = [_of_attached(item, desired, recorded) for item in items]
+    if reviewers:
+        items = [replace(item, hold=item.hold and item.hold.reviewed_by(reviewers)) for item in items]
+    return Plan(
+        commit,
+        tuple(sorted(items, key=attrgetter("cluster"))),
+        tuple(str(problem) for problem in desired.problems),
+        next((str(problem) for problem in desired.problems if problem.file == FLEET_FILE), ""),
+    )
+
+
+def _of_attached(item: Item, desired: DesiredFleet, recorded: Mapping[str, Recorded]) -> Item:
+    """Return the item of a cluster outside Azure with the hold of a release, and any other item as it is."""
+    if item.hold is None or item.retained:
+        return item
+    record, cluster = recorded.get(item.cluster), desired.clusters.get(item.cluster)
+    attached = is_attached(record.document) if record else cluster is not None and cluster.is_existing
+    return replace(item, hold=item.hold.of_release()) if attached else item
+
+
+def _is_settled(cluster: Desired, record: Recorded) -> bool:
+    """Return whether a cluster is as it is recorded, and its job is neither a delete nor to be repeated.
+
+    That is so for nearly every cluster of a fleet, so a plan asks it first.
+    """
+    same = cluster.digest == record.digest and not cluster.rebuild
+    return same and not (record.deleting or record.outdated or record.retryable_failure)
+
+
+def _with_retained(item: Item, retained: Retained | None) -> Item:
+    """Return the item of a cluster with the systems that stay on it, and why."""
+    if retained is None or item.hold is not None:
+        return item
+    action = Action.ON_HOLD if item.action is Action.UNCHANGED else item.action
+    return replace(item, action=action, hold=retained.hold, retained=retained.names)
+
+
+def _wanted(
+    name: str,
+    desired: DesiredFleet,
+    record: Recorded | None,
+    hold: Hold | None,
+    retained: Retained | None,
+    now: datetime,
+) -> Item:
+    """Return the item of a cluster that the commit contains; ``retained`` systems do not change."""
+    if name in desired.invalid:
+        return _invalid(name, str(desired.invalid[name][0]), record)
+    cluster = desired.clusters[name]
+    if record is None and hold:
+        return Item(name, Action.ON_HOLD, hold=hold)
+    if record is None:
+        return Item(name, Action.ADOPT if cluster.adopt else Action.CREATE, 1)
+    if record.deleting and not record.restorable:
+        return _awaits_deletion(record, name)
+    if retained is not None:
+        cluster = keeping(cluster, systems_in(record.document), retained.names)
+    if cluster.digest == record.digest:
+        return _unchanged(record, name, now)
+    before, document = normalised(record.document), cluster.document()
+    if alike(before, document):
+        return _unchanged(record, name, now)
+    moved = _move(before, document)
+    if moved:
+        return _same_spec(record, name, Action.ON_HOLD, moved)
+    changed = differences(before, document, record.running_version)
+    changes = tuple(_explained(change, name, desired) for change in changed if change.path not in _PLACES)
+    refused = _immutable(changes)
+    if refused:
+        return Item(name, Action.REFUSED, record.generation, record.uid, changes, refused)
+    return Item(name, Action.UPDATE, _following(record, now), record.uid, changes)
+
+
+def _rebuild(
+    cluster: Desired, record: Recorded, desired: DesiredFleet, hold: Hold | None, now: datetime
+) -> Item:
+    """Return the item of a cluster whose manifest asks for another one in its place.
+
+    Where the present one is being deleted already, its delete continues, whoever asked for it.
+    """
+    name = cluster.name
+    if record.deleting:
+        return _awaits_deletion(record, name)
+    changed = differences(normalised(record.document), cluster.document(), record.running_version)
+    changes = tuple(_explained(change, name, desired) for change in changed)
+    if hold:
+        return Item(name, Action.ON_HOLD, record.generation, record.uid, changes, hold)
+    return Item(name, Action.REBUILD, _following(record, now), record.uid, changes)
+
+
+def unreadable_item(name: str, problem: str) -> Item:
+    """Return the item of a cluster of which nobody knows what is recorded, whatever git says of it."""
+    return Item(name, Action.ON_HOLD, hold=Hold(HoldKind.UNREADABLE, {"problem": problem}))
+
+
+def _awaits_deletion(record: Recorded, name: str) -> Item:
+    """Return the item of a cluster that is created again once its delete has finished."""
+    action = Action.RETRY if record.retryable_failure else Action.ON_HOLD
+    return _same_spec(record, name, action, Hold(HoldKind.AWAITS_DELETION))
+
+
+def _following(record: Recorded, now: datetime) -> int:
+    """Return the generation after that of a record; above any that it lost, where it is older than Azure."""
+    following = record.generation + 1
+    return max(following, above_any(now)) if record.outdated else following
+
+
+def _unchanged(record: Recorded, name: str, now: datetime) -> Item:
+    """Return the item of a cluster with the same spec; git takes back a removal that can be taken back.
+
+    A record that is older than Azure is brought up to date under another generation.
+    """
+    if record.deleting or record.outdated:
+        return Item(name, Action.UPDATE, _following(record, now), record.uid)
+    return _same_spec(record, name, Action.RETRY if record.retryable_failure else Action.UNCHANGED)
+
+
+def _invalid(name: str, problem: str, record: Recorded | None) -> Item:
+    new = Hold(HoldKind.INVALID_NEW_MANIFEST, {"problem": problem})
+    if record is None:
+        return Item(name, Action.INVALID, hold=new)
+    if record.deleting:
+        return _same_spec(record, name, Action.INVALID, new)
+    return _same_spec(record, name, Action.INVALID, Hold(HoldKind.INVALID_MANIFEST, {"problem": problem}))
+
+
+def _explained(change: Change, name: str, desired: DesiredFleet) -> Change:
+    """Return the change with the source of its new value."""
+    return replace(change, source=desired.source(name, change.path))
+
+
+def _immutable(changes: tuple[Change, ...]) -> Hold | None:
+    """Return the hold of a change that Azure cannot make, None when it can make all of them."""
+    for change in changes:
+        if change.effect is Effect.RECREATION:
+            values = {"old": change.old or "nothing", "new": change.new or "nothing"}
+            only = missing_conditions(change.path, change.old, change.new)
+            details = {"field": change.path, **values, **({"only": only} if only else {})}
+            return Hold(HoldKind.IMMUTABLE_FIELD, details)
+    return None
+
+
+def _same_spec(record: Recorded, name: str, action: Action, hold: Hold | None = None) -> Item:
+    """Return an item that does not change the spec."""
+    return Item(name, action, record.generation, record.uid, hold=hold)
+
+
+_PLACE = ("subscriptionId", "resourceGroup", "location")
+_PLACES = {f"spec.{field}" for field in _PLACE}
+"""Fields in which ``_move`` accepts only a different letter case, which Azure ignores."""
+
+
+def _move(old: Mapping[str, Any], new: Mapping[str, Any]) -> Hold | None:
+    """Return the hold of a change of place: it would leave the old cluster behind, unmanaged."""
+    providers = [each["spec"].get("provider") or "aks" for each in (old, new)]
+    if providers[0] != providers[1]:
+        return Hold(HoldKind.MOVE, {"field": "spec.provider", "old": providers[0], "new": providers[1]})
+    for field in _PLACE:
+        before, after = old["spec"][field], new["spec"][field]
+        if before.lower() != after.lower():
+            return Hold(HoldKind.MOVE, {"field": f"spec.{field}", "old": before, "new": after})
+    return None
+
+
+def _removed(
+    names: list[str],
+    desired: DesiredFleet,
+    recorded: Mapping[str, Recorded],
+    approved: frozenset[str],
+    deletes: int,
+    now: datetime,
+    holds: Mapping[str, Hold],
+) -> Iterator[Item]:
+    """Yield the items of the clusters that the commit no longer contains."""
+    for name in names:
+        record = recorded[name]
+        if record.deleting:
+            action = Action.RETRY if record.retryable_failure else Action.UNCHANGED
+            yield _same_spec(record, name, action, Hold(HoldKind.BEING_DELETED))
+            continue
+        if desired.guards is None:
+            yield _same_spec(record, name, Action.ON_HOLD, Hold(HoldKind.INVALID_FLEET_FILE))
+            continue
+        budget = desired.guards.delete_budget.of(len(recorded))
+        guard = holds.get(name) or guard_of_delete(record.document["spec"], deletes, budget, now)
+        if guard and name not in approved:
+            yield _same_spec(record, name, Action.ON_HOLD, guard)
+        else:
+            action = Action.RELEASE if is_attached(record.document) else Action.DELETE
+            yield Item(name, action, _following(record, now), record.uid)

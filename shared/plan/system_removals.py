@@ -1,0 +1,111 @@
+"""What a commit takes from the systems of a cluster: namespaces hold workloads, so it is guarded."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from shared.language.cluster_systems import Systems, by_name, joined, systems_in
+from shared.language.desired import Desired
+from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.plan.holds import Hold, HoldKind
+from shared.plan.plan import Recorded
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A system that loses namespaces on a cluster; ``protected``: its manifest wants an approval for that."""
+
+    system: str
+    namespaces: tuple[str, ...]
+    protected: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.system} ({', '.join(self.namespaces)})"
+
+
+def losses(before: Systems, after: Systems) -> Sequence[Loss]:
+    """Return what the systems of a cluster lose.
+
+    Where the first namespace changes, the Kustomization moves, and Flux deletes what the old one applied: it
+    counts as the loss of that namespace.
+    """
+    now, found = by_name(after), []
+    for name, one in by_name(before).items():
+        had = one["namespaces"]
+        has = list(now[name]["namespaces"]) if name in now else []
+        lost = [each for each in had if each not in has or (each == had[0] and has[:1] != [each])]
+        if lost:
+            found.append(Loss(name, tuple(lost), bool(one.get("protection"))))
+    return found
+
+
+def keeping(desired: Desired, before: Systems, names: Collection[str]) -> Desired:
+    """Return a cluster whose systems of these names stay as they were."""
+    if not names:
+        return desired
+    recorded = by_name(before)
+    retained = {name: recorded[name] for name in names if name in recorded}
+    return desired.with_systems(joined(desired.systems, retained, recorded))
+
+
+def to_remove(
+    before: Systems, after: Systems, earlier: Mapping[str, tuple[str, ...]]
+) -> dict[str, tuple[str, ...]]:
+    """Return the namespaces to remove on a cluster, by system: those that it had and has no longer.
+
+    ``earlier`` is what still had to be removed. A namespace that any system has now is never removed.
+    """
+    wanted = {name for one in after for name in one["namespaces"]}
+    gone: dict[str, tuple[str, ...]] = dict(earlier)
+    for loss in losses(before, after):
+        gone[loss.system] = tuple(dict.fromkeys((*gone.get(loss.system, ()), *loss.namespaces)))
+    present = by_name(after)
+    left = {name: tuple(each for each in lost if each not in wanted) for name, lost in gone.items()}
+    return {name: lost for name, lost in left.items() if lost or name not in present}
+
+
+# Which systems stay on clusters although a commit takes namespaces from them: the guards of systems.
+
+
+@dataclass(frozen=True)
+class Retained:
+    """The systems that stay as they are on a cluster, and why."""
+
+    names: tuple[str, ...]
+    hold: Hold
+
+
+def retained_systems(
+    desired: DesiredFleet, recorded: Mapping[str, Recorded], approved: frozenset[str]
+) -> Mapping[str, Retained]:
+    """Return what stays, by cluster; nothing where an operator ``approved``, or the budget allows it."""
+    lost = dict(_lost(desired, recorded))
+    if desired.guards is None:
+        return {name: _retained(found, HoldKind.SYSTEMS_FLEET_FILE) for name, found in lost.items()}
+    waiting = {name: found for name, found in lost.items() if name not in approved}
+    removed = sum(len(loss.namespaces) for found in waiting.values() for loss in found)
+    budget = desired.guards.namespace_budget
+    if removed > budget:
+        counts = {"removed": str(removed), "budget": str(budget)}
+        return {
+            name: _retained(found, HoldKind.NAMESPACE_BUDGET, **counts) for name, found in waiting.items()
+        }
+    protected = {name: [loss for loss in found if loss.protected] for name, found in waiting.items()}
+    return {name: _retained(found, HoldKind.SYSTEM_PROTECTION) for name, found in protected.items() if found}
+
+
+def _lost(desired: DesiredFleet, recorded: Mapping[str, Recorded]) -> Iterator[tuple[str, Sequence[Loss]]]:
+    for name, record in recorded.items():
+        before = systems_in(record.document)
+        if not before or record.deleting:
+            continue
+        cluster = desired.clusters.get(name)
+        found = losses(before, cluster.systems) if cluster is not None else ()
+        if found:
+            yield name, found
+
+
+def _retained(found: Sequence[Loss], kind: HoldKind, **details: str) -> Retained:
+    names = tuple(loss.system for loss in found)
+    return Retained(names, Hold(kind, {"systems": ", ".join(map(str, found)), **details}))

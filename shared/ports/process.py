@@ -1,0 +1,95 @@
+"""What a process keeps for its invocations, and how it does several things at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import copy_context
+from datetime import datetime
+from typing import Any
+
+# Waits inside an invocation: few at a time, so that other sessions of the process are served meanwhile.
+
+MOST = 8
+"""Half of ``maxConcurrentSessions`` in host.json."""
+
+
+class Stays:
+    """The steps of this process that wait in their message. Safe to share between threads."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._free = threading.Semaphore(most)
+
+    @contextmanager
+    def place(self) -> Iterator[bool]:
+        """Take a place while the context lasts; yield whether there was one."""
+        taken = self._free.acquire(blocking=False)
+        try:
+            yield taken
+        finally:
+            if taken:
+                self._free.release()
+
+
+# Several calls to a port at a time.
+
+THREADS = 8
+"""How many calls at a time, as many as the reads of the state."""
+
+
+Together = Callable[[Callable[[Any], Any], Sequence[Any]], Sequence[Any]]
+"""Does the same work for several values, and returns the results in the order of the values.
+
+Raises the error of the first value that has one. No work goes on when it has returned or raised. It reaches
+no outside system by itself: the work calls ports, and their errors are masked there.
+"""
+
+
+def in_threads(work: Callable[[Any], Any], values: Sequence[Any]) -> Sequence[Any]:
+    """Do the work in a few threads; after an error none of it begins any more."""
+    if len(values) < 2:
+        return [work(value) for value in values]
+    with ThreadPoolExecutor(THREADS) as pool:
+        # Each with what its log lines are about.
+        futures = [pool.submit(copy_context().run, work, value) for value in values]
+        try:
+            return [future.result() for future in futures]
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def in_turn(work: Callable[[Any], Any], values: Sequence[Any]) -> Sequence[Any]:
+    """Do the work for one value after the other, as a run on a virtual clock needs it."""
+    return [work(value) for value in values]
+
+
+# Tokens that this process took in advance: few, for seconds, so that not every call reads the state.
+
+
+class TokenCache:
+    """The tokens of each bucket. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._tokens: dict[str, tuple[int, datetime]] = {}
+
+    def put(self, key: str, tokens: int, until: datetime) -> None:
+        """Store tokens of a bucket until a time, in place of the stored ones."""
+        with self._lock:
+            self._tokens[key] = (tokens, until)
+
+    def take(self, key: str, now: datetime) -> bool:
+        """Take a token; return whether there was one."""
+        with self._lock:
+            tokens, until = self._tokens.get(key, (0, now))
+            if not tokens or until <= now:
+                return False
+            self._tokens[key] = (tokens - 1, until)
+            return True
+
+    def drop(self, key: str) -> None:
+        """Discard the tokens of a bucket."""
+        with self._lock:
+            self._tokens.pop(key, None)

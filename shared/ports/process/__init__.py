@@ -1,1 +1,0 @@
-"""What a process keeps for its invocations, and how it does several things at a time."""

@@ -1,0 +1,101 @@
+"""The windows and freezes of a fleet, for whatever Roadstead starts on one of its clusters.
+
+The planner stores them with the fleet's record, as of the last plan with a valid fleet.yaml: so a sweep and
+the replay of an operator are bound by them, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from shared.cluster.drift import HeldStart
+from shared.cluster.record import ClusterRecord
+from shared.language.desired import Desired
+from shared.language.model import change_windows as manifest
+from shared.language.model.change_windows import span_of
+from shared.language.model.rollout import Rollout as Written
+from shared.rollouts.calendar import Closed, Freeze, Start, Window, closed
+from shared.rollouts.strategy import Selection, selection_of
+
+
+class Place(NamedTuple):
+    """What a window selects a cluster by."""
+
+    cluster: str
+    environment: str
+    location: str
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Calendar:
+    """The windows and freezes of a fleet, each with the clusters that it is for."""
+
+    windows: tuple[tuple[Selection, Window], ...] = ()
+    freezes: tuple[tuple[Selection, Freeze], ...] = ()
+
+    def closed(self, start: Start, place: Place, uid: str, now: datetime) -> Closed | None:
+        """Return why something may not start on a cluster now, None if it may."""
+        windows = [each for of, each in self.windows if start in each.applies_to and of.selects(*place)]
+        freezes = [each for of, each in self.freezes if start in each.applies_to and of.selects(*place)]
+        return closed(windows, freezes, uid, now) if windows or freezes else None
+
+
+NOTHING = Calendar()
+
+
+def calendar_of(written: Written | None) -> Calendar:
+    """Return the windows and freezes of fleet.yaml; a fleet that starts everything at once has none."""
+    if written is None:
+        return NOTHING
+    return Calendar(
+        tuple((selection_of(each.select), _window(each)) for each in written.change_windows),
+        tuple((selection_of(each.select), _freeze(each)) for each in written.freezes),
+    )
+
+
+def place_of(desired: Desired) -> Place:
+    """Return the place of a cluster that git has."""
+    return Place(desired.name, desired.environment, desired.spec.location, desired.labels)
+
+
+def place_in(name: str, document: Mapping[str, Any]) -> Place:
+    """Return the place of a cluster by the stored form of its spec."""
+    location = document["spec"].get("location", "")
+    return Place(name, document.get("environment", ""), location, document.get("labels", {}))
+
+
+def _window(written: manifest.ChangeWindow) -> Window:
+    starts = tuple(map(Start, written.applies_to))
+    duration = span_of(written.duration)
+    return Window(
+        written.name, written.time_zone, written.recurrence, written.start, duration, applies_to=starts
+    )
+
+
+def _freeze(written: manifest.Freeze) -> Freeze:
+    begins, ends = datetime.fromisoformat(written.starts), datetime.fromisoformat(written.ends)
+    applies_to = tuple(map(Start, written.applies_to))
+    return Freeze(written.name, begins, ends, written.owner, written.reason, applies_to)
+
+
+# The job of a cluster that a freeze or a change window keeps from starting.
+
+
+def held_start(record: ClusterRecord, start: Start, calendar: Calendar, now: datetime) -> HeldStart | None:
+    """Return what keeps a job from starting now, None for nothing.
+
+    It is so for as long as the record says, if that has the same name.
+    """
+    shut = calendar.closed(start, place_in(record.name, record.document), record.uid, now)
+    if shut is None:
+        return None
+    freeze = shut.freeze
+    name = freeze.name if freeze else shut.window
+    since = record.held.since if record.held and record.held.name == name else now
+    if freeze is None:
+        return HeldStart(name, since, shut.until)
+    return HeldStart(name, since, shut.until, freeze.owner, freeze.reason)

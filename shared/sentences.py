@@ -1,0 +1,40 @@
+"""The first of many names, and how many there are, for a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+
+
+def some_of(names: Sequence[str], most: int, *, total: int = 0, between: str = ", ") -> str:
+    """Return at most so many names and how many more there are, "" for none: ``a, b and 3 more``.
+
+    ``total`` is how many there are, if more than are given.
+    """
+    more = max(total, len(names)) - most
+    return between.join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def many(number: int, noun: str) -> str:
+    """Return how many: 1 delete, 3 deletes."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def removals(number: int, releases: int) -> str:
+    """Return how many deletes, and releases of clusters outside Azure, a number of removals are."""
+    counts = {"delete": number - releases, "release": releases}
+    return " and ".join(many(count, noun) for noun, count in counts.items() if count) or many(0, "delete")
+
+
+def not_shown(number: int, noun: str) -> str:
+    """Return the sentence that ends a list which is too long: ``3 more problems are not shown.``"""
+    return f"{number:,} more {noun}{'s are' if number != 1 else ' is'} not shown."
+
+
+# How many days are left, as a sentence says it.
+
+
+def days_until(day: date, today: date) -> str:
+    """Return ``today``, ``in 1 day`` or ``in 12 days``; the day is not over."""
+    days = (day - today).days
+    return f"in {days} day{'s' * (days > 1)}" if days else "today"

@@ -1,0 +1,121 @@
+"""Lists of clusters: pages, filters, orders and counts, however large the fleet is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.status import fleet_of, measure
+from shared.app.api.parts import Page
+from shared.app.api.views.cluster_list import Selection, Sort, counts_of, names_of_page
+from shared.app.api.views.clusters import fleet_view
+from shared.cluster.listed import Listed
+from shared.cluster.recipes import Step
+from shared.cluster.record import Phase
+from shared.cluster.reporting.summary import ClusterSummary
+
+SMALL = 120
+
+
+def summary(name: str, phase: Phase, environment: str = "dev", location: str = "eastus") -> ClusterSummary:
+    texts: dict[str, Any] = {
+        "name": name,
+        "uid": "0badcafe",
+        "reason": "",
+        "environment": environment,
+        "location": location,
+        "subscription": "",
+        "resource_group": "",
+    }
+    return ClusterSummary(
+        **texts,
+        phase=phase,
+        step=Step.VERIFY,
+        generation=1,
+        observed_generation=1,
+        needs_action=False,
+        contested=False,
+    )
+
+
+summaries = st.lists(
+    st.builds(
+        summary,
+        st.text("abc", min_size=1, max_size=4),
+        st.sampled_from(Phase),
+        st.sampled_from(["dev", "prod"]),
+        st.sampled_from(["eastus", "westus"]),
+    ),
+    unique_by=lambda found: found.name,
+)
+selections = st.builds(
+    Selection,
+    phases=st.frozensets(st.sampled_from(Phase), max_size=2),
+    environment=st.sampled_from(["", "dev"]),
+    location=st.sampled_from(["", "westus"]),
+    prefix=st.sampled_from(["", "a", "ab"]),
+    sort=st.sampled_from(Sort),
+)
+
+
+@given(fleet=summaries, selection=selections, limit=st.integers(1, 7))
+def test_the_pages_of_a_list_have_each_matching_cluster_once_in_order(
+    fleet: list[ClusterSummary], selection: Selection, limit: int
+) -> None:
+    found, after = list[str](), ""
+    for _ in range(len(fleet) + 1):
+        names, following = names_of_page(fleet, selection, Page(after, limit))
+        found += names
+        if following is None:
+            break
+        after = following
+    matching = [each for each in fleet if selection.matches(each)]
+    assert sorted(found) == sorted(each.name for each in matching)
+    by_name = {each.name: each for each in fleet}
+    keys = [selection.key(by_name[name]) for name in found]
+    assert keys == sorted(keys)
+    assert counts_of(Listed(fleet), selection)["matching"] == len(found)
+
+
+def test_what_needs_attention_comes_first() -> None:
+    fleet = [summary(phase.value.lower(), phase) for phase in Phase]
+    names, _ = names_of_page(fleet, Selection(sort=Sort.PHASE), Page())
+    assert (names[0], names[1], names[-1]) == ("failed", "stalled", "ready")
+
+
+def test_the_counts_are_of_the_whole_fleet() -> None:
+    fleet = [summary("a", Phase.READY), summary("b", Phase.READY), summary("c", Phase.FAILED)]
+    failed = Selection(phases=frozenset({Phase.FAILED}))
+    assert counts_of(Listed(fleet), failed) == {
+        "total": 3,
+        "matching": 1,
+        "phases": {"Failed": 1, "Ready": 2},
+    }
+
+
+@pytest.mark.parametrize("selection", [Selection(), Selection(sort=Sort.PHASE), Selection(location="eastus")])
+def test_a_page_reads_no_more_records_in_a_larger_fleet(selection: Selection) -> None:
+    small, large = (measure(fleet_of(size), selection) for size in (SMALL, 4 * SMALL))
+    assert small.clusters == large.clusters == 50
+    assert small.records == large.records == 50
+    assert small.calls == large.calls
+    assert large.calls["summaries"] == 1
+
+
+def test_all_pages_of_a_fleet_count_it_once() -> None:
+    answer = measure(fleet_of(1100), pages=True)
+    assert (answer.clusters, answer.records) == (1100, 1100)
+    assert answer.calls["summaries"] == 1
+
+
+def test_a_later_page_of_all_clusters_has_no_counts_and_says_so() -> None:
+    cloud = fleet_of(3)
+    first = fleet_view(cloud.ports, Page("", 2))
+    assert first["counts"] == {"total": 3, "matching": 3, "phases": {"Failed": 1, "Ready": 2}}
+    assert first["next"] is not None
+    second = fleet_view(cloud.ports, Page(first["next"], 2))
+    assert (second["counts"], second["next"]) == (None, None)
+    assert [cluster["name"] for cluster in second["clusters"]] == ["cluster-00002"]

@@ -1,0 +1,310 @@
+"""A commit that changes only what Flux applies: the clusters that follow it are checked minutes later."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.app.api.views.clusters import fleet_view
+from shared.app.check import changed_paths
+from shared.app.check.changed_paths import SETTLED, check_changed_paths
+from shared.cluster.failures.errors import Unavailable
+from shared.cluster.findings.health import HealthCondition
+from shared.cluster.record import Phase
+from tests.support import fleet_files
+from tests.support.checks import check, condition, refused_since
+from tests.support.one_cluster import files, pool, ready, record, suspended
+from tests.support.pipeline_runs import phases, push
+from tests.support.replaced_ports import Noted, around, calls_of
+
+BROKEN = {"platform/broken.yaml": b"kind: [unfinished"}
+
+
+def tick(cloud: MemoryCloud, seconds: float = SETTLED.total_seconds()) -> None:
+    """Run the timer so many seconds later, and what follows."""
+    cloud.sleep(seconds / 2)
+    cloud.sleep(seconds / 2)
+    check_changed_paths(cloud.ports)
+    cloud.run(seconds=30)
+
+
+def checked(cloud: MemoryCloud, name: str = "one") -> bool:
+    found = cloud.state.cluster(name)
+    assert found is not None
+    return found.condition(HealthCondition.FLUX) is not None
+
+
+def covered(cloud: MemoryCloud) -> str:
+    return cloud.state.sweep().paths.covered
+
+
+def known(files_of_fleet: dict[str, bytes] | None = None) -> MemoryCloud:
+    """Return a cloud with Ready clusters whose newest commit was compared."""
+    cloud = MemoryCloud(throttle=False) if files_of_fleet else ready()
+    if files_of_fleet:
+        push(cloud, files_of_fleet)
+        cloud.run()
+    tick(cloud)
+    assert covered(cloud) == cloud.state.fleet().commit
+    assert not any(checked(cloud, each.name) for each in cloud.state.clusters())
+    return cloud
+
+
+def test_a_commit_that_flux_cannot_apply_is_found_within_minutes() -> None:
+    cloud = known()
+    commit = push(cloud, files() | BROKEN)
+    cloud.run()
+    tick(cloud)
+    found = record(cloud).condition(HealthCondition.FLUX)
+    assert found is not None
+    assert (found.status, found.reason) == (False, "BuildFailed")
+    assert f"Flux tried commit {commit[:8]} and applied " in found.message
+
+
+def suspend(cloud: MemoryCloud) -> dict[str, bytes]:
+    return files(suspended(cloud, 24))
+
+
+def fail(cloud: MemoryCloud) -> dict[str, bytes]:
+    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs")
+    return files(pool(count=2))
+
+
+@pytest.mark.parametrize(("ending", "phase"), [(suspend, Phase.SUSPENDED), (fail, Phase.FAILED)])
+def test_so_it_is_where_the_job_of_the_commit_verifies_nothing_because_it_failed_or_is_suspended(
+    ending: Callable[[MemoryCloud], dict[str, bytes]], phase: Phase
+) -> None:
+    cloud = known()
+    push(cloud, ending(cloud) | BROKEN)
+    cloud.run(seconds=300)
+    assert phases(cloud) == {"one": phase}
+    tick(cloud)
+    assert condition(record(cloud)).reason == "BuildFailed"
+
+
+def test_a_commit_is_compared_once_and_not_before_flux_had_the_time() -> None:
+    cloud = known()
+    before = cloud.repository.head("main")
+    commit = push(cloud, files() | BROKEN)
+    cloud.run()
+    trees = calls_of(cloud, "repository", "tree")
+    tick(cloud, 60)
+    assert trees == []
+    tick(cloud)
+    tick(cloud)
+    assert trees == [before, commit]
+
+
+def test_a_commit_that_changes_manifests_or_other_folders_reads_no_record_and_checks_nothing() -> None:
+    cloud = known()
+    more = {"README.md": b"news", "docs/platform/x.md": b"news"}
+    push(cloud, files() | {"classes/unused.yaml": CLASS} | more)
+    cloud.run()
+    tick(cloud)
+    assert not checked(cloud)
+
+
+CLASS = b"apiVersion: roadstead.dev/v1alpha1\nkind: ClusterClass\nmetadata: {name: unused}\nspec: {}\n"
+
+
+def test_a_cluster_whose_job_the_commit_started_is_verified_by_the_job() -> None:
+    cloud = known(fleet_files.fleet("one", "two"))
+    changed = {"clusters/one/cluster.yaml": fleet_files.cluster("one", extra="  tags: {a: b}\n")}
+    push(cloud, fleet_files.fleet("one", "two") | changed | {"platform/more.yaml": b"{}"})
+    cloud.run()
+    tick(cloud)
+    assert (checked(cloud, "one"), checked(cloud, "two")) == (False, True)
+
+
+TWO = fleet_files.fleet("one", "two")
+
+
+def test_what_was_broken_before_the_first_run_is_found_as_well() -> None:
+    cloud = MemoryCloud(throttle=False)
+    push(cloud, TWO)
+    cloud.run()
+    push(cloud, TWO | BROKEN)
+    cloud.run()
+    tick(cloud)
+    assert [condition(each).reason for each in cloud.state.clusters()] == ["BuildFailed"] * 2
+
+
+def test_the_first_run_checks_nothing_that_jobs_have_just_verified_and_compares_no_tree() -> None:
+    cloud = ready()
+    trees = calls_of(cloud, "repository", "tree")
+    tick(cloud)
+    assert (checked(cloud), trees, covered(cloud)) == (False, [], cloud.state.fleet().commit)
+
+
+def test_the_checks_of_many_clusters_are_requested_by_several_runs_and_none_is_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(changed_paths, "MOST", 2)
+    names = ["a", "b", "c", "d", "e"]
+    cloud = known(fleet_files.fleet(*names))
+    commit = push(cloud, fleet_files.fleet(*names) | BROKEN)
+    cloud.run()
+    for expected in (names[:2], names[:4]):
+        tick(cloud)
+        assert [name for name in names if checked(cloud, name)] == expected
+        shown = fleet_view(cloud.ports)["sweep"]
+        assert shown is not None
+        assert (shown["paths"]["commit"], shown["paths"]["after"]) == (commit, expected[-1])
+    tick(cloud)
+    assert all(checked(cloud, name) for name in names)
+    assert covered(cloud) == commit
+
+
+def test_a_newer_commit_comes_after_the_one_whose_checks_are_not_all_requested(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(changed_paths, "MOST", 1)
+    cloud = known(TWO)
+    first = push(cloud, TWO | BROKEN)
+    cloud.run()
+    tick(cloud)
+    second = push(cloud, TWO)
+    cloud.run()
+    tick(cloud)
+    assert covered(cloud) == first
+    requested = calls_of(cloud, "jobs", "send")
+    tick(cloud)
+    tick(cloud)
+    assert covered(cloud) == second
+    assert [condition(each).status for each in cloud.state.clusters()] == [True, True]
+    assert [json.loads(message.body)["clusters"] for message in requested] == [["one"]], (
+        "two has just been read"
+    )
+
+
+@pytest.mark.parametrize("pause", [60, 120])
+def test_commits_that_follow_each_other_put_no_check_off(pause: float) -> None:
+    cloud = known()
+    push(cloud, files() | BROKEN)
+    cloud.run()
+    began, number = cloud.clock(), 0
+    while not checked(cloud):
+        assert cloud.clock() - began < timedelta(minutes=10)
+        number += 1
+        push(cloud, files() | BROKEN | {"README.md": f"{number}".encode()})
+        cloud.run()
+        tick(cloud, pause)
+    assert condition(record(cloud)).reason == "BuildFailed"
+
+
+def test_a_commit_is_compared_later_where_github_does_not_show_it() -> None:
+    cloud = known()
+    push(cloud, files() | BROKEN)
+    cloud.run()
+    tree = cloud.ports.repository.tree
+    around(cloud, "repository", tree=_fails)
+    tick(cloud, 300)
+    assert not checked(cloud)
+    assert "GitHub did not answer" in problem(cloud)
+    around(cloud, "repository", tree=tree)
+    tick(cloud)
+    assert checked(cloud)
+    assert (covered(cloud), problem(cloud)) == (cloud.repository.head("main"), "")
+
+
+def test_every_cluster_is_checked_where_github_does_not_show_a_commit_for_half_an_hour() -> None:
+    cloud = known(TWO)
+    commit = push(cloud, TWO | {"README.md": b"news"})
+    cloud.run()
+    around(cloud, "repository", tree=_fails)
+    tick(cloud, 1800)
+    assert [condition(each).status for each in cloud.state.clusters()] == [True, True]
+    assert covered(cloud) == commit
+    assert problem(cloud) == (
+        f"what {commit[:8]} changes is not known: Unavailable: GitHub did not answer;"
+        " every cluster is checked instead"
+    )
+
+
+def test_a_planner_that_hands_over_for_long_puts_no_check_off() -> None:
+    cloud = known()
+    push(cloud, files() | BROKEN)
+    cloud.run()
+    cloud.state.save_fleet(replace(cloud.state.fleet(), planning="f" * 40))
+    tick(cloud)
+    assert checked(cloud)
+
+
+@pytest.mark.parametrize("path", [".", "./", "platform", "./platform/", "././platform//.", "/platform"])
+def test_a_folder_is_the_same_however_it_is_written(path: str) -> None:
+    cloud = known()
+    document = record(cloud).document
+    spec = {**document["spec"], "flux": {**document["spec"]["flux"], "path": path}}
+    push(cloud, files() | BROKEN)
+    cloud.run()
+    cloud.state.save(replace(record(cloud), document={**document, "spec": spec}))
+    tick(cloud)
+    assert checked(cloud)
+
+
+def problem(cloud: MemoryCloud) -> str:
+    shown = fleet_view(cloud.ports)["sweep"]
+    assert shown is not None
+    return shown["paths"]["problem"]
+
+
+def test_a_cluster_that_was_read_since_flux_had_the_time_is_not_read_again() -> None:
+    cloud = known()
+    push(cloud, files() | BROKEN)
+    cloud.run()
+    check(cloud)
+    requested = calls_of(cloud, "jobs", "send")
+    check_changed_paths(cloud.ports)
+    assert requested == []
+    assert covered(cloud) == cloud.repository.head("main")
+
+
+def test_a_run_costs_two_trees_one_list_of_the_records_and_one_batch_of_requests() -> None:
+    names = [f"c{number:02}" for number in range(30)]
+    cloud = known(fleet_files.fleet(*names))
+    push(cloud, fleet_files.fleet(*names) | {"platform/more.yaml": b"{}"})
+    cloud.run()
+    cloud.sleep(300)
+    calls = list[str]()
+    watched: dict[str, Any] = {
+        name: Noted(getattr(cloud.ports, name), calls.append) for name in ("repository", "state", "jobs")
+    }
+    check_changed_paths(replace(cloud.ports, **watched))
+    assert Counter(calls) == Counter(
+        {"tree": 2, "clusters": 1, "send": 1, "fleet": 1, "sweep": 2, "save_sweep": 1}
+    )
+
+
+def _fails(_: str) -> Any:
+    raise Unavailable("GitHub did not answer")
+
+
+def test_a_spec_that_this_version_refuses_stops_neither_the_timer_nor_the_check_of_another_cluster() -> None:
+    cloud = known(fleet_files.fleet("one", "two"))
+    refused_since(cloud, "one")
+    push(cloud, fleet_files.fleet("one", "two") | BROKEN)
+    cloud.run()
+    refused_since(cloud, "one")
+    tick(cloud)
+    assert covered(cloud) == cloud.repository.head("main")
+    one, two = cloud.state.clusters()
+    assert (condition(one).status, condition(two).status) == (None, False)
+    assert "this version refuses what was accepted" in condition(one).message
+
+
+def test_a_plan_of_a_clock_that_was_ahead_does_not_delay_it() -> None:
+    cloud = known()
+    commit = push(cloud, files() | BROKEN)
+    cloud.run()
+    planned = cloud.state.plan(commit)
+    assert planned is not None
+    cloud.state.save_plan(replace(planned, at=cloud.clock() + timedelta(days=30)))
+    tick(cloud)
+    assert checked(cloud)

@@ -1,0 +1,401 @@
+"""Flux as Microsoft's extension: a cluster becomes Ready through Azure alone."""
+
+from __future__ import annotations
+
+import base64
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from localcloud.memory.memory_cloud import Crash, MemoryCloud
+from shared.cluster.recipes import Step
+from shared.cluster.record import Phase
+from shared.cluster.stored_record import to_json
+from shared.json_tree import Json
+from shared.kubernetes.flux_objects import GitCredentials
+from shared.ports.azure import AzureCall, GetExtension, ListFluxConfigurations
+from tests.support.extension_clusters import (
+    APPS,
+    BASE,
+    FLUX,
+    FOLDERS,
+    MAP,
+    PRIVATE,
+    change,
+    configuration,
+    hydrated,
+    without_a_way,
+    written,
+)
+from tests.support.one_cluster import ONE, advice, files, pool, record
+from tests.support.pipeline_runs import phases, push
+from tests.support.replaced_ports import on_azure
+from tests.support.sweeps import tag_by_hand
+
+
+def where(cloud: MemoryCloud) -> Json:
+    """Return what the folder apps has on the cluster."""
+    found = cloud.kubernetes.world(ONE)
+    assert found is not None
+    kind = found.kind("v1", "ConfigMap")
+    assert kind is not None
+    data: Json = found.list(kind, "base")[0][0]["data"]
+    return data
+
+
+def applied(cloud: MemoryCloud) -> str:
+    """Return what the record says that Flux applied."""
+    running = record(cloud).running
+    return running.flux.revision if running and running.flux else ""
+
+
+def test_a_private_cluster_without_any_way_to_it_is_hydrated_in_order_with_its_facts() -> None:
+    cloud = hydrated()
+    assert where(cloud) == {"cluster": "one", "region": "eastus", "tier": "gold"}
+    assert written(cloud) == {("put-extension", "flux"): 1, ("put-configuration", "flux-system"): 1}
+    names = {one["name"] for one in configuration(cloud)["statuses"]}
+    assert names == {"flux-system", "flux-system-flux-system", "flux-system-base", "flux-system-apps"}
+    assert applied(cloud) == f"main@sha1:{cloud.repository.head('main')}"
+    assert cloud.state.plan(cloud.repository.head("main")).plan.problems == ()  # type: ignore[union-attr]
+
+
+def test_a_cluster_of_aks_automatic_becomes_ready_with_the_extension() -> None:
+    cloud = without_a_way()
+    manifest = files("  sku: {name: Automatic, tier: Standard}\n" + FLUX)["clusters/one/cluster.yaml"]
+    own = manifest.replace(b"nodePools:\n    - name: system\n      count: 1\n", b"nodePools: null\n")
+    push(cloud, files() | {"clusters/one/cluster.yaml": own})
+    cloud.run()
+    plan = cloud.state.plan(cloud.repository.head("main"))
+    assert plan is not None
+    assert plan.plan.problems == ()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert cloud.azure.get_cluster(ONE)["sku"]["name"] == "Automatic"
+
+
+def test_a_later_job_writes_nothing_to_the_extension_that_is_as_it_was() -> None:
+    cloud = hydrated()
+    before = written(cloud)
+    push(cloud, files(PRIVATE + APPS + "  tags: {a: b}\n") | FOLDERS)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert written(cloud) == before
+
+
+def test_an_upgrade_of_flux_is_another_version_of_the_extension_and_ends_when_azure_runs_it() -> None:
+    def pinned(version: str) -> str:
+        return APPS.replace("extension\n", f'extension\n    extension: {{version: "{version}"}}\n', 1)
+
+    cloud = hydrated(pinned("1.18.1"))
+    assert cloud.azure.get_extension(ONE, "flux")["properties"]["currentVersion"] == "1.18.1"
+    push(cloud, files(PRIVATE + pinned("1.19.5")) | FOLDERS)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    extension = cloud.azure.get_extension(ONE, "flux")["properties"]
+    assert (extension["currentVersion"], extension["autoUpgradeMinorVersion"]) == ("1.19.5", False)
+    assert written(cloud) == {("put-extension", "flux"): 2, ("put-configuration", "flux-system"): 1}
+
+
+def test_a_commit_changes_only_the_configuration_that_differs() -> None:
+    cloud = hydrated()
+    push(cloud, files(PRIVATE + APPS.replace("gold", "silver")) | FOLDERS)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert written(cloud)["put-configuration", "flux-system"] == 2
+    assert where(cloud)["tier"] == "silver"
+
+
+def test_what_git_takes_back_of_a_kustomization_goes_from_azure() -> None:
+    cloud = hydrated(APPS.replace("path: ./apps\n", "path: ./apps\n        retryInterval: 90s\n"))
+    assert configuration(cloud)["kustomizations"]["apps"]["retryIntervalInSeconds"] == 90
+    push(cloud, files(PRIVATE + APPS) | FOLDERS)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert not configuration(cloud)["kustomizations"]["apps"].get("retryIntervalInSeconds")
+
+
+def test_what_git_changes_is_ready_only_when_flux_has_applied_that_commit() -> None:
+    cloud = hydrated()
+    push(cloud, files(PRIVATE + APPS + "  tags: {a: b}\n") | BASE | {"apps/apps.yaml": b"{kind: Nothing}"})
+    cloud.run(seconds=600, until=lambda: False)
+    assert "Flux: Kustomization flux-system-apps: BuildFailed" in record(cloud).job.reason
+    broke = f"{cloud.repository.head('main')[:8]} by operator@example.invalid"
+    assert f"./apps was changed last by {broke}" in record(cloud).job.reason
+    assert "spec.flux.kustomizations[apps]" in advice(cloud)
+    newer = {"apps/apps.yaml": MAP.replace(b"where", b"there")}
+    push(cloud, files(PRIVATE + APPS + "  tags: {a: c}\n") | BASE | newer)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert applied(cloud).endswith(cloud.repository.head("main"))
+
+
+TWO = """\
+  flux:
+    install: extension
+    sources: [{name: team, url: "https://github.com/example/team"}]
+    kustomizations: [{name: team, source: team, path: ./base}]
+"""
+
+
+def test_a_source_that_git_no_longer_has_goes_with_what_it_applied_and_no_other_configuration() -> None:
+    cloud = hydrated(TWO, BASE)
+    theirs: dict[str, Any] = {"scope": "cluster", "namespace": "theirs", "sourceKind": "GitRepository"}
+    theirs |= {
+        "gitRepository": {"url": "https://github.com/example/theirs", "repositoryRef": {"branch": "main"}}
+    }
+    cloud.azure.put_flux_configuration(ONE, "theirs", {"properties": theirs})
+    push(cloud, files(PRIVATE + FLUX) | BASE)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    names = [one["name"] for one in cloud.azure.list_flux_configurations(ONE)]
+    assert sorted(names) == ["flux-system", "theirs"]
+    assert record(cloud).removed_configurations == ()
+    notes = [event.message for event in cloud.state.events("one", limit=50) if "left alone" in event.message]
+    assert "left alone: the configurations theirs, not created by Roadstead" in notes[0]
+
+
+@pytest.mark.parametrize(("before", "after"), [(FLUX, ""), ("", FLUX)])
+def test_the_way_in_which_flux_comes_to_a_cluster_is_fixed(before: str, after: str) -> None:
+    cloud = MemoryCloud(throttle=False)
+    push(cloud, files(before))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    push(cloud, files(after))
+    cloud.run()
+    plan = cloud.state.plan(cloud.repository.head("main"))
+    assert plan is not None
+    hold = plan.plan.items[0].hold
+    assert hold is not None
+    assert hold.cause.startswith("spec.flux.install cannot change from ")
+    assert record(cloud).generation == 1
+
+
+def test_an_extension_that_azure_cannot_install_says_why_and_is_installed_again() -> None:
+    cloud = hydrated()
+    text = "Helm installation failed: Timed out waiting for flux-system/fluxconfig-controller"
+    cloud.azure.interventions.fail_next("one", "ExtensionOperationFailed", text)
+    newer = "  flux: {install: extension, extension: {version: 1.20.1}}\n"
+    push(cloud, files(PRIVATE + newer))
+    cloud.run(until=lambda: bool(record(cloud).job.step.failure))
+    failure = record(cloud).job.step.failure
+    assert failure is not None
+    assert (failure.kind, failure.code) == ("Interrupted", "ExtensionOperationFailed")
+    assert failure.message == f"the extension flux: {text}"
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert cloud.azure.get_extension(ONE, "flux")["properties"]["currentVersion"] == "1.20.1"
+
+
+def test_a_configuration_that_somebody_suspended_stays_so_unless_the_policy_resumes_it() -> None:
+    cloud = hydrated(FLUX, {})
+    change(cloud, suspend=True)
+    push(cloud, files(PRIVATE + FLUX + "  tags: {a: b}\n"))
+    cloud.run(seconds=600, until=lambda: False)
+    assert configuration(cloud)["suspend"] is True
+    assert "--suspend false" in record(cloud).job.next_run.action_required
+    push(cloud, files(PRIVATE + FLUX + "  tags: {a: b}\n  drift: {fluxObjects: correct}\n"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert configuration(cloud)["suspend"] is False
+
+
+CREDENTIALS = GitCredentials("roadstead", "a-secret-token", "github.com")
+
+
+def test_the_git_credentials_of_the_app_reach_the_cluster_and_nothing_shows_the_secret(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    cloud = without_a_way(git_credentials=CREDENTIALS)
+    push(cloud, files(PRIVATE + FLUX))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    shown = configuration(cloud)
+    assert shown["gitRepository"]["httpsUser"] == "roadstead"
+    assert shown["configurationProtectedSettings"] == {}
+    assert password(cloud) == CREDENTIALS.password
+    told = [to_json(record(cloud)), caplog.text, *map(str, cloud.state.events("one", limit=100))]
+    secrets = CREDENTIALS.password, base64.b64encode(CREDENTIALS.password.encode()).decode()
+    assert [secret for secret in secrets if any(secret in text for text in told)] == []
+    newer = replace(cloud.ports.config, git_credentials=replace(CREDENTIALS, password="another-token"))
+    cloud.with_ports(lambda ports: replace(ports, config=newer))
+    push(cloud, files(PRIVATE + FLUX + "  tags: {a: b}\n"))
+    cloud.run()
+    assert password(cloud) == "another-token"
+    assert written(cloud)["put-configuration", "flux-system"] == 2
+
+
+def password(cloud: MemoryCloud) -> str:
+    """Return the password with which Flux reads the first source."""
+    found = cloud.kubernetes.world(ONE)
+    assert found is not None
+    kind = found.kind("v1", "Secret")
+    assert kind is not None
+    (secret,) = found.list(kind, "flux-system")[0]
+    return base64.b64decode(secret["data"]["password"]).decode()
+
+
+def test_a_cluster_that_somebody_takes_meanwhile_gets_no_write_below_it() -> None:
+    cloud = without_a_way()
+    push(cloud, files(PRIVATE + FLUX))
+    cloud.run(
+        until=lambda: bool(cloud.state.clusters()) and record(cloud).job.step.name is Step.FLUX_COMPONENTS
+    )
+    tag_by_hand(cloud, ONE, **{"roadstead-fleet": "another"})
+    cloud.run(seconds=900, until=lambda: False)
+    assert written(cloud) == {("put-extension", "flux"): 1}
+    assert "it is not this fleet's" in record(cloud).job.reason
+
+
+class Shown:
+    """Azure, which shows the configurations otherwise than they are."""
+
+    def __init__(self, inner: Any, change: Callable[[dict[str, Any]], None]) -> None:
+        self._inner, self._change = inner, change
+
+    def call(self, operation: AzureCall[Any]) -> Any:
+        result = self._inner.call(operation)
+        if operation.name == "list_flux_configurations":
+            self._change(result)
+        return result
+
+
+def reported_long_ago(found: dict[str, Any]) -> None:
+    for each in found.values():
+        each["properties"]["statusUpdatedAt"] = "2020-01-01T00:00:00Z"
+
+
+def applied_another_commit(found: dict[str, Any]) -> None:
+    for each in found.values():
+        for one in each["properties"]["statuses"]:
+            for condition in one["statusConditions"] if one["kind"] == "Kustomization" else ():
+                condition["message"] = f"Applied revision: main@sha1:{'0' * 40}"
+
+
+@pytest.mark.parametrize(
+    ("change_of", "reason"),
+    [
+        (reported_long_ago, "the agents of the extension have not reported it yet"),
+        (applied_another_commit, f"it applied main@sha1:{'0' * 40}, the source is at main@sha1:"),
+    ],
+)
+def test_what_azure_shows_of_an_earlier_time_or_commit_ends_no_job(
+    change_of: Callable[[dict[str, Any]], None], reason: str
+) -> None:
+    cloud = without_a_way()
+    cloud.with_ports(lambda ports: replace(ports, azure=Shown(ports.azure, change_of)))
+    push(cloud, files(PRIVATE + FLUX))
+    cloud.run(seconds=600, until=lambda: False)
+    assert phases(cloud) == {"one": Phase.PROVISIONING}
+    assert reason in record(cloud).job.reason
+
+
+def test_what_the_source_fetched_is_not_said_to_be_applied_where_azure_does_not_show_that() -> None:
+    def unnamed(found: dict[str, Any]) -> None:
+        for one in (one for each in found.values() for one in each["properties"]["statuses"]):
+            for condition in one["statusConditions"]:
+                condition["message"] = "all is well"
+
+    cloud = without_a_way()
+    cloud.with_ports(lambda ports: replace(ports, azure=Shown(ports.azure, unnamed)))
+    push(cloud, files(PRIVATE + FLUX))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert applied(cloud) == ""
+    assert "Azure shows no revision that Flux applied" in [each.message for each in record(cloud).conditions]
+
+
+def test_a_configuration_that_is_changed_back_while_others_are_written_is_written_once() -> None:
+    def changed_back(found: dict[str, Any]) -> None:
+        if "team" in found:
+            found["flux-system"]["properties"]["gitRepository"]["url"] = "https://github.com/example/else"
+
+    cloud = without_a_way()
+    cloud.with_ports(lambda ports: replace(ports, azure=Shown(ports.azure, changed_back)))
+    push(cloud, files(PRIVATE + TWO) | BASE)
+    cloud.run(seconds=600, until=lambda: False)
+    assert written(cloud) == {
+        ("put-extension", "flux"): 1,
+        ("put-configuration", "flux-system"): 1,
+        ("put-configuration", "team"): 1,
+    }
+
+
+class Dying:
+    """Azure, for an app that dies around one call of an operation."""
+
+    def __init__(self, inner: Any, name: str, *, after: bool) -> None:
+        self._inner, self._name, self._after = inner, name, after
+
+    def call(self, operation: AzureCall[Any]) -> Any:
+        dies = operation.name == self._name
+        if dies:
+            self._name = ""
+        if dies and not self._after:
+            raise Crash
+        result = self._inner.call(operation)
+        if dies:
+            raise Crash
+        return result
+
+
+WRITES = ("put_extension", "put_flux_configuration", "delete_flux_configuration")
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("name", WRITES)
+def test_a_crash_around_a_write_leaves_one_extension_and_the_wanted_configurations(
+    name: str, after: bool
+) -> None:
+    cloud = without_a_way()
+    cloud.with_ports(lambda ports: replace(ports, azure=Dying(ports.azure, name, after=after)))
+    push(cloud, files(PRIVATE + TWO) | BASE)
+    cloud.run()
+    push(cloud, files(PRIVATE + FLUX) | BASE)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert [one["name"] for one in cloud.azure.list_flux_configurations(ONE)] == ["flux-system"]
+    assert written(cloud)["put-extension", "flux"] == 1
+
+
+def test_a_node_pool_of_a_cluster_that_nobody_enters_waits_for_the_person_who_drains_it() -> None:
+    cloud = without_a_way()
+    push(cloud, files(pool() + PRIVATE + FLUX))
+    cloud.run()
+    push(cloud, files(PRIVATE + FLUX))
+    cloud.run(seconds=1200, until=lambda: False)
+    assert "no way into the cluster to drain it" in record(cloud).job.reason
+    assert "az aks nodepool delete" in advice(cloud)
+    cloud.azure.delete_pool(ONE, "apps")
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+
+
+@pytest.mark.parametrize("kind", [GetExtension, ListFluxConfigurations], ids=lambda kind: str(kind.name))
+@pytest.mark.parametrize(("times", "writes"), [(1, 1), (2, 2), (99, 2)])
+def test_what_azure_shows_late_is_read_once_more_and_what_vanishes_is_written_twice(
+    kind: type[AzureCall[Any]], times: int, writes: int
+) -> None:
+    cloud = without_a_way()
+    azure, hidden = cloud.ports.azure, list[AzureCall[Any]]()
+    put, name = {
+        GetExtension: ("put-extension", "flux"),
+        ListFluxConfigurations: ("put-configuration", "flux-system"),
+    }[kind]
+
+    def late(read: AzureCall[Any]) -> Any:
+        found = azure.call(read)
+        if (put, name) not in written(cloud) or len(hidden) == times:
+            return found
+        hidden.append(read)
+        return None if found is None or "id" in found else {}
+
+    on_azure(cloud, kind, late)
+    push(cloud, files(PRIVATE + APPS) | FOLDERS)
+    cloud.run()
+    assert written(cloud)[put, name] == writes
+    assert phases(cloud) == {"one": Phase.FAILED if times == 99 else Phase.READY}
+    if times == 99:
+        assert record(cloud).job.reason.startswith("Aborted: Azure accepted the creation of the ")

@@ -1,0 +1,59 @@
+"""The git credentials of the app, which a deployment may replace while a job waits for them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from localcloud.flux.sources.fetched import Source
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.app.api.acts.replay import replay
+from shared.cluster.recipes import Step
+from shared.cluster.record import Phase
+from shared.kubernetes.flux_objects import GitCredentials
+from tests.support.one_cluster import advice, files, record
+from tests.support.pipeline_runs import phases, push
+
+
+class PrivateCloud(MemoryCloud):
+    """A cloud whose git host asks for a password."""
+
+    def _source(self, url: str, branch: str) -> Source | None:
+        found = super()._source(url, branch)
+        return found and replace(found, accepts=lambda _, password: password == "right")
+
+
+def with_password(cloud: MemoryCloud, password: str) -> None:
+    """Deploy the app with other git credentials."""
+    credentials = GitCredentials("git", password) if password else None
+    config = replace(cloud.ports.config, git_credentials=credentials)
+    cloud.with_ports(lambda ports: replace(ports, config=config))
+
+
+@pytest.mark.parametrize("before", ["", "expired"])
+def test_a_job_that_waits_for_git_credentials_goes_on_with_those_of_the_next_deployment(before: str) -> None:
+    cloud = PrivateCloud(throttle=False)
+    with_password(cloud, before)
+    push(cloud, files())
+    cloud.run(seconds=1800)
+    assert record(cloud).job.step.name is Step.VERIFY
+    assert "authentication required" in record(cloud).job.reason
+    assert replay("one", "ops", cloud.ports).status == 409, "so nothing else starts it again"
+    assert "set FLUX_GIT_PASSWORD to a token that may read the repository, and deploy" in advice(cloud)
+    with_password(cloud, "right")
+    cloud.run(seconds=1800)
+    assert phases(cloud) == {"one": Phase.READY}
+    assert record(cloud).job.restarts == 1
+
+
+def test_a_job_that_waits_for_git_credentials_does_not_start_again_without_others() -> None:
+    cloud = PrivateCloud(throttle=False)
+    with_password(cloud, "expired")
+    push(cloud, files())
+    cloud.run(seconds=1800)
+    before = record(cloud).job.restarts
+    with_password(cloud, "expired")
+    cloud.run(seconds=1800)
+    assert (record(cloud).job.restarts, before) == (0, 0)
+    assert record(cloud).job.step.name is Step.VERIFY

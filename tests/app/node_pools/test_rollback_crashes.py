@@ -1,0 +1,31 @@
+"""A crash before and after every call of the step of a rollback: it is carried out once all the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from localcloud.memory.memory_cloud import Counter, Tripwire
+from shared.cluster.record import Phase
+from tests.support.crash_points import crash_points
+from tests.support.pipeline_runs import accepted, phases
+from tests.support.rollbacks import OLD, ask, merge, runs, upgraded
+
+
+def whole_run(counter: Counter) -> None:
+    """Roll a pool back; the host dies once."""
+    cloud = upgraded()
+    ask(cloud)
+    before = accepted(cloud)
+    wire: object = Tripwire(cloud.ports.azure, counter)
+    cloud.with_ports(lambda ports: replace(ports, azure=wire))  # type: ignore[arg-type]
+    merge(cloud)
+    assert (runs(cloud), phases(cloud)) == (OLD, {"one": Phase.READY})
+    writes = {key: count for key, count in (accepted(cloud) - before).items() if "pool" in key[0]}
+    assert writes == {("update-pool", "apps"): 1}
+
+
+def test_a_crash_at_any_call_rolls_the_pool_back_once() -> None:
+    points = crash_points(whole_run, "steps/node_pools.py", "steps/node_pool_rollback.py", "steps/drain.py")
+    assert len(points) > 4
+    for point in points:
+        whole_run(Counter(point))

@@ -1,0 +1,131 @@
+"""Crashes, lost messages and storms of facts: none is lost, and few messages are sent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from localcloud.memory.memory_cloud import Counter, Crash, MemoryCloud, tripwired
+from shared.app.notifier.notifier import handle
+from shared.app.recovery.missed_work import wake_notifier
+from shared.cluster.failures.errors import Unavailable
+from shared.cluster.messages import PlanRequest
+from shared.cluster.record import Phase
+from shared.notices.kinds import Kind
+from shared.notices.notice import Notice
+from tests.support import fleet_files
+from tests.support.notices import notifying, storm
+from tests.support.pipeline_runs import push
+
+NOTIFY = PlanRequest(kind="notify")
+OPS = "{name: ops, type: slack, address: OPS}"
+
+
+def fleet(*names: str) -> dict[str, bytes]:
+    return notifying(fleet_files.fleet(*names), OPS)
+
+
+def _known_failure(cloud: MemoryCloud) -> None:
+    push(cloud, fleet("one"))
+    cloud.run()
+    record = cloud.state.cluster("one")
+    assert record is not None
+    lost = replace(record, phase=Phase.FAILED)
+    cloud.state.save(lost)
+    cloud.state.add_notice(
+        Notice("failed:one:x", Kind.FAILED, "cluster:one", "one", cloud.clock(), location="eastus")
+    )
+
+
+def _calls(cloud: MemoryCloud) -> int:
+    counter = Counter()
+    handle(NOTIFY, tripwired(cloud.ports, counter))
+    cloud.clock.advance(15)
+    handle(NOTIFY, tripwired(cloud.ports, counter))
+    return counter.calls
+
+
+def _count() -> int:
+    cloud = MemoryCloud()
+    _known_failure(cloud)
+    return _calls(cloud)
+
+
+@pytest.mark.parametrize("point", range(2 * _count()))
+def test_a_crash_at_any_call_loses_no_fact_and_repeats_at_most_the_last_message(point: int) -> None:
+    cloud = MemoryCloud()
+    _known_failure(cloud)
+    counter = Counter(point)
+    for _ in range(4):
+        try:
+            handle(NOTIFY, tripwired(cloud.ports, counter))
+        except Crash:
+            continue
+        cloud.clock.advance(15)
+    ids = [message.id for message in cloud.channels.delivered["ops"]]
+    assert len(set(ids)) == 1
+    assert len(ids) <= 2
+    assert cloud.state.notices(10) == []
+
+
+def _ids_of_facts(cloud: MemoryCloud) -> dict[str, set[str]]:
+    """Return the ids of the messages in which each fact was delivered."""
+    found: dict[str, set[str]] = {}
+    for message in cloud.channels.delivered.get("ops", []):
+        for fact in message.facts:
+            found.setdefault(fact, set()).add(message.id)
+    return found
+
+
+def _another_failure(cloud: MemoryCloud, number: int) -> None:
+    key = f"cluster:other-{number}"
+    cloud.state.add_notice(
+        Notice(f"failed:{number}", Kind.FAILED, key, f"other-{number}", cloud.clock(), location="eastus")
+    )
+
+
+@pytest.mark.parametrize("point", range(2 * _count()))
+def test_a_message_that_a_crash_repeats_has_its_id_also_when_more_has_happened_since(point: int) -> None:
+    cloud = MemoryCloud()
+    _known_failure(cloud)
+    counter = Counter(point)
+    for n in range(8):
+        try:
+            handle(NOTIFY, tripwired(cloud.ports, counter))
+        except Crash:
+            _another_failure(cloud, n)
+        cloud.clock.advance(15)
+    found = _ids_of_facts(cloud)
+    assert len(found) >= 2
+    assert [fact for fact, ids in found.items() if len(ids) > 1] == []
+
+
+def test_a_message_whose_answer_was_lost_is_sent_again_as_it_was() -> None:
+    cloud = MemoryCloud()
+    _known_failure(cloud)
+    cloud.channels.unanswered["ops"] = Unavailable("the answer was lost")
+    wake_notifier(cloud.ports)
+    cloud.run(300, until=lambda: bool(cloud.channels.delivered))
+    del cloud.channels.unanswered["ops"]
+    _another_failure(cloud, 1)
+    cloud.run(300)
+    found = _ids_of_facts(cloud)
+    assert [len(message.facts) for message in cloud.channels.delivered["ops"]] == [1, 1, 1]
+    assert {fact: len(ids) for fact, ids in found.items()} == {"failed:one:x": 1, "failed:1": 1}
+
+
+def test_a_storm_of_facts_is_a_bounded_number_of_messages_and_none_is_missing() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleet("one"))
+    cloud.run()
+    for notice in storm(500, cloud.clock()):
+        cloud.state.add_notice(notice)
+    wake_notifier(cloud.ports)
+    cloud.run(110)
+    delivered = cloud.channels.delivered["ops"]
+    named = [fact.subject for message in delivered for group in message.groups for fact in group.facts]
+    assert len(delivered) <= 3
+    assert len(named) == len(set(named)) == 500
+    text = "\n".join(message.text for message in delivered)
+    assert [name for name in named if f"{name} " not in text] == []

@@ -1,0 +1,284 @@
+"""Routes are notified of what happens to a fleet, once, and a channel that fails delays nothing else."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.app.api.acts.approval import approve
+from shared.app.api.acts.replay import replay
+from shared.app.notifier.fleet_facts import present
+from shared.app.notifier.notifier import handle
+from shared.app.recovery.missed_work import wake_notifier
+from shared.cluster.failures.errors import Throttled, Unauthenticated, Unavailable
+from shared.cluster.messages import PlanRequest
+from shared.cluster.record import Phase
+from shared.masking import Masker
+from shared.notices.announced import Announced, Outage, RouteState
+from shared.notices.kinds import Kind
+from shared.notices.notice import Notice
+from shared.ports.azure import ListClusters, Page
+from shared.ports.masked import masked
+from shared.ports.state import FleetRecord, SweepRecord
+from tests.support.notified import ALL, OPS, kinds, notified_fleet, titles, with_failures
+from tests.support.one_cluster import ONE
+from tests.support.pipeline_runs import phases, push
+from tests.support.replaced_ports import around, fails_once, frozen, on_azure, plan_at_once
+from tests.support.sweeps import delete_by_hand, sweep
+
+NOTIFY = PlanRequest(kind="notify")
+
+
+def test_clusters_that_fail_are_one_message_and_their_end_is_another() -> None:
+    names = tuple(f"aks-{n:02d}" for n in range(12))
+    cloud = with_failures(*names)
+    assert titles(cloud) == ["example: 12 clusters failed in eastus: QuotaExceeded"]
+    for name in names:
+        assert replay(name, "ann", cloud.ports).status == 202
+    cloud.run()
+    assert titles(cloud)[1:] == ["example: 12 clusters no longer failed in eastus"]
+    assert not cloud.state.announced().open
+
+
+def test_a_message_has_the_reason_the_action_and_the_links() -> None:
+    cloud = with_failures("one")
+    (message,) = cloud.channels.delivered["ops"]
+    commit = cloud.state.fleet().commit
+    assert "Why: QuotaExceeded: the cluster one: no vCPUs are left" in message.text
+    assert "Next: Raise the quota or free some, then run `roadstead replay one`" in message.text
+    assert f"https://github.com/example/fleet/commit/{commit}" in message.text
+
+
+def test_a_route_for_everything_hears_of_ready_and_deleted_clusters_and_of_approvals() -> None:
+    cloud = MemoryCloud()
+    push(cloud, notified_fleet("one", "two", routes=(ALL,)))
+    cloud.run()
+    expected = [(kind, name, False) for kind in (Kind.OUTPUTS, Kind.READY) for name in ("one", "two")]
+    assert sorted(kinds(cloud, "all")) == expected
+    push(cloud, notified_fleet("two", routes=(ALL,)))
+    cloud.run()
+    assert (Kind.DELETED, "one", False) in kinds(cloud, "all")
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_deletes_that_wait_for_an_approval_are_told_and_the_approval_ends_it(interrupted: bool) -> None:
+    cloud = MemoryCloud()
+    push(cloud, notified_fleet("one", "two", "three", routes=(ALL,)))
+    cloud.run()
+    commit = push(cloud, notified_fleet("three", routes=(ALL,)))
+    cloud.run()
+    assert (Kind.REFUSED, "2 clusters", False) in kinds(cloud, "all")
+    if interrupted:
+        fails_once(cloud, "state", "save_plan")
+    assert approve(commit, ["one", "two"], "ann", cloud.ports).status == 202
+    cloud.run(7200)
+    told = kinds(cloud, "all")
+    assert (Kind.REFUSED, "2 clusters", True) in told
+    assert told.count((Kind.APPROVED, commit[:8], False)) == 1
+    assert {(Kind.DELETED, "one", False), (Kind.DELETED, "two", False)} <= set(told)
+
+
+@pytest.mark.parametrize("method", ["announced", "fleet"])
+def test_a_notifier_that_stands_still_does_not_end_what_a_newer_plan_has_begun(method: str) -> None:
+    cloud = MemoryCloud()
+    push(cloud, notified_fleet("one", "two", "three", routes=(ALL,)))
+    cloud.run()
+
+    def meanwhile() -> None:
+        plan_at_once(cloud, cloud.repository.push(notified_fleet("three", routes=(ALL,))))
+        handle(NOTIFY, cloud.ports)
+
+    frozen(cloud, "state", method, meanwhile)
+    handle(NOTIFY, cloud.ports)
+    cloud.run()
+    told = kinds(cloud, "all")
+    assert [over for kind, _, over in told if kind is Kind.REFUSED] == [False]
+
+
+def test_an_approval_is_told_also_when_the_next_commit_is_planned_before_the_notifier_looks() -> None:
+    cloud = MemoryCloud()
+    push(cloud, notified_fleet("one", "two", "three", routes=(ALL,)))
+    cloud.run()
+    commit = push(cloud, notified_fleet("three", routes=(ALL,)))
+    cloud.run()
+    announced = cloud.state.announced
+
+    def away() -> Announced:
+        raise Unavailable("the table does not answer")
+
+    around(cloud, "state", announced=away)
+    assert approve(commit, ["one", "two"], "ann", cloud.ports, reason="no longer used").status == 202
+    cloud.run(60)
+    push(cloud, notified_fleet("three", "four", routes=(ALL,)))
+    cloud.run(60)
+    around(cloud, "state", announced=announced)
+    wake_notifier(cloud.ports)
+    cloud.run()
+    assert kinds(cloud, "all").count((Kind.APPROVED, commit[:8], False)) == 1
+    text = "".join(message.text for message in cloud.channels.delivered["all"])
+    assert "Why: approved by ann: no longer used" in text
+
+
+def test_an_invalid_manifest_is_told_until_a_commit_corrects_it() -> None:
+    cloud = MemoryCloud()
+    files = notified_fleet("one")
+    broken = files["clusters/one/cluster.yaml"].replace(b"location", b"loaction")
+    commit = push(cloud, {**files, "clusters/one/cluster.yaml": broken})
+    cloud.run()
+    assert kinds(cloud) == [(Kind.INVALID, commit[:8], False)]
+    assert "loaction: there is no such field" in cloud.channels.delivered["ops"][0].text
+    push(cloud, files)
+    cloud.run()
+    assert (Kind.INVALID, commit[:8], True) in kinds(cloud)
+
+
+def test_a_credential_that_github_refuses_is_told_and_so_is_its_renewal() -> None:
+    cloud = MemoryCloud()
+    push(cloud, notified_fleet("one"))
+    cloud.run()
+    read = cloud.ports.repository.read_head
+
+    def refused(branch: str) -> None:
+        raise Unauthenticated("Bad credentials")
+
+    around(cloud, "repository", read_head=refused)
+    cloud.run_timers(cloud.ports)
+    cloud.run(120, until=lambda: bool(titles(cloud)))
+    assert kinds(cloud) == [(Kind.CREDENTIAL, "GitHub", False)]
+    around(cloud, "repository", read_head=read)
+    cloud.run(1200, until=lambda: len(titles(cloud)) > 1)
+    assert kinds(cloud)[1:] == [(Kind.CREDENTIAL, "GitHub", True)]
+
+
+def test_what_a_sweep_finds_is_told_and_so_is_that_it_is_as_before() -> None:
+    cloud = MemoryCloud()
+    push(cloud, notified_fleet("one"))
+    cloud.run()
+    delete_by_hand(cloud, ONE)
+    sweep(cloud)
+    assert titles(cloud) == ["example: 1 cluster no longer as verified in eastus: ClusterMissing"]
+    assert replay("one", "ann", cloud.ports).status == 202
+    cloud.run()
+    assert titles(cloud)[1:] == ["example: 1 cluster as verified again in eastus"]
+
+
+def test_a_channel_that_fails_delays_no_job_and_gets_what_it_missed_as_a_digest() -> None:
+    cloud = MemoryCloud()
+    cloud.channels.failing["ops"] = Unavailable("the channel does not answer")
+    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
+    other = "{name: other, type: teams, address: TEAMS}"
+    push(cloud, notified_fleet("one", "two", routes=(OPS, other)))
+    cloud.run(1800, until=lambda: len(titles(cloud, "other")) > 1)
+    assert phases(cloud) == {"one": Phase.FAILED, "two": Phase.READY}
+    assert titles(cloud, "other")[1:] == ["example: 1 channel failing: Unavailable"]
+    del cloud.channels.failing["ops"]
+    cloud.run(7200, until=lambda: len(titles(cloud, "other")) > 2)
+    assert titles(cloud, "other")[2:] == ["example: 1 channel delivering again"]
+    cloud.run(7200, until=lambda: len(titles(cloud)) > 1)
+    assert kinds(cloud) == [(Kind.FAILED, "one", False), (Kind.CHANNEL, "ops", True)]
+
+
+def test_a_channel_that_failed_first_by_a_clock_that_was_ahead_is_told_all_the_same() -> None:
+    cloud = MemoryCloud()
+    outage = Outage("Unavailable", "no answer", cloud.clock() + timedelta(days=30), 3)
+    known = Announced(routes={"ops": RouteState(outage=outage)})
+    problems = present(FleetRecord(), SweepRecord(), [], known, cloud.clock())
+    assert [each.kind for each in problems] == [Kind.CHANNEL]
+
+
+def test_a_channel_is_tried_again_when_it_asks_for_it() -> None:
+    cloud = MemoryCloud()
+    cloud.channels.failing["ops"] = Throttled("slow down", retry_after=600.0)
+    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
+    push(cloud, notified_fleet("one"))
+    cloud.run(60)
+    assert cloud.channels.tried == 1
+    del cloud.channels.failing["ops"]
+    cloud.run(500)
+    assert titles(cloud) == []
+    cloud.run(120)
+    assert len(titles(cloud)) == 1
+
+
+def test_a_fleet_without_routes_is_told_nothing_and_forgets_its_facts() -> None:
+    cloud = MemoryCloud()
+    push(cloud, notified_fleet("one", routes=()))
+    cloud.run()
+    assert cloud.channels.tried == 0
+    assert [notice.kind for notice in cloud.state.notices(10)] == [Kind.OUTPUTS, Kind.READY]
+    cloud.clock.advance(timedelta(days=8).total_seconds())
+    cloud.state.prune_notices(cloud.clock() - timedelta(days=7))
+    assert cloud.state.notices(10) == []
+
+
+def test_the_timer_finds_facts_whose_message_was_lost() -> None:
+    cloud = MemoryCloud()
+    push(cloud, notified_fleet("one"))
+    cloud.run()
+    cloud.state.add_notice(
+        Notice("failed:one:x", Kind.FAILED, "cluster:one", "one", cloud.clock(), location="eastus")
+    )
+    cloud.run(30)
+    assert titles(cloud) == []
+    wake_notifier(cloud.ports)
+    cloud.run(60)
+    assert titles(cloud) == ["example: 1 cluster failed in eastus"]
+
+
+def test_a_problem_whose_record_another_worker_wrote_is_taken_back() -> None:
+    cloud = MemoryCloud()
+    push(cloud, notified_fleet("one"))
+    cloud.run()
+    cloud.state.add_notice(
+        Notice("failed:one:x", Kind.FAILED, "cluster:one", "one", cloud.clock(), location="eastus")
+    )
+    wake_notifier(cloud.ports)
+    cloud.run(1200, until=lambda: len(titles(cloud)) > 1)
+    assert titles(cloud)[1:] == ["example: 1 cluster no longer failed in eastus"]
+
+
+def test_a_message_is_masked_before_it_leaves_whatever_a_fact_has() -> None:
+    secret = "canary-of-a-secret-51ab"
+    cloud = MemoryCloud()
+    routes = (OPS, "{name: issues, type: github}")
+    cloud.with_ports(lambda ports: masked(ports, Masker([secret])))
+    push(cloud, notified_fleet("one", routes=routes))
+    cloud.run()
+    leaked = Notice(
+        "failed:one:x",
+        Kind.FAILED,
+        "cluster:one",
+        "one",
+        cloud.clock(),
+        detail=f"at {secret}",
+        diff=f"+{secret}",
+    )
+    cloud.state.add_notice(leaked)
+    wake_notifier(cloud.ports)
+    cloud.run(60)
+    (message,) = cloud.channels.delivered["ops"]
+    (issue,) = cloud.repository.pulls.issues.listed()
+    assert "***" in message.text
+    assert "***" in issue.body
+    assert secret not in str(message) + issue.body
+
+
+def test_a_list_that_goes_on_lacking_a_cluster_is_one_message_whatever_the_number_of_sweeps() -> None:
+    cloud = MemoryCloud()
+    push(cloud, notified_fleet("one"))
+    cloud.run()
+    read = cloud.ports.azure
+    on_azure(cloud, ListClusters, lambda _: Page([], ""))
+    for _ in range(3):
+        sweep(cloud)
+        for _ in range(3):
+            cloud.run_timers(cloud.ports)
+            cloud.run(1200)
+    assert kinds(cloud) == [(Kind.SWEEP, ONE.subscription, False)]
+    on_azure(cloud, ListClusters, read.call)
+    sweep(cloud)
+    cloud.run_timers(cloud.ports)
+    cloud.run(1200)
+    assert kinds(cloud)[1:] == [(Kind.SWEEP, ONE.subscription, True)]

@@ -1,0 +1,388 @@
+"""Which head is planned: cases that the simulation found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from localcloud.memory.memory_cloud import Crash, MemoryCloud
+from shared.app.api.views.clusters import fleet_view
+from shared.app.intake.accept import accept
+from shared.app.intake.webhook import Pushed
+from shared.app.outbox import request_plan
+from shared.app.planner.branch import CONFIRM_READS, CONFIRM_SECONDS, LAG
+from shared.app.recovery import missed_work
+from shared.cluster.failures.errors import Unavailable
+from shared.cluster.messages import HeadConfirmation, PlanRequest
+from shared.cluster.record import Phase
+from shared.ports import PlanRecord
+from tests.support import fleet_files
+from tests.support.pipeline_runs import accepted, phases, push, pushed, ready, status
+from tests.support.replaced_ports import around, frozen, overtake, shows_first
+
+
+def test_a_stale_head_is_confirmed_even_after_a_superseded_planner_overwrote_its_plan() -> None:
+    cloud = ready("one")
+    old = cloud.state.plan(cloud.repository.head("main"))
+    assert old is not None
+    push(cloud, fleet_files.fleet("one", "two"))
+    cloud.run()
+    cloud.state.save_plan(replace(old, plan=replace(old.plan, applied=False)))
+    shows_first(cloud, old.plan.commit)
+    request_plan(PlanRequest(commit=old.plan.commit), message_id="late webhook", ports=cloud.ports)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert accepted(cloud)["delete", "two"] == 0
+
+
+def test_an_unannounced_head_is_confirmed_before_it_is_planned() -> None:
+    cloud = ready("one")
+    unplanned = cloud.repository.push(fleet_files.fleet("one") | {"README.md": b"its webhook is lost"})
+    push(cloud, fleet_files.fleet("one", "two"))
+    cloud.run()
+    shows_first(cloud, unplanned)
+    request_plan(PlanRequest(again=True), message_id="something was deleted", ports=cloud.ports)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert accepted(cloud)["delete", "two"] == 0
+
+
+def test_an_announced_head_that_is_no_descendant_of_the_last_plan_is_confirmed() -> None:
+    cloud = ready("one", "two")
+    wrong = cloud.repository.push(fleet_files.fleet("one"))
+    announced = PlanRequest(commit=wrong, attempt=5)
+    request_plan(announced, message_id="GitHub did not answer it", ports=cloud.ports, after=20)
+    push(cloud, fleet_files.fleet("one", "two"))
+    cloud.run(10)
+    shows_first(cloud, wrong)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert accepted(cloud)["delete", "two"] == 0
+
+
+def test_a_planner_frozen_before_its_save_deletes_nothing_of_the_next_plan() -> None:
+    cloud = ready("one", "two")
+    push(cloud, fleet_files.fleet("one"))
+    frozen(cloud, "state", "save", lambda: overtake(cloud, fleet_files.fleet("one", "two")))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert accepted(cloud)["delete", "two"] == 0
+
+
+def test_a_planner_frozen_before_it_saved_a_record_creates_nothing_beyond_the_next_plan() -> None:
+    cloud = ready("one")
+    push(cloud, fleet_files.fleet("one", "two"))
+
+    def meanwhile() -> None:
+        overtake(cloud, fleet_files.fleet("one"))
+        cloud.clock.advance(200)  # the repeated plan of the meantime changes nothing
+        while cloud.step():
+            pass
+
+    frozen(cloud, "state", "save", meanwhile)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert accepted(cloud)["create", "two"] == accepted(cloud)["create-group", "rg-two"] == 0
+
+
+def test_a_head_that_returns_after_an_unfinished_plan_is_planned_again() -> None:
+    cloud = ready("one", "two")
+    planned = cloud.state.fleet().commit
+    push(cloud, fleet_files.fleet("one"))
+    save_plan = cloud.state.save_plan
+
+    def dies(plan_record: PlanRecord) -> None:
+        if plan_record.plan.applied:
+            around(cloud, "state", save_plan=save_plan)
+            raise Crash
+        save_plan(plan_record)
+
+    around(cloud, "state", save_plan=dies)
+    cloud.step()
+    cloud.repository.reset(planned)
+    cloud.run()
+    assert cloud.state.fleet().planning == ""
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+
+
+def test_confirming_one_head_does_not_confirm_another() -> None:
+    cloud = ready("one", "two")
+    old = cloud.repository.head("main")
+    push(cloud, fleet_files.fleet("one", "two", "three"))
+    cloud.run()
+    shows_first(cloud, old)
+    head = cloud.repository.head("main")
+    confirmation = HeadConfirmation(head=head, planned=head, reads=CONFIRM_READS)
+    confirmed = PlanRequest(commit="f" * 40, confirmation=confirmation)
+    request_plan(confirmed, message_id="confirmed another head", ports=cloud.ports)
+    cloud.run()
+    assert phases(cloud) == dict.fromkeys(["one", "two", "three"], Phase.READY)
+    assert accepted(cloud)["delete", "three"] == 0
+
+
+def test_a_confirmation_from_before_a_plan_does_not_count_after_it() -> None:
+    cloud = ready("one", "two")
+    removed = cloud.repository.push(fleet_files.fleet("one"))
+    confirmation = HeadConfirmation(head=removed, planned=cloud.state.fleet().commit, reads=CONFIRM_READS)
+    push(cloud, fleet_files.fleet("one", "two") | {"README.md": b"a revert"})
+    cloud.run()
+    shows_first(cloud, removed)
+    request_plan(
+        PlanRequest(commit=removed, confirmation=confirmation),
+        message_id="confirmed before",
+        ports=cloud.ports,
+    )
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert accepted(cloud)["delete", "two"] == 0
+
+
+def test_a_head_is_confirmed_for_half_a_minute_even_when_clocks_differ() -> None:
+    skew = 3.0
+    assert sum(CONFIRM_SECONDS * number - skew for number in range(1, CONFIRM_READS + 1)) > 30
+
+
+def test_a_late_webhook_of_an_earlier_head_does_not_restore_it() -> None:
+    cloud = ready("one", "two")
+    old = cloud.repository.push(fleet_files.fleet("one"))
+    push(cloud, fleet_files.fleet("one", "two") | {"README.md": b"a revert"})
+    cloud.run(1)
+    shows_first(cloud, old)
+    accept(Pushed("d1", "late", old), cloud.ports)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert accepted(cloud)["delete", "two"] == 0
+
+
+def test_a_head_that_only_the_timer_saw_is_confirmed() -> None:
+    cloud = ready("one", "two")
+    old = cloud.repository.push(fleet_files.fleet("one"))
+    push(cloud, fleet_files.fleet("one", "two") | {"README.md": b"a revert"})
+    cloud.run(1)
+    shows_first(cloud, old, old)
+    assert missed_work.plan_missed_head(cloud.ports)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert accepted(cloud)["delete", "two"] == 0
+
+
+def test_a_push_under_confirmation_before_the_last_plan_is_confirmed_after_it() -> None:
+    cloud = ready("one", "two")
+    before = cloud.state.fleet().commit
+    old = cloud.repository.push(fleet_files.fleet("one"))
+    confirmation = HeadConfirmation(head=old, planned=before, reads=CONFIRM_READS)
+    pushed = cloud.clock()
+    push(cloud, fleet_files.fleet("one", "two") | {"README.md": b"a revert"})
+    cloud.run(1)
+    shows_first(cloud, old)
+    late = PlanRequest(commit=old, confirmation=confirmation, at=pushed)
+    request_plan(late, message_id="confirmed before", ports=cloud.ports)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert accepted(cloud)["delete", "two"] == 0
+
+
+def test_a_commit_newer_than_the_last_plan_needs_no_confirmation() -> None:
+    cloud = ready("one")
+    cloud.clock.advance(3)
+    announced = push(cloud, fleet_files.fleet("one") | {"README.md": b"announced"})
+    while cloud.step():  # the plan, and its report
+        pass
+    assert cloud.state.fleet().commit == announced
+    cloud.clock.advance(LAG.total_seconds() + 3)
+    commit = cloud.repository.push(fleet_files.fleet("one") | {"README.md": b"its webhook is lost"})
+    assert missed_work.plan_missed_head(cloud.ports)
+    cloud.clock.advance(missed_work.WEBHOOK_SECONDS)
+    while cloud.step():  # the plan, and the notifications
+        pass
+    assert cloud.state.fleet().commit == commit
+
+
+@pytest.mark.parametrize("timed", [True, False])
+def test_a_commit_reverted_before_the_last_plan_is_confirmed_although_it_is_a_descendant(
+    timed: bool,
+) -> None:
+    cloud = MemoryCloud()
+    planned = push(cloud, fleet_files.fleet("one", "two"))
+    removed = cloud.repository.push(fleet_files.fleet("one"))
+    late = Pushed("d1", "late", removed, cloud.clock() if timed else None)
+    cloud.clock.advance(30)
+    cloud.repository.reset(planned)
+    cloud.run(1)
+    shows_first(cloud, removed)
+    accept(late, cloud.ports)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert accepted(cloud)["delete", "two"] == 0
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_a_reverted_commit_is_confirmed_although_the_revert_needed_no_plan(lost: bool) -> None:
+    cloud = ready("one", "two")
+    planned = cloud.repository.head("main")
+    cloud.clock.advance(100)
+    removed = cloud.repository.push(fleet_files.fleet("one"))
+    late = pushed(cloud, removed)
+    cloud.clock.advance(3)
+    cloud.repository.reset(planned)
+    accept(replace(pushed(cloud, planned), digest="back"), cloud.ports)
+    cloud.run(1)
+    shows_first(cloud, removed, removed)
+    if lost:
+        assert missed_work.plan_missed_head(cloud.ports)
+    else:
+        accept(late, cloud.ports)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert accepted(cloud)["delete", "two"] == 0
+
+
+def test_a_failed_comparison_costs_reads_and_loses_no_push() -> None:
+    cloud = ready("one")
+
+    def away(*_: str) -> bool:
+        raise Unavailable("GitHub answered 500")
+
+    around(cloud, "repository", is_descendant=away)
+    cloud.clock.advance(3)
+    commit = push(cloud, fleet_files.fleet("one", "two"))
+    cloud.run(120)
+    assert cloud.state.fleet().commit == commit
+
+
+def test_a_push_in_the_second_after_the_read_is_planned_at_once() -> None:
+    cloud = ready("one")
+    push(cloud, fleet_files.fleet("one", "two"))
+    cloud.run(43)
+    read_at = cloud.state.fleet().head_read_at
+    assert read_at is not None
+    cloud.clock.advance(1)
+    commit = cloud.repository.push(fleet_files.fleet("one", "two") | {"README.md": b"quick"})
+    accept(Pushed("d1", "quick", commit, read_at + timedelta(seconds=1)), cloud.ports)
+    assert cloud.step()
+    assert cloud.state.fleet().commit == commit
+
+
+def test_a_forced_push_to_a_new_commit_is_confirmed_and_then_planned() -> None:
+    cloud = ready("one")
+    first = cloud.repository.head("main")
+    push(cloud, fleet_files.fleet("one", "two"))
+    cloud.run()
+    cloud.clock.advance(3)
+    cloud.repository.reset(first)
+    files = fleet_files.fleet("one", "three")
+    files["clusters/three/cluster.yaml"] = fleet_files.cluster("three", count=2)
+    forced = push(cloud, files)
+    assert cloud.step()
+    assert cloud.state.fleet().commit != forced
+    waiting = f"{forced[:8]} may be a forced push or a stale read: it is planned at"
+    assert waiting in fleet_view(cloud.ports)["waiting"]
+    cloud.run()
+    assert cloud.state.fleet().commit == forced
+    assert fleet_view(cloud.ports)["waiting"] == ""
+    assert phases(cloud) == {"one": Phase.READY, "three": Phase.READY}
+
+
+def test_one_stale_read_of_the_head_deletes_nothing() -> None:
+    cloud = MemoryCloud()
+    old = push(cloud, fleet_files.fleet("one"))
+    cloud.run()
+    push(cloud, fleet_files.fleet("one", "two"))
+    cloud.run()
+    shows_first(cloud, old)
+    commit = push(cloud, fleet_files.fleet("one", "two") | {"README.md": b"new"})
+    assert cloud.step()
+    assert cloud.state.fleet().waiting.startswith(f"{old[:8]} may be a forced push or a stale read")
+    cloud.run()
+    assert status(cloud, commit)[0] == "success"
+    assert accepted(cloud)["delete", "two"] == 0
+
+
+def test_an_announced_head_that_github_does_not_show_yet_is_reported() -> None:
+    cloud = ready("one")
+    shows_first(cloud, cloud.state.fleet().commit)
+    commit = push(cloud, fleet_files.fleet("one", "two"))
+    assert cloud.step()
+    waiting = f"GitHub does not show the announced commit {commit[:8]} yet: reading again until "
+    assert cloud.state.fleet().waiting.startswith(waiting)
+    cloud.run()
+    assert cloud.state.fleet().waiting == ""
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+
+
+def test_a_confirmation_ends_when_the_head_is_the_planned_one() -> None:
+    cloud = ready("one")
+    planned = cloud.state.fleet()
+    shows_first(cloud, cloud.repository.push(fleet_files.fleet()))
+    cloud.repository.reset(planned.commit)
+    request_plan(PlanRequest(), message_id="sees a stale head", ports=cloud.ports)
+    send = cloud.ports.plans.send
+    around(cloud, "plans", send=lambda _: None)  # the message that reads the head again is lost
+    assert cloud.step()
+    around(cloud, "plans", send=send)
+    assert cloud.state.fleet().waiting != ""
+    assert missed_work.plan_missed_head(cloud.ports)
+    cloud.run()
+    fleet = cloud.state.fleet()
+    assert fleet == replace(planned, last_read=fleet.last_read, reads_full_at=fleet.reads_full_at)
+
+
+def test_a_forced_push_back_is_planned_after_its_confirmation() -> None:
+    cloud = ready("one")
+    old = cloud.repository.head("main")
+    push(cloud, fleet_files.fleet("one", "two"))
+    cloud.run()
+    cloud.repository.reset(old)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+
+
+def test_a_planner_that_lost_its_session_cannot_carry_out_an_older_plan() -> None:
+    cloud = ready("one", "two")
+    push(cloud, fleet_files.fleet("one"))
+    saved = cloud.state.save_plan
+
+    def overtaken(plan_record: Any) -> None:
+        saved(plan_record)
+        if not plan_record.plan.applied:
+            around(cloud, "state", save_plan=saved)
+            overtake(cloud, fleet_files.fleet("one", "two"))
+
+    around(cloud, "state", save_plan=overtaken)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert accepted(cloud)["delete", "two"] == 0
+    assert status(cloud, cloud.repository.head("main"))[0] == "success"
+
+
+def test_an_old_plan_ends_when_its_cluster_is_created_again() -> None:
+    cloud = ready("one", "two")
+    push(cloud, fleet_files.fleet("one"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    push(cloud, fleet_files.fleet("one", "two"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert [plan_record.plan.commit for plan_record in cloud.state.open_plans()] == []
+
+
+def test_a_plan_superseded_before_it_was_carried_out_reports_that_and_ends() -> None:
+    cloud = ready("one")
+    saved = cloud.state.save
+
+    def dies(record: Any) -> None:
+        around(cloud, "state", save=saved)
+        raise Crash
+
+    overtaken = push(cloud, fleet_files.fleet("one", "two"))
+    around(cloud, "state", save=dies)
+    cloud.step()
+    newest = push(cloud, fleet_files.fleet("one", "three"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "three": Phase.READY}
+    expected = f"superseded by {newest[:8]} before it was carried out"
+    assert status(cloud, overtaken) == ("error", expected)
+    assert [plan_record.plan.commit for plan_record in cloud.state.open_plans()] == []

@@ -1,0 +1,300 @@
+"""Promotions by a rule of fleet.yaml: after a soak, and never over a hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.app.api.views.promotions import promotions_view
+from shared.app.outbox import request_checks
+from shared.app.proposals import promote
+from shared.app.proposals.texts import PROMOTION_OVER as OVER
+from shared.cluster.messages import CLOCKS_DIFFER, PlanRequest
+from shared.cluster.record import READY, ClusterRecord, Phase
+from tests.support.drift_proposals import github_calls
+from tests.support.pipeline_runs import phases
+from tests.support.promotions import (
+    BRANCH,
+    PROD,
+    RULE,
+    TEST,
+    ask,
+    change,
+    decided,
+    environment,
+    files,
+    fleet_with,
+    holds,
+    merge,
+    problem,
+    production,
+    pulls,
+    stored,
+)
+from tests.support.replaced_ports import around
+from tests.support.sweeps import sweep
+
+HOUR = 3600
+
+
+def proposed() -> MemoryCloud:
+    """Return a cloud in which the rule has proposed 1.36 to production."""
+    cloud = fleet_with(files(extra=RULE))
+    change(cloud, files(test="1.36", extra=RULE))
+    cloud.run(seconds=HOUR + 60)
+    assert [each.state for each in pulls(cloud)] == ["open"]
+    return cloud
+
+
+def merged() -> MemoryCloud:
+    cloud = proposed()
+    merge(cloud, pulls(cloud)[0].number)
+    assert pulls(cloud) == []
+    return cloud
+
+
+def test_a_rule_proposes_what_has_been_ready_for_its_soak_and_not_before() -> None:
+    cloud = fleet_with(files(extra=RULE))
+    change(cloud, files(test="1.36", extra=RULE), seconds=HOUR - 600)
+    assert phases(cloud) == dict.fromkeys((*TEST, *PROD), Phase.READY)
+    assert pulls(cloud, state="all") == []
+    assert problem(cloud).startswith("promotion: development is watched until 2026-01-01 ")
+    cloud.run(seconds=HOUR)
+    (pull,) = pulls(cloud)
+    assert "A rule of `fleet.yaml` asks for this." in pull.body
+    assert (problem(cloud), holds(cloud)) == ("", [])
+
+
+def test_a_rule_proposes_when_the_soak_ends_also_by_an_instance_whose_clock_is_behind() -> None:
+    cloud = fleet_with(files(extra=RULE))
+    change(cloud, files(test="1.36", extra=RULE), seconds=HOUR - 600)
+    ready = (each.ready_since for each in cloud.state.summaries() if each.name in TEST)
+    ends = max(at for at in ready if at is not None) + timedelta(seconds=HOUR)
+    cloud.with_ports(lambda ports: replace(ports, clock=lambda: cloud.clock() - CLOCKS_DIFFER))
+    cloud.run(seconds=(ends - cloud.clock()).total_seconds() + 30)
+    assert len(pulls(cloud)) == 1
+
+
+def test_a_rule_does_not_wait_for_the_time_of_a_clock_that_was_ahead() -> None:
+    cloud = fleet_with(files(extra=RULE))
+    change(cloud, files(test="1.36", extra=RULE), seconds=600)
+    record = cloud.state.cluster(TEST[0])
+    assert record is not None
+    ahead = cloud.clock() + timedelta(days=30)
+    conditions = (replace(each, since=ahead) if each.type == READY else each for each in record.conditions)
+    cloud.state.save(replace(record, conditions=tuple(conditions)))
+    sweep(cloud)
+    request_checks([record.name], "a round", cloud.ports)
+    cloud.run(seconds=2 * HOUR)
+    assert len(pulls(cloud)) == 1, problem(cloud)
+
+
+def test_a_merge_ends_it_and_what_the_environment_had_before_is_held() -> None:
+    cloud = merged()
+    assert cloud.ports.proposing.tip(BRANCH) is None
+    assert holds(cloud) == [("1.35", "withdrawn")]
+    sweep(cloud)
+    assert len(pulls(cloud, state="all")) == 1
+
+
+def test_a_revert_is_a_hold_that_no_rule_undoes() -> None:
+    cloud = merged()
+    change(cloud, files(test="1.36", extra=RULE))
+    assert holds(cloud) == [("1.36", "withdrawn")]
+    for _ in range(3):
+        cloud.run(seconds=2 * HOUR)
+        sweep(cloud)
+    assert len(pulls(cloud, state="all")) == 1
+    assert problem(cloud) == (
+        "version: production had 1.36, and a commit took it back: no rule gives it again"
+    )
+
+
+def test_a_person_lifts_a_hold_until_the_next_revert() -> None:
+    cloud = merged()
+    change(cloud, files(test="1.36", extra=RULE))
+    assert ask(cloud, "version").status == 202
+    (pull,) = pulls(cloud)
+    merge(cloud, pull.number)
+    assert holds(cloud) == [("1.35", "withdrawn")]
+    change(cloud, files(test="1.36", extra=RULE))
+    cloud.run(seconds=2 * HOUR)
+    assert holds(cloud) == [("1.36", "withdrawn")]
+    assert pulls(cloud) == []
+
+
+def test_a_commit_lifts_a_hold_by_giving_the_value_again_or_by_proving_another_one() -> None:
+    cloud = merged()
+    change(cloud, files(test="1.36", extra=RULE))
+    change(cloud, files(test="1.36", prod="1.36", extra=RULE))
+    assert holds(cloud) == [("1.35", "withdrawn")]
+    change(cloud, files(test="1.36", extra=RULE))
+    change(cloud, files(test="1.37", extra=RULE))
+    cloud.run(seconds=2 * HOUR)
+    assert [each.state for each in pulls(cloud)] == ["open"]
+    assert "'1.37'" in production(cloud)
+
+
+def test_what_is_closed_without_a_merge_is_not_proposed_again_unless_it_is_reopened() -> None:
+    cloud = proposed()
+    (pull,) = pulls(cloud)
+    cloud.ports.proposing.close_pull(pull.number)
+    decided(cloud, pull.number, "closed")
+    change(cloud, files(test="1.36", extra=RULE) | {"notes.txt": b"x"})
+    cloud.run(seconds=2 * HOUR)
+    assert (pulls(cloud), holds(cloud)) == ([], [("1.36", "declined")])
+    cloud.repository.pulls.change(pull.number, state="open")
+    decided(cloud, pull.number, "reopened")
+    assert holds(cloud) == []
+    assert len(pulls(cloud)) == 1
+
+
+def test_a_person_opens_another_one_for_what_was_declined() -> None:
+    cloud = proposed()
+    (pull,) = pulls(cloud)
+    cloud.ports.proposing.close_pull(pull.number)
+    decided(cloud, pull.number, "closed")
+    assert ask(cloud, "version").status == 202
+    assert [each.number for each in pulls(cloud)] == [pull.number + 1]
+    assert holds(cloud) == []
+
+
+def test_a_pull_request_that_a_person_asked_for_is_left_to_that_person() -> None:
+    cloud = fleet_with(files(test="1.36", extra=RULE))
+    ask(cloud)
+    body = pulls(cloud)[0].body
+    change(cloud, files(test="1.37", extra=RULE))
+    cloud.run(seconds=2 * HOUR)
+    assert "'1.36'" in production(cloud)
+    assert pulls(cloud)[0].body == body
+
+
+def test_a_newer_value_brings_the_pull_request_of_a_rule_up_to_date() -> None:
+    cloud = proposed()
+    change(cloud, files(test="1.37", extra=RULE), seconds=HOUR - 600)
+    assert "'1.36'" in production(cloud)
+    cloud.run(seconds=2 * HOUR)
+    assert "'1.37'" in production(cloud)
+    assert len(pulls(cloud, state="all")) == 1
+
+
+def test_a_commit_that_gives_the_value_closes_the_pull_request_without_a_decline() -> None:
+    cloud = proposed()
+    change(cloud, files(test="1.36", prod="1.36", extra=RULE))
+    cloud.run(seconds=60)
+    assert pulls(cloud) == []
+    assert stored(cloud).declined == ()
+    assert cloud.ports.proposing.tip(BRANCH) is None
+
+
+def test_so_it_is_where_flux_follows_a_branch_and_no_revision_can_be_promoted() -> None:
+    rule = RULE.replace("what: [version], ", "")
+    cloud = fleet_with(files(extra=rule))
+    change(cloud, files(test="1.36", extra=rule))
+    cloud.run(seconds=HOUR + 60)
+    assert [each.state for each in pulls(cloud)] == ["open"]
+    change(cloud, files(test="1.36", prod="1.36", extra=rule))
+    cloud.run(seconds=60)
+    assert (pulls(cloud), stored(cloud).declined) == ([], ())
+    over = cloud.ports.pulls.comment(1, OVER)
+    assert over is not None
+    assert "version: production has 1.36 already; " in over.body
+
+
+def test_a_pull_request_that_would_change_no_cluster_any_more_is_closed() -> None:
+    cloud = proposed()
+    own = dict.fromkeys(PROD, "  kubernetesVersion: '1.35'\n")
+    change(cloud, files(test="1.36", own=own, extra=RULE))
+    cloud.run(seconds=60)
+    assert (pulls(cloud), stored(cloud).declined) == ([], ())
+
+
+def test_what_its_source_took_back_is_closed_also_if_something_is_in_the_way_of_another_value() -> None:
+    cloud = proposed()
+    change(cloud, files(test="1.35", extra=RULE))
+    cloud.run(seconds=HOUR + 60)
+    assert problem(cloud).startswith("version: a1 of development runs another version than git asks for: ")
+    assert (pulls(cloud), stored(cloud).declined) == ([], ())
+
+
+def test_a_pull_request_stays_open_while_fleet_yaml_is_invalid() -> None:
+    cloud = proposed()
+    tree = files(test="1.36", extra=RULE)
+    tree["fleet.yaml"] += b"  colour: red\n"
+    change(cloud, tree)
+    sweep(cloud)
+    assert [each.state for each in pulls(cloud)] == ["open"]
+
+
+def test_nothing_is_read_from_github_while_nothing_changes() -> None:
+    cloud = proposed()
+    calls = github_calls(cloud)
+    sweep(cloud)
+    cloud.run(seconds=HOUR)
+    assert [each for each in calls if each != "read_head"] == []
+
+
+def test_a_target_whose_file_is_no_text_keeps_no_other_one_from_its_promotion() -> None:
+    archive = "    - {from: development, to: archive, what: [version], soak: 1h}\n"
+    tree = files(extra=RULE.replace("promotions:\n", f"promotions:\n{archive}"))
+    tree["fleet.yaml"] = tree["fleet.yaml"].replace(b"production]", b"archive, production]", 1)
+    tree["environments/archive.yaml"] = environment("archive", "1.35")
+    cloud = fleet_with(tree)
+    tree["environments/archive.yaml"] += b"# caf\xe9\n"
+    change(cloud, tree | {"environments/development.yaml": environment("development", "1.36")})
+    cloud.run(seconds=HOUR + 60)
+    assert [each.head for each in pulls(cloud)] == [BRANCH]
+    problems = {each["target"]: each["problem"] for each in promotions_view(cloud.ports)["promotions"]}
+    assert problems["production"] == ""
+    assert "environments/archive.yaml is not UTF-8 text" in problems["archive"]
+
+
+def test_a_cluster_that_is_not_ready_stops_the_rule() -> None:
+    cloud = fleet_with(files(extra=RULE))
+    cloud.azure.interventions.fail_next("a1", "QuotaExceeded", "no vCPUs are left")
+    change(cloud, files(test="1.36", extra=RULE))
+    sweep(cloud)
+    assert pulls(cloud, state="all") == []
+    assert problem(cloud) == "promotion: not every cluster of development is Ready: a1"
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("{from: production, to: development}", "must come after"),
+        ("{from: development, to: staging}", "is not in environments"),
+        ("{from: development, to: development}", "must come after"),
+    ],
+)
+def test_a_rule_that_goes_nowhere_is_a_problem_of_the_file(rule: str, message: str) -> None:
+    cloud = fleet_with(files())
+    commit = change(cloud, files(test="1.36", extra=f"  promotions: [{rule}]\n"))
+    found = cloud.repository.statuses.latest(commit)[0].status
+    plan = cloud.state.plan(commit)
+    assert found.state == "failure"
+    assert plan is not None
+    assert any(message in problem for problem in plan.plan.problems)
+
+
+def test_several_rules_read_the_records_of_the_fleet_once() -> None:
+    rules = RULE + "    - {from: production, to: staging, what: [version], soak: 1h}\n"
+    tree = files(test="1.36", extra=rules) | {"environments/staging.yaml": environment("staging", "1.35")}
+    order = b"[development, production]"
+    tree["fleet.yaml"] = tree["fleet.yaml"].replace(order, b"[development, production, staging]")
+    cloud = fleet_with(tree)
+    for each in cloud.state.promotions():
+        cloud.state.save_promotion(replace(each, digest=""))
+    whole, clusters = list[str](), cloud.state.clusters
+
+    def all_of_them() -> Sequence[ClusterRecord]:
+        whole.append("all of them")
+        return clusters()
+
+    around(cloud, "state", clusters=all_of_them)
+    promote.handle(PlanRequest(kind="promote"), cloud.ports)
+    assert [bool(each.digest) for each in cloud.state.promotions()] == [True, True]
+    assert whole == ["all of them"]

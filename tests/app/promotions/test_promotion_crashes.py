@@ -1,0 +1,140 @@
+"""Promotions and crashes: whatever call is the last one, one pull request has what is proven."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+import pytest
+
+from localcloud.memory.memory_cloud import Counter, Crash, MemoryCloud, Tripwire
+from shared.app.proposals.promote import handle
+from shared.cluster.messages import PlanRequest
+from tests.support.crash_points import points_of_one_run
+from tests.support.promotions import BRANCH, RULE, change, files, production, pulls, stored
+from tests.support.replaced_ports import around
+from tests.support.sample import sample
+
+PORTS = ("state", "plans", "proposing", "pulls", "repository")
+SOAKED = 7200
+BASE = files(extra=RULE)
+PROVEN = files(test="1.36", extra=RULE)
+TREES: Mapping[str, Sequence[dict[str, bytes]]] = {
+    "opens": (BASE, PROVEN),
+    "updates": (BASE, PROVEN, files(test="1.37", extra=RULE)),
+    "ends": (BASE, PROVEN, files(test="1.36", prod="1.36", extra=RULE)),
+}
+
+
+def without_promotions(cloud: MemoryCloud, tree: dict[str, bytes]) -> None:
+    """Push files of which no message about promotions arrives, and let the soak pass."""
+    send = cloud.ports.plans.send
+
+    def others(*messages: Any) -> None:
+        send(*(each for each in messages if not each.id.startswith("promote:")))
+
+    around(cloud, "plans", send=others)
+    change(cloud, tree)
+    around(cloud, "plans", send=send)
+    cloud.clock.advance(SOAKED)
+
+
+@cache
+def lived(case: str) -> Sequence[tuple[datetime, Mapping[str, Any]]]:
+    """Return what the tables hold after each commit of a case, and when."""
+    cloud, found = MemoryCloud(), []
+    for number, tree in enumerate(TREES[case]):
+        without_promotions(cloud, tree)
+        found.append((cloud.clock(), cloud.state.backup()))
+        if number < len(TREES[case]) - 1:
+            handle(PlanRequest(kind="promote"), cloud.ports)
+    return found
+
+
+def prepared(case: str) -> MemoryCloud:
+    """Return the fleet of a case in which the message about its last commit is still to come."""
+    cloud, last = MemoryCloud(), len(TREES[case]) - 1
+    for number, (tree, (at, tables)) in enumerate(zip(TREES[case], lived(case), strict=True)):
+        cloud.repository.push(tree)
+        cloud.clock.advance((at - cloud.clock()).total_seconds())
+        cloud.state.restore(tables)
+        if number < last:
+            handle(PlanRequest(kind="promote"), cloud.ports)
+    return cloud
+
+
+def handle_with(cloud: MemoryCloud, counter: Counter) -> None:
+    wires: dict[str, Any] = {name: Tripwire(getattr(cloud.ports, name), counter) for name in PORTS}
+    handle(PlanRequest(kind="promote"), replace(cloud.ports, **wires))
+
+
+def is_open(cloud: MemoryCloud) -> None:
+    (pull,) = pulls(cloud, state="all")
+    assert (pull.state, stored(cloud).number, stored(cloud).problem) == ("open", pull.number, "")
+    assert "'1.36'" in production(cloud)
+
+
+def is_updated(cloud: MemoryCloud) -> None:
+    (pull,) = pulls(cloud, state="all")
+    assert (pull.state, stored(cloud).number) == ("open", pull.number)
+    assert "'1.37'" in production(cloud)
+    assert "`1.37`" in pull.body
+
+
+def is_over(cloud: MemoryCloud) -> None:
+    (pull,) = pulls(cloud, state="all")
+    assert (pull.state, pull.merged) == ("closed", False)
+    assert (stored(cloud).declined, cloud.ports.proposing.tip(BRANCH)) == ((), None)
+
+
+CHECKS: Mapping[str, Callable[[MemoryCloud], None]] = {
+    "opens": is_open,
+    "updates": is_updated,
+    "ends": is_over,
+}
+
+
+@pytest.mark.parametrize("case", TREES)
+def test_a_crash_before_or_after_any_call_leaves_one_pull_request(case: str) -> None:
+    counted = Counter()
+    cloud = prepared(case)
+    handle_with(cloud, counted)
+    CHECKS[case](cloud)
+    assert counted.calls > 15
+    for point in sample(f"promotions {case}", points_of_one_run(counted.calls), 8):
+        cloud = prepared(case)
+        with pytest.raises(Crash):
+            handle_with(cloud, Counter(point))
+        for _ in range(2):
+            handle(PlanRequest(kind="promote"), cloud.ports)
+            CHECKS[case](cloud)
+            assert len(cloud.repository.pulls.comments(1)) == (case == "ends")
+
+
+class Interrupted(Counter):
+    """Lets another handler run to its end before one of the calls."""
+
+    def __init__(self, call: int, meanwhile: Callable[[], None]) -> None:
+        super().__init__()
+        self._call, self._meanwhile = call, meanwhile
+
+    def before(self) -> None:
+        """Let the other one run if this is the call."""
+        if self.calls == self._call:
+            self._call = -1
+            self._meanwhile()
+
+
+@pytest.mark.parametrize("case", TREES)
+def test_two_at_once_leave_one_pull_request(case: str) -> None:
+    counted = Counter()
+    handle_with(prepared(case), counted)
+    for call in sample(f"two promotions {case}", range(counted.calls), 8):
+        cloud = prepared(case)
+        other = Interrupted(call, lambda cloud=cloud: handle_with(cloud, Counter()))  # type: ignore[misc]
+        handle_with(cloud, other)
+        cloud.run()
+        CHECKS[case](cloud)

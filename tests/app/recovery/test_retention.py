@@ -1,0 +1,110 @@
+"""Expired records are removed, and no others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.app.recovery.housekeeping import purge_expired
+from shared.cluster.acts import Act
+from shared.cluster.failures.errors import Unavailable
+from shared.cluster.record import ClusterRecord
+from shared.ports import FleetConfig
+from tests.support import fleet_files
+from tests.support.pipeline_runs import push
+from tests.support.replaced_ports import around
+
+
+def test_events_of_a_deleted_cluster_stay_for_a_month() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleet_files.fleet("one", "two"))
+    cloud.run()
+    cloud.clock.advance(90 * 86400)
+    push(cloud, fleet_files.fleet("two"))
+    cloud.run()
+    assert purge_expired(cloud.ports)["events"] == 0, "the older ones stay as long as the last one"
+    cloud.clock.advance(29 * 86400)
+    assert purge_expired(cloud.ports)["events"] == 0
+    cloud.clock.advance(2 * 86400)
+    assert purge_expired(cloud.ports)["events"] > 0
+    assert not cloud.state.events("one", 5)
+    assert cloud.state.events("two", 5)
+    assert cloud.state.plan(cloud.state.fleet().commit)
+
+
+def test_acts_stay_for_the_days_of_the_setting() -> None:
+    cloud = MemoryCloud()
+    cloud.state.save_act(Act("a", cloud.clock(), "approve", "c0ffee", "ada"))
+    cloud.clock.advance(364 * 86400)
+    assert purge_expired(cloud.ports)["acts"] == 0
+    cloud.clock.advance(2 * 86400)
+    assert purge_expired(cloud.ports)["acts"] == 1
+
+
+def test_a_failed_removal_delays_no_other() -> None:
+    cloud = MemoryCloud()
+    cloud.state.remember_delivery("old", cloud.clock())
+    cloud.clock.advance(8 * 86400)
+
+    class Broken:
+        def __getattr__(self, name: str) -> object:
+            if name == "prune_events_before":
+                raise Unavailable("Table Storage did not answer")
+            return getattr(cloud.state, name)
+
+    broken: object = Broken()
+    removed = purge_expired(replace(cloud.ports, state=broken))  # type: ignore[arg-type]
+    others = ("plans", "blobs", "acts", "notices", "rollouts", "dead letters")
+    assert removed == {"deliveries": 1} | dict.fromkeys(others, 0)
+
+
+def test_manifests_that_the_branch_no_longer_has_are_removed() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleet_files.fleet("one", "two"))
+    cloud.run()
+    old = cloud.repository.tree(cloud.state.fleet().commit)
+    assert purge_expired(cloud.ports)["blobs"] == 0
+    push(cloud, fleet_files.fleet("two"))
+    cloud.run()
+    assert purge_expired(cloud.ports)["blobs"] == 1
+    current = cloud.repository.tree(cloud.state.fleet().commit)
+    (removed,) = {entry.sha for entry in old} - {entry.sha for entry in current}
+    assert cloud.state.blobs([removed]) == {}
+
+
+def test_a_busy_cluster_has_about_the_configured_number_of_events() -> None:
+    config = FleetConfig("example", "example/fleet", lease_seconds=20, poll_seconds=5, events_kept=5)
+    cloud = MemoryCloud(config=config)
+    for count in range(1, 30):
+        files = fleet_files.fleet("one")
+        files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=1 + count % 4)
+        push(cloud, files)
+        cloud.run()
+    assert 5 <= len(cloud.state.events("one", 1000)) < 60
+
+
+def test_every_step_has_events_with_its_start_and_its_end() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleet_files.fleet("one"))
+    cloud.run()
+    ended = [event for event in cloud.state.events("one", 100) if event.reason in ("StepDone", "Ready")]
+    steps = [event.step for event in reversed(ended)]
+    assert steps[:3] == ["resource-group", "cluster", "node-pools"]
+    assert steps[-1] == "verify"
+    assert all(event.started and event.started <= event.at for event in ended)
+
+
+def test_no_record_is_read_as_a_whole_to_know_which_clusters_exist() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleet_files.fleet("one"))
+    cloud.run()
+    whole = list[str]()
+
+    def clusters() -> list[ClusterRecord]:
+        whole.append("all of them")
+        return []
+
+    around(cloud, "state", clusters=clusters)
+    purge_expired(cloud.ports)
+    assert whole == []
+    assert cloud.state.events("one", 5)

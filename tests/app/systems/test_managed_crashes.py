@@ -1,0 +1,63 @@
+"""A crash before and after every call for managed namespaces: nothing twice, nothing left, nothing lost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+from localcloud.memory.memory_cloud import Counter, MemoryCloud, Tripwire
+from shared.cluster.record import Phase
+from shared.resource_ids import ObjectRef
+from tests.support.crash_points import crash_points
+from tests.support.pipeline_runs import phases, push
+from tests.support.sample import sample
+from tests.support.team_systems import cluster_id, fleet, system
+
+ONE = cluster_id("one")
+KEEP, DELETE = (f"  managedNamespaces: {{deletePolicy: {each}}}\n" for each in ("Keep", "Delete"))
+
+
+def whole_run(counter: Counter) -> None:
+    """Take two namespaces to Azure, one of them back, and the other one away; the host dies once."""
+    cloud = MemoryCloud(throttle=False)
+    after(cloud, shop="", pay="")
+    wire: object = Tripwire(cloud.ports.azure, counter)
+    cloud.with_ports(lambda ports: replace(ports, azure=wire))  # type: ignore[arg-type]
+    before = [namespace(cloud, name) for name in ("shop", "pay")]
+    after(cloud, shop=DELETE, pay=KEEP)
+    assert managed(cloud) == {"shop", "pay"}
+    after(cloud, shop="")
+    assert managed(cloud) == set()
+    assert [namespace(cloud, name) for name in ("shop", "pay")] == before
+    record = cloud.state.cluster("one")
+    assert record is not None
+    assert (record.former_grants, dict(record.removed_systems)) == ((), {})
+
+
+def after(cloud: MemoryCloud, **systems: str) -> None:
+    """Push these systems, each with more of its spec, and let the job run to its end."""
+    given = {name: system(name, "one", extra=extra) for name, extra in systems.items()}
+    push(cloud, fleet("one", systems=given, budget=2))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+
+
+def managed(cloud: MemoryCloud) -> set[str]:
+    return {one["name"] for one in cloud.azure.list_managed_namespaces(ONE)}
+
+
+def namespace(cloud: MemoryCloud, name: str) -> str:
+    """Return the uid of a namespace in the cluster, "" for none."""
+    found = cloud.kubernetes.connect(ONE).get(ObjectRef("v1", "Namespace", name, ""))
+    return str(found["metadata"]["uid"]) if found else ""
+
+
+@cache
+def points() -> list[int]:
+    return crash_points(whole_run, "steps/systems")
+
+
+def test_a_crash_at_any_call_leaves_what_git_and_the_delete_policies_say() -> None:
+    assert len(points()) > 20
+    for point in sample("systems", points(), 12):
+        whole_run(Counter(point))

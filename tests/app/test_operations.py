@@ -1,0 +1,339 @@
+"""Operations that Azure accepts and that fail later: reported by class, with their request ids."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from localcloud.memory.memory_cloud import Crash, MemoryCloud
+from shared.cluster.failures.errors import Unavailable
+from shared.cluster.job import Failure
+from shared.cluster.recipes import Step
+from shared.cluster.record import Phase
+from shared.json_tree import Json
+from shared.ports.azure import ListMaintenance, PutCluster, PutMaintenance, PutPool, Write, Written
+from tests.support import fleet_files
+from tests.support.one_cluster import ONE, WINDOW, advice, cluster, files, pool, pools, ready, record
+from tests.support.pipeline_runs import accepted, phases, push
+from tests.support.replaced_ports import around, frozen_before, on_azure, overtake
+from tests.support.sweeps import tag_by_hand
+
+SLOW = 86_400.0
+TWO_WINDOWS = WINDOW + WINDOW.partition("\n")[2].replace("AutoUpgrade", "NodeOSUpgrade")
+
+
+def failed(cloud: MemoryCloud) -> Failure:
+    """Return the failure of the job."""
+    assert phases(cloud) == {"one": Phase.FAILED}
+    failure = record(cloud).job.step.failure
+    assert failure is not None
+    return failure
+
+
+def doomed(cloud: MemoryCloud, kind: type[Write], code: str, *, times: int | None = None) -> list[str]:
+    """Let the next operations that a write begins fail; return the ids of those writes, as they come."""
+    azure, ids = cloud.ports.azure, list[str]()
+
+    def put(write: Write) -> Written:
+        if times is None or len(ids) < times:
+            cloud.azure.interventions.fail_next("one", code, "it went wrong")
+        written = azure.call(write)
+        ids.append(written.request_id)
+        return written
+
+    on_azure(cloud, kind, put)
+    return ids
+
+
+@pytest.mark.parametrize("code", ["InternalOperationError", "ServiceUnavailable", "OperationPreempted"])
+def test_a_creation_that_fails_inside_azure_is_repeated(code: str) -> None:
+    cloud = MemoryCloud(throttle=False)
+    ids = doomed(cloud, PutCluster, code, times=1)
+    push(cloud, files())
+    cloud.run(SLOW)
+    assert phases(cloud) == {"one": Phase.READY}
+    warnings = [event for event in cloud.state.events("one", 100) if event.warning]
+    assert [(event.reason, event.request_ids) for event in warnings] == [("Retrying", (ids[0],))]
+    assert len(ids) == 2
+
+
+def test_a_node_pool_that_fails_inside_azure_is_repeated() -> None:
+    cloud = ready()
+    ids = doomed(cloud, PutPool, "InternalServerError", times=2)
+    push(cloud, files(pool()))
+    cloud.run(SLOW)
+    assert phases(cloud) == {"one": Phase.READY}
+    assert len(ids) == 3
+
+
+def test_an_operation_that_always_fails_inside_azure_fails_the_job_with_its_request_id() -> None:
+    cloud = MemoryCloud(throttle=False)
+    ids = doomed(cloud, PutCluster, "InternalOperationError")
+    push(cloud, files())
+    cloud.run(SLOW)
+    failure = failed(cloud)
+    assert (failure.kind, failure.code) == ("Interrupted", "InternalOperationError")
+    assert (len(ids), failure.request_id) == (5, ids[-1])
+
+
+def test_an_exceeded_quota_is_reported_with_its_request_id_and_not_retried() -> None:
+    cloud = ready()
+    ids = doomed(cloud, PutPool, "QuotaExceeded")
+    push(cloud, files(pool()))
+    cloud.run(SLOW)
+    failure = failed(cloud)
+    assert (failure.kind, failure.request_id, len(ids)) == ("QuotaExceeded", ids[0], 1)
+    assert cloud.state.events("one", 1)[0].request_ids == (ids[0],)
+
+
+def test_a_drain_that_aks_abandons_is_blocked_and_fails_the_job() -> None:
+    cloud = ready(pool())
+    ids = doomed(cloud, PutPool, "PodDrainFailure")
+    push(cloud, files(pool(count=3)))
+    cloud.run(SLOW)
+    assert (failed(cloud).kind, len(ids)) == ("Blocked", 1)
+
+
+def test_a_cancelled_operation_is_reported_as_such_and_not_repeated() -> None:
+    cloud = MemoryCloud(throttle=False)
+    push(cloud, files())
+    cloud.run(until=lambda: bool(cloud.state.clusters()) and bool(record(cloud).job.step.last_write))
+    write = record(cloud).job.step.last_write
+    assert write is not None
+    request = write.request_id
+    cloud.azure.interventions.abort(ONE)
+    cloud.run(SLOW)
+    failure = failed(cloud)
+    assert (failure.kind, failure.request_id) == ("Aborted", request)
+    assert "the operation was cancelled" in failure.message
+    assert accepted(cloud)["create", "one"] == 1
+
+
+def test_a_write_whose_outcome_a_newer_commit_discarded_is_an_event() -> None:
+    cloud = MemoryCloud(throttle=False)
+    azure, ids = cloud.ports.azure, list[str]()
+
+    def overtaken(write: PutCluster) -> Written:
+        written = azure.call(write)
+        ids.append(written.request_id)
+        if len(ids) == 1:
+            overtake(cloud, fleet_files.fleet() | files("  tags: {a: b}\n"))
+        return written
+
+    on_azure(cloud, PutCluster, overtaken)
+    push(cloud, files())
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    events = [event for event in cloud.state.events("one", 100) if ids[0] in event.request_ids]
+    assert [(event.generation, event.step, event.reason) for event in events] == [(1, "cluster", "Waiting")]
+
+
+def test_a_write_before_one_that_a_newer_commit_prevents_is_an_event() -> None:
+    cloud = MemoryCloud(throttle=False)
+    azure, ids = cloud.ports.azure, list[str]()
+
+    def overtaken(write: PutMaintenance) -> Written:
+        written = azure.call(write)
+        ids.append(written.request_id)
+        if len(ids) == 1:
+            overtake(cloud, fleet_files.fleet() | files(f"{TWO_WINDOWS}  tags: {{a: b}}\n"))
+        return written
+
+    on_azure(cloud, PutMaintenance, overtaken)
+    push(cloud, files(TWO_WINDOWS))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    (event,) = [event for event in cloud.state.events("one", 100) if ids[0] in event.request_ids]
+    assert (event.generation, event.step, event.reason) == (1, "maintenance-windows", "Superseded")
+
+
+def test_a_failure_that_could_not_be_reported_at_once_is_reported_later() -> None:
+    cloud = MemoryCloud()
+    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
+    append, refused = cloud.ports.state.append, list[str]()
+
+    def away(events: Any) -> None:
+        if any(event.reason == "Failed" for event in events) and not refused:
+            refused.append("once")
+            raise Unavailable("Table Storage did not answer")
+        append(events)
+
+    around(cloud, "state", append=away)
+    push(cloud, files())
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.FAILED}
+    assert refused
+    assert [event.reason for event in cloud.state.events("one", 100)].count("Failed") == 1
+
+
+def test_a_region_without_room_is_tried_again_until_it_has_some() -> None:
+    cloud = ready()
+    ids = doomed(cloud, PutPool, "ZonalAllocationFailed", times=3)
+    began = cloud.clock()
+    push(cloud, files(pool()))
+    cloud.run(SLOW)
+    assert phases(cloud) == {"one": Phase.READY}
+    assert len(ids) == 4
+    assert cloud.clock() - began > timedelta(minutes=30)
+
+
+def test_a_region_without_room_for_half_a_day_fails_the_job_and_is_not_called_a_quota() -> None:
+    cloud = MemoryCloud(throttle=False)
+    ids = doomed(cloud, PutCluster, "AksCapacityHeavyUsage")
+    push(cloud, files())
+    cloud.run(SLOW)
+    failure = failed(cloud)
+    assert (failure.kind, failure.code, len(ids)) == ("OutOfCapacity", "AksCapacityHeavyUsage", 12)
+    assert "quota" not in advice(cloud).lower()
+
+
+def test_a_full_subnet_has_advice_of_its_own() -> None:
+    cloud = ready()
+    doomed(cloud, PutPool, "SubnetIsFull")
+    push(cloud, files(pool()))
+    cloud.run(SLOW)
+    assert failed(cloud).kind == "OutOfAddresses"
+    assert "subnet" in advice(cloud)
+
+
+def test_an_upgrade_that_a_disruption_budget_stops_is_blocked() -> None:
+    cloud = ready()
+    azure = cloud.ports.azure
+    text = (
+        "Eviction failed. Original error: Cannot evict pod as it would violate the pod's disruption budget."
+    )
+
+    def stopped(write: PutPool) -> Written:
+        cloud.azure.interventions.fail_next("one", "UpgradeFailed", text)
+        return azure.call(write)
+
+    on_azure(cloud, PutPool, stopped)
+    push(cloud, files(pool()))
+    cloud.run(SLOW)
+    failure = failed(cloud)
+    assert (failure.kind, failure.code) == ("Blocked", "UpgradeFailed")
+
+
+def test_a_pool_that_somebody_scales_during_a_write_to_its_cluster_keeps_its_count() -> None:
+    cloud = ready(pool())
+
+    def scaled() -> None:
+        azure = cloud.azure.interventions
+        azure.scale(ONE, "apps", 5)
+
+    frozen_before(cloud, PutCluster, scaled)
+    push(cloud, files(pool() + "  tags: {a: b}\n"))
+    cloud.run(until=lambda: cluster(cloud)["tags"].get("a") == "b")
+    assert pools(cloud)["apps"]["count"] == 5
+
+
+def test_what_aks_does_not_take_in_a_creation_follows_through_the_pools() -> None:
+    cloud = MemoryCloud(throttle=False)
+    writes, azure = list[tuple[str, list[str]]](), cloud.ports.azure
+
+    def noted(write: PutCluster | PutPool) -> Written:
+        pools = write.body["properties"].get("agentPoolProfiles")
+        names = [profile["name"] for profile in pools] if pools is not None else [str(write.arguments[0])]
+        writes.append((write.name, names))
+        return azure.call(write)
+
+    on_azure(cloud, PutCluster, noted)
+    on_azure(cloud, PutPool, noted)
+    push(cloud, files(pool(securityProfile="{sshAccess: Disabled}") + pool().replace("apps", "more")))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert writes == [("put_cluster", ["system", "more"]), ("put_pool", ["apps"])]
+    assert pools(cloud)["apps"]["securityProfile"] == {"sshAccess": "Disabled"}
+
+
+def on_network(network: str) -> dict[str, bytes]:
+    """Return a fleet of one cluster whose defaults have this network."""
+    fleet = files()
+    start, _, rest = fleet["fleet.yaml"].decode().partition("      networkPluginMode: overlay\n")
+    end = rest[rest.index("      podCidr:") :]
+    return fleet | {"fleet.yaml": (start.replace("networkPlugin: azure", network) + end).encode()}
+
+
+KUBENET = "networkPlugin: kubenet"
+CILIUM = "networkPlugin: azure\n      networkPluginMode: overlay\n      networkDataplane: cilium"
+
+
+def test_overlay_and_cilium_in_one_commit_are_two_writes_each_awaited() -> None:
+    cloud = MemoryCloud(throttle=False)
+    push(cloud, on_network(KUBENET))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    writes, azure = list[Any](), cloud.ports.azure
+
+    def noted(write: PutCluster) -> Written:
+        before, after = cluster(cloud)["properties"], write.body["properties"]["networkProfile"]
+        writes.append((before["provisioningState"], after["networkPluginMode"], after["networkDataplane"]))
+        return azure.call(write)
+
+    on_azure(cloud, PutCluster, noted)
+    push(cloud, on_network(CILIUM))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert writes == [("Succeeded", "overlay", "azure"), ("Succeeded", "overlay", "cilium")]
+    network = cluster(cloud)["properties"]["networkProfile"]
+    assert (network["networkPlugin"], network["networkDataplane"]) == ("azure", "cilium")
+
+
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize("crash", [1, 2])
+def test_a_crash_around_either_write_continues_with_the_stage_that_azure_shows(
+    crash: int, before: bool
+) -> None:
+    cloud = MemoryCloud(throttle=False)
+    push(cloud, on_network(KUBENET))
+    cloud.run()
+    writes, azure = list[str](), cloud.ports.azure
+
+    def crashing(write: PutCluster) -> Written:
+        writes.append(write.body["properties"]["networkProfile"]["networkDataplane"])
+        dies = len(writes) == crash
+        if dies and before:
+            raise Crash
+        written = azure.call(write)
+        if dies:
+            raise Crash
+        return written
+
+    on_azure(cloud, PutCluster, crashing)
+    push(cloud, on_network(CILIUM))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    again = [writes[crash - 1]] if before else []
+    assert writes == sorted(["azure", "cilium", *again])
+    assert accepted(cloud)["update", "one"] == 2
+
+
+def test_a_commit_gives_a_maintenance_window_another_kind_of_schedule() -> None:
+    cloud = ready(WINDOW)
+    daily = WINDOW.replace("weekly: {intervalWeeks: 1, dayOfWeek: Sunday}", "daily: {intervalDays: 2}")
+    push(cloud, files(daily))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    found = cloud.ports.azure.call(ListMaintenance(ONE))["aksManagedAutoUpgradeSchedule"]
+    assert found["properties"]["maintenanceWindow"]["schedule"] == {"daily": {"intervalDays": 2}}
+
+
+def test_maintenance_windows_are_not_written_to_a_cluster_that_has_become_another_fleets() -> None:
+    cloud = ready()
+    azure = cloud.ports.azure
+
+    def away(_: ListMaintenance) -> Json:
+        raise Unavailable("no answer", retry_after=60)
+
+    on_azure(cloud, ListMaintenance, away)
+    push(cloud, files(WINDOW))
+    cloud.run(seconds=30, until=lambda: False)
+    assert record(cloud).job.step.name is Step.MAINTENANCE
+    tag_by_hand(cloud, ONE, **{"roadstead-fleet": "another"})
+    on_azure(cloud, ListMaintenance, azure.call)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.FAILED}
+    assert record(cloud).job.reason.startswith("NotOwned: ")
+    assert accepted(cloud)["put-maintenance", "aksManagedAutoUpgradeSchedule"] == 0

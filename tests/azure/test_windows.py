@@ -1,0 +1,62 @@
+"""Maintenance windows: what is written is what AKS takes, whatever the cluster had before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
+import pytest
+
+from localcloud.azure.world.clusters.maintenance import maintenance_document
+from shared.azure.maintenance_windows import window_bodies, window_differences
+from shared.language.desired import Desired
+from tests.support.arm_bodies import desired
+
+NAME = "aksManagedAutoUpgradeSchedule"
+AT = f"maintenanceWindows[{NAME}].maintenanceWindow"
+WEEKLY = {"weekly": {"intervalWeeks": 1, "dayOfWeek": "Sunday"}}
+KINDS: list[dict[str, Any]] = [
+    {"daily": {"intervalDays": 2}},
+    WEEKLY,
+    {"absoluteMonthly": {"intervalMonths": 1, "dayOfMonth": 15}},
+    {"relativeMonthly": {"intervalMonths": 1, "weekIndex": "First", "dayOfWeek": "Monday"}},
+]
+
+
+def cluster(schedule: dict[str, Any], hours: int = 4) -> Desired:
+    """Return a cluster whose manifest has one window with this schedule."""
+    window = {"schedule": schedule, "durationHours": hours, "startTime": "01:00"}
+    return desired(maintenanceWindows=[{"name": NAME, "maintenanceWindow": window}])
+
+
+def shown(of: Desired) -> dict[str, Any]:
+    """Return the window as Azure shows it; AKS refuses one of which this is not the whole document."""
+    return written(of, {})
+
+
+def written(of: Desired, live: dict[str, Any]) -> dict[str, Any]:
+    """Return what Azure shows after the write that a cluster needs, which it may refuse."""
+    body = window_bodies(of, live)[NAME]
+    return {NAME: maintenance_document(of.id, NAME, body, date(2026, 1, 1))}
+
+
+@pytest.mark.parametrize("after", KINDS)
+@pytest.mark.parametrize("before", KINDS)
+def test_another_kind_of_schedule_replaces_the_one_before(
+    before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    wanted = cluster(after, hours=8)
+    found = written(wanted, shown(cluster(before)))
+    window = found[NAME]["properties"]["maintenanceWindow"]
+    assert (window["schedule"], window["startDate"]) == (after, "2026-01-01")
+    assert not window_differences(wanted, found)
+    assert not window_bodies(wanted, found)
+
+
+def test_a_schedule_that_the_job_leaves_stays_the_only_one() -> None:
+    live = shown(cluster({"daily": {"intervalDays": 2}}))
+    fields = (f"{AT}.schedule.weekly.{field}" for field in ("intervalWeeks", "dayOfWeek"))
+    found = written(replace(cluster(WEEKLY, hours=8), left=frozenset(fields)), live)
+    window = found[NAME]["properties"]["maintenanceWindow"]
+    assert (window["schedule"], window["durationHours"]) == ({"daily": {"intervalDays": 2}}, 8)

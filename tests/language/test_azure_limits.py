@@ -1,0 +1,119 @@
+"""What clusters share of Azure's limits is counted over the fleet, and the one too many is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.language.resolve.resolver import resolve
+from shared.language.resolve.reuse import Known
+from shared.language.resolve.rules.between_clusters import over_limits
+from tests.support import fleet_files
+from tests.support.identity_access import ISSUER, SHOP
+from tests.support.resolved_fleets import files_of
+
+QUOTAS = b"""\
+spec:
+  clusterQuotas:
+    - {clusters: 5}
+    - {location: eastus, clusters: 2}
+    - {subscriptionId: 00000000-0000-0000-0000-000000000009, clusters: 0}
+"""
+
+
+def credentials(count: int, identity: str = SHOP.resource) -> str:
+    """Return YAML of so many federated credentials of an identity."""
+    each = f"    - {{name: api-%d, identity: {identity}, namespace: shop, serviceAccount: api-%d}}\n"
+    return ISSUER + "  federatedCredentials:\n" + "".join(each % (n, n) for n in range(count))
+
+
+def fleet(clusters: Mapping[str, str], known: Collection[str] = (), head: bytes = b"") -> DesiredFleet:
+    """Return a fleet of clusters with more in their specs; those that are known are recorded as they are."""
+    files = fleet_files.fleet() | {
+        f"clusters/{name}/cluster.yaml": fleet_files.cluster(name, extra=extra)
+        for name, extra in clusters.items()
+    }
+    if head:
+        files["fleet.yaml"] = files["fleet.yaml"].replace(b"spec:\n", head, 1)
+    of_others = {f"clusters/{name}/cluster.yaml" for name in set(clusters) - set(known)}
+    before = {path: content for path, content in files.items() if path not in of_others}
+    found = resolve("example", files_of(before), before).clusters
+    recorded = {name: Known(one.document(), one.digest) for name, one in found.items()}
+    return resolve("example", files_of(files), files, known=recorded)
+
+
+def messages(resolved: DesiredFleet) -> list[str]:
+    return [f"{one.file} {one.field}: {one.message}" for one in resolved.problems]
+
+
+def test_an_identity_takes_twenty_federated_credentials_of_all_clusters_together() -> None:
+    assert messages(fleet({"a": credentials(12), "b": credentials(8)})) == []
+    resolved = fleet({"a": credentials(12), "b": credentials(8), "c": credentials(1)})
+    assert set(resolved.clusters) == {"a", "b"}
+    assert messages(resolved) == [
+        "clusters/c/cluster.yaml spec.federatedCredentials[api-0].identity: the identity shop takes 20 "
+        "federated credentials, and git has 21: of a (12), b (8), c (1); name another identity"
+    ]
+
+
+def test_letters_of_another_case_are_the_same_identity() -> None:
+    resolved = fleet({"a": credentials(20), "b": credentials(1, SHOP.resource.upper())})
+    assert set(resolved.clusters) == {"a"}
+
+
+def test_another_identity_has_its_own_twenty() -> None:
+    other = SHOP.resource.replace("/shop", "/other")
+    assert messages(fleet({"a": credentials(20), "b": credentials(20, other)})) == []
+
+
+def test_what_is_recorded_stays_and_what_is_new_is_refused_whatever_the_names() -> None:
+    resolved = fleet({"a": credentials(10), "b": credentials(15)}, known=["b"])
+    assert set(resolved.clusters) == {"b"}
+    assert len(resolved.invalid["a"]) == 5
+
+
+def test_what_an_invalid_cluster_has_in_azure_counts() -> None:
+    recorded = fleet({"b": credentials(15)}).clusters["b"]
+    files = fleet_files.fleet() | {
+        "clusters/a/cluster.yaml": fleet_files.cluster("a", extra=credentials(10)),
+        "clusters/b/cluster.yaml": fleet_files.cluster("b", extra="  nonsense: 1\n"),
+    }
+    known = {"b": Known(recorded.document(), recorded.digest)}
+    resolved = resolve("example", files_of(files), files, known=known)
+    assert any("takes 20 federated credentials" in each for each in messages(resolved))
+    assert "a" in resolved.invalid
+
+
+def test_a_region_has_as_many_clusters_as_its_quota_says_and_those_that_exist_stay() -> None:
+    resolved = fleet(dict.fromkeys("abc", ""), known=["c"], head=QUOTAS)
+    assert set(resolved.clusters) == {"a", "c"}
+    (message,) = messages(resolved)
+    assert message == (
+        "clusters/b/cluster.yaml spec.location: git has 3 clusters in eastus of the subscription "
+        "00000000-0000-0000-0000-000000000001, whose quota in fleet.yaml is 2; choose another region, or "
+        "raise the quota in Azure and in fleet.yaml"
+    )
+
+
+def test_the_quota_that_names_the_subscription_counts_more_than_that_of_the_region() -> None:
+    elsewhere = "  subscriptionId: 00000000-0000-0000-0000-000000000009\n"
+    resolved = fleet({"a": elsewhere, "b": ""}, head=QUOTAS)
+    assert set(resolved.clusters) == {"b"}
+    assert "whose quota in fleet.yaml is 0" in messages(resolved)[0]
+
+
+def test_a_cluster_that_is_adopted_exists_already_and_is_not_refused() -> None:
+    adopt = b"  annotations: {roadstead.dev/adopt: when-equal}\nspec:\n"
+    files = fleet_files.fleet("a", "b", "c")
+    files["clusters/c/cluster.yaml"] = files["clusters/c/cluster.yaml"].replace(b"spec:\n", adopt, 1)
+    files["fleet.yaml"] = files["fleet.yaml"].replace(b"spec:\n", QUOTAS, 1)
+    resolved = resolve("example", files_of(files), files)
+    assert set(resolved.clusters) == {"a", "c"}
+
+
+def test_a_subscription_has_five_thousand_clusters_at_most() -> None:
+    (one,) = fleet({"a": ""}).clusters.values()
+    clusters = {f"c-{number:04}": one for number in range(5001)}
+    ((name, ((path, message),)),) = over_limits(clusters, {}, ()).items()
+    assert (name, path) == ("c-5000", ("subscriptionId",))
+    assert message.startswith("a subscription has 5,000 clusters at most, and git has 5,001 in 00000000-")
