@@ -142,7 +142,7 @@ def test_the_place_of_a_step_that_a_page_shows_is_its_place_in_a_recipe() -> Non
     shown = re.findall(rf"\b({steps}) (\d+)/(\d+)\b", text)
     shown += re.findall(rf"\bstep ({steps}) \((\d+) of (\d+) of \w+\)", text)
     places = {(step, str(n), str(len(all_))) for all_ in STEPS.values() for n, step in enumerate(all_, 1)}
-    assert len(shown) > 4
+    assert len(shown) > 2
     assert set(shown) - places == set()
 
 
