@@ -1,4 +1,4 @@
-"""When garbage is collected: rarely in a process of its own, and never while a fleet is planned."""
+"""What a process remembers, and when it collects garbage: never while a fleet is planned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first of many names, and how many there are, for a sentence."""
+"""Parts of sentences: the first of many names, and how many days are left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Routes to their channels. An address comes from the settings of the app and from nowhere else."""
+"""The channels of notifications: HTTPS for chats and webhooks, Apprise for e-mail and others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The HTTP transport of Azure's client libraries, and the credential that they ask for tokens."""
+"""The HTTP transport of client libraries, and connections that look at the address reached."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The health of the app: every service answers, every timer runs at its times, and sweeps and checks end.
+"""The health of the app: services answer, timers run, sweeps and checks end, records can be read.
 
 A reading asks all services at once, waits for a few seconds at most, and serves all callers of some seconds,
 so that probing costs little. A service that does not answer is not asked a second time before the first call

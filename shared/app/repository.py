@@ -1,4 +1,4 @@
-"""Read what a commit of the fleet repository asks for, in as few calls as possible.
+"""Reads what a commit of the fleet repository asks for, in as few calls as possible.
 
 The reader reads the tree, the shared files, and the manifests of clusters that may have changed since they
 were recorded. The rest of the fleet comes from the recorded documents.

@@ -1,4 +1,4 @@
-"""ARM JSON split by the manifest's models: properties that have a field, and the rest.
+"""ARM JSON as a spec: properties that have a field, the rest, and no defaults that Azure shows by itself.
 
 ARM ignores the letter case of names and enums; the result has the spelling of the models.
 """

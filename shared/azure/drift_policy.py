@@ -1,4 +1,4 @@
-"""What happens to each field that differs: the policy of the manifest, and what needs an approval.
+"""What happens to each field that differs: policy, exemptions, and what needs an approval.
 
 A correction that replaces or deletes a node pool, or reimages, deletes or stops nodes, waits until somebody
 approves exactly it. No job recreates a cluster because of a field.

@@ -1,4 +1,4 @@
-"""Flux as Microsoft's extension: its documents in Azure Resource Manager, for what the manifest asks. Pure.
+"""Flux as Microsoft's extension: its documents in Azure, and what Azure shows of them. Pure.
 
 Names and meanings are those of the models of azure-mgmt-kubernetesconfiguration-extensions (2025-03-01) and
 -fluxconfigurations (2025-04-01). A configuration is one source with its Kustomizations. On the cluster, the

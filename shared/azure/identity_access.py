@@ -1,4 +1,4 @@
-"""The names in Azure of what a cluster grants: the same for every attempt, and recognised as this cluster's.
+"""What a cluster grants to identities in Azure: names, documents, and what differs.
 
 A name follows from the cluster's resource id, which no other cluster has, and from the manifest. So it says
 whose it is without any record: nothing else has such a name unless this cluster's steps have written it.

@@ -1,4 +1,4 @@
-"""A namespace of a system as AKS manages it: its document in Azure, and what differs from it. Pure.
+"""A namespace of a system as AKS manages it: its name, its document, and what differs. Pure.
 
 Azure creates the namespace with its labels, the ResourceQuota ``defaultresourcequota`` and the NetworkPolicy
 ``defaultnetworkpolicy``, and lets nobody change these in the cluster

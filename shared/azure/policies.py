@@ -1,4 +1,4 @@
-"""The names of policy assignments in Azure: the same for every attempt, and recognised as this cluster's.
+"""Assignments of Azure Policy to a cluster: names, documents, and what differs.
 
 A name follows from the cluster's resource id and from the manifest, like those of what a cluster grants.
 Another definition has another name, so the new assignment is there before the former one goes.

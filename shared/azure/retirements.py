@@ -1,4 +1,4 @@
-"""The dated table of what AKS retires, as Microsoft announced it.
+"""What AKS retires, as Microsoft announced it: a dated table, and what of a spec it concerns.
 
 Each announcement has its source. Of a month without a day, its last day counts, as the release calendar
 says. The table knows what a manifest can express, and nothing else.

@@ -1,4 +1,4 @@
-"""Small changes: a plan of few clusters waits behind no large one. Pure.
+"""At which pace jobs start: small changes wait behind no large one, creations start as they can end. Pure.
 
 The jobs of small changes have a queue of their own, and tokens of Azure's limits are set aside for them. Both
 are enough for few clusters only, so their number is bounded, whatever is pushed.

@@ -1,4 +1,4 @@
-"""Flux locked down for several tenants, on a cluster that has systems of teams.
+"""Flux locked down for several tenants: flags, its identity, and workload identity.
 
 The flags, and the service account of the platform's own Kustomizations, are those of
 fluxcd.io/flux/installation/configuration/multitenancy: an object of Flux refers to none in another namespace,

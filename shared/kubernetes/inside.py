@@ -1,4 +1,4 @@
-"""What a check counts inside a cluster, and which objects it names: those that are not healthy. Pure.
+"""What a check counts inside a cluster and names as unhealthy, with the workloads. Pure.
 
 A cluster may have thousands of objects. Of each kind, and of the nodes of each pool, the numbers are stored
 and the first ``NAMED`` unhealthy objects, so that what is stored of a cluster stays small.

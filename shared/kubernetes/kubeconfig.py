@@ -1,4 +1,4 @@
-"""The kubeconfig of a cluster that exists outside Roadstead: what of it is used, and what is refused. Pure.
+"""The kubeconfig of an attached cluster: what of it is used and refused; and whose the cluster is. Pure.
 
 Whoever writes the secret in the vault writes this text, so nothing in it is executed, and no file of the app
 is read for it. A kubeconfig can ask for programs, files, proxies and unverified servers

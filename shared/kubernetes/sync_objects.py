@@ -1,4 +1,4 @@
-"""What Flux pulls and applies on a cluster, as objects: the sync objects, and the facts of the cluster.
+"""What Flux pulls and applies on a cluster, and what it reports, as objects.
 
 Names and defaults of the first source and Kustomization are those of ``flux bootstrap``: both are called
 flux-system, Flux fetches the source every minute, reconciles the Kustomization every ten minutes, and prunes

@@ -1,4 +1,4 @@
-"""Replacements: a cluster that takes the place of another one, which runs until then.
+"""Clusters that take the place of others: named as a replacement, or alike as after a rename.
 
 The annotation ``roadstead.dev/replaces`` of the new cluster names the old one. Once git has removed the old
 one, its delete waits until the new one is verified Ready as its manifest has it, and then has the guards of

@@ -1,4 +1,4 @@
-"""What a commit takes from the systems of a cluster: namespaces hold workloads, so it is guarded."""
+"""What a commit takes from the systems of a cluster, and which systems stay because of the guards."""
 
 from __future__ import annotations
 

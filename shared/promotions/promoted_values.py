@@ -1,4 +1,4 @@
-"""The values that a promotion can give to an environment, each a field of a cluster's spec."""
+"""The values that a promotion can give, why one is not given, and what an environment withdrew."""
 
 from __future__ import annotations
 

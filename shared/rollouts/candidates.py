@@ -1,4 +1,4 @@
-"""Which clusters of a plan a rollout may have, and which of them no paused rollout holds."""
+"""Which clusters of a plan a rollout may have, and of which kinds their changes are."""
 
 from __future__ import annotations
 

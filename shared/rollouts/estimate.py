@@ -1,4 +1,4 @@
-"""How long a rollout takes: by how long such changes took in this fleet, or by what is assumed until then.
+"""How long a rollout takes, and its stages before it begins.
 
 Of each kind of change the fleet keeps the durations of its newest clusters: from the start of the job until
 the cluster was verified. A rollout adds its own when it has completed.

@@ -1,4 +1,4 @@
-"""The rollout of a plan: which clusters are in which stage, for the planner and for who asks before."""
+"""The rollout of a plan: which clusters are in which stage, and in which windows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The windows and freezes of a fleet, for whatever Roadstead starts on one of its clusters.
+"""The windows and freezes of a fleet, and the jobs that they keep from starting.
 
 The planner stores them with the fleet's record, as of the last plan with a valid fleet.yaml: so a sweep and
 the replay of an operator are bound by them, too.

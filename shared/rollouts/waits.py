@@ -1,4 +1,4 @@
-"""Why a cluster waits."""
+"""Where a cluster stands in a rollout, and why it waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pull requests on GitHub: their merge commits, our comments on them, and check runs.
+"""Pull requests on GitHub: merge commits, comments, check runs, our own branches, and issues.
 
 Our comment is the oldest one with our login that begins with the marker; a marker in somebody else's comment
 is ignored.

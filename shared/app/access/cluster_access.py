@@ -1,4 +1,4 @@
-"""The way into a cluster: a known API server needs no kubeconfig, and a step's outcome decides what is known.
+"""The ways into a cluster: a known API server, a kubeconfig, one outside Azure, one in a private network.
 
 AKS gives one kubeconfig a second for each subscription, so where a token of the app is the credential the
 record has the address and the certificate authority of the API server. After an error that may mean another

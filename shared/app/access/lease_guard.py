@@ -1,4 +1,4 @@
-"""The lease guard: a check before every write to Azure and to a cluster.
+"""What stands before each write to Azure and to a cluster: the lease, or a hold of all writes.
 
 A worker can be frozen between its read and its write, for longer than its lease lasts. Another worker then
 continues, and may even have deleted the cluster; the write of the first worker would create it again, and no

@@ -1,4 +1,4 @@
-"""What a check reads inside one cluster. It writes nothing there."""
+"""What a check reads inside a cluster, or in Azure where Flux is the extension; it renews the facts there."""
 
 from __future__ import annotations
 

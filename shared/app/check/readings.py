@@ -1,4 +1,4 @@
-"""What a check has read of one cluster."""
+"""What a check has read of a cluster, and what may be said of one whose job failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parse and verify an event of Flux, from its headers and raw body alone.
+"""An event of Flux: verified with the key of its cluster, then parsed.
 
 A Provider of the type ``generic-hmac`` sends the header ``X-Signature`` with the HMAC of the raw body
 (fluxcd.io/flux/components/notification/providers). The body is an event of ``fluxcd/pkg/apis/event/v1``

@@ -1,4 +1,4 @@
-"""The notifier takes the facts that are stored and sends each route those that are due.
+"""The notifier sends each route the facts that are due, and keeps one issue for each group of problems.
 
 What it has taken, and what each route has not received, is one record, written over the version that was
 read. So a fact is taken once. The record names the facts of a message before it is delivered, and drops

@@ -1,4 +1,4 @@
-"""The messages of jobs. A record's job decides its queue: another app, with an identity of its own, receives
+"""The messages of jobs and of checks, each to the queue of the app that handles it.
 the deletes, and small changes wait behind no large one.
 """
 

@@ -1,4 +1,4 @@
-"""When a message comes, and which requests are one message."""
+"""When a message comes, which requests are one message, and which wait for a newer app."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan of a commit with the approval that counts: one that was sent, an earlier one, or a review."""
+"""The approval of a plan that counts: one that was sent, an earlier one, or a review on GitHub."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stale-read protection: GitHub may show an earlier head of the branch for seconds after a push."""
+"""The head of the branch: when it is read, when it counts, and which heads no webhook announced."""
 
 from __future__ import annotations
 

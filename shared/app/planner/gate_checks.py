@@ -1,4 +1,4 @@
-"""The checks of gates, read when a stage is reached, and again: check runs on GitHub, and addresses.
+"""What a rollout reads besides records: the checks of gates, and the strategy that a commit selects.
 
 Only what was read and has succeeded passes. What cannot be read holds the stage, and says why.
 """

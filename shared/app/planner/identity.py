@@ -1,4 +1,4 @@
-"""Who this app is on the tags of its clusters, and whether its tables were lost.
+"""Who this app is on the tags of its clusters, and what a plan notes in the fleet's record.
 
 An id of the settings outlives the tables. Where there is none, each state makes one for itself. Tables
 without a plan are those of a new app, or were lost; clusters in Azure that carry the id of the settings show

@@ -1,4 +1,4 @@
-"""What prevents a plan is said on the commit and in the fleet's record, until the next plan clears it."""
+"""What prevents a plan, or leaves an act without effect, is said on the commit and in the records."""
 
 from __future__ import annotations
 

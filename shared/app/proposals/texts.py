@@ -1,4 +1,4 @@
-"""What a proposal says on GitHub. Pure; text from manifests, Azure and its log has no effect there."""
+"""What the app's own pull requests say. Pure; text from manifests and Azure has no effect there."""
 
 from __future__ import annotations
 

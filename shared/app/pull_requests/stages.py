@@ -1,4 +1,4 @@
-"""The stages in which a merge would reach the clusters, as a comment shows them."""
+"""The stages in which a merge would reach the clusters, and what a comment warns of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Remove expired records once a day, each kind by itself, so that a failure delays no other kind."""
+"""What timers do once a day or hour: expired records, settings that changed, fleet metrics."""
 
 from __future__ import annotations
 

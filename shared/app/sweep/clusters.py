@@ -1,4 +1,4 @@
-"""Single clusters, each read by itself: those that a list lacks, and those that an operator asks about."""
+"""Single clusters of a sweep, each read by itself; those outside Azure are not compared."""
 
 from __future__ import annotations
 

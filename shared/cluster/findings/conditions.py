@@ -1,4 +1,4 @@
-"""How conditions are set, and those that say how the cluster as a whole does."""
+"""How conditions are set, and which clusters sweeps compare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The history of a cluster: which differences between two records are events."""
+"""The history of a cluster: which differences between two records are events, and how long a rebuild took."""
 
 from __future__ import annotations
 

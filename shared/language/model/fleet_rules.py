@@ -1,4 +1,4 @@
-"""What a commit may not do without an approval."""
+"""The rules of ``fleet.yaml`` for a whole fleet: guards, quotas, notifications, promotions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gates of stages: what a stage waits for when the one before has passed, besides an approval."""
+"""Gates of stages: an approval, a time, and checks of GitHub, an HTTP endpoint or a Prometheus."""
 
 from __future__ import annotations
 

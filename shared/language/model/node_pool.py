@@ -1,4 +1,4 @@
-"""Node pools."""
+"""Node pools, and the labels and taints of their nodes."""
 
 from __future__ import annotations
 

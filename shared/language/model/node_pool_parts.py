@@ -1,4 +1,4 @@
-"""The other parts of a node pool: upgrades, security, GPU, gateway, images."""
+"""Parts of a node pool: upgrades, security, GPU, gateway, images, single virtual machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operating system of a pool's nodes: kubelet, kernel settings, Windows."""
+"""The operating system of a pool's nodes, and their network."""
 
 from __future__ import annotations
 

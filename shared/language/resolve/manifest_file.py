@@ -1,4 +1,4 @@
-"""One manifest: from bytes to a checked model, or to problems with their places."""
+"""One manifest: from bytes to a checked model, with what its layers remove, or to problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which clusters of a commit equal their record, decided without reading their manifests.
+"""What is not resolved again: clusters that equal their record, and specs that clusters have in common.
 
 A cluster's document is resolved from its file, the merged layers below it, the id of its Flux components and
 this code: equal inputs give an equal document. A fingerprint states "these inputs give the document with this

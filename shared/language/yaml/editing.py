@@ -1,4 +1,4 @@
-"""Changes single values of a YAML file and leaves every other character of it as it is.
+"""Changes single values of a YAML file, and leaves every other character of it as it is.
 
 Values are replaced where the parser found them, so comments, order and formatting stay. A caller reads the
 result again and compares it: what cannot be changed in this way raises ``NotEditable``.

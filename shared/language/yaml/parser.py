@@ -1,4 +1,4 @@
-"""Reads a YAML file into a tree, within bounds. Aliases and tags are refused."""
+"""Reads a YAML file within bounds: into a tree with places, or into plain values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operations on clusters.
+"""The operations on clusters and resource groups.
 
 Each profile in ``properties.agentPoolProfiles`` has its own ``eTag``; an operation on a pool changes only
 that one, an operation on the cluster both (learn.microsoft.com/azure/aks/use-etags). So the cluster's does

@@ -1,4 +1,4 @@
-"""The operations on node pools."""
+"""The operations on node pools, versions and maintenance windows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operations on the policy assignments of a cluster, and on what Azure Policy found of it.
+"""The operations on policy assignments, on what Azure Policy found, and on managed namespaces.
 
 Sources: policyAssignments of Microsoft.Authorization (2025-03-01) and policyStates of
 Microsoft.PolicyInsights (2019-10-01) in github.com/Azure/azure-rest-api-specs.

@@ -1,4 +1,4 @@
-"""The pull requests of the fleet repository, with their comments and checks."""
+"""Pull requests: comments and checks, our own branches, and issues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Approvals of deletes: exactly the set that needs approval, at exactly the commit that was planned last."""
+"""Approvals of deletes: exactly the set that was planned, by somebody else where that is asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Import: the manifest of a managed cluster, from two reads of Azure. Nothing is written."""
+"""Clusters read from Azure for an operator: an import, and a comparison with files. Nothing is written."""
 
 from __future__ import annotations
 

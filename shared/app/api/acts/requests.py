@@ -1,4 +1,4 @@
-"""Refreshes: an operator has clusters compared with Azure, and checked from inside, now instead of later."""
+"""Small requests of operators: refresh, sync, a test of a route, dead letters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call answers that changes something, dead letters, and the import of a cluster."""
+"""What a call answers that changes something, rehearses, or imports."""
 
 from __future__ import annotations
 

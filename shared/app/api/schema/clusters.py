@@ -1,4 +1,4 @@
-"""What a cluster is and does: its phase, conditions, events, and why."""
+"""A cluster: its phase, conditions, events, why, its tree and its outputs."""
 
 from __future__ import annotations
 

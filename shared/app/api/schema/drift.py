@@ -1,4 +1,4 @@
-"""In which fields clusters differ from git."""
+"""In which fields clusters differ from git, and clusters as Azure shows them now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fleet as a whole: its clusters by page, what the newest sweep found, and what people asked for."""
+"""The fleet as a whole, and the health of the app."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans of commits, their approval, and what a plan compares the files with."""
+"""Plans, their approval, what a plan compares with, and promotions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cluster as a tree, as the last check and the last sweep found it. It reads the record alone."""
+"""A cluster as a tree, and its outputs. It reads the record alone."""
 
 from __future__ import annotations
 

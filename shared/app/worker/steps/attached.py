@@ -1,4 +1,4 @@
-"""Enter a cluster outside Azure, and mark it as ours: nobody else may manage it, and it stays the same one.
+"""The steps of an attached cluster: entered, marked as ours, verified, released.
 
 The ConfigMap that says so is created, or replaced at the version that was read, so of two jobs that meet at a
 cluster only one succeeds. Nothing else is written to the cluster before.

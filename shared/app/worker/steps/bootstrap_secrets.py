@@ -1,4 +1,4 @@
-"""The step before Flux: every bootstrap secret is a Secret of the cluster, in a namespace that exists."""
+"""The step of bootstrap secrets: read from the vault, applied before Flux, removed after it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The step after the maintenance windows: federated credentials and role assignments are as git has them."""
+"""The step of federated credentials and role assignments, and their removal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether git still removes a cluster whose delete is about to begin.
+"""Whether a delete may begin: git still asks for it, and nobody shares the resource group.
 
 A tombstone can be old when its delete begins: Azure may have been away, or the tables may have been restored
 from an older moment. So the step reads the head of the branch once more, and deletes only if the cluster is

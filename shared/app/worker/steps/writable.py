@@ -1,4 +1,4 @@
-"""A cluster that cannot be written to now: an operation runs or has failed, or somebody stopped it.
+"""Whether a step may write now: no operation runs, nobody suspended it, it was not sent before.
 
 A stopped one waits for an operator, is started where its policy says so, or is left alone by an exemption.
 """

@@ -1,4 +1,4 @@
-"""Who reaches the API server, and who may do what there."""
+"""Who reaches a cluster and who may do what there: API server, identities, security."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Flux is on a cluster: what it pulls, what it applies, and whether it reports what it does.
+"""``spec.flux``: what Flux pulls and applies, and the three ways of installing it.
 
 Names and rules are those of Flux's API (fluxcd.io/flux/components).
 """

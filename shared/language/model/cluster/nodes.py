@@ -1,4 +1,4 @@
-"""What all nodes of a cluster share: operating systems, proxy, resource group, provisioning, upgrades."""
+"""What all nodes of a cluster share: systems, proxy, provisioning, upgrades, the autoscaler."""
 
 from __future__ import annotations
 

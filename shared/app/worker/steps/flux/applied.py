@@ -1,4 +1,4 @@
-"""Apply objects to a cluster where it has others."""
+"""Apply objects to a cluster where it has others, and read what it has of them."""
 
 from __future__ import annotations
 

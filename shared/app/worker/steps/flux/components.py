@@ -1,4 +1,4 @@
-"""The components: Flux as the fleet repository pins it, applied, and rolled out."""
+"""Access, and the components of Flux: as the repository pins them, applied, and rolled out."""
 
 from __future__ import annotations
 

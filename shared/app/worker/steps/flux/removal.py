@@ -1,4 +1,4 @@
-"""The components that an earlier file had and the present one lacks: listed, and removed after a rollout."""
+"""What an earlier components file had and the present one lacks is removed; unknown teams hold that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last step: Flux has applied the commit, and every node runs the version of its pool."""
+"""The last step: Flux has applied the commit and the systems, and every node runs its version."""
 
 from __future__ import annotations
 

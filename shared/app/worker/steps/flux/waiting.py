@@ -1,4 +1,4 @@
-"""The wait for what Flux has not reconciled: one, for the likeliest cause, with what an operator can do."""
+"""The wait for what Flux has not reconciled: one, for the likeliest cause, with its commits."""
 
 from __future__ import annotations
 

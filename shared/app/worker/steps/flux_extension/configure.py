@@ -1,4 +1,4 @@
-"""The configurations of the extension: one for each source of the manifest, with its Kustomizations.
+"""The extension of Flux, and its configurations: one for each source of the manifest.
 
 They are written one after the other, each at most once in a job; what somebody changes back meanwhile is left
 to the next check. The git credentials of the app go with each write of the first one: Azure never shows them,
