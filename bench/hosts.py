@@ -23,7 +23,7 @@ from localcloud.servicebus.world.broker_values import Delivery, SessionLock
 from shared.app.planner import planner
 from shared.app.worker import worker
 from shared.cluster.job import Delay, JobQueue
-from shared.cluster.messages import JobMessage, PlanRequest
+from shared.cluster.messages import JobMessage, request_of
 from shared.ports import Ports
 from shared.ports.process import Stays, TokenCache
 
@@ -66,7 +66,7 @@ class Host:
         """Run the function with a message; return how long its calls take."""
         self.spent = 0.0
         if self.queue == "plans":
-            planner.handle(PlanRequest.model_validate_json(body), self.ports)
+            planner.handle(request_of(body), self.ports)
         elif self.queue in JOB_QUEUES:
             message = JobMessage.model_validate_json(body)
             self._waits.begins(message.cluster)

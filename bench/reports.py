@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 
 from bench.counting import Counted
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.outbox import request_report
+from shared.app.outbox import send
+from shared.cluster.messages import ReportRequest
 from shared.cluster.record import Phase
 from shared.cluster.transitions.acceptance import accept_new
 from shared.plan.plan import Action, Item, Plan
@@ -63,7 +64,7 @@ def measure(clusters: int) -> Reports:
         for name in names[finished:due]:
             _finish(cloud, name)
         finished = due
-        request_report(cloud.ports)
+        send(ReportRequest(), cloud.ports)
         cloud.clock.advance(SLOT)
         while cloud.step():
             pass

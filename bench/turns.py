@@ -17,14 +17,14 @@ from bench.counting import Counted
 from bench.fleet import ENVIRONMENTS, generate
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.planner.planner import handle
-from shared.cluster.messages import PlanRequest
+from shared.cluster.messages import PlanRequest, RolloutRequest, ToPlan
 from shared.cluster.record import READY, Condition, Phase
 from shared.cluster.transitions.acceptance import accept_new
 from shared.language.resolve.repository_layout import Files, blob_id
 from shared.language.resolve.resolver import resolve
 from shared.ports import FleetConfig, FleetRecord
 
-CONTINUE = PlanRequest(kind="rollout", reason="rollout")
+CONTINUE = RolloutRequest()
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def _measure(files: dict[str, bytes], changed: dict[str, bytes]) -> Turns:
     return Turns(plan, _turn(cloud, CONTINUE), _turn(cloud, CONTINUE))
 
 
-def _turn(cloud: MemoryCloud, request: PlanRequest) -> Turn:
+def _turn(cloud: MemoryCloud, request: ToPlan) -> Turn:
     """Carry a request of the planner out to its last hand-over, and measure that."""
     cloud.clock.advance(10)
     before, state, began = len(_changing(cloud)), Counted(cloud.state), time.process_time()

@@ -7,8 +7,9 @@ host would replace what is not UTF-8, and might make it readable.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC
+from typing import Any
 
 import azure.functions as func
 
@@ -22,25 +23,36 @@ from shared.app.pull_requests.pull_requests import handle as handle_pull_request
 from shared.app.sweep.sweep import handle as handle_sweep
 from shared.app.worker.worker import handle as handle_job
 from shared.cluster.job import JobQueue
-from shared.cluster.messages import CheckMessage, JobMessage, PlanRequest, message_of_worker
+from shared.cluster.messages import (
+    CheckMessage,
+    JobMessage,
+    NotifyRequest,
+    PromoteRequest,
+    PromotionRequest,
+    ProposeRequest,
+    QueueRequest,
+    SweepRequest,
+    commit_of,
+    message_of_worker,
+    request_of,
+)
 from shared.cluster.reporting.measurements import QUEUE_DELAY, Measurement
 from shared.logs import about
 from shared.ports import Ports
 
+_HANDLERS: Mapping[type[QueueRequest], Callable[[Any, Ports], None]] = {
+    SweepRequest: handle_sweep,
+    ProposeRequest: handle_proposals,
+    PromoteRequest: handle_promotions,
+    PromotionRequest: handle_promotions,
+    NotifyRequest: handle_notifications,
+}
+"""Whom a message of the queue ``plans`` is for, if not for the planner."""
 
-def handle_request(request: PlanRequest, ports: Ports) -> None:
+
+def handle_request(request: QueueRequest, ports: Ports) -> None:
     """Hand a message of the queue ``plans`` to whom it is for."""
-    match request.kind:
-        case "sweep":
-            handle_sweep(request, ports)
-        case "propose":
-            handle_proposals(request, ports)
-        case "promote":
-            handle_promotions(request, ports)
-        case "notify":
-            handle_notifications(request, ports)
-        case _:
-            handle_plan_request(request, ports)
+    _HANDLERS.get(type(request), handle_plan_request)(request, ports)
 
 
 def _receive(
@@ -71,7 +83,7 @@ def planner(ports: Ports) -> func.Blueprint:
             message,
             "plans",
             ports,
-            lambda body: handle_request(PlanRequest.model_validate_json(body), ports),
+            lambda body: handle_request(request_of(body), ports),
         )
 
     return bp
@@ -82,8 +94,8 @@ def previewer(ports: Ports) -> func.Blueprint:
     bp = func.Blueprint()
 
     def handle(body: bytes) -> None:
-        request = PlanRequest.model_validate_json(body)
-        with about(commit=request.head or request.commit):
+        request = request_of(body)
+        with about(commit=commit_of(request)):
             handle_pull_request(request, ports)
 
     @bp.function_name("previewer")

@@ -6,15 +6,14 @@ to its dead letters, and no message is lost. One of a newer form raises NewerFor
 
 from __future__ import annotations
 
-import operator
+from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     Discriminator,
-    Field,
     Tag,
     TypeAdapter,
     ValidationInfo,
@@ -151,48 +150,213 @@ class CheckMessage(_Versioned):
         return self.at is None and self.check.isdecimal()
 
 
-class PlanRequest(_Versioned):
-    """Plan the head of the branch, bring commit statuses up to date (``report``), or plan a ``pull``.
+class QueueRequest(_Versioned):
+    """A message for the planner's app or the previewer. Its class says where it goes, and which are one.
 
-    A ``report`` with a ``commit`` has the status of that one written again; ``sweep`` compares the clusters
-    in Azure with the records; ``propose`` brings the pull requests about drift up to date, and ``promote``
-    those that give an environment what is proven in another one, or the one of ``promotion``; ``notify``
-    sends the routes of notifications what is due; ``rollout`` starts the clusters of a rollout that may
-    start now, after ``act`` was carried out.
+    ``SESSION`` and ``ID`` have fields of the message in braces, and ``fleet``, the ``digest`` of the message,
+    and the ``slot``: the number of the ``WINDOW`` of so many seconds, at whose end it comes. Messages of one
+    id are one. A class without an ``ID`` is sent with one of its sender.
 
-    ``outdated`` marks the plans of pull requests as out of date, because the branch moved to ``commit``;
-    ``review`` reads the reviews of the pull request that was merged as ``commit``.
+    ``attempt`` counts the failed attempts.
+    """
+
+    QUEUE: ClassVar[Literal["plans", "previews"]] = "plans"
+    SESSION: ClassVar[str] = "{fleet}"
+    ID: ClassVar[str] = ""
+    WINDOW: ClassVar[int] = 0
+
+    kind: str
+    attempt: int = 0
+
+    def next_attempt(self) -> Self:
+        """Return the request with one more failed attempt."""
+        return self.model_copy(update={"attempt": self.attempt + 1})
+
+
+class ToPlan(QueueRequest):
+    """Plan the head of the branch.
 
     ``commit`` is what a push announced, ``at`` when it was pushed, by GitHub's clock; ``again`` plans a head
     that was planned before. ``read_from`` is when the request was sent, by our clock: a read of the branch
-    that started since serves it; None for a request that needs a read of its own. ``attempt`` counts the
-    failed attempts. ``pull`` and ``head`` are the number of a pull request and its newest commit
-    according to the event. ``found`` is what looked for a missed head, None for any other request.
-    ``beyond`` is the last cluster on which the messages before worked that one to ``propose`` continues.
+    that started since serves it; None for a request that needs a read of its own. ``found`` is what looked
+    for a missed head, None for any other request.
     """
 
-    kind: Literal[
-        "plan", "report", "review", "pull", "outdated", "sweep", "propose", "promote", "notify", "rollout"
-    ] = "plan"
     commit: str = ""
     reason: str = ""
     again: bool = False
     approval: Approval | None = None
-    attempt: int = 0
     confirmation: HeadConfirmation | None = None
     at: datetime | None = None
     read_from: datetime | None = None
-    pull: int = 0
-    head: str = ""
-    sweep: SweepPart | None = None
     found: Found | None = None
-    act: RolloutAct | None = None
-    promotion: PromotionAsked | None = None
-    beyond: str = Field(default="", exclude_if=operator.not_)
 
-    def next_attempt(self) -> PlanRequest:
-        """Return the request with one more failed attempt."""
-        return self.model_copy(update={"attempt": self.attempt + 1})
+
+class PlanRequest(ToPlan):
+    """Plan the head of the branch, and hand over all of its jobs."""
+
+    kind: Literal["plan"] = "plan"
+
+
+class RolloutRequest(ToPlan):
+    """Start the clusters of a rollout that may start now."""
+
+    ID = "rollout:{slot}"
+    WINDOW = 5
+    kind: Literal["rollout"] = "rollout"
+
+
+class ActRequest(QueueRequest):
+    """Carry out what somebody decided of a rollout: the planner alone writes its record."""
+
+    ID = "rollout:{act.kind}:{digest}"
+    kind: Literal["act"] = "act"
+    act: RolloutAct
+
+
+class ReviewRequest(QueueRequest):
+    """Read the reviews of the pull request that was merged as a commit: many cost few calls to GitHub."""
+
+    ID = "review:{commit}:{slot}"
+    WINDOW = 10
+    kind: Literal["review"] = "review"
+    commit: str
+
+
+class ReportRequest(QueueRequest):
+    """Report progress: bring the commit statuses up to date."""
+
+    SESSION = "{fleet}:reports"
+    ID = "report:{slot}"
+    WINDOW = 5
+    kind: Literal["report"] = "report"
+
+
+class StatusRequest(QueueRequest):
+    """Write the status of a commit again."""
+
+    SESSION = "{fleet}:reports"
+    kind: Literal["status"] = "status"
+    commit: str
+
+
+class NotifyRequest(QueueRequest):
+    """Send the routes of notifications what is due."""
+
+    SESSION = "{fleet}:notifications"
+    ID = "notify:{slot}:{attempt}"
+    WINDOW = 15
+    kind: Literal["notify"] = "notify"
+
+
+class ProposeRequest(QueueRequest):
+    """Bring the pull requests about drift up to date.
+
+    ``pull`` is the number of one that somebody closed or reopened. ``beyond`` is the last cluster on which
+    the messages before worked that this one continues.
+    """
+
+    SESSION = "{fleet}:proposals"
+    ID = "propose:{slot}:{attempt}:{pull}:{beyond}"
+    WINDOW = 15
+    kind: Literal["propose"] = "propose"
+    pull: int = 0
+    beyond: str = ""
+
+
+class PromoteRequest(QueueRequest):
+    """Bring the pull requests of the rules of fleet.yaml up to date; ``pull`` as of a ProposeRequest."""
+
+    SESSION = "{fleet}:proposals"
+    ID = "promote:{slot}:{attempt}:{pull}"
+    WINDOW = 15
+    kind: Literal["promote"] = "promote"
+    pull: int = 0
+
+
+class PromotionRequest(QueueRequest):
+    """Open the pull request of a promotion that a person asked for."""
+
+    SESSION = "{fleet}:proposals"
+    ID = "promote:{digest}"
+    kind: Literal["promotion"] = "promotion"
+    promotion: PromotionAsked
+
+
+class SweepRequest(QueueRequest):
+    """Compare clusters in Azure with the records; the same part twice is one message."""
+
+    SESSION = "{fleet}:sweeps"
+    ID = "sweep:{sweep.sweep}:{digest}"
+    kind: Literal["sweep"] = "sweep"
+    sweep: SweepPart = SweepPart()
+
+
+class PreviewRequest(QueueRequest):
+    """Plan a pull request; ``head`` is its newest commit, according to the event.
+
+    Each has a session of its own, in a queue that delays no push. A flood of pushes costs few plans.
+    """
+
+    QUEUE = "previews"
+    SESSION = "pull-{pull}"
+    ID = "pull:{pull}:{slot}"
+    WINDOW = 10
+    kind: Literal["pull"] = "pull"
+    pull: int
+    head: str = ""
+
+
+class OutdatedRequest(QueueRequest):
+    """Mark the plans of pull requests as out of date, because the branch moved to ``commit``."""
+
+    QUEUE = "previews"
+    SESSION = "outdated"
+    ID = "outdated:{commit}"
+    kind: Literal["outdated"] = "outdated"
+    commit: str
+
+
+_REQUESTS: Mapping[str, type[QueueRequest]] = {
+    request.model_fields["kind"].default: request
+    for request in (
+        PlanRequest,
+        RolloutRequest,
+        ActRequest,
+        ReviewRequest,
+        ReportRequest,
+        StatusRequest,
+        NotifyRequest,
+        ProposeRequest,
+        PromoteRequest,
+        PromotionRequest,
+        SweepRequest,
+        PreviewRequest,
+        OutdatedRequest,
+    )
+}
+
+
+class _Kind(BaseModel):
+    kind: str
+    schema_version: Any = None
+
+
+def request_of(body: bytes | str) -> QueueRequest:
+    """Return a message of the queues ``plans`` and ``previews``; raise ValueError for any other body."""
+    read = _Kind.model_validate_json(body)
+    if read.kind in _REQUESTS:
+        return _REQUESTS[read.kind].model_validate_json(body)
+    present("QueueRequest", 1, read.model_dump())  # a newer version may have more kinds
+    raise ValueError("the queues have no message of this kind")
+
+
+def commit_of(message: BaseModel | None) -> str:
+    """Return the commit that a message is about, "" for none."""
+    if isinstance(message, PreviewRequest):
+        return message.head
+    about = ToPlan | ReviewRequest | StatusRequest | OutdatedRequest
+    return message.commit if isinstance(message, about) else ""
 
 
 def _kind(read: Any) -> str:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.messages import PlanRequest
+from shared.cluster.messages import ToPlan, request_of
 from shared.ports import FleetRecord
 from simulation.invariants.context import Context
 from simulation.rule import RuleViolated
@@ -74,7 +74,8 @@ class Gaps:
 
     def _began(self, cloud: MemoryCloud, commit: str) -> None:
         request = self._context.loop.actor.request
-        looked_for = bool(request) and PlanRequest.model_validate_json(request).found is not None
+        asked = request_of(request) if request else None
+        looked_for = isinstance(asked, ToPlan) and asked.found is not None
         self._context.history(cloud).looked_for[commit] = looked_for
 
     def tables_replaced(self, cloud: MemoryCloud) -> None:

@@ -19,14 +19,19 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from shared.cluster.gaps import FoundBy
 from shared.cluster.messages import (
+    ActRequest,
     Approval,
     CheckMessage,
     Found,
     HeadConfirmation,
     PlanRequest,
+    PreviewRequest,
     PromotionAsked,
+    PromotionRequest,
+    ProposeRequest,
     RolloutAct,
     SweepPart,
+    SweepRequest,
     job_message,
 )
 from tests.support.function_calls import ADMIN, functions
@@ -148,11 +153,11 @@ def messages() -> list[tuple[str, Any]]:
         ("jobs", job_message(record, now)),
         ("jobs", CheckMessage(check="1", clusters=("one",), at=now)),
         ("plans", request),
-        ("plans", PlanRequest(kind="rollout", act=act)),
-        ("plans", PlanRequest(kind="promote", promotion=asked)),
-        ("plans", PlanRequest(kind="sweep", sweep=sweep)),
-        ("plans", PlanRequest(kind="propose", beyond="one")),
-        ("previews", PlanRequest(kind="pull", pull=7, head=COMMIT)),
+        ("plans", ActRequest(act=act)),
+        ("plans", PromotionRequest(promotion=asked)),
+        ("plans", SweepRequest(sweep=sweep)),
+        ("plans", ProposeRequest(beyond="one")),
+        ("previews", PreviewRequest(pull=7, head=COMMIT)),
     ]
     return [(queue, json.loads(message.model_dump_json())) for queue, message in sent]
 

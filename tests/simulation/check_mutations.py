@@ -34,7 +34,7 @@ def a_cluster_that_turns_unhealthy_is_not_checked_again(patch: pytest.MonkeyPatc
 
 
 def the_commit_of_an_unhealthy_cluster_is_not_reported(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(conclusions, "request_status_again", lambda *_: None)
+    patch.setattr(conclusions, "send_unlike", lambda *_, **__: None)
 
 
 def what_a_check_found_is_never_taken_back(patch: pytest.MonkeyPatch) -> None:

@@ -77,7 +77,7 @@ def a_pull_request_stays_at_what_was_proven_first(patch: pytest.MonkeyPatch) -> 
 
 
 def nobody_says_that_a_soak_is_over(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(promote, "request_promotions", lambda *_, **__: None)
+    patch.setattr(promote, "send", lambda *_, **__: None)
 
 
 PROMOTION_MUTATIONS = (

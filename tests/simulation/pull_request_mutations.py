@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from shared.app.outbox import plans
 from shared.app.pull_requests import pull_requests
 from shared.app.pull_requests.comment import PullPlan
+from shared.cluster.messages import PreviewRequest
 from shared.ports import PlanRecord, Ports
 from tests.simulation.mutations import Mutation
 
@@ -28,11 +28,12 @@ def a_preview_saves_its_plan(patch: pytest.MonkeyPatch) -> None:
 
 
 def previews_wait_with_the_pushes(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(plans, "PREVIEWS", ())
+    patch.setattr(PreviewRequest, "QUEUE", "plans")
+    patch.setattr(PreviewRequest, "SESSION", "{fleet}")
 
 
 def a_preview_that_fails_is_not_tried_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(pull_requests, "request_plan_again", lambda *_, **__: None)
+    patch.setattr(pull_requests, "send_unlike", lambda *_, **__: None)
 
 
 def a_valid_fork_passes(patch: pytest.MonkeyPatch) -> None:

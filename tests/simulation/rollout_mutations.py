@@ -15,6 +15,7 @@ from shared.app.planner import gate_checks, handover, planner, rollouts
 from shared.app.planner.rollouts import Staged
 from shared.app.repository import read_desired
 from shared.app.sweep import held_corrections
+from shared.cluster.messages import QueueRequest, RolloutRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.transitions import acceptance
 from shared.plan.plan import Action, Item
@@ -171,10 +172,13 @@ def a_window_is_always_open(patch: pytest.MonkeyPatch) -> None:
 
 
 def nobody_says_that_a_cluster_has_ended(patch: pytest.MonkeyPatch) -> None:
-    def silent(*_: Any, **__: Any) -> None:
-        return None
+    original = outbox.send
 
-    patch.setattr(outbox, "request_rollout", silent)
+    def silent(request: QueueRequest, *others: Any, **more: Any) -> None:
+        if not isinstance(request, RolloutRequest):
+            original(request, *others, **more)
+
+    patch.setattr(outbox, "send", silent)
 
 
 def _unheld(patch: pytest.MonkeyPatch, *actions: Action) -> None:

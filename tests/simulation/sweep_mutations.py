@@ -15,7 +15,7 @@ from shared.app.api.parts import condition_of
 from shared.app.api.views import clusters as cluster_views
 from shared.app.api.views import drift as drift_views
 from shared.app.api.views.drift import _cluster, _field
-from shared.app.outbox import request_report
+from shared.app.outbox import send
 from shared.app.planner import reporter
 from shared.app.planner.reporter import reopen
 from shared.app.proposals import cluster, proposals
@@ -25,10 +25,12 @@ from shared.azure import drift_policy as policy
 from shared.azure.differences import drift_of
 from shared.cluster import drift
 from shared.cluster.findings.conditions import with_in_sync
+from shared.cluster.messages import ReportRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.transitions import apply_comparison
 from shared.cluster.transitions.acceptance import accept_retry
 from shared.language.model.cluster.drift import DriftAction
+from shared.ports import Ports
 from shared.ports.azure import DeleteCluster
 from shared.ports.state import Listing, Orphan
 from shared.resource_ids import ClusterId
@@ -188,13 +190,14 @@ def a_sweep_deletes_orphans(patch: pytest.MonkeyPatch) -> None:
 
 def a_status_stays_red_when_all_is_well_again(patch: pytest.MonkeyPatch) -> None:
     def only_for_worse(report: Callable[..., None]) -> Callable[..., None]:
-        def reported(*given: Any) -> None:
-            if any(summary.lost for summary in given[-1].state.summaries()):
-                report(*given)
+        def reported(asked: Any, ports: Ports, **more: Any) -> None:
+            others = not isinstance(asked, str | ReportRequest)
+            if others or any(summary.lost for summary in ports.state.summaries()):
+                report(asked, ports, **more)
 
         return reported
 
-    patch.setattr(sweep, "request_report", only_for_worse(request_report))
+    patch.setattr(sweep, "send", only_for_worse(send))
     patch.setattr(sweep, "reopen", only_for_worse(reopen))
 
 

@@ -10,7 +10,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.servicebus.world.broker_values import Draft
 from shared.cluster.gaps import FoundBy, Gap, Gaps
-from shared.cluster.messages import Found, PlanRequest
+from shared.cluster.messages import Found, PlanRequest, RolloutRequest
 from shared.ports import FleetRecord
 from simulation.desired_state import DesiredFleet
 from simulation.event_loop import Actor, EventLoop
@@ -81,7 +81,7 @@ def test_a_purge_that_was_not_due_excuses_no_gap() -> None:
 def test_a_head_was_looked_for_only_if_its_plan_began_for_what_looks_for_heads(by: FoundBy | None) -> None:
     fleet = Announced()
     found = Found(by=by, at=fleet.loop.clock()) if by else None
-    request = PlanRequest(kind="plan" if by else "rollout", reason="", found=found).model_dump_json()
+    request = (PlanRequest(found=found) if by else RolloutRequest()).model_dump_json()
     with fleet.loop.as_actor(Actor(fleet.loop.clock(), fleet.cloud, "plans", request=request.encode())):
         fleet.rule.saved(fleet.cloud, FleetRecord(), FleetRecord(planning=COMMIT))
     assert fleet.history.looked_for == {COMMIT: bool(by)}

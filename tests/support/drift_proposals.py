@@ -11,7 +11,7 @@ from shared.app.api.parts import FIRST_PAGE
 from shared.app.api.views.drift import drift_view
 from shared.app.intake.accept import accept
 from shared.app.proposals.proposals import handle
-from shared.cluster.messages import PlanRequest
+from shared.cluster.messages import ProposeRequest
 from shared.ports.state import Proposal
 from tests.support.one_cluster import ONE, ready
 from tests.support.pipeline_runs import pushed
@@ -81,4 +81,4 @@ def github_calls(cloud: MemoryCloud) -> list[str]:
 
 def bring_up_to_date(cloud: MemoryCloud) -> None:
     """Carry out one message about proposals."""
-    handle(PlanRequest(kind="propose"), cloud.ports)
+    handle(ProposeRequest(), cloud.ports)

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.messages import PlanRequest
+from shared.cluster.messages import ToPlan, request_of
 from shared.cluster.record import ClusterRecord
 from shared.ports import FleetConfig, Message
 from tests.support.replaced_ports import around
@@ -44,10 +44,11 @@ class Counts:
         around(cloud, "changes", send=send)
 
 
-def waiting_plans(cloud: MemoryCloud) -> list[PlanRequest]:
+def waiting_plans(cloud: MemoryCloud) -> list[ToPlan]:
     """Return what the planner is to do next."""
     messages = cloud.broker.peek("plans", session=cloud.ports.config.fleet)
-    return [PlanRequest.model_validate_json(message.draft.body) for message in messages]
+    read = (request_of(message.draft.body) for message in messages)
+    return [request for request in read if isinstance(request, ToPlan)]
 
 
 def plan_step(cloud: MemoryCloud) -> bool:

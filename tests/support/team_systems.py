@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.outbox import request_plan
+from shared.app.outbox import send
 from shared.cluster.failures.errors import Dependency
 from shared.cluster.messages import Approval, PlanRequest
 from shared.cluster.record import Phase
@@ -101,7 +101,7 @@ def approve(cloud: MemoryCloud, *clusters: str) -> None:
     commit = cloud.state.fleet().commit
     approval = Approval(commit=commit, clusters=clusters, by="op", at=cloud.clock(), reason="asked for")
     request = PlanRequest(again=True, reason="approved", approval=approval)
-    request_plan(request, message_id=f"approved:{commit}:{clusters}", ports=cloud.ports)
+    send(request, cloud.ports, message_id=f"approved:{commit}:{clusters}")
 
 
 def hydrated(of_system: str, extra: str = "") -> MemoryCloud:

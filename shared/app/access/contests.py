@@ -19,7 +19,7 @@ from shared.app.access.azure_state import (
     vanished,
 )
 from shared.app.access.context import StepContext
-from shared.app.outbox import request_plan
+from shared.app.outbox import send
 from shared.azure.ownership import CONTEST_TAG, LIFE_TAG, Installation, tag
 from shared.azure.writes import is_stopped
 from shared.cluster.failures.errors import NotOwned, Outdated, Terminal, Unauthorized
@@ -128,10 +128,10 @@ def outdated(context: StepContext, existing: Json) -> Fail | None:
 def older_than_azure(context: StepContext, why: str) -> Fail:
     """Request a plan, and return the failure of a record that does not know what was written last."""
     record = context.record
-    request_plan(
+    send(
         PlanRequest(again=True, reason="a record is older than Azure"),
+        context.ports,
         message_id=f"outdated:{record.name}:{record.uid}:{record.job.sequence}",
-        ports=context.ports,
         after=REPLAN_SECONDS,
     )
     return Fail(Outdated(f"{why}; the head of the branch is planned again"))

@@ -10,7 +10,7 @@ from shared.app.check.in_azure import Around, with_around
 from shared.app.check.readings import Reading
 from shared.app.check.secrets import has_secrets
 from shared.app.facts import notices_of
-from shared.app.outbox import request_next_check, request_status_again, request_sweep
+from shared.app.outbox import request_next_check, send, send_unlike
 from shared.app.records import Transition, change
 from shared.app.sweep.conclusions import is_beside
 from shared.app.worker.steps.flux.waiting import commits_behind
@@ -23,7 +23,7 @@ from shared.cluster.findings.health import (
     checked,
     outcome_of,
 )
-from shared.cluster.messages import CheckMessage, SweepPart
+from shared.cluster.messages import CheckMessage, ReportRequest, StatusRequest, SweepPart, SweepRequest
 from shared.cluster.record import AppliedRevision, ClusterRecord, Condition, Running
 from shared.cluster.reporting.events import FLUX_REPORTED, events_between, renewed_event
 from shared.cluster.transitions.apply_outcome import apply_outcome
@@ -157,7 +157,7 @@ def conclude(
             concluded = apply_outcome(after, outcome, now=now, jitter=0)
             events += events_between(after, concluded, outcome)
             after = concluded
-            request_status_again(ports.state.fleet().commit, ports)
+            send_unlike(StatusRequest(commit=ports.state.fleet().commit), ports, after=ReportRequest.WINDOW)
         request_next_check(after, ports, message.at)
         then = [_request_correction] if applies_again(after, now) else []
         return Transition(after, events, notices_of(current, after, ports), then)
@@ -167,4 +167,4 @@ def conclude(
 
 def _request_correction(record: ClusterRecord, ports: Ports) -> None:
     moment = int(ports.clock().timestamp())
-    request_sweep(SweepPart(sweep=f"flux:{moment}", clusters=(record.name,)), ports)
+    send(SweepRequest(sweep=SweepPart(sweep=f"flux:{moment}", clusters=(record.name,))), ports)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from shared.app.access.context import StepContext
 from shared.app.access.rate_limiter import RateLimited
-from shared.app.outbox import request_sweep
+from shared.app.outbox import send
 from shared.app.worker.steps.role_assignments import RoleReads, is_assigned
 from shared.azure.compliance import Compliance, compliance_of
 from shared.azure.differences import Difference
@@ -22,7 +22,7 @@ from shared.azure.maintenance_windows import window_differences
 from shared.azure.managed_namespaces import managed_in, namespace_differences
 from shared.azure.policies import by_name, is_our_policy, policy_differences
 from shared.cluster.failures.errors import ReconcileError
-from shared.cluster.messages import SweepPart
+from shared.cluster.messages import SweepPart, SweepRequest
 from shared.cluster.record import ClusterRecord
 from shared.language.model.cluster.identity_access import RoleAssignment
 from shared.ports import Ports
@@ -177,7 +177,11 @@ def with_around(record: ClusterRecord, around: Around | None, ports: Ports) -> C
     record = replace(record, compliance=compliance)
     if around.differences is None or around.differences == record.windows:
         return record
-    request_sweep(SweepPart(sweep=ports.unique(), clusters=(record.name,)), ports, after=SAVED_SECONDS)
+    send(
+        SweepRequest(sweep=SweepPart(sweep=ports.unique(), clusters=(record.name,))),
+        ports,
+        after=SAVED_SECONDS,
+    )
     verified = replace(record.verified, digest="") if record.verified else None
     return replace(record, windows=around.differences, verified=verified)
 

@@ -10,15 +10,9 @@ import logging
 
 from shared.app.http_result import HttpResult, rejected
 from shared.app.intake.webhook import Delivery, Ignored, PullChanged, Pushed, Refused, Reviewed
-from shared.app.outbox import (
-    request_plan,
-    request_preview,
-    request_promotions,
-    request_proposals,
-    request_review,
-)
+from shared.app.outbox import send
 from shared.cluster.failures.errors import Retryable
-from shared.cluster.messages import PlanRequest
+from shared.cluster.messages import PlanRequest, PreviewRequest, PromoteRequest, ProposeRequest, ReviewRequest
 from shared.cluster.reporting.measurements import WEBHOOKS, Measurement, Span
 from shared.logs import about
 from shared.ports import FleetRecord, Ports
@@ -77,20 +71,20 @@ def _ignored(delivery: Pushed | PullChanged | Reviewed, ports: Ports) -> HttpRes
 
 def _queued(delivery: Pushed | PullChanged | Reviewed, ports: Ports) -> HttpResult:
     if isinstance(delivery, Reviewed):
-        request_review(delivery.commit, ports)
+        send(ReviewRequest(commit=delivery.commit), ports)
         commit = delivery.commit
     elif isinstance(delivery, PullChanged):
-        reason, commit = f"pull request {delivery.action}", delivery.head
+        commit = delivery.head
         if delivery.proposal and delivery.action in ("closed", "reopened"):
-            request_proposals(ports, delivery.number)
+            send(ProposeRequest(pull=delivery.number), ports)
         if delivery.promotion and delivery.action in ("closed", "reopened"):
-            request_promotions(ports, delivery.number)
+            send(PromoteRequest(pull=delivery.number), ports)
         if delivery.action != "closed":
-            preview = PlanRequest(kind="pull", pull=delivery.number, head=commit, reason=reason)
-            request_preview(preview, ports)
+            preview = PreviewRequest(pull=delivery.number, head=commit)
+            send(preview, ports)
     else:
         request = PlanRequest(commit=delivery.commit, reason="push", at=delivery.at, read_from=ports.clock())
-        request_plan(request, message_id=f"push:{delivery.digest}", ports=ports)
+        send(request, ports, message_id=f"push:{delivery.digest}")
         commit = delivery.commit
     # After the request: a crash before this line causes a second, harmless plan, and loses no push.
     try:

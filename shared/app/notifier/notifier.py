@@ -15,14 +15,14 @@ from dataclasses import replace
 from operator import attrgetter
 
 from shared.app.notifier.fleet_facts import OF_PLANS, OTHERS, of_plan, present
-from shared.app.outbox import request_notifications
+from shared.app.outbox import send
 from shared.app.pull_requests.markdown import fence, line
 from shared.app.repository import require_name
 from shared.cluster.failures.errors import Dependency, ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.findings.conditions import is_exempt
 from shared.cluster.listed import UnreadableRecord
-from shared.cluster.messages import PlanRequest
+from shared.cluster.messages import NotifyRequest
 from shared.cluster.record import ClusterRecord, Phase
 from shared.language.desired import digest_of
 from shared.logs import about
@@ -94,7 +94,7 @@ ATTEMPTS = 5
 LETTERS = 100
 
 
-def handle(request: PlanRequest, ports: Ports) -> None:
+def handle(request: NotifyRequest, ports: Ports) -> None:
     """Send the routes what is due; postpone it while the state or a queue does not answer.
 
     Raise Retryable when it cannot be postponed, or was too often.
@@ -106,7 +106,7 @@ def handle(request: PlanRequest, ports: Ports) -> None:
         if seconds is None or request.attempt >= ATTEMPTS:
             raise
         log.warning("notifications are postponed by %d s: %s: %s", seconds, error.kind, error)
-        request_notifications(ports, after=seconds, attempt=request.attempt + 1)
+        send(request.next_attempt(), ports, after=seconds)
 
 
 def _handle(ports: Ports) -> None:
@@ -125,7 +125,7 @@ def _handle(ports: Ports) -> None:
     now = ports.clock()
     moment = now if more else deliveries.next_moment(known, now)
     if moment is not None:
-        request_notifications(ports, after=max(0.0, (moment - now).total_seconds()))
+        send(NotifyRequest(), ports, after=max(0.0, (moment - now).total_seconds()))
 
 
 def _take(before: Announced, fleet: FleetRecord, ports: Ports) -> tuple[Announced, bool]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
-from shared.app.outbox import request_plan_again
+from shared.app.outbox import send_unlike
 from shared.app.planner.review_rules import (
     approvals_among,
     left_at,
@@ -22,7 +22,7 @@ from shared.app.repository import PlanInputs
 from shared.cluster.acts import Act
 from shared.cluster.failures.errors import ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
-from shared.cluster.messages import Approval, PlanRequest
+from shared.cluster.messages import Approval, PlanRequest, QueueRequest, ReviewRequest, ToPlan
 from shared.cluster.review_check import Ignored, ReviewCheck, Verdict
 from shared.masking import cut, without_secrets
 from shared.plan.make_plan import make_plan
@@ -72,18 +72,18 @@ def ask(commit: str, deletes: Mapping[str, datetime], fleet: FleetRecord, ports:
     return asked
 
 
-def ask_again(asked: Asked, request: PlanRequest, commit: str, ports: Ports, *, first: bool) -> None:
+def ask_again(asked: Asked, request: QueueRequest, commit: str, ports: Ports, *, first: bool) -> None:
     """Queue another reading of the reviews, where it may have another result without a new review."""
-    attempt = request.attempt if request.kind == "review" else 0
+    attempt = request.attempt if isinstance(request, ReviewRequest) else 0
     after = AGAIN_SECONDS if first and asked.check.verdict in _MAY_LAG else None
     if asked.retry is not None and attempt < ATTEMPTS:
         after = wait_before_retry(asked.retry, attempt + 1, ports.random(), ports.config.retries)
     if after is not None:
-        again = PlanRequest(kind="review", commit=commit, attempt=attempt + 1, reason="reviews")
-        request_plan_again(again, after=after, ports=ports)
+        again = ReviewRequest(commit=commit, attempt=attempt + 1)
+        send_unlike(again, ports, after=after)
 
 
-def approved_request(request: PlanRequest, ports: Ports) -> PlanRequest | None:
+def approved_request(request: ReviewRequest, ports: Ports) -> PlanRequest | None:
     """Return the request to plan with the approval of a review, None where none approves.
 
     ``request`` announces a review of the pull request that was merged as its commit.
@@ -214,7 +214,7 @@ class Approved:
 
 
 def approved_plan(
-    request: PlanRequest, inputs: PlanInputs, fleet: FleetRecord, earlier: PlanRecord | None, ports: Ports
+    request: ToPlan, inputs: PlanInputs, fleet: FleetRecord, earlier: PlanRecord | None, ports: Ports
 ) -> Approved:
     """Return the plan of ``fleet.planning``; ``earlier`` is the one that was saved for that commit before."""
     head, teams = fleet.planning, ports.config.approval_teams
@@ -243,7 +243,7 @@ def approved_plan(
     return Approved(plan, approval, asked.check)
 
 
-def _given(request: PlanRequest, head: str, earlier: PlanRecord | None) -> Approval | None:
+def _given(request: ToPlan, head: str, earlier: PlanRecord | None) -> Approval | None:
     """Return the approval that counts at this commit: of exactly the deletes that need it, or an earlier one.
 
     ``earlier`` is the present plan, None when other commits were planned since: the clusters of an older plan

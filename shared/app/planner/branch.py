@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from shared.cluster.gaps import Gap, Gaps
-from shared.cluster.messages import HeadConfirmation, PlanRequest
+from shared.cluster.messages import HeadConfirmation, ToPlan
 from shared.frozen import replace
 from shared.ports import BranchHead, BranchRead, FleetRecord
 from shared.ports.state import Deliveries
@@ -21,7 +21,7 @@ WHOLE_SECOND = timedelta(seconds=1)
 
 
 def needs_confirmation(
-    request: PlanRequest, read: BranchHead, fleet: FleetRecord, *, is_descendant: Callable[[str, str], bool]
+    request: ToPlan, read: BranchHead, fleet: FleetRecord, *, is_descendant: Callable[[str, str], bool]
 ) -> HeadConfirmation | None:
     """Return the confirmation with which to read the head again, None when this read is accepted.
 
@@ -44,7 +44,7 @@ def needs_confirmation(
     return HeadConfirmation(head=head, planned=last, reads=reads + 1) if reads < CONFIRM_READS else None
 
 
-def describe_confirmation(request: PlanRequest, confirmation: HeadConfirmation, now: datetime) -> str:
+def describe_confirmation(request: ToPlan, confirmation: HeadConfirmation, now: datetime) -> str:
     """Return why a new head is not planned yet, and when it will be."""
     rest = CONFIRM_SECONDS * sum(range(confirmation.reads, CONFIRM_READS + 1))
     at = f"{now + timedelta(seconds=rest):%H:%M:%S} UTC"
@@ -58,7 +58,7 @@ def whole_second(moment: datetime) -> datetime:
     return moment if not moment.microsecond else moment.replace(microsecond=0) + WHOLE_SECOND
 
 
-def announced_after(request: PlanRequest, fleet: FleetRecord) -> bool:
+def announced_after(request: ToPlan, fleet: FleetRecord) -> bool:
     """Return whether a request announces a push that came after the head of the last plan was read."""
     return bool(request.commit) and (fleet.head_read_at is None or _after(request.at, fleet.head_read_at))
 
@@ -84,7 +84,7 @@ MAX_AGE = timedelta(seconds=10)
 """An older read serves nobody, and neither does one that a wrong clock has dated so far ahead."""
 
 
-def serving_read(request: PlanRequest, fleet: FleetRecord, now: datetime) -> BranchRead | None:
+def serving_read(request: ToPlan, fleet: FleetRecord, now: datetime) -> BranchRead | None:
     """Return the last read of the branch, if it started after the request was sent; None otherwise.
 
     The clocks of two instances may differ by seconds, so a push is also compared by GitHub's clock, which
@@ -123,7 +123,7 @@ def with_read(fleet: FleetRecord, read: BranchRead) -> FleetRecord:
 # repeated message, a second tick or a crash counts nothing twice.
 
 
-def repaired_gaps(request: PlanRequest, head: str, fleet: FleetRecord, deliveries: Deliveries) -> Gaps:
+def repaired_gaps(request: ToPlan, head: str, fleet: FleetRecord, deliveries: Deliveries) -> Gaps:
     """Return the fleet's gaps once ``head`` is planned for a request; reads one entity for a missed head."""
     found, before = request.found, fleet.planning or fleet.commit
     if found is None or head == before or not before:

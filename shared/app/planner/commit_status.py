@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from shared.app.outbox import REPORT_SECONDS
 from shared.cluster.drift import moment
 from shared.cluster.failures.fleet_problem import FleetProblem
 from shared.cluster.listed import UnreadableRecord
+from shared.cluster.messages import ReportRequest
 from shared.cluster.record import Phase
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.plan.plan import REMOVALS, Action, Item, Plan
@@ -286,4 +286,4 @@ def has_room(reports: int, *, settled: bool, ended: bool) -> bool:
 def interval(age: timedelta, clusters: int) -> timedelta:
     """Return the time from one report to the next, by the age of the newest plan and the fleet's size."""
     by_age = min(age.total_seconds() / SHARE, LONGEST)
-    return timedelta(seconds=max(REPORT_SECONDS, clusters / CLUSTERS_A_SECOND, by_age))
+    return timedelta(seconds=max(ReportRequest.WINDOW, clusters / CLUSTERS_A_SECOND, by_age))

@@ -15,11 +15,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from shared.app.outbox import request_handover, request_promotions
+from shared.app.outbox import request_handover, send
 from shared.app.planner.handover import hand_over
 from shared.app.planner.rollouts import Starting, save_starting, starting_of
 from shared.app.repository import PlanInputs, read_some
 from shared.cluster.failures.errors import ReconcileError
+from shared.cluster.messages import PromoteRequest
 from shared.cluster.pace import small_change
 from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
@@ -90,7 +91,7 @@ def carry_out_partial_plan(some: PartialPlan, fleet: FleetRecord, ports: Ports) 
         return
     ports.state.save_fleet(replace(fleet, planning="", handover=None, problem=None))
     if fleet.promotions:
-        request_promotions(ports)
+        send(PromoteRequest(), ports)
 
 
 def _continues(head: str, fleet: FleetRecord, ports: Ports) -> bool:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 from datetime import timedelta
 
-from shared.app.outbox import request_plan_again
+from shared.app.outbox import send_unlike
 from shared.app.planner.commit_status import status_of_problem
 from shared.app.planner.reporter import report_again
 from shared.cluster.acts import Act
 from shared.cluster.failures.errors import ReconcileError, Retryable, Stale
 from shared.cluster.failures.fleet_problem import Failed, FleetProblem
 from shared.cluster.failures.retry import wait_before_retry
-from shared.cluster.messages import Approval, PlanRequest, RolloutAct
+from shared.cluster.messages import Approval, RolloutAct, ToPlan
 from shared.frozen import replace
 from shared.language.desired import digest_of
 from shared.plan.plan import Plan
@@ -62,7 +62,7 @@ def report_failed_plan(head: str, error: ReconcileError, ports: Ports) -> None:
         log.warning("the problem could not be reported: %s: %s", second.kind, second)
 
 
-def report_unreadable(request: PlanRequest, error: ReconcileError, fleet: FleetRecord, ports: Ports) -> None:
+def report_unreadable(request: ToPlan, error: ReconcileError, fleet: FleetRecord, ports: Ports) -> None:
     """Record the problem and retry later; after the last attempt the timer for missed heads takes over."""
     wait = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
     seconds = wait if isinstance(error, Retryable) and request.attempt < READ_ATTEMPTS else None
@@ -74,7 +74,7 @@ def report_unreadable(request: PlanRequest, error: ReconcileError, fleet: FleetR
         again = request.next_attempt().model_copy(
             update={"read_from": ports.clock() + timedelta(seconds=seconds)}
         )
-        request_plan_again(again, after=seconds, ports=ports)
+        send_unlike(again, ports, after=seconds)
 
 
 def _failed(error: ReconcileError) -> FleetProblem:

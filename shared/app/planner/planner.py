@@ -13,15 +13,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from shared.app.facts import store_approval
-from shared.app.outbox import (
-    request_handover,
-    request_outdated_marks,
-    request_plan,
-    request_plan_again,
-    request_promotions,
-    request_report_now,
-    request_rollout,
-)
+from shared.app.outbox import request_handover, request_outdated_marks, send, send_unlike
 from shared.app.planner.approvals import approved_plan, approved_request
 from shared.app.planner.branch import (
     CONFIRM_SECONDS,
@@ -64,7 +56,19 @@ from shared.cluster.failures.errors import (
 )
 from shared.cluster.failures.fleet_problem import Failed
 from shared.cluster.failures.retry import wait_before_retry
-from shared.cluster.messages import HeadConfirmation, PlanRequest
+from shared.cluster.messages import (
+    ActRequest,
+    HeadConfirmation,
+    PlanRequest,
+    PromoteRequest,
+    QueueRequest,
+    ReportRequest,
+    ReviewRequest,
+    RolloutRequest,
+    StatusRequest,
+    ToPlan,
+    commit_of,
+)
 from shared.cluster.reporting.measurements import PLANNED, SUPERSEDED, of_plan
 from shared.frozen import replace
 from shared.logs import about
@@ -85,18 +89,18 @@ SUPERSEDED_SECONDS = 120.0
 """How long after an unfinished plan the next one is repeated: the other planner may have saved records."""
 
 
-def handle(request: PlanRequest, ports: Ports) -> None:
+def handle(request: QueueRequest, ports: Ports) -> None:
     """Plan the head of the branch and hand its jobs over; update the commit statuses.
 
     Postpone the request while the state or a queue does not answer: the ten deliveries of a queue take no
     time, so that a short fault would dead-letter it. The copy is sent before the message is completed, so the
     request is not lost. Raise Retryable when it cannot be postponed, or was postponed too often.
     """
-    with about(commit=request.commit):
+    with about(commit=commit_of(request)):
         _handle_or_postpone(request, ports)
 
 
-def _handle_or_postpone(request: PlanRequest, ports: Ports) -> None:
+def _handle_or_postpone(request: QueueRequest, ports: Ports) -> None:
     try:
         _handle(request, ports)
     except Retryable as error:
@@ -105,31 +109,41 @@ def _handle_or_postpone(request: PlanRequest, ports: Ports) -> None:
         if seconds is None or (request.attempt >= POSTPONED and not waits):
             raise
         log.warning("a request to plan is postponed by %d s: %s: %s", seconds, error.kind, error)
-        if request.attempt == (0 if waits else OUTAGE) and request.commit and request.kind != "report":
-            report_outage(request.commit, error, ports)
-        request_plan_again(request.next_attempt(), after=seconds, ports=ports)
+        commit = "" if isinstance(request, StatusRequest) else commit_of(request)
+        if commit and request.attempt == (0 if waits else OUTAGE):
+            report_outage(commit, error, ports)
+        send_unlike(request.next_attempt(), ports, after=seconds)
 
 
-def _handle(request: PlanRequest, ports: Ports) -> None:
-    if request.kind == "report":
-        report(request, ports)
-        return
-    if request.kind == "review":
-        reviewed = approved_request(request, ports)
-        if reviewed is None:
-            return
-        request = reviewed
-    some = False
-    if request.kind == "rollout":
-        starts, some = advance(request, ports), not request.again and request.act is None
-        if not (starts or request.again):
-            return
-        request = request.model_copy(update={"again": True, "act": None, "commit": ""})
+def _handle(request: QueueRequest, ports: Ports) -> None:
+    match request:
+        case ReportRequest():
+            report(ports)
+        case StatusRequest():
+            report_again(request.commit, ports)
+        case ReviewRequest():
+            reviewed = approved_request(request, ports)
+            if reviewed is not None:
+                _plan_and_report(reviewed, ports)
+        case ActRequest():
+            if advance(request.act, ports):
+                _plan_and_report(RolloutRequest(again=True, attempt=request.attempt), ports)
+        case RolloutRequest():
+            if advance(None, ports) or request.again:
+                continued = request.model_copy(update={"again": True, "commit": ""})
+                _plan_and_report(continued, ports, some=not request.again)
+        case ToPlan():
+            _plan_and_report(request, ports)
+        case _:
+            raise ValueError(f"the queue of the planner has no message of the kind {request.kind}")
+
+
+def _plan_and_report(request: ToPlan, ports: Ports, *, some: bool = False) -> None:
     if _plan_head(request, ports, some=some):
-        request_report_now(ports)
+        send(ReportRequest(), ports, message_id=f"report:now:{int(ports.clock().timestamp())}")
 
 
-def _plan_head(request: PlanRequest, ports: Ports, *, some: bool = False) -> bool:
+def _plan_head(request: ToPlan, ports: Ports, *, some: bool = False) -> bool:
     """Plan the head, if a read of the branch says so; return whether there is something new to report.
 
     ``some``: only the clusters of its rollout that may start are needed.
@@ -141,7 +155,7 @@ def _plan_head(request: PlanRequest, ports: Ports, *, some: bool = False) -> boo
     at = next_read_at(fleet, now)
     if at > now:
         waiting = request.model_copy(update={"read_from": request.read_from or now})
-        request_plan_again(waiting, after=(at - now).total_seconds(), ports=ports)
+        send_unlike(waiting, ports, after=(at - now).total_seconds())
         return False
     failed = with_read(fleet, BranchRead(None, now))
     try:
@@ -158,9 +172,7 @@ def _plan_head(request: PlanRequest, ports: Ports, *, some: bool = False) -> boo
     return True
 
 
-def _plan_read(
-    request: PlanRequest, read: BranchRead, fleet: FleetRecord, ports: Ports, *, some: bool
-) -> bool:
+def _plan_read(request: ToPlan, read: BranchRead, fleet: FleetRecord, ports: Ports, *, some: bool) -> bool:
     """Plan what a read of the branch shows; return whether a plan was started.
 
     A new read is saved with what follows from it.
@@ -176,7 +188,7 @@ def _plan_read(
 
 
 def _plan_shown(
-    request: PlanRequest,
+    request: ToPlan,
     read: BranchHead,
     known: FleetRecord,
     fleet: FleetRecord,
@@ -216,7 +228,7 @@ def _plan_shown(
     return True
 
 
-def _plan(request: PlanRequest, read: BranchHead, fleet: FleetRecord, ports: Ports, *, some: bool) -> str:
+def _plan(request: ToPlan, read: BranchHead, fleet: FleetRecord, ports: Ports, *, some: bool) -> str:
     """Plan a head that was confirmed, and return the result: PLANNED, SUPERSEDED or the class of an error.
 
     ``fleet`` may have a read of the branch that is not saved yet.
@@ -252,21 +264,17 @@ def _plan(request: PlanRequest, read: BranchHead, fleet: FleetRecord, ports: Por
             request_outdated_marks(head, ports)
         if fleet.planning not in ("", head) and saved_by_another:
             again = PlanRequest(again=True, reason="another plan was not finished")
-            request_plan(
-                again, message_id=f"superseded:{started.etag}", ports=ports, after=SUPERSEDED_SECONDS
-            )
+            send(again, ports, message_id=f"superseded:{started.etag}", after=SUPERSEDED_SECONDS)
     except Stale:
         # This planner lost its session, and another one took over. That plan may have met our changes.
         log.warning("another planner won the race; planning again")
-        request_plan_again(
-            request.model_copy(update={"commit": "", "again": True}), after=LOST_RACE_SECONDS, ports=ports
-        )
+        send_unlike(request.model_copy(update={"commit": "", "again": True}), ports, after=LOST_RACE_SECONDS)
         return SUPERSEDED
     return PLANNED
 
 
 def _confirm(
-    request: PlanRequest, confirmation: HeadConfirmation, fleet: FleetRecord, ports: Ports, *, new: bool
+    request: ToPlan, confirmation: HeadConfirmation, fleet: FleetRecord, ports: Ports, *, new: bool
 ) -> None:
     """Read the head again later; the fleet's record says why. ``new``: it has a read that is not saved yet.
 
@@ -282,10 +290,10 @@ def _confirm(
     again = request.model_copy(update={"confirmation": confirmation, "read_from": at})
     seconds = (at - now).total_seconds()
     if request.again or request.approval:
-        request_plan_again(again, after=seconds, ports=ports)
+        send_unlike(again, ports, after=seconds)
         return
     place = f"{confirmation.head[:12]}:{confirmation.planned[:12]}:{confirmation.reads}"
-    request_plan(again, message_id=f"confirm:{place}:{int(at.timestamp())}", ports=ports, after=seconds)
+    send(again, ports, message_id=f"confirm:{place}:{int(at.timestamp())}", after=seconds)
 
 
 def _is_descendant(ports: Ports, commit: str, earlier: str) -> bool:
@@ -298,7 +306,7 @@ def _is_descendant(ports: Ports, commit: str, earlier: str) -> bool:
 
 
 def _carry_out(
-    request: PlanRequest, unfinished: str, inputs: PlanInputs, fleet: FleetRecord, ports: Ports
+    request: ToPlan, unfinished: str, inputs: PlanInputs, fleet: FleetRecord, ports: Ports
 ) -> bool:
     """Save the plan of ``fleet.planning``, hand its jobs over, and then record the commit as planned.
 
@@ -307,7 +315,7 @@ def _carry_out(
     ``fleet`` was saved.
     """
     head = fleet.planning
-    continues = request.kind == "rollout" and head == fleet.commit
+    continues = isinstance(request, RolloutRequest) and head == fleet.commit
     earlier = ports.state.plan(head)
     fleet = replace(fleet, first_generation=first_generation(inputs, fleet, ports))
     approved = approved_plan(request, inputs, fleet, earlier, ports)
@@ -358,9 +366,9 @@ def _carry_out(
     replacing = {**{old: new for old, new in known.items() if old in inputs.unreadable}, **replacing}
     ports.state.save_fleet(replace(ended_fleet, replacing=replacing, awaiting_ready=awaited(plan.items)))
     if fleet.rollout and oversized(plan) - oversized(plan_record.plan):
-        request_rollout(ports)  # it goes on without them
+        send(RolloutRequest(), ports)  # it goes on without them
     if fleet.promotions:
-        request_promotions(ports)
+        send(PromoteRequest(), ports)
     return True
 
 

@@ -16,13 +16,7 @@ import logging
 from datetime import datetime, timedelta
 from operator import attrgetter
 
-from shared.app.outbox import (
-    REPORT_SECONDS,
-    request_notifications,
-    request_report,
-    request_status_again,
-    request_unfinished_plan,
-)
+from shared.app.outbox import request_unfinished_plan, send, send_unlike
 from shared.app.planner.commit_status import (
     CONTEXT,
     LONGEST,
@@ -37,7 +31,7 @@ from shared.cluster.failures.errors import ReconcileError, Retryable, Stale, Unr
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.job import FARTHEST
 from shared.cluster.listed import Listed
-from shared.cluster.messages import PlanRequest
+from shared.cluster.messages import NotifyRequest, ReportRequest, StatusRequest
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.frozen import replace
 from shared.logs import about
@@ -56,21 +50,15 @@ STANDS_STILL = timedelta(minutes=10)
 """No invocation lasts so long: ``functionTimeout`` of host.json is half of it."""
 
 
-def report(request: PlanRequest, ports: Ports) -> None:
-    """Report the progress of the open plans, or ask for a report at the time of the next one.
-
-    A request with a commit has the status of that one written again.
-    """
-    if request.commit:
-        report_again(request.commit, ports)
-        return
+def report(ports: Ports) -> None:
+    """Report the progress of the open plans, or ask for a report at the time of the next one."""
     if ports.state.fleet().routes:
-        request_notifications(ports)
+        send(NotifyRequest(), ports)
     until, now = ports.state.next_report_at(), ports.clock()
     if until is not None and _waits(until, now):
         if until - now > timedelta(seconds=LONGEST):  # as only GitHub asks for; the API shows it meanwhile
             _save_contested(ports.state.fleet(), ports.state.summaries(), ports)
-        request_report(ports, after=(until - now).total_seconds())
+        send(ReportRequest(), ports, after=(until - now).total_seconds())
         return
     report_open_plans(ports)
 
@@ -88,7 +76,7 @@ def report_open_plans(ports: Ports) -> None:
     if fleet.commit in plan_records.unreadable_names:
         request_unfinished_plan(fleet.commit, ports)
     if _planned_since(fleet, ports):
-        request_report(ports)
+        send(ReportRequest(), ports)
         return
     summaries = ports.state.summaries()
     clusters: Seen = summaries.keyed(attrgetter("name"))
@@ -100,7 +88,7 @@ def report_open_plans(ports: Ports) -> None:
             continue
         now = ports.clock()
         if plan_record.not_before is not None and _waits(plan_record.not_before, now):
-            request_report(ports, after=(plan_record.not_before - now).total_seconds())
+            send(ReportRequest(), ports, after=(plan_record.not_before - now).total_seconds())
             continue
         pause = interval(now - plan_record.at, len(clusters))
         due = replace(plan_record, not_before=now + pause if position == 0 else None)
@@ -145,15 +133,15 @@ def _report(
         if written:
             _replace_status(commit, ports)
         else:
-            request_report(ports)
+            send(ReportRequest(), ports)
     except (Retryable, Withheld) as error:
         log.warning("the commit status waits: %s: %s", error.kind, error)
-        wait = wait_before_retry(error, 3, ports.random(), ports.config.retries) or REPORT_SECONDS
+        wait = wait_before_retry(error, 3, ports.random(), ports.config.retries) or ReportRequest.WINDOW
         if isinstance(error, Withheld):  # until its repository has the name of the settings, or is unblocked
             wait = LONGEST
         again_at = ports.clock() + timedelta(seconds=wait)
         _save(replace(plan_record, not_before=again_at, writing=unfinished), ports)
-        request_report(ports, after=wait)
+        send(ReportRequest(), ports, after=wait)
         return False
     except ReconcileError as error:
         log.exception("the commit status of %s is abandoned", commit[:8])
@@ -164,7 +152,7 @@ def _report(
 
 def _report_once_more(unfinished: datetime, ports: Ports) -> None:
     """Ask for a report once a write without an end can no longer happen."""
-    request_report(ports, after=max(0.0, (unfinished + STANDS_STILL - ports.clock()).total_seconds()))
+    send(ReportRequest(), ports, after=max(0.0, (unfinished + STANDS_STILL - ports.clock()).total_seconds()))
 
 
 def _replace_status(commit: str, ports: Ports) -> None:
@@ -173,7 +161,7 @@ def _replace_status(commit: str, ports: Ports) -> None:
         report_again(commit, ports)
     except Retryable as error:
         log.warning("the commit status of %s waits: %s: %s", commit[:8], error.kind, error)
-        request_status_again(commit, ports)
+        send_unlike(StatusRequest(commit=commit), ports, after=ReportRequest.WINDOW)
 
 
 @again
@@ -183,7 +171,7 @@ def report_again(commit: str, ports: Ports) -> None:
     if plan_record is not None:
         unknown = replace(plan_record, open=True, settled=False, reported="", not_before=None)
         ports.state.save_report(unknown)
-        request_report(ports)
+        send(ReportRequest(), ports)
 
 
 @again
@@ -197,8 +185,8 @@ def reopen(commit: str, ports: Ports) -> None:
         return
     if not plan_record.open:
         ports.state.save_report(replace(plan_record, open=True, not_before=None))
-    request_report(ports)
-    request_report(ports, after=ports.config.unhealthy_seconds)
+    send(ReportRequest(), ports)
+    send(ReportRequest(), ports, after=ports.config.unhealthy_seconds)
 
 
 def lasting_since(ports: Ports) -> datetime:
@@ -229,7 +217,7 @@ def _save_contested(fleet: FleetRecord, clusters: Listed[ClusterSummary], ports:
     try:
         ports.state.save_fleet(replace(fleet, contested=contested))
     except Stale:
-        request_report(ports)
+        send(ReportRequest(), ports)
 
 
 def _is_overwritten(plan_record: PlanRecord, fleet: FleetRecord) -> bool:

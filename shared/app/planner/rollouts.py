@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
 
-from shared.app.outbox import request_promotions, request_report, request_rollout
+from shared.app.outbox import send
 from shared.app.planner.gate_checks import read_selection, with_checks
 from shared.app.planner.plan_problems import answer_act
 from shared.app.records import again
 from shared.app.repository import PlanInputs
 from shared.cluster.listed import Listed
-from shared.cluster.messages import PlanRequest, RolloutAct
+from shared.cluster.messages import PromoteRequest, ReportRequest, RolloutAct, RolloutRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.summary import summary_of
 from shared.frozen import replace
@@ -246,17 +246,17 @@ def _decided(rollout: Rollout, inputs: PlanInputs, ports: Ports) -> Decision:
     return decide(rollout, {**seen, **inputs.unreadable}, ports.clock())
 
 
-def advance(request: PlanRequest, ports: Ports) -> bool:
+def advance(act: RolloutAct | None, ports: Ports) -> bool:
     """Carry out what a person decided, and return whether clusters may start, which a plan then does.
 
     A plan that is being handed over decides by itself. Checks of gates are read here alone.
     """
     fleet = ports.state.fleet()
-    if request.act is not None:
-        fleet = _act(request.act, fleet, ports)
+    if act is not None:
+        fleet = _act(act, fleet, ports)
     if fleet.planning:
         return False
-    opened = _lets_items_start(request.act, fleet, ports)
+    opened = _lets_items_start(act, fleet, ports)
     rollout = ports.state.rollout(fleet.rollout) if fleet.rollout else None
     if rollout is None:
         return opened
@@ -267,9 +267,9 @@ def advance(request: PlanRequest, ports: Ports) -> bool:
         decision = decide(checked, seen, ports.clock())
     if decision.rollout != rollout:
         ports.state.save_rollout(decision.rollout)
-        request_report(ports)
+        send(ReportRequest(), ports)
         if fleet.promotions:
-            request_promotions(ports)
+            send(PromoteRequest(), ports)
     if decision.rollout.state not in _CURRENT:
         durations = with_completed(fleet.durations, decision.rollout, seen)
         ports.state.save_fleet(replace(fleet, rollout="", durations=durations))
@@ -302,7 +302,7 @@ def _act(act: RolloutAct, fleet: FleetRecord, ports: Ports) -> FleetRecord:
         fleet, overridden = ports.state.save_fleet(replace(fleet, override=override)), True
     if not _act_on_rollout(act, ports, answered=overridden):
         return fleet
-    request_report(ports)
+    send(ReportRequest(), ports)
     return ports.state.save_fleet(fleet)
 
 
@@ -323,4 +323,4 @@ def _act_on_rollout(act: RolloutAct, ports: Ports, *, answered: bool) -> bool:
 
 def _ask_at(at: datetime | None, ports: Ports) -> None:
     if at is not None:
-        request_rollout(ports, at=at)
+        send(RolloutRequest(), ports, at=at)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from shared.app.proposals.head import Head
 from shared.app.pull_requests.markdown import fit
 from shared.cluster.failures.errors import ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
+from shared.cluster.messages import QueueRequest
 from shared.ports import NewCommit, Ports, Pull, PullText
 from shared.ports.state import Promotion, Proposal
 
@@ -134,7 +135,7 @@ def pull_text(title: str, parts: Sequence[str]) -> PullText:
     return PullText(title, fit(parts, BODY_LIMIT, "**Shortened: GitHub accepts no longer text.**"))
 
 
-def seconds_until_again(error: ReconcileError, request: Any, ports: Ports) -> float | None:
+def seconds_until_again(error: ReconcileError, request: QueueRequest, ports: Ports) -> float | None:
     """Return when a message that failed is to come again, None for not at all."""
     if not isinstance(error, Retryable) or request.attempt >= ATTEMPTS:
         return None

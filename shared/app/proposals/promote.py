@@ -11,13 +11,13 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from shared.app.outbox import request_promotion, request_promotions
+from shared.app.outbox import send
 from shared.app.proposals.evaluation import Evaluation, Held, evaluate
 from shared.app.proposals.head import Head
 from shared.app.proposals.own_pull import KEPT, PERMISSIONS, seconds_until_again
 from shared.app.proposals.promotion_pull import end, give, is_over, seen_on_github
 from shared.cluster.failures.errors import ReconcileError, Terminal, Unauthorized, Unreadable
-from shared.cluster.messages import PlanRequest, PromotionAsked
+from shared.cluster.messages import PromoteRequest, PromotionAsked, PromotionRequest
 from shared.cluster.record import Phase
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.language.desired import digest_of
@@ -28,26 +28,24 @@ from shared.promotions.promoted_values import Obstacle, Reason, Rule, Value, Wha
 log = logging.getLogger(__name__)
 
 
-def handle(request: PlanRequest, ports: Ports) -> None:
+def handle(request: PromoteRequest | PromotionRequest, ports: Ports) -> None:
     """Bring the pull requests of promotions up to date; postpone that while a service does not answer.
 
     Raise Retryable when it cannot be postponed.
     """
-    asked = request.promotion
+    asked = request.promotion if isinstance(request, PromotionRequest) else None
     try:
-        if asked is not None:
-            _by_hand(asked, ports)
+        if isinstance(request, PromotionRequest):
+            _by_hand(request.promotion, ports)
         else:
             _by_rules(request.pull, ports)
     except ReconcileError as error:
-        seconds, attempt = seconds_until_again(error, request, ports), request.attempt + 1
+        seconds = seconds_until_again(error, request, ports)
         log.warning("promotions are not up to date: %s: %s", error.kind, error)
         if seconds is None:
             _note_failure(asked, error, ports)
-        elif asked is not None:
-            request_promotion(asked, ports, after=seconds, attempt=attempt)
         else:
-            request_promotions(ports, request.pull, after=seconds, attempt=attempt)
+            send(request.next_attempt(), ports, after=seconds)
 
 
 def _by_hand(asked: PromotionAsked, ports: Ports) -> None:
@@ -153,7 +151,7 @@ def _waits(rule: Rule, own: Sequence[ClusterSummary], ports: Ports) -> str | Non
     ends = max(each.ready_since for each in own if each.ready_since) + rule.soak
     if ends <= ports.clock():
         return None
-    request_promotions(ports, at=ends)
+    send(PromoteRequest(), ports, at=ends)
     return describe("promotion", Obstacle(Reason.SOAK, rule.source, (), f"{ends:%Y-%m-%d %H:%M} UTC"))
 
 

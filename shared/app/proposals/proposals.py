@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from shared.app.access.rate_limiter import RateLimited
-from shared.app.outbox import request_proposals
+from shared.app.outbox import send
 from shared.app.proposals.cluster import NoRoom, NotShown, settle
 from shared.app.proposals.head import Head
 from shared.app.proposals.own_pull import PERMISSIONS, seconds_until_again
@@ -29,7 +29,7 @@ from shared.cluster.failures.errors import (
     Unreadable,
     Withheld,
 )
-from shared.cluster.messages import PlanRequest
+from shared.cluster.messages import ProposeRequest
 from shared.logs import about
 from shared.ports import Ports
 from shared.ports.state import Proposal
@@ -42,7 +42,7 @@ SECONDS = 120.0
 NAMED = 3
 
 
-def handle(request: PlanRequest, ports: Ports) -> None:
+def handle(request: ProposeRequest, ports: Ports) -> None:
     """Bring the pull requests about drift up to date; postpone that while a service does not answer.
 
     Raise Retryable when it cannot be postponed: the next sweep asks again.
@@ -53,22 +53,17 @@ def handle(request: PlanRequest, ports: Ports) -> None:
         _say(f"GitHub refuses to open pull requests: {error}; {PERMISSIONS}", ports)
     except RateLimited as limited:
         wait = max(0.0, (limited.at - ports.clock()).total_seconds())
-        _ask_again(request, wait, ports)
+        send(request.next_attempt(), ports, after=wait)
     except ReconcileError as error:
         seconds = seconds_until_again(error, request, ports)
         log.warning("proposals are not up to date: %s: %s", error.kind, error)
         if seconds is not None:
-            _ask_again(request, seconds, ports)
+            send(request.next_attempt(), ports, after=seconds)
             return
         _say(f"pull requests are not up to date: {error.kind}: {error}", ports)
 
 
-def _ask_again(request: PlanRequest, seconds: float, ports: Ports) -> None:
-    attempt = request.attempt + 1
-    request_proposals(ports, request.pull, beyond=request.beyond, after=seconds, attempt=attempt)
-
-
-def _all(request: PlanRequest, ports: Ports) -> str:
+def _all(request: ProposeRequest, ports: Ports) -> str:
     """Work on the proposals that are due; return why some are left, "" where none is.
 
     A message that continues begins after the cluster that was the last one: what is due may stay so, as while
@@ -96,7 +91,7 @@ def _all(request: PlanRequest, ports: Ports) -> str:
         if name <= request.beyond:
             continue
         if last != request.beyond and ports.elapsed() > end:
-            request_proposals(ports, request.pull, beyond=last, attempt=request.attempt)
+            send(ProposeRequest(pull=request.pull, beyond=last, attempt=request.attempt), ports)
             break
         last = name
         try:

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
-from shared.app.outbox import request_plan_again, request_preview
+from shared.app.outbox import send, send_unlike
 from shared.app.pull_requests import comment
 from shared.app.pull_requests.comment import PullPlan
 from shared.app.repository import PlanInputs, desired_of, files_in, read_known, require_own
@@ -24,7 +24,7 @@ from shared.azure.drift_policy import exemption_warnings
 from shared.azure.retirements import retirement_warnings, stale
 from shared.cluster.failures.errors import ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
-from shared.cluster.messages import PlanRequest
+from shared.cluster.messages import OutdatedRequest, PreviewRequest, QueueRequest
 from shared.cluster.record import ClusterRecord
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.repository_layout import manifest_paths
@@ -73,15 +73,22 @@ class NotPlanned(Exception):
     """A pull request takes too much to be planned; the message says what, and what to do."""
 
 
-def handle(request: PlanRequest, ports: Ports) -> None:
+def handle(request: QueueRequest, ports: Ports) -> None:
     """Report on a pull request what a merge would do, or mark the plans of all as out of date.
 
     Errors are retried a few times, and then reported on the pull request. Raise the error when GitHub takes
     no report either: then the request becomes a dead letter.
     """
-    if request.kind == "outdated":
-        mark_outdated(request.commit, ports)
-        return
+    match request:
+        case OutdatedRequest():
+            mark_outdated(request.commit, ports)
+        case PreviewRequest():
+            _preview(request, ports)
+        case _:
+            raise ValueError(f"the queue of pull requests has no message of the kind {request.kind}")
+
+
+def _preview(request: PreviewRequest, ports: Ports) -> None:
     pull, began = None, ports.elapsed()
     try:
         pull = ports.pulls.pull(request.pull)
@@ -89,7 +96,7 @@ def handle(request: PlanRequest, ports: Ports) -> None:
             log.info("pull request %d is not open into %s", request.pull, ports.config.branch)
             return
         if (pull.merge is None or request.head not in ("", pull.head)) and request.attempt < MERGE_ATTEMPTS:
-            request_plan_again(request.next_attempt(), after=MERGE_SECONDS, ports=ports)
+            send_unlike(request.next_attempt(), ports, after=MERGE_SECONDS)
             return
         _report(pull, _view(pull, ports), ports)
         if ports.elapsed() - began > SLOW_SECONDS:
@@ -98,21 +105,21 @@ def handle(request: PlanRequest, ports: Ports) -> None:
         log.warning("pull request %d could not be planned: %s: %s", request.pull, error.kind, error)
         wait = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
         if isinstance(error, Retryable) and wait is not None and request.attempt < READ_ATTEMPTS:
-            request_plan_again(request.next_attempt(), after=wait, ports=ports)
+            send_unlike(request.next_attempt(), ports, after=wait)
         elif pull is None:
             raise
         else:
             _report(pull, replace(_empty(pull, ports), refusal=f"could not be planned: {error.kind}"), ports)
 
 
-def _plan_newer_head(reported: Pull, request: PlanRequest, ports: Ports) -> None:
+def _plan_newer_head(reported: Pull, request: PreviewRequest, ports: Ports) -> None:
     """Request a plan again when the head has moved since it was read.
 
     A function that was frozen meanwhile has written its report over that of the newer head.
     """
     now = ports.pulls.pull(reported.number)
     if now is not None and now.head != reported.head:
-        request_preview(request.model_copy(update={"head": now.head, "attempt": 0}), ports)
+        send(request.model_copy(update={"head": now.head, "attempt": 0}), ports)
 
 
 def mark_outdated(commit: str, ports: Ports) -> None:

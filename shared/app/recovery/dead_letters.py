@@ -16,13 +16,28 @@ from datetime import datetime
 
 from shared.app import outbox
 from shared.app.facts import notices_of, store_dead_letter
-from shared.app.outbox import request_report, send_copy
+from shared.app.outbox import send, send_copy
 from shared.app.records import Transition, again, change
 from shared.cluster.failures.errors import DeadLettered, Retryable, Unreadable
 from shared.cluster.failures.fleet_problem import Failed, FleetProblem
 from shared.cluster.forms import NewerForm
 from shared.cluster.job import JobQueue
-from shared.cluster.messages import CheckMessage, JobMessage, PlanRequest, message_of_worker
+from shared.cluster.messages import (
+    ActRequest,
+    CheckMessage,
+    JobMessage,
+    OutdatedRequest,
+    PlanRequest,
+    PreviewRequest,
+    PromotionRequest,
+    QueueRequest,
+    ReportRequest,
+    ReviewRequest,
+    ToPlan,
+    commit_of,
+    message_of_worker,
+    request_of,
+)
 from shared.cluster.outcomes import Fail
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import events_between
@@ -36,7 +51,9 @@ from shared.ports.state.clusters import readable
 
 log = logging.getLogger(__name__)
 
-_Message = JobMessage | CheckMessage | PlanRequest
+_Message = JobMessage | CheckMessage | QueueRequest
+_KEPT = PreviewRequest | OutdatedRequest | ReviewRequest | ActRequest | PromotionRequest
+"""What nothing sends again by itself."""
 
 MAX_BYTES = 32 * 1024
 MAX_CHARACTERS = 500
@@ -65,7 +82,7 @@ def handle_dead_letter(received: ReceivedDeadLetter, ports: Ports) -> None:
     """Handle a dead letter; raise Retryable when the state or a queue does not answer."""
     message = _parsed(received)
     record = readable(message.cluster, ports.state) if isinstance(message, JobMessage) else None
-    with about_record(record) if record else about(commit=_commit_of(message)):
+    with about_record(record) if record else about(commit=commit_of(message)):
         log.error("the queue %s gave up the message %s: %s", received.queue, received.id, received.cause)
         _report(message, record, received, ports)
 
@@ -108,25 +125,19 @@ def _handle(
             if record is not None:
                 outbox.request_next_check(record, ports, message.at)
         return True
-    if isinstance(message, PlanRequest):
-        if message.kind == "plan":
+    if isinstance(message, QueueRequest):
+        if isinstance(message, PlanRequest):
             _record_problem(message, received, ports)
-        asked = message.approval or message.promotion or message.act
-        return message.kind not in ("pull", "outdated", "review") and not asked
+        return not (isinstance(message, _KEPT) or (isinstance(message, ToPlan) and message.approval))
     log.info("the dead letter %s of %s is not readable", received.id, received.queue)
     return False
-
-
-def _commit_of(message: _Message | None) -> str:
-    """Return the commit that a message is about, "" for none."""
-    return message.commit or message.head if isinstance(message, PlanRequest) else ""
 
 
 def _parsed(received: ReceivedDeadLetter) -> _Message | None:
     """Return the message of a queue, None when its body is not one."""
     read: Mapping[str, Callable[[bytes], _Message]] = {
         **dict.fromkeys(JobQueue, message_of_worker),
-        **dict.fromkeys(("plans", "previews"), PlanRequest.model_validate_json),
+        **dict.fromkeys(("plans", "previews"), request_of),
     }
     try:
         return read[received.queue](received.body) if received.queue in read else None
@@ -152,7 +163,10 @@ def _fail_job(
             after,
             [*events_between(record, after, outcome)],
             notices_of(record, after, ports),
-            [lambda _, ports: ports.telemetry.record(measured), lambda _, ports: request_report(ports)],
+            [
+                lambda _, ports: ports.telemetry.record(measured),
+                lambda _, ports: send(ReportRequest(), ports),
+            ],
         )
 
     change(message.cluster, decide, ports, known=(record,))

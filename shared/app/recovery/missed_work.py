@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.app import outbox
-from shared.app.outbox import request_notifications, request_plan, send_overdue
+from shared.app.outbox import send, send_overdue
 from shared.app.repository import is_own
 from shared.app.runs import record_end
 from shared.cluster.continuations import Continuation, continuation_of, overdue, served_until
@@ -16,7 +16,14 @@ from shared.cluster.failures.errors import ReconcileError, Stale
 from shared.cluster.failures.fleet_problem import Failed, FleetProblem
 from shared.cluster.gaps import FoundBy
 from shared.cluster.job import JobQueue
-from shared.cluster.messages import Found, PlanRequest
+from shared.cluster.messages import (
+    Found,
+    NotifyRequest,
+    PlanRequest,
+    ReportRequest,
+    ReviewRequest,
+    RolloutRequest,
+)
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.measurements import of_plan, of_queues
 from shared.logs import about, about_record
@@ -83,7 +90,7 @@ def request_missing_plan(read: BranchHead, found_by: FoundBy, ports: Ports) -> b
     found = Found(by=found_by, at=ports.clock())
     request = PlanRequest(reason="missed head", again=again, read_from=ports.clock(), found=found)
     after = WEBHOOK_SECONDS if new and found_by is FoundBy.TIMER else 0
-    request_plan(request, message_id=f"missed:{found_by}:{head}:{slot}", ports=ports, after=after)
+    send(request, ports, message_id=f"missed:{found_by}:{head}:{slot}", after=after)
     return True
 
 
@@ -130,7 +137,7 @@ def _report_unreadable(error: ReconcileError, ports: Ports) -> None:
 def wake_notifier(ports: Ports) -> None:
     """Ask the notifier to look, where there is somebody to notify: its own message may be lost."""
     if ports.state.fleet().routes:
-        request_notifications(ports)
+        send(NotifyRequest(), ports)
 
 
 def resend_overdue(ports: Ports) -> int:
@@ -157,12 +164,12 @@ def resend_overdue(ports: Ports) -> int:
     send_overdue(late, ports)
     open_plans = ports.state.open_plans()
     if any(not plan_record.settled or plan_record.writing for plan_record in open_plans):
-        outbox.request_report(ports)
+        outbox.send(ReportRequest(), ports)
     _ask_for_unread_reviews(open_plans, ports)
     fleet = outbox.request_awaited_plan(ports)
     outbox.request_awaited_deletes(fleet, ports)
     if fleet.rollout or fleet.lets_start(now):
-        outbox.request_rollout(ports)
+        outbox.send(RolloutRequest(), ports)
     return len(late)
 
 
@@ -172,4 +179,4 @@ def _ask_for_unread_reviews(open_plans: Sequence[PlanRecord], ports: Ports) -> N
     unread = [r.plan.commit for r in open_plans if r.review and r.review.unread_since(before)]
     newest = ports.state.fleet().commit if unread else ""
     if newest in unread:
-        outbox.request_review(newest, ports)
+        outbox.send(ReviewRequest(commit=newest), ports)

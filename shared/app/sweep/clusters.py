@@ -10,7 +10,7 @@ from functools import partial
 from shared.app.access.azure_state import busy
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.facts import notices_of
-from shared.app.outbox import is_at_time, request_sweep, send_continuation
+from shared.app.outbox import is_at_time, send, send_continuation
 from shared.app.records import Transition, change
 from shared.app.sweep.activity import ActivityLog
 from shared.app.sweep.conclusions import conclude
@@ -20,7 +20,7 @@ from shared.cluster.failures.errors import ClusterMissing, ReconcileError, Retry
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.findings.conditions import is_at_rest
 from shared.cluster.findings.health import CORRECTED, applies_again
-from shared.cluster.messages import SweepPart
+from shared.cluster.messages import SweepPart, SweepRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import correction_event
 from shared.cluster.reporting.measurements import of_read, of_reservation
@@ -76,7 +76,10 @@ def request_checks(names: Sequence[str], part: SweepPart, ports: Ports) -> None:
     """
     for first in range(0, len(names), TOGETHER):
         some = tuple(names[first : first + TOGETHER])
-        request_sweep(SweepPart(sweep=part.sweep, clusters=some, subscription=part.subscription), ports)
+        send(
+            SweepRequest(sweep=SweepPart(sweep=part.sweep, clusters=some, subscription=part.subscription)),
+            ports,
+        )
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,7 @@ def check(part: SweepPart, attempt: int, end: float, sources: Sources, ports: Po
     for position, name in enumerate(part.clusters):
         rest = part.model_copy(update={"clusters": part.clusters[position:], "reservations": {}})
         if position and ports.elapsed() > end:
-            request_sweep(rest, ports)
+            send(SweepRequest(sweep=rest), ports)
             break
         record = readable(name, ports.state)
         if record is None or not is_at_rest(record):
@@ -140,11 +143,11 @@ def check(part: SweepPart, attempt: int, end: float, sources: Sources, ports: Po
                 log.exception("%s cannot be compared", name)
     if absent:
         again = {"clusters": tuple(absent), "absent": True, "reservations": {}}
-        request_sweep(part.model_copy(update=again), ports, after=ports.config.lag_seconds)
+        send(SweepRequest(sweep=part.model_copy(update=again)), ports, after=ports.config.lag_seconds)
     if changing and attempt + 1 < ATTEMPTS:
         again = {"clusters": tuple(changing), "reservations": {}}
         after = BUSY_SECONDS * 2**attempt
-        request_sweep(part.model_copy(update=again), ports, after=after, attempt=attempt + 1)
+        send(SweepRequest(sweep=part.model_copy(update=again), attempt=attempt + 1), ports, after=after)
     return Checked(lacking, changed)
 
 
@@ -160,7 +163,7 @@ def postpone(part: SweepPart, limited: RateLimited, limiter: RateLimiter, attemp
     seconds = max(0.0, (limited.at - ports.clock()).total_seconds()) + (
         EARLY_SECONDS * early if waited else 0
     )
-    request_sweep(reserved, ports, after=seconds, attempt=attempt)
+    send(SweepRequest(sweep=reserved, attempt=attempt), ports, after=seconds)
 
 
 def retry(part: SweepPart, error: ReconcileError, attempt: int, ports: Ports) -> bool:
@@ -171,5 +174,5 @@ def retry(part: SweepPart, error: ReconcileError, attempt: int, ports: Ports) ->
     seconds = wait_before_retry(error, attempt + 1, ports.random(), ports.config.retries)
     if seconds is None:
         return False
-    request_sweep(part, ports, after=seconds, attempt=attempt + 1)
+    send(SweepRequest(sweep=part, attempt=attempt + 1), ports, after=seconds)
     return True

@@ -11,14 +11,7 @@ from shared.app.access.azure_state import azure_names, busy, profiles_of, runnin
 from shared.app.access.contests import UNKNOWN_LIFE, older_than_azure, outdated
 from shared.app.access.context import StepContext
 from shared.app.facts import notices_of
-from shared.app.outbox import (
-    MAX_SKEW,
-    request_checks,
-    request_next_check,
-    request_proposals,
-    request_rollout,
-    send_continuation,
-)
+from shared.app.outbox import MAX_SKEW, request_checks, request_next_check, send, send_continuation
 from shared.app.records import Send, Transition, change
 from shared.app.sweep.activity import ActivityLog
 from shared.app.sweep.held_corrections import still_held, unless_held
@@ -35,6 +28,7 @@ from shared.cluster.findings.conditions import IN_SYNC, found_of, is_at_rest, is
 from shared.cluster.findings.health import CORRECTED, FLUX, applies_again
 from shared.cluster.findings.losses import loss_of
 from shared.cluster.job import ContestKind, Failure
+from shared.cluster.messages import ProposeRequest, RolloutRequest
 from shared.cluster.outcomes import Done, Fail, Outcome
 from shared.cluster.recipes import Step
 from shared.cluster.record import ClusterRecord, Phase, finding_of_sweep
@@ -181,11 +175,11 @@ def _decided(
     if turned:
         request_next_check(after, ports)
         if after.rollout:
-            request_rollout(ports)
+            send(RolloutRequest(), ports)
     notices = [*notices_of(record, concluded, ports), *notices_of(concluded, after, ports)]
     then: list[Send] = [send_continuation]
     if digest_of_proposal(after.drift) != digest_of_proposal(record.drift):
-        then.append(lambda _, ports: request_proposals(ports))
+        then.append(lambda _, ports: send(ProposeRequest(), ports))
     news = turned or _differs_since(record) != _differs_since(after)
     return news, Transition(after, events, notices, then)
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
-from shared.app.outbox import request_promotions, request_proposals, request_report, request_sweep
+from shared.app.outbox import send
 from shared.app.planner.reporter import reopen
 from shared.app.records import again
 from shared.app.runs import record_end
@@ -25,7 +25,13 @@ from shared.app.sweep.lists import compare, orphans_of, read_list
 from shared.app.sweep.sources import Sources
 from shared.cluster.failures.errors import ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
-from shared.cluster.messages import PlanRequest, SweepPart
+from shared.cluster.messages import (
+    PromoteRequest,
+    ProposeRequest,
+    ReportRequest,
+    SweepPart,
+    SweepRequest,
+)
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import Listing, SweepRecord
@@ -42,12 +48,12 @@ A list that lacks more may be of a subscription in which the app has lost its ro
 empty list."""
 
 
-def handle(request: PlanRequest, ports: Ports) -> None:
+def handle(request: SweepRequest, ports: Ports) -> None:
     """Carry out a sweep, or a part of one; postpone it while the state or a queue does not answer.
 
     Raise Retryable when it cannot be postponed, or was too often: the timer begins another sweep.
     """
-    part = request.sweep or SweepPart()
+    part = request.sweep
     try:
         _handle(part, request.attempt, ports)
     except Retryable as error:
@@ -55,7 +61,7 @@ def handle(request: PlanRequest, ports: Ports) -> None:
         if seconds is None or request.attempt >= ATTEMPTS:
             raise
         log.warning("a sweep is postponed by %d s: %s: %s", seconds, error.kind, error)
-        request_sweep(part, ports, after=seconds, attempt=request.attempt + 1)
+        send(SweepRequest(sweep=part, attempt=request.attempt + 1), ports, after=seconds)
 
 
 def _handle(part: SweepPart, attempt: int, ports: Ports) -> None:
@@ -92,7 +98,7 @@ def _sweep(
     ids = tuple(dict.fromkeys(filter(None, known)))
     for subscription in todo:
         if after and ports.elapsed() > end:
-            request_sweep(SweepPart(sweep=part.sweep, after=max(after)), ports)
+            send(SweepRequest(sweep=SweepPart(sweep=part.sweep, after=max(after))), ports)
             break
         one = part.model_copy(update={"after": "", "subscription": subscription})
         last, own = before.get(subscription, Listing(subscription)), of_fleet.get(subscription, [])
@@ -115,11 +121,11 @@ def _sweep(
     _save(listed, ports)
     if ends:
         record_end("sweep", ports)
-        request_report(ports)
+        send(ReportRequest(), ports)
         if any(summary.proposed for summary in summaries) or ports.state.proposals():
-            request_proposals(ports)
+            send(ProposeRequest(), ports)
         if fleet.promotions:
-            request_promotions(ports)
+            send(PromoteRequest(), ports)
     return changed, any(summary.lost or summary.differs_since for summary in summaries)
 
 

@@ -34,7 +34,7 @@ from shared.app.worker.steps.registry import run_step
 from shared.cluster.failures.errors import NOT_FOUND, ReconcileError, Retryable, Stale, Unexpected, Unreadable
 from shared.cluster.findings.health import needs_check
 from shared.cluster.job import JobQueue
-from shared.cluster.messages import JobMessage, job_message
+from shared.cluster.messages import JobMessage, ReportRequest, RolloutRequest, job_message
 from shared.cluster.outcomes import Done, Fail, Outcome, Restart, Retry
 from shared.cluster.recipes import Step, next_step
 from shared.cluster.record import ClusterRecord, Phase
@@ -194,7 +194,7 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
         moment = f"{after.uid}:{after.job.sequence}"
         outbox.request_checks([after.name], moment, ports, after=CHECK_AFTER_SECONDS)
     if (changed or not after.job.active) and after.rollout:
-        outbox.request_rollout(ports, after=ROLLOUT_AFTER_SECONDS)
+        outbox.send(RolloutRequest(), ports, after=ROLLOUT_AFTER_SECONDS)
     try:
         leased.save(following or after, events, notices)
     except Stale:
@@ -203,7 +203,7 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
     if after.job.active and following is None:
         send_continuation(leased.record, ports)
     if changed or not after.job.active:
-        outbox.request_report(ports)
+        outbox.send(ReportRequest(), ports)
     if not after.job.active:
         outbox.request_replacing_plan(after, ports)
     return following is not None
@@ -304,5 +304,5 @@ def _delete_record(leased: LeasedRecord, outcome: Done, ports: Ports) -> None:
     except Stale:
         _give_lease_back(leased, ports)
         return
-    outbox.request_report(ports)
+    outbox.send(ReportRequest(), ports)
     outbox.request_awaited_plan(ports, deleted=record.name)

@@ -12,7 +12,7 @@ from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from shared.app.api.acts.rollout import act_on_rollout
 from shared.app.api.views.rollouts import rollout_view
 from shared.app.planner.planner import handle
-from shared.cluster.messages import PlanRequest, RolloutAct
+from shared.cluster.messages import ActRequest, RolloutAct
 from shared.rollouts.rollout import ActKind, Decided, Rollout
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around
@@ -105,7 +105,7 @@ def without_effect(cloud: MemoryCloud) -> list[tuple[str, str, str]]:
     return [(act.action, act.target, act.result.removeprefix("no effect: ")) for act in said]
 
 
-def act_of(cloud: MemoryCloud, commit: str, kind: ActKind) -> PlanRequest:
+def act_of(cloud: MemoryCloud, commit: str, kind: ActKind) -> ActRequest:
     """Return the request of an act that the API has accepted; a pause comes before a resume."""
     subjects = {ActKind.APPROVE: "second", ActKind.SKIP: "b1"}
     lifts = None
@@ -121,7 +121,7 @@ def act_of(cloud: MemoryCloud, commit: str, kind: ActKind) -> PlanRequest:
         subject=subjects.get(kind, ""),
         lifts=lifts,
     )
-    return PlanRequest(kind="rollout", reason=kind, act=act)
+    return ActRequest(act=act)
 
 
 def test_who_approved_a_stage_can_read_that_the_rollout_was_aborted_before() -> None:

@@ -9,7 +9,7 @@ import pytest
 from localcloud.memory.memory_cloud import Counter, MemoryCloud, tripwired
 from shared.app.api.acts.approval import approve
 from shared.app.api.acts.takeover import take_over
-from shared.app.outbox import request_plan
+from shared.app.outbox import send
 from shared.azure.ownership import created_for
 from shared.cluster.job import ContestKind
 from shared.cluster.messages import PlanRequest
@@ -91,7 +91,7 @@ def test_no_later_commit_rebuilds_it_again_but_one_with_a_later_time(later: str)
     for following in (files() if not later else asking(later), asking(), asking(extra=pool())):
         push(cloud, following)
         cloud.run()
-    request_plan(PlanRequest(again=True, reason="test"), message_id="again", ports=cloud.ports)
+    send(PlanRequest(again=True, reason="test"), cloud.ports, message_id="again")
     cloud.run()
     assert (phases(cloud), writes(cloud)) == ({"one": Phase.READY}, (2, 1))
     push(cloud, asking(LATER, pool()))
@@ -228,7 +228,7 @@ def test_older_tables_do_not_rebuild_a_cluster_that_was_rebuilt_since() -> None:
     assert writes(cloud) == (2, 1)
     life = cluster(cloud)["tags"]["roadstead-life"]
     cloud.state.restore(older)
-    request_plan(PlanRequest(again=True, reason="test"), message_id="again", ports=cloud.ports)
+    send(PlanRequest(again=True, reason="test"), cloud.ports, message_id="again")
     cloud.run()
     assert (phases(cloud), writes(cloud)) == ({"one": Phase.READY}, (2, 1))
     assert (record(cloud).life, record(cloud).rebuilt_for) == (life, STORED)

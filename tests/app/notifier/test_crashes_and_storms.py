@@ -10,7 +10,7 @@ from localcloud.memory.memory_cloud import Counter, Crash, MemoryCloud, tripwire
 from shared.app.notifier.notifier import handle
 from shared.app.recovery.missed_work import wake_notifier
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.messages import PlanRequest
+from shared.cluster.messages import NotifyRequest
 from shared.cluster.record import Phase
 from shared.notices.kinds import Kind
 from shared.notices.notice import Notice
@@ -18,7 +18,7 @@ from tests.support import fleet_files
 from tests.support.notices import notifying, storm
 from tests.support.pipeline_runs import push
 
-NOTIFY = PlanRequest(kind="notify")
+NOTIFY = NotifyRequest()
 OPS = "{name: ops, type: slack, address: OPS}"
 
 

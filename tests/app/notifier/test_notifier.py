@@ -13,7 +13,7 @@ from shared.app.notifier.fleet_facts import present
 from shared.app.notifier.notifier import handle
 from shared.app.recovery.missed_work import wake_notifier
 from shared.cluster.failures.errors import Throttled, Unauthenticated, Unavailable
-from shared.cluster.messages import PlanRequest
+from shared.cluster.messages import NotifyRequest
 from shared.cluster.record import Phase
 from shared.masking import Masker
 from shared.notices.announced import Announced, Outage, RouteState
@@ -28,7 +28,7 @@ from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around, fails_once, frozen, on_azure, plan_at_once
 from tests.support.sweeps import delete_by_hand, sweep
 
-NOTIFY = PlanRequest(kind="notify")
+NOTIFY = NotifyRequest()
 
 
 def test_clusters_that_fail_are_one_message_and_their_end_is_another() -> None:

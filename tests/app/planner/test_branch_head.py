@@ -12,7 +12,7 @@ from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from shared.app.api.views.clusters import fleet_view
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import Pushed
-from shared.app.outbox import request_plan
+from shared.app.outbox import send
 from shared.app.planner.branch import CONFIRM_READS, CONFIRM_SECONDS, LAG
 from shared.app.recovery import missed_work
 from shared.cluster.failures.errors import Unavailable
@@ -32,7 +32,7 @@ def test_a_stale_head_is_confirmed_even_after_a_superseded_planner_overwrote_its
     cloud.run()
     cloud.state.save_plan(replace(old, plan=replace(old.plan, applied=False)))
     shows_first(cloud, old.plan.commit)
-    request_plan(PlanRequest(commit=old.plan.commit), message_id="late webhook", ports=cloud.ports)
+    send(PlanRequest(commit=old.plan.commit), cloud.ports, message_id="late webhook")
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert accepted(cloud)["delete", "two"] == 0
@@ -44,7 +44,7 @@ def test_an_unannounced_head_is_confirmed_before_it_is_planned() -> None:
     push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
     shows_first(cloud, unplanned)
-    request_plan(PlanRequest(again=True), message_id="something was deleted", ports=cloud.ports)
+    send(PlanRequest(again=True), cloud.ports, message_id="something was deleted")
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert accepted(cloud)["delete", "two"] == 0
@@ -54,7 +54,7 @@ def test_an_announced_head_that_is_no_descendant_of_the_last_plan_is_confirmed()
     cloud = ready("one", "two")
     wrong = cloud.repository.push(fleet_files.fleet("one"))
     announced = PlanRequest(commit=wrong, attempt=5)
-    request_plan(announced, message_id="GitHub did not answer it", ports=cloud.ports, after=20)
+    send(announced, cloud.ports, message_id="GitHub did not answer it", after=20)
     push(cloud, fleet_files.fleet("one", "two"))
     cloud.run(10)
     shows_first(cloud, wrong)
@@ -117,7 +117,7 @@ def test_confirming_one_head_does_not_confirm_another() -> None:
     head = cloud.repository.head("main")
     confirmation = HeadConfirmation(head=head, planned=head, reads=CONFIRM_READS)
     confirmed = PlanRequest(commit="f" * 40, confirmation=confirmation)
-    request_plan(confirmed, message_id="confirmed another head", ports=cloud.ports)
+    send(confirmed, cloud.ports, message_id="confirmed another head")
     cloud.run()
     assert phases(cloud) == dict.fromkeys(["one", "two", "three"], Phase.READY)
     assert accepted(cloud)["delete", "three"] == 0
@@ -130,11 +130,7 @@ def test_a_confirmation_from_before_a_plan_does_not_count_after_it() -> None:
     push(cloud, fleet_files.fleet("one", "two") | {"README.md": b"a revert"})
     cloud.run()
     shows_first(cloud, removed)
-    request_plan(
-        PlanRequest(commit=removed, confirmation=confirmation),
-        message_id="confirmed before",
-        ports=cloud.ports,
-    )
+    send(PlanRequest(commit=removed, confirmation=confirmation), cloud.ports, message_id="confirmed before")
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert accepted(cloud)["delete", "two"] == 0
@@ -179,7 +175,7 @@ def test_a_push_under_confirmation_before_the_last_plan_is_confirmed_after_it() 
     cloud.run(1)
     shows_first(cloud, old)
     late = PlanRequest(commit=old, confirmation=confirmation, at=pushed)
-    request_plan(late, message_id="confirmed before", ports=cloud.ports)
+    send(late, cloud.ports, message_id="confirmed before")
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert accepted(cloud)["delete", "two"] == 0
@@ -318,11 +314,11 @@ def test_a_confirmation_ends_when_the_head_is_the_planned_one() -> None:
     planned = cloud.state.fleet()
     shows_first(cloud, cloud.repository.push(fleet_files.fleet()))
     cloud.repository.reset(planned.commit)
-    request_plan(PlanRequest(), message_id="sees a stale head", ports=cloud.ports)
-    send = cloud.ports.plans.send
+    send(PlanRequest(), cloud.ports, message_id="sees a stale head")
+    deliver = cloud.ports.plans.send
     around(cloud, "plans", send=lambda _: None)  # the message that reads the head again is lost
     assert cloud.step()
-    around(cloud, "plans", send=send)
+    around(cloud, "plans", send=deliver)
     assert cloud.state.fleet().waiting != ""
     assert missed_work.plan_missed_head(cloud.ports)
     cloud.run()

@@ -13,8 +13,9 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.schema import RolloutCheck
 from shared.app.api.views.rollouts import rollout_view
 from shared.app.api.views.why import why_view
-from shared.app.outbox import request_rollout
+from shared.app.outbox import send
 from shared.cluster.failures.errors import Unavailable
+from shared.cluster.messages import RolloutRequest
 from shared.masking import Masker
 from shared.ports.masked import masked
 from shared.rollouts.rollout import State
@@ -250,7 +251,7 @@ def test_the_same_message_again_asks_nothing_again_and_counts_nothing_twice() ->
     while not cloud.endpoints.asked:
         cloud.run(seconds=10)
     for _ in range(5):
-        request_rollout(cloud.ports)
+        send(RolloutRequest(), cloud.ports)
         cloud.run(seconds=5)
     assert len(cloud.endpoints.asked) == 1
     assert check_of(cloud, commit, "shop")["consecutiveSuccesses"] == 1

@@ -18,7 +18,7 @@ from localcloud.memory.memory_cloud import Crash, MemoryCloud, tripwired
 from shared.app.planner.partial_plan import WHOLE_AFTER
 from shared.app.planner.planner import handle
 from shared.cluster.job import Contest, ContestKind
-from shared.cluster.messages import PlanRequest, RolloutAct
+from shared.cluster.messages import ActRequest, PlanRequest, RolloutAct, RolloutRequest
 from shared.cluster.record import READY, ClusterRecord, Condition, Phase, Running
 from tests.support import team_systems
 from tests.support.crash_points import points_of_one_run
@@ -32,7 +32,7 @@ STAGES = """\
       - name: all
         groups: [{maxConcurrency: "2", failureBudget: "3"}]
 """
-NEXT = PlanRequest(kind="rollout", reason="rollout")
+NEXT = RolloutRequest()
 
 
 def team(name: str, clusters: Sequence[str], **more: str) -> dict[str, bytes]:
@@ -182,7 +182,7 @@ def test_what_a_person_decides_has_the_whole_planned() -> None:
     act = RolloutAct(kind="skip", commit=commit, by="ops", at=cloud.clock(), reason="broken", subject="b4")
     cloud.clock.advance(10)
     state = Counted(cloud.state)
-    handle(PlanRequest(kind="rollout", reason="skip", act=act), replace(cloud.ports, state=state))
+    handle(ActRequest(act=act), replace(cloud.ports, state=state))
     assert state.calls["clusters"] > 0
     assert len(changing(cloud)) == 2
 

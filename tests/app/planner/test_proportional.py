@@ -11,7 +11,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.pull_requests import pull_requests
 from shared.app.repository import read_desired, read_known
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.messages import PlanRequest
+from shared.cluster.messages import PreviewRequest
 from shared.cluster.record import Phase
 from shared.language.desired import Stored, digest_of
 from shared.plan.plan import Action
@@ -95,7 +95,7 @@ def test_a_pull_request_that_changes_one_cluster_reads_one_blob() -> None:
     cloud.with_ports(lambda ports: replace(ports, repository=git))
     calls.watch(cloud)
     records = cloud.state.clusters()
-    pull_requests.handle(PlanRequest(kind="pull", pull=number), cloud.ports)
+    pull_requests.handle(PreviewRequest(pull=number), cloud.ports)
     assert (calls.archives, len(calls.blobs)) == (0, 1)
     [comment] = git.pulls.comments(number)
     assert "1 update, 39 unchanged" in comment.body

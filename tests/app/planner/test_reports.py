@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from localcloud.github.world.commit_statuses import MAX_PER_CONTEXT
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.outbox import REPORT_SECONDS, request_report, request_rollout
+from shared.app.outbox import send
 from shared.app.planner.commit_status import INTERIM, SETTLED, has_room, interval
 from shared.app.planner.planner import handle
 from shared.app.planner.reporter import STANDS_STILL, report_open_plans
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.messages import CLOCKS_DIFFER, PlanRequest
+from shared.cluster.messages import CLOCKS_DIFFER, ReportRequest, RolloutRequest
 from shared.cluster.record import ClusterRecord, Phase
 from shared.ports import CommitStatus, FleetConfig, PlanRecord
 from tests.support import fleet_files
@@ -66,7 +66,7 @@ def test_there_is_always_room_for_the_status_that_ends_a_commit() -> None:
 def test_a_report_is_at_most_a_twentieth_of_its_plans_age_behind(minutes: float, clusters: int) -> None:
     age = timedelta(minutes=minutes)
     assert interval(age, clusters) <= max(timedelta(seconds=50), age / 20)
-    assert interval(age, clusters) >= timedelta(seconds=REPORT_SECONDS)
+    assert interval(age, clusters) >= timedelta(seconds=ReportRequest.WINDOW)
 
 
 def test_a_rollout_of_a_day_has_fewer_than_half_of_the_statuses_that_github_takes() -> None:
@@ -83,7 +83,7 @@ def test_a_rollout_of_a_day_has_fewer_than_half_of_the_statuses_that_github_take
         reason = f"Azure has done {next(texts)} of its steps"
         run = replace(record.job.next_run, reason=reason, action_required="look at it")
         cloud.state.save(replace(record, job=replace(record.job, next_run=run)))
-        request_report(cloud.ports)
+        send(ReportRequest(), cloud.ports)
         cloud.run(60, until=lambda: False)
     written = len(cloud.repository.statuses.history(commit))
     assert 100 < written < MAX_PER_CONTEXT / 2
@@ -98,10 +98,10 @@ def test_a_flood_of_requests_is_a_few_reports_and_one_that_waits() -> None:
     cloud.run(300, until=lambda: False)
     calls = calls_of_state(cloud)
     for _ in range(100):
-        request_report(cloud.ports)
+        send(ReportRequest(), cloud.ports)
         cloud.run(1, until=lambda: False)
         waiting = [m for m in cloud.broker.peek("plans") if m.draft.id.startswith("report:")]
-        soon = cloud.clock() + timedelta(seconds=REPORT_SECONDS) + CLOCKS_DIFFER
+        soon = cloud.clock() + timedelta(seconds=ReportRequest.WINDOW) + CLOCKS_DIFFER
         later = [m for m in waiting if m.draft.at is not None and m.draft.at > soon]
         assert len(waiting) - len(later) <= 2, "that of these seconds, and that of the ones before"
         assert len(later) <= 1, "the next report"
@@ -113,13 +113,13 @@ def test_a_flood_of_requests_is_a_few_reports_and_one_that_waits() -> None:
 def test_the_one_message_of_some_seconds_comes_when_they_have_ended_by_every_clock(differ: timedelta) -> None:
     cloud = MemoryCloud(config=FleetConfig("example", "example/fleet", clocks_differ=differ))
     for _ in range(3):
-        request_report(cloud.ports)
+        send(ReportRequest(), cloud.ports)
     (message,) = cloud.broker.peek("plans")
     assert message.draft.at is not None
-    assert timedelta() < message.draft.at - differ - cloud.clock() <= timedelta(seconds=REPORT_SECONDS)
-    assert (message.draft.at - differ).timestamp() % REPORT_SECONDS == 0
+    assert timedelta() < message.draft.at - differ - cloud.clock() <= timedelta(seconds=ReportRequest.WINDOW)
+    assert (message.draft.at - differ).timestamp() % ReportRequest.WINDOW == 0
     soon = cloud.clock() + timedelta(seconds=1)
-    request_rollout(cloud.ports, at=soon)
+    send(RolloutRequest(), cloud.ports, at=soon)
     comes = [each.draft.at for each in cloud.broker.peek("plans") if each.draft.id.startswith("rollout:")]
     assert sorted(filter(None, comes))[-1] - soon >= differ
     assert len(comes) == (2 if differ >= timedelta(seconds=1) else 1), (
@@ -143,8 +143,8 @@ def test_a_report_waits_for_no_plan_that_is_handed_over() -> None:
             failed = cloud.state.cluster("one")
             assert failed is not None
             save(replace(failed, phase=Phase.FAILED))
-            request_report(cloud.ports)
-            cloud.clock.advance(2 * REPORT_SECONDS)
+            send(ReportRequest(), cloud.ports)
+            cloud.clock.advance(2 * ReportRequest.WINDOW)
             deliver_due(cloud, "plans")
             meanwhile.append(status(cloud, older)[0])
         return save(record)
@@ -245,11 +245,11 @@ def test_what_is_reported_on_the_way_leaves_room_for_the_status_that_ends_it(rep
 
 def test_a_late_clock_asks_for_a_report_before_that_of_its_seconds_is_handled() -> None:
     cloud = ready("one")
-    cloud.clock.advance(REPORT_SECONDS - cloud.clock().timestamp() % REPORT_SECONDS - 1)
+    cloud.clock.advance(ReportRequest.WINDOW - cloud.clock().timestamp() % ReportRequest.WINDOW - 1)
     asked = cloud.clock()
-    request_report(cloud.ports)
-    cloud.clock.advance(REPORT_SECONDS - 1)
-    request_report(replace(cloud.ports, clock=lambda: asked))
+    send(ReportRequest(), cloud.ports)
+    cloud.clock.advance(ReportRequest.WINDOW - 1)
+    send(ReportRequest(), replace(cloud.ports, clock=lambda: asked))
     (report,) = [m for m in cloud.broker.peek("plans") if m.draft.id.startswith("report:")]
     assert report.draft.at is not None
     assert report.draft.at > cloud.clock()
@@ -269,7 +269,7 @@ def test_a_status_over_the_last_one_is_replaced_although_the_state_does_not_answ
         return plan(commit)
 
     around(cloud, "state", plan=sometimes)
-    handle(PlanRequest(kind="report"), cloud.ports)
+    handle(ReportRequest(), cloud.ports)
     assert (status(cloud, commit)[0], away) == ("pending", [])
     cloud.run(600)
     assert status(cloud, commit)[0] == "success"

@@ -16,7 +16,7 @@ from shared.app.api.views.why import why_view
 from shared.app.planner import planner
 from shared.cluster.acts import LIVE, Act
 from shared.cluster.failures.errors import Terminal, Unauthorized, Unavailable
-from shared.cluster.messages import PlanRequest
+from shared.cluster.messages import PlanRequest, ReviewRequest
 from shared.ports import MergedPull
 from tests.support.pipeline_runs import status
 from tests.support.replaced_ports import around, frozen
@@ -231,7 +231,7 @@ def test_a_report_while_the_reviews_are_read_is_kept(*, planned_again: bool) -> 
 
     frozen(fleet.cloud, "pulls", "reviews", reported)
     fleet.cloud.clock.advance(60)
-    request = PlanRequest(kind="review", commit=commit)
+    request = ReviewRequest(commit=commit)
     planner.handle(request, fleet.cloud.ports)
     after = fleet.plan_record(commit)
     assert (after.reported, after.reports) == ("pending: meanwhile", 7)

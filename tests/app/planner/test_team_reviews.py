@@ -9,7 +9,7 @@ import pytest
 from localcloud.github.world.people import CONTRIBUTOR, REVIEWER
 from shared.app.api.acts.approval import approve
 from shared.app.planner.approvals import approved_request
-from shared.cluster.messages import PlanRequest
+from shared.cluster.messages import ReviewRequest
 from shared.cluster.record import ClusterRecord, Phase
 from shared.language.resolve.repository_layout import cluster_path as manifest
 from shared.ports import PullAuthors
@@ -356,6 +356,6 @@ def test_a_review_reads_the_clusters_that_it_is_about_and_not_the_fleet() -> Non
         return list(fleet.cloud.state.clusters())
 
     around(fleet.cloud, "state", clusters=clusters)
-    approved = approved_request(PlanRequest(kind="review", commit=commit), fleet.cloud.ports)
+    approved = approved_request(ReviewRequest(commit=commit), fleet.cloud.ports)
     assert approved is not None
     assert whole == []

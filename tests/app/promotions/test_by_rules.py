@@ -13,7 +13,7 @@ from shared.app.api.views.promotions import promotions_view
 from shared.app.outbox import request_checks
 from shared.app.proposals import promote
 from shared.app.proposals.texts import PROMOTION_OVER as OVER
-from shared.cluster.messages import CLOCKS_DIFFER, PlanRequest
+from shared.cluster.messages import CLOCKS_DIFFER, PromoteRequest
 from shared.cluster.record import READY, ClusterRecord, Phase
 from tests.support.drift_proposals import github_calls
 from tests.support.pipeline_runs import phases
@@ -295,6 +295,6 @@ def test_several_rules_read_the_records_of_the_fleet_once() -> None:
         return clusters()
 
     around(cloud, "state", clusters=all_of_them)
-    promote.handle(PlanRequest(kind="promote"), cloud.ports)
+    promote.handle(PromoteRequest(), cloud.ports)
     assert [bool(each.digest) for each in cloud.state.promotions()] == [True, True]
     assert whole == ["all of them"]

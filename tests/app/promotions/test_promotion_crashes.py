@@ -12,7 +12,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import Counter, Crash, MemoryCloud, Tripwire
 from shared.app.proposals.promote import handle
-from shared.cluster.messages import PlanRequest
+from shared.cluster.messages import PromoteRequest
 from tests.support.crash_points import points_of_one_run
 from tests.support.promotions import BRANCH, RULE, change, files, production, pulls, stored
 from tests.support.replaced_ports import around
@@ -50,7 +50,7 @@ def lived(case: str) -> Sequence[tuple[datetime, Mapping[str, Any]]]:
         without_promotions(cloud, tree)
         found.append((cloud.clock(), cloud.state.backup()))
         if number < len(TREES[case]) - 1:
-            handle(PlanRequest(kind="promote"), cloud.ports)
+            handle(PromoteRequest(), cloud.ports)
     return found
 
 
@@ -62,13 +62,13 @@ def prepared(case: str) -> MemoryCloud:
         cloud.clock.advance((at - cloud.clock()).total_seconds())
         cloud.state.restore(tables)
         if number < last:
-            handle(PlanRequest(kind="promote"), cloud.ports)
+            handle(PromoteRequest(), cloud.ports)
     return cloud
 
 
 def handle_with(cloud: MemoryCloud, counter: Counter) -> None:
     wires: dict[str, Any] = {name: Tripwire(getattr(cloud.ports, name), counter) for name in PORTS}
-    handle(PlanRequest(kind="promote"), replace(cloud.ports, **wires))
+    handle(PromoteRequest(), replace(cloud.ports, **wires))
 
 
 def is_open(cloud: MemoryCloud) -> None:
@@ -109,7 +109,7 @@ def test_a_crash_before_or_after_any_call_leaves_one_pull_request(case: str) -> 
         with pytest.raises(Crash):
             handle_with(cloud, Counter(point))
         for _ in range(2):
-            handle(PlanRequest(kind="promote"), cloud.ports)
+            handle(PromoteRequest(), cloud.ports)
             CHECKS[case](cloud)
             assert len(cloud.repository.pulls.comments(1)) == (case == "ends")
 

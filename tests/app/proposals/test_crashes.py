@@ -11,7 +11,7 @@ import pytest
 from localcloud.memory.memory_cloud import Counter, Crash, MemoryCloud, Tripwire
 from shared.app.outbox import request_whole_sweep
 from shared.app.proposals.proposals import handle
-from shared.cluster.messages import PlanRequest
+from shared.cluster.messages import ProposeRequest
 from shared.ports import Ports
 from tests.support.crash_points import points_of_one_run
 from tests.support.drift_proposals import (
@@ -102,13 +102,13 @@ def test_a_crash_at_any_call_loses_nothing_and_does_nothing_twice(case: str) -> 
     before, after = CASES[case]
     counted = Counter()
     cloud = before()
-    handle(PlanRequest(kind="propose"), tripwired(cloud.ports, counted))
+    handle(ProposeRequest(), tripwired(cloud.ports, counted))
     after(cloud)
     assert counted.calls > 5
     for point in sample(f"proposals {case}", points_of_one_run(counted.calls), 8):
         cloud = before()
         with pytest.raises(Crash):
-            handle(PlanRequest(kind="propose"), tripwired(cloud.ports, Counter(point)))
+            handle(ProposeRequest(), tripwired(cloud.ports, Counter(point)))
         bring_up_to_date(cloud)
         after(cloud)
         assert len(cloud.repository.pulls.comments(1)) == (1 if case == "ends" else 0)
@@ -126,11 +126,11 @@ def test_two_at_once_open_update_or_close_one(case: str) -> None:
     before, after = CASES[case]
     counted = Counter()
     cloud = before()
-    handle(PlanRequest(kind="propose"), tripwired(cloud.ports, counted))
+    handle(ProposeRequest(), tripwired(cloud.ports, counted))
     for call in sample(f"two proposals {case}", range(counted.calls), 8):
         cloud = before()
         other = Interrupted(call, lambda cloud=cloud: bring_up_to_date(cloud))  # type: ignore[misc]
-        handle(PlanRequest(kind="propose"), tripwired(cloud.ports, other))
+        handle(ProposeRequest(), tripwired(cloud.ports, other))
         request_whole_sweep(cloud.ports)
         cloud.run()
         after(cloud)

@@ -12,10 +12,9 @@ from localcloud.github.world.pull_requests_port import WorldPullRequests
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import PullChanged, Pushed
-from shared.app.outbox import PREVIEW_SECONDS
 from shared.app.planner import planner
 from shared.cluster.failures.errors import Terminal, Unavailable
-from shared.cluster.messages import CLOCKS_DIFFER, PlanRequest
+from shared.cluster.messages import CLOCKS_DIFFER, OutdatedRequest, PlanRequest, PreviewRequest, request_of
 from shared.ports import FleetConfig, TreeEntry
 from tests.support import fleet_files
 from tests.support.proposals import Repo, fleet_of
@@ -36,7 +35,7 @@ def test_every_pull_request_is_a_session_of_a_queue_of_its_own(repo: Repo) -> No
         repo.announce(number, head, "opened")
     broker = repo.cloud.broker
     assert broker.counts("plans").active == 0
-    repo.cloud.clock.advance(PREVIEW_SECONDS + CLOCKS_DIFFER.total_seconds())
+    repo.cloud.clock.advance(PreviewRequest.WINDOW + CLOCKS_DIFFER.total_seconds())
     locks = [broker.accept_session("previews") for _ in range(3)]
     assert [lock and lock.session for lock in locks] == ["pull-1", "pull-2", None]
 
@@ -44,11 +43,11 @@ def test_every_pull_request_is_a_session_of_a_queue_of_its_own(repo: Repo) -> No
 def test_a_pull_request_that_is_planned_forever_delays_no_push_and_no_other_pull_request(repo: Repo) -> None:
     stuck, head = opened(repo, "stuck", fork=True)
     repo.announce(stuck, head, "opened")
-    repo.cloud.clock.advance(PREVIEW_SECONDS + CLOCKS_DIFFER.total_seconds())
+    repo.cloud.clock.advance(PreviewRequest.WINDOW + CLOCKS_DIFFER.total_seconds())
     assert repo.cloud.broker.accept_session("previews") is not None  # somebody plans it, and does not end
     number, head = opened(repo, "topic")
     repo.announce(number, head, "opened")
-    repo.cloud.clock.advance(PREVIEW_SECONDS + CLOCKS_DIFFER.total_seconds())
+    repo.cloud.clock.advance(PreviewRequest.WINDOW + CLOCKS_DIFFER.total_seconds())
     commit = repo.cloud.repository.push(fleet_files.fleet("one", "two", "four"))
     accept(
         Pushed("d1", f"push-{commit}", commit, repo.cloud.clock() + timedelta(minutes=1)), repo.cloud.ports
@@ -102,7 +101,7 @@ def test_a_frozen_plan_of_an_earlier_head_does_not_remain_the_comment(repo: Repo
 def test_a_push_that_a_late_clock_counts_with_the_events_before_it_is_planned(repo: Repo) -> None:
     number, head = opened(repo, "topic")
     clock = repo.cloud.clock
-    clock.advance(PREVIEW_SECONDS - clock().timestamp() % PREVIEW_SECONDS - 1)
+    clock.advance(PreviewRequest.WINDOW - clock().timestamp() % PreviewRequest.WINDOW - 1)
     repo.announce(number, head, "opened")
     repo.cloud.run(2, until=lambda: False)
     head = repo.cloud.repository.push(fleet_files.fleet("one", "two", "four"), branch="topic")
@@ -205,7 +204,7 @@ def test_a_request_that_github_takes_no_report_for_becomes_a_dead_letter(repo: R
     repo.propose(fleet_files.fleet("one", "two", "three"))
     (letter,) = repo.cloud.state.dead_letters(5)
     assert (letter.queue, letter.reason) == ("previews", "MaxDeliveryCountExceeded")
-    assert PlanRequest.model_validate_json(letter.body).pull == 1
+    assert PreviewRequest.model_validate_json(letter.body).pull == 1
 
 
 def test_pull_requests_are_marked_as_out_of_date_apart_from_the_plan_of_the_push(repo: Repo) -> None:
@@ -215,5 +214,4 @@ def test_pull_requests_are_marked_as_out_of_date_apart_from_the_plan_of_the_push
     planner.handle(PlanRequest(commit=commit, at=at), repo.cloud.ports)
     assert repo.cloud.state.fleet().commit == commit
     (waiting,) = repo.cloud.broker.peek("previews")
-    request = PlanRequest.model_validate_json(waiting.draft.body)
-    assert (request.kind, request.commit) == ("outdated", commit)
+    assert request_of(waiting.draft.body) == OutdatedRequest(commit=commit)

@@ -14,13 +14,21 @@ from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from localcloud.servicebus.world.broker_values import Draft
 from shared.app.api.acts.replay import replay
 from shared.app.api.views.clusters import fleet_view
-from shared.app.outbox import request_plan
+from shared.app.outbox import send
 from shared.app.planner import planner
 from shared.app.recovery import missed_work
 from shared.app.recovery.dead_letters import MAX_BYTES, ReceivedDeadLetter, handle_dead_letter
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.job import Lease
-from shared.cluster.messages import Approval, PlanRequest, RolloutAct, job_message
+from shared.cluster.messages import (
+    ActRequest,
+    Approval,
+    PlanRequest,
+    PreviewRequest,
+    RolloutAct,
+    RolloutRequest,
+    job_message,
+)
 from shared.cluster.outcomes import Retry
 from shared.cluster.record import ClusterRecord, Phase
 from shared.cluster.transitions.apply_outcome import apply_outcome
@@ -163,7 +171,7 @@ def test_a_planned_commit_does_not_keep_the_outage_that_a_lost_request_reported(
 def test_approvals_and_pull_requests_are_saved_because_nothing_sends_them_again() -> None:
     cloud = MemoryCloud()
     approval = Approval(commit="c" * 40, clusters=("one",), by="somebody", at=cloud.clock())
-    requests = (PlanRequest(again=True, approval=approval), PlanRequest(kind="pull", pull=3))
+    requests = (PlanRequest(again=True, approval=approval), PreviewRequest(pull=3))
     for number, request in enumerate(requests):
         handle_dead_letter(received(cloud, "plans", request.model_dump_json(), id=str(number)), cloud.ports)
     assert [letter.body for letter in cloud.state.dead_letters(5)] == [
@@ -175,8 +183,8 @@ def test_approvals_and_pull_requests_are_saved_because_nothing_sends_them_again(
 def test_a_request_that_a_timer_repeats_is_not_saved_and_what_somebody_decided_is() -> None:
     cloud = MemoryCloud()
     act = RolloutAct(commit="c" * 40, kind="pause", by="somebody", at=cloud.clock())
-    decided = PlanRequest(kind="rollout", act=act).model_dump_json()
-    for body in (PlanRequest(kind="rollout").model_dump_json(), decided):
+    decided = ActRequest(act=act).model_dump_json()
+    for body in (RolloutRequest().model_dump_json(), decided):
         handle_dead_letter(received(cloud, "plans", body, id=body), cloud.ports)
     assert [letter.body for letter in cloud.state.dead_letters(5)] == [decided]
 
@@ -306,7 +314,7 @@ def test_a_plan_request_that_was_postponed_too_often_is_dead_lettered_and_not_lo
     cloud = MemoryCloud()
     approval = Approval(commit="c" * 40, clusters=("one",), by="somebody", at=cloud.clock())
     flaky = with_hiccup(cloud, "fleet", math.inf)
-    request_plan(PlanRequest(again=True, approval=approval), message_id="m", ports=cloud.ports)
+    send(PlanRequest(again=True, approval=approval), cloud.ports, message_id="m")
     start = cloud.clock()
     cloud.run(24 * 3600, until=lambda: bool(cloud.dead_letters))
     waited = (cloud.clock() - start).total_seconds()

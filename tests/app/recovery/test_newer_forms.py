@@ -16,7 +16,7 @@ from localcloud.servicebus.world.broker_values import Draft
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from shared.app.worker import worker
 from shared.cluster.job import JobQueue
-from shared.cluster.messages import CheckMessage, JobMessage, PlanRequest, job_message
+from shared.cluster.messages import CheckMessage, JobMessage, PlanRequest, PreviewRequest, job_message
 from shared.cluster.record import Phase
 from tests.support import fleet_files
 from tests.support.collected_telemetry import watched
@@ -27,7 +27,7 @@ from tests.support.pipeline_runs import deliver_due, phases, push, step_until
 JOB = JobMessage(cluster="one", uid="0badcafe", generation=1, sequence=1)
 SENT: Mapping[str, tuple[str, BaseModel]] = {
     "planner": ("plans", PlanRequest(reason="push")),
-    "previewer": ("previews", PlanRequest(kind="pull", pull=1)),
+    "previewer": ("previews", PreviewRequest(pull=1)),
     "worker": ("jobs", JOB),
     "worker's checks": ("jobs", CheckMessage(check="1")),
     "changer": ("changes", JOB),

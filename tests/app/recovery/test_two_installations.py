@@ -10,11 +10,12 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.takeover import take_over
 from shared.app.api.views.clusters import fleet_view
-from shared.app.outbox import request_report
+from shared.app.outbox import send
 from shared.app.planner.reporter import report_open_plans
 from shared.azure.rate_limits import ARM_READ
 from shared.cluster.failures.errors import Locked
 from shared.cluster.job import ContestKind, Delay
+from shared.cluster.messages import ReportRequest
 from shared.cluster.recipes import Step
 from shared.cluster.record import Phase
 from shared.json_tree import Json
@@ -113,7 +114,7 @@ def test_a_contest_is_shown_also_while_github_takes_no_status_for_half_an_hour()
     (newest, *_) = other.state.open_plans()
     other.state.save_report(replace(newest, not_before=other.clock() + timedelta(minutes=30)))
     other.state.save_fleet(replace(other.state.fleet(), contested=()))
-    request_report(other.ports)
+    send(ReportRequest(), other.ports)
     other.run(seconds=60, until=lambda: False)
     assert fleet_view(other.ports)["problem"].endswith(": one")
 

@@ -191,11 +191,11 @@ def test_two_approvals_of_the_same_are_one(cloud: MemoryCloud) -> None:
     assert approve(cloud, shown).status == 409
 
 
-@pytest.mark.parametrize("dies", ["request_sweep", "send_continuation"])
+@pytest.mark.parametrize("dies", ["send", "send_continuation"])
 def test_a_crash_before_a_message_is_sent_loses_no_approval(
     cloud: MemoryCloud, monkeypatch: pytest.MonkeyPatch, dies: str
 ) -> None:
-    module, died = acts if dies == "request_sweep" else conclusions, list[bool]()
+    module, died = acts if dies == "send" else conclusions, list[bool]()
     send = getattr(module, dies)
 
     def once(*given: Any) -> None:

@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from shared.app.api import schema
 from shared.app.http_result import HttpResult, rejected
-from shared.app.outbox import request_plan
+from shared.app.outbox import send
 from shared.cluster.failures.errors import ReconcileError, TooLarge
 from shared.cluster.messages import Approval, PlanRequest
 from shared.language.resolve.repository_layout import CLUSTERS
@@ -127,7 +127,7 @@ def approve(
     message_id = f"approved:{commit}:{int(approval.at.timestamp())}"
     request = PlanRequest(again=True, reason="approved", approval=approval)
     try:
-        request_plan(request, message_id=message_id, ports=ports)
+        send(request, ports, message_id=message_id)
     except TooLarge:
         return rejected(413, f"{len(deletes)} deletes are too many for one approval; commit them in parts")
     receipt: schema.ApprovalReceipt = {

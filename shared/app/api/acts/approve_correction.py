@@ -9,11 +9,11 @@ from __future__ import annotations
 from shared.app.api import schema
 from shared.app.api.acts.approval import operator
 from shared.app.http_result import HttpResult, rejected, unknown_cluster
-from shared.app.outbox import request_sweep
+from shared.app.outbox import send
 from shared.app.records import Transition, change
 from shared.cluster.acts import by_whom
 from shared.cluster.drift import CorrectionApproval
-from shared.cluster.messages import SweepPart
+from shared.cluster.messages import SweepPart, SweepRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.diagnosis import diagnose
 from shared.cluster.reporting.events import correction_approved_event
@@ -58,7 +58,7 @@ def _announce(record: ClusterRecord, ports: Ports) -> None:
 
 
 def _request_sweep(record: ClusterRecord, ports: Ports) -> None:
-    request_sweep(SweepPart(sweep=ports.unique(), clusters=(record.name,)), ports)
+    send(SweepRequest(sweep=SweepPart(sweep=ports.unique(), clusters=(record.name,))), ports)
 
 
 def _why_not(record: ClusterRecord, correction: str, ports: Ports) -> str:

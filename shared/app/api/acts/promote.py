@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from shared.app.api import schema
 from shared.app.api.acts.approval import operator
 from shared.app.http_result import HttpResult, meant, rejected
-from shared.app.outbox import request_promotion
+from shared.app.outbox import send
 from shared.app.proposals.evaluation import evaluate
 from shared.app.proposals.head import Head
 from shared.app.proposals.promote import refusal
-from shared.cluster.messages import PromotionAsked
+from shared.cluster.messages import PromotionAsked, PromotionRequest
 from shared.masking import cut
 from shared.ports import Ports
 from shared.promotions.promoted_values import What
@@ -43,7 +43,7 @@ def promote(
     asked = PromotionAsked(
         source=source, target=target, what=chosen, by=by, at=ports.clock(), reason=cut(reason, MAX_REASON)
     )
-    request_promotion(asked, ports)
+    send(PromotionRequest(promotion=asked), ports)
     receipt: schema.PromotionReceipt = {
         "queued": "promotion",
         "source": source,

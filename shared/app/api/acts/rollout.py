@@ -12,9 +12,9 @@ from shared.app.api import schema
 from shared.app.api.acts.approval import operator, why_not_author
 from shared.app.api.views.rollouts import shown
 from shared.app.http_result import HttpResult, meant, rejected
-from shared.app.outbox import request_rollout_act
+from shared.app.outbox import send
 from shared.cluster.failures.errors import Dependency, ReconcileError
-from shared.cluster.messages import RolloutAct
+from shared.cluster.messages import ActRequest, RolloutAct
 from shared.masking import cut
 from shared.ports import Ports
 from shared.rollouts.decide import Decision
@@ -72,7 +72,7 @@ def act_on_rollout(
         lifts=lifts,
         person=person,
     )
-    request_rollout_act(act, ports)
+    send(ActRequest(act=act), ports)
     receipt: schema.RolloutReceipt = {
         "queued": kind.value,
         "commit": commit,

@@ -22,8 +22,8 @@ from shared.app.api.acts.rollout import MAX_REASON, why_not
 from shared.app.api.audit import Request, audited
 from shared.app.api.views.rollouts import shown
 from shared.app.http_result import HttpResult, rejected
-from shared.app.outbox import request_rollout_act
-from shared.cluster.messages import RolloutAct
+from shared.app.outbox import send
+from shared.cluster.messages import ActRequest, RolloutAct
 from shared.masking import cut
 from shared.ports import Ports
 from shared.rollouts.rollout import ActKind, Rollout
@@ -100,7 +100,7 @@ def _approve(system: str, statement: Statement, at: datetime, ports: Ports) -> H
             subject=stage,
             reason=_reason(statement),
         )
-        request_rollout_act(act, ports)
+        send(ActRequest(act=act), ports)
     receipt: schema.RolloutReceipt = {
         "queued": ActKind.APPROVE.value,
         "commit": statement.commit,

@@ -12,11 +12,11 @@ from dataclasses import replace
 from shared.app.api import schema
 from shared.app.api.acts.approval import operator
 from shared.app.http_result import HttpResult, rejected, unknown_cluster
-from shared.app.outbox import request_plan, request_report, send_continuation
+from shared.app.outbox import send, send_continuation
 from shared.app.records import Transition, again, change
 from shared.cluster.acts import by_whom
 from shared.cluster.failures.errors import ReconcileError, Stale, Unavailable
-from shared.cluster.messages import PlanRequest
+from shared.cluster.messages import PlanRequest, ReportRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import taken_over_event
 from shared.cluster.transitions.acceptance import accept_takeover
@@ -39,7 +39,9 @@ def take_over(name: str, actor: str, ports: Ports, reason: str = "") -> HttpResu
         overruled[:] = [installation or "unknown" for installation in contest.installations]
         after = accept_takeover(record, contest, now=ports.clock())
         event = taken_over_event(after, contest, by_whom(by, reason))
-        return Transition(after, [event], then=[send_continuation, lambda _, ports: request_report(ports)])
+        return Transition(
+            after, [event], then=[send_continuation, lambda _, ports: send(ReportRequest(), ports)]
+        )
 
     saved = change(name, decide, ports)
     if isinstance(saved, HttpResult):
@@ -69,7 +71,7 @@ def accept_source(actor: str, ports: Ports) -> HttpResult:
     by = operator(actor)
     request = PlanRequest(again=True, reason="another repository was accepted")
     try:
-        request_plan(request, message_id=f"source:{fleet.etag}", ports=ports)
+        send(request, ports, message_id=f"source:{fleet.etag}")
     except ReconcileError as error:
         log.warning("the timer plans from the accepted source: %s: %s", error.kind, error)
     receipt: schema.SourceReceipt = {"repositoryId": source.repository, "branch": source.branch, "by": by}

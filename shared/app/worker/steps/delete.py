@@ -16,7 +16,7 @@ from shared.app.access.azure_state import (
 )
 from shared.app.access.contests import contested, is_another_resource, of_later_life
 from shared.app.access.context import StepContext
-from shared.app.outbox import request_plan
+from shared.app.outbox import send
 from shared.app.worker.steps.still_removed import group_of, member_of, not_removed, others_in_group
 from shared.app.worker.steps.writable import next_attempt, still_exists, wait_for, was_accepted
 from shared.cluster.failures.errors import Dependency, NotOwned, Terminal, Unauthenticated, Unauthorized
@@ -217,5 +217,5 @@ def orphaned(context: StepContext) -> Wait | None:
         return None
     request = PlanRequest(again=True, reason="a cluster that the plan does not know")
     message_id = f"orphan:{record.name}:{record.uid}:{record.job.sequence}"
-    request_plan(request, message_id=message_id, ports=ports)
+    send(request, ports, message_id=message_id)
     return Wait(RECHECK_SECONDS, f"the plan of {fleet.commit[:8]} does not know this cluster; planning again")

@@ -21,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.contests import older_than_azure
 from shared.app.access.context import StepContext
-from shared.app.outbox import request_plan
+from shared.app.outbox import send
 from shared.app.repository import read_blobs, read_files, require_own
 from shared.azure.ownership import LIFE_TAG, created_for, tag
 from shared.cluster.failures.errors import Unreadable
@@ -133,10 +133,10 @@ def not_removed(context: StepContext, existing: Json, *, started: bool) -> Wait 
         reason = f"{again}, and does not keep it: {item.hold.cause}"
         remedy = _RESTORE.format("releases" if record.desired.is_existing else "deletes")
         return Wait(OBSERVE_SECONDS, reason, action_required=remedy, open_ended=True, restored=True)
-    request_plan(
+    send(
         PlanRequest(again=True, reason="a cluster that git has again"),
+        ports,
         message_id=f"restored:{record.name}:{record.uid}:{record.job.sequence}",
-        ports=ports,
         after=REPLAN_SECONDS,
     )
     return Wait(TAKEN_BACK_SECONDS, f"{again}; the next plan takes its removal back", restored=True)
