@@ -56,17 +56,7 @@ from shared.app.sweep import sweep
 from shared.app.worker import worker
 from shared.cluster.failures.errors import Dependency, ReconcileError
 from shared.cluster.job import JobQueue
-from shared.cluster.messages import (
-    CheckMessage,
-    NotifyRequest,
-    PromoteRequest,
-    PromotionRequest,
-    ProposeRequest,
-    QueueRequest,
-    SweepRequest,
-    message_of_worker,
-    request_of,
-)
+from shared.cluster.messages import CheckMessage, message_of_worker, request_of
 from shared.kubernetes.sync_objects import PATH
 from shared.ports import FleetConfig, Ports
 from shared.ports.azure import GetKubeconfig
@@ -76,13 +66,8 @@ LOCK_SECONDS = 30.0
 TIMER_SECONDS = 300.0
 """As ``PLAN_SCHEDULE`` has it."""
 QUEUES = ("plans", "jobs", "changes", "deletes", "previews")
-_HANDLERS: Mapping[type[QueueRequest], Any] = {
-    SweepRequest: sweep,
-    ProposeRequest: proposals,
-    PromoteRequest: promote,
-    PromotionRequest: promote,
-    NotifyRequest: notifier,
-}
+_PROMOTES = dict.fromkeys(("promote", "promotion"), promote)
+_HANDLERS: Mapping[str, Any] = {"sweep": sweep, "propose": proposals, "notify": notifier, **_PROMOTES}
 """Whom a message of the queue ``plans`` is for, if not for the planner."""
 JOB_QUEUES = tuple(queue.value for queue in JobQueue)
 
@@ -91,7 +76,7 @@ def _handle(queue: str, body: bytes, ports: Ports) -> None:
     """Hand a message to whom it is for."""
     if queue == "plans":
         request = request_of(body)
-        _HANDLERS.get(type(request), planner).handle(request, ports)
+        _HANDLERS.get(request.kind, planner).handle(request, ports)
     elif queue == "previews":
         pull_requests.handle(request_of(body), ports)
     else:

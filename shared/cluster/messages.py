@@ -6,19 +6,10 @@ to its dead letters, and no message is lost. One of a newer form raises NewerFor
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Discriminator,
-    Tag,
-    TypeAdapter,
-    ValidationInfo,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Discriminator, Tag, TypeAdapter, ValidationInfo, model_validator
 
 from shared.cluster.forms import VERSION, present
 from shared.cluster.gaps import FoundBy
@@ -150,12 +141,17 @@ class CheckMessage(_Versioned):
         return self.at is None and self.check.isdecimal()
 
 
+_REQUESTS: dict[str, type[QueueRequest]] = {}
+"""The classes of requests by their kind."""
+
+
 class QueueRequest(_Versioned):
     """A message for the planner's app or the previewer. Its class says where it goes, and which are one.
 
     ``SESSION`` and ``ID`` have fields of the message in braces, and ``fleet``, the ``digest`` of the message,
     and the ``slot``: the number of the ``WINDOW`` of so many seconds, at whose end it comes. Messages of one
-    id are one. A class without an ``ID`` is sent with one of its sender.
+    id are one. A class without an ``ID`` is sent with one of its sender. ``ASKED``: nobody sends it again by
+    itself.
 
     ``attempt`` counts the failed attempts.
     """
@@ -164,9 +160,15 @@ class QueueRequest(_Versioned):
     SESSION: ClassVar[str] = "{fleet}"
     ID: ClassVar[str] = ""
     WINDOW: ClassVar[int] = 0
+    ASKED: ClassVar[bool] = False
 
     kind: str
     attempt: int = 0
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        """Note the kind of a class."""
+        _REQUESTS[cls.model_fields["kind"].default] = cls
 
     def next_attempt(self) -> Self:
         """Return the request with one more failed attempt."""
@@ -210,6 +212,7 @@ class ActRequest(QueueRequest):
     """Carry out what somebody decided of a rollout: the planner alone writes its record."""
 
     ID = "rollout:{act.kind}:{digest}"
+    ASKED = True
     kind: Literal["act"] = "act"
     act: RolloutAct
 
@@ -219,6 +222,7 @@ class ReviewRequest(QueueRequest):
 
     ID = "review:{commit}:{slot}"
     WINDOW = 10
+    ASKED = True
     kind: Literal["review"] = "review"
     commit: str
 
@@ -279,6 +283,7 @@ class PromotionRequest(QueueRequest):
 
     SESSION = "{fleet}:proposals"
     ID = "promote:{digest}"
+    ASKED = True
     kind: Literal["promotion"] = "promotion"
     promotion: PromotionAsked
 
@@ -302,6 +307,7 @@ class PreviewRequest(QueueRequest):
     SESSION = "pull-{pull}"
     ID = "pull:{pull}:{slot}"
     WINDOW = 10
+    ASKED = True
     kind: Literal["pull"] = "pull"
     pull: int
     head: str = ""
@@ -313,28 +319,9 @@ class OutdatedRequest(QueueRequest):
     QUEUE = "previews"
     SESSION = "outdated"
     ID = "outdated:{commit}"
+    ASKED = True
     kind: Literal["outdated"] = "outdated"
     commit: str
-
-
-_REQUESTS: Mapping[str, type[QueueRequest]] = {
-    request.model_fields["kind"].default: request
-    for request in (
-        PlanRequest,
-        RolloutRequest,
-        ActRequest,
-        ReviewRequest,
-        ReportRequest,
-        StatusRequest,
-        NotifyRequest,
-        ProposeRequest,
-        PromoteRequest,
-        PromotionRequest,
-        SweepRequest,
-        PreviewRequest,
-        OutdatedRequest,
-    )
-}
 
 
 class _Kind(BaseModel):

@@ -23,16 +23,11 @@ from shared.cluster.failures.fleet_problem import Failed, FleetProblem
 from shared.cluster.forms import NewerForm
 from shared.cluster.job import JobQueue
 from shared.cluster.messages import (
-    ActRequest,
     CheckMessage,
     JobMessage,
-    OutdatedRequest,
     PlanRequest,
-    PreviewRequest,
-    PromotionRequest,
     QueueRequest,
     ReportRequest,
-    ReviewRequest,
     ToPlan,
     commit_of,
     message_of_worker,
@@ -52,8 +47,6 @@ from shared.ports.state.clusters import readable
 log = logging.getLogger(__name__)
 
 _Message = JobMessage | CheckMessage | QueueRequest
-_KEPT = PreviewRequest | OutdatedRequest | ReviewRequest | ActRequest | PromotionRequest
-"""What nothing sends again by itself."""
 
 MAX_BYTES = 32 * 1024
 MAX_CHARACTERS = 500
@@ -128,7 +121,7 @@ def _handle(
     if isinstance(message, QueueRequest):
         if isinstance(message, PlanRequest):
             _record_problem(message, received, ports)
-        return not (isinstance(message, _KEPT) or (isinstance(message, ToPlan) and message.approval))
+        return not (message.ASKED or (isinstance(message, ToPlan) and message.approval))
     log.info("the dead letter %s of %s is not readable", received.id, received.queue)
     return False
 

@@ -25,13 +25,7 @@ from shared.app.sweep.lists import compare, orphans_of, read_list
 from shared.app.sweep.sources import Sources
 from shared.cluster.failures.errors import ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
-from shared.cluster.messages import (
-    PromoteRequest,
-    ProposeRequest,
-    ReportRequest,
-    SweepPart,
-    SweepRequest,
-)
+from shared.cluster.messages import PromoteRequest, ProposeRequest, ReportRequest, SweepPart, SweepRequest
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import Listing, SweepRecord

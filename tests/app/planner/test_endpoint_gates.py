@@ -20,17 +20,7 @@ from shared.masking import Masker
 from shared.ports.masked import masked
 from shared.rollouts.rollout import State
 from tests.support.pipeline_runs import push, status, step_until
-from tests.support.staged_fleets import (
-    DEV,
-    FREEZE,
-    PROD,
-    act,
-    changed,
-    ready_fleet,
-    rollout_of,
-    staged,
-    tags,
-)
+from tests.support.staged_fleets import DEV, FREEZE, PROD, act, changed, ready_fleet, rollout_of, staged, tags
 
 SHOP, PROMETHEUS = "https://shop.example.com/healthz", "https://prometheus.example.com"
 STAGES = """\
