@@ -146,89 +146,84 @@ def _plan_and_report(request: ToPlan, ports: Ports, *, some: bool = False) -> No
 def _plan_head(request: ToPlan, ports: Ports, *, some: bool = False) -> bool:
     """Plan the head, if a read of the branch says so; return whether there is something new to report.
 
-    ``some``: only the clusters of its rollout that may start are needed.
+    A new read is saved with what follows from it. ``some``: only the clusters of its rollout that may start
+    are needed.
     """
     fleet, now = ports.state.fleet(), ports.clock()
-    read = serving_read(request, fleet, now)
-    if read is not None:
-        return _plan_read(request, read, fleet, ports, some=some)
-    at = next_read_at(fleet, now)
-    if at > now:
+    read, at = serving_read(request, fleet, now), next_read_at(fleet, now)
+    new = read is None
+    if read is None and at > now:
         waiting = request.model_copy(update={"read_from": request.read_from or now})
         send_unlike(waiting, ports, after=(at - now).total_seconds())
         return False
+    head = read.head if read is not None else _read_head(request, fleet, now, ports)
+    if head is None:
+        log.info("the branch could not be read; another request tries again")
+        return new
+    known = _with_head(head, fleet, now, ports) if new else fleet
+    with about(commit=head.commit):
+        confirmation = needs_confirmation(request, head, fleet, is_descendant=partial(_is_descendant, ports))
+        if confirmation is not None:
+            _confirm(request, confirmation, known, ports, new=new)
+        elif head.commit == fleet.commit and not request.again and fleet.planning in ("", head.commit):
+            _acknowledge(request, head, known, fleet, ports)
+        else:
+            _plan(request, head, known, ports, some=some)
+            return True
+    return new
+
+
+def _read_head(request: ToPlan, fleet: FleetRecord, now: datetime, ports: Ports) -> BranchHead | None:
+    """Return the head of the branch, None for a failed read, which is saved and reported."""
     failed = with_read(fleet, BranchRead(None, now))
     try:
         found = ports.repository.read_head(ports.config.branch)
         require_own(found, fleet, ports)
-    except OtherRepository as error:
-        ports.telemetry.record(of_plan(request.commit, now, ports.clock(), error.kind))
-        report_unreadable(request, error, replace(failed, other_source=source_of(found, ports)), ports)
     except ReconcileError as error:
+        if isinstance(error, OtherRepository):
+            failed = replace(failed, other_source=source_of(found, ports))
         ports.telemetry.record(of_plan(request.commit, now, ports.clock(), error.kind))
         report_unreadable(request, error, failed, ports)
-    else:
-        _plan_read(request, BranchRead(found, now), fleet, ports, some=some)
-    return True
+        return None
+    return found
 
 
-def _plan_read(request: ToPlan, read: BranchRead, fleet: FleetRecord, ports: Ports, *, some: bool) -> bool:
-    """Plan what a read of the branch shows; return whether a plan was started.
-
-    A new read is saved with what follows from it.
-    """
-    if read.head is None:
-        log.info("the branch could not be read since the request was sent; another one tries again")
-        return False
-    new, known = read is not fleet.last_read, fleet
-    if new:
-        known = replace(with_read(fleet, read), source=source_of(read.head, ports), other_source=None)
-    with about(commit=read.head.commit):
-        return _plan_shown(request, read.head, known, fleet, ports, new=new, some=some)
+def _with_head(head: BranchHead, fleet: FleetRecord, now: datetime, ports: Ports) -> FleetRecord:
+    read = with_read(fleet, BranchRead(head, now))
+    return replace(read, source=source_of(head, ports), other_source=None)
 
 
-def _plan_shown(
-    request: ToPlan,
-    read: BranchHead,
-    known: FleetRecord,
-    fleet: FleetRecord,
-    ports: Ports,
-    *,
-    new: bool,
-    some: bool,
-) -> bool:
-    """Plan a head unless it is to be confirmed first, or is planned already; ``known`` has a ``new`` read."""
+def _acknowledge(
+    request: ToPlan, read: BranchHead, known: FleetRecord, fleet: FleetRecord, ports: Ports
+) -> None:
+    """Save that a head is planned already; ``known`` is ``fleet`` with the last read."""
     head = read.commit
-    confirmation = needs_confirmation(request, read, fleet, is_descendant=partial(_is_descendant, ports))
-    if confirmation is not None:
-        _confirm(request, confirmation, known, ports, new=new)
-        return False
-    if head == fleet.commit and not request.again and fleet.planning in ("", head):
-        log.info("commit %s is planned already", head[:8])
-        # A push that restored this head counts as its plan: an earlier push is stale from now on. A push of
-        # another commit does not: it would make those of the same second wait.
-        restored = request.commit == head and announced_after(request, fleet)
-        read_at = read.at if restored else fleet.head_read_at
-        planned = replace(known, problem=None, waiting="", head_read_at=read_at)
-        if fleet != planned:
-            ports.state.save_fleet(planned)
-        lost = known.problem is not None and known.problem.failed is Failed.REQUEST
-        if request.attempt or lost:  # a request that was postponed may have reported an outage on the commit
-            report_again(head, ports)
-        return False
+    log.info("commit %s is planned already", head[:8])
+    # A push that restored this head counts as its plan: an earlier push is stale from now on. A push of
+    # another commit does not: it would make those of the same second wait.
+    restored = request.commit == head and announced_after(request, fleet)
+    read_at = read.at if restored else fleet.head_read_at
+    planned = replace(known, problem=None, waiting="", head_read_at=read_at)
+    if fleet != planned:
+        ports.state.save_fleet(planned)
+    lost = known.problem is not None and known.problem.failed is Failed.REQUEST
+    if request.attempt or lost:  # a request that was postponed may have reported an outage on the commit
+        report_again(head, ports)
+
+
+def _plan(request: ToPlan, read: BranchHead, fleet: FleetRecord, ports: Ports, *, some: bool) -> None:
     began, result = ports.clock(), Unexpected.__name__
     try:
-        result = _plan(request, read, known, ports, some=some)
+        result = _make_plan(request, read, fleet, ports, some=some)
     except ReconcileError as error:
         result = error.kind
-        report_failed_plan(head, error, ports)
+        report_failed_plan(read.commit, error, ports)
         raise
     finally:
-        ports.telemetry.record(of_plan(head, began, ports.clock(), result))
-    return True
+        ports.telemetry.record(of_plan(read.commit, began, ports.clock(), result))
 
 
-def _plan(request: ToPlan, read: BranchHead, fleet: FleetRecord, ports: Ports, *, some: bool) -> str:
+def _make_plan(request: ToPlan, read: BranchHead, fleet: FleetRecord, ports: Ports, *, some: bool) -> str:
     """Plan a head that was confirmed, and return the result: PLANNED, SUPERSEDED or the class of an error.
 
     ``fleet`` may have a read of the branch that is not saved yet.
