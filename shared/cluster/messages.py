@@ -6,6 +6,7 @@ to its dead letters, and no message is lost. One of a newer form raises NewerFor
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -24,7 +25,7 @@ class _Wire(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class _Versioned(_Wire):
+class _OfWorker(_Wire):
     schema_version: Literal[1] = 1
 
     @model_validator(mode="before")
@@ -36,7 +37,7 @@ class _Versioned(_Wire):
         return read
 
 
-class JobMessage(_Versioned):
+class JobMessage(_OfWorker):
     """Run the next step of a cluster's job, if the record is still at this moment.
 
     ``at`` is the time for which it was scheduled, by the sender's clock; None for at once.
@@ -122,7 +123,7 @@ class Found(_Wire):
     at: datetime
 
 
-class CheckMessage(_Versioned):
+class CheckMessage(_OfWorker):
     """Check how some clusters are inside, or, without ``clusters``, begin a check of the whole fleet.
 
     ``check`` is the id of what asked for it, a number for the whole fleet, ``attempt`` counts how often the
@@ -145,7 +146,7 @@ _REQUESTS: dict[str, type[QueueRequest]] = {}
 """The classes of requests by their kind."""
 
 
-class QueueRequest(_Versioned):
+class QueueRequest(_Wire):
     """A message for the planner's app or the previewer. Its class says where it goes, and which are one.
 
     ``SESSION`` and ``ID`` have fields of the message in braces, and ``fleet``, the ``digest`` of the message,
@@ -162,6 +163,7 @@ class QueueRequest(_Versioned):
     WINDOW: ClassVar[int] = 0
     ASKED: ClassVar[bool] = False
 
+    schema_version: Literal[2] = 2
     kind: str
     attempt: int = 0
 
@@ -324,18 +326,17 @@ class OutdatedRequest(QueueRequest):
     commit: str
 
 
-class _Kind(BaseModel):
-    kind: str
-    schema_version: Any = None
+_OBJECT: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
 
 
 def request_of(body: bytes | str) -> QueueRequest:
     """Return a message of the queues ``plans`` and ``previews``; raise ValueError for any other body."""
-    read = _Kind.model_validate_json(body)
-    if read.kind in _REQUESTS:
-        return _REQUESTS[read.kind].model_validate_json(body)
-    present("QueueRequest", 1, read.model_dump())  # a newer version may have more kinds
-    raise ValueError("the queues have no message of this kind")
+    read = _OBJECT.validate_json(body)
+    request = present("QueueRequest", QueueRequest.model_fields[VERSION].default, read)
+    kind = request.get("kind")
+    if not isinstance(kind, str) or kind not in _REQUESTS:
+        raise ValueError("the queues have no message of this kind")
+    return _REQUESTS[kind].model_validate_json(json.dumps(request))
 
 
 def commit_of(message: BaseModel | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 from pydantic import BaseModel
@@ -44,15 +45,17 @@ REQUESTS = [
 ]
 
 
-@pytest.mark.parametrize("message", [job_message(record()), PlanRequest(reason="push")])
+@pytest.mark.parametrize(
+    ("message", "read"),
+    [(job_message(record()), JobMessage.model_validate_json), (PlanRequest(reason="push"), request_of)],
+)
 @pytest.mark.parametrize("version", [None, 0, "1"])
 def test_a_message_without_a_known_schema_version_is_refused(
-    message: JobMessage | PlanRequest, version: object
+    message: BaseModel, read: Callable[[str], BaseModel], version: object
 ) -> None:
-    kind = type(message)
-    assert kind.model_validate_json(message.model_dump_json()) == message
+    assert read(message.model_dump_json()) == message
     with pytest.raises(ValueError, match="schema_version"):
-        kind.model_validate_json(body_of(message, schema_version=version))
+        read(body_of(message, schema_version=version))
 
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda request: str(request.kind))
@@ -63,16 +66,46 @@ def test_a_request_is_read_as_what_was_sent_and_says_nothing_of_another_kind(req
     with pytest.raises(ValueError, match="act"):
         request_of(body_of(request_, act={}))
     with pytest.raises(NewerForm):
-        request_of(body_of(request_, schema_version=2))
+        request_of(body_of(request_, schema_version=3))
 
 
 def test_a_kind_that_only_a_newer_version_has_waits_and_one_that_none_has_is_refused() -> None:
     with pytest.raises(NewerForm):
-        request_of(body_of(ReportRequest(), kind="forecast", schema_version=2))
+        request_of(body_of(ReportRequest(), kind="forecast", schema_version=3))
     kinds: list[object] = ["forecast", "", [], None]
     for kind in kinds:
         with pytest.raises(ValueError, match="kind"):
             request_of(body_of(ReportRequest(), kind=kind))
+
+
+OF_BEFORE: dict[str, object] = {
+    "schema_version": 1,
+    "kind": "plan",
+    "commit": "",
+    "reason": "",
+    "again": False,
+    "approval": None,
+    "attempt": 0,
+    "confirmation": None,
+    "at": None,
+    "read_from": None,
+    "pull": 0,
+    "head": "",
+    "sweep": None,
+    "found": None,
+    "act": None,
+    "promotion": None,
+}
+"""A request as the first version wrote it: with the fields of every kind."""
+
+
+@pytest.mark.parametrize("request_", REQUESTS, ids=lambda request: str(request.kind))
+def test_a_request_of_the_first_version_that_waits_at_an_upgrade_is_read(request_: QueueRequest) -> None:
+    shared_kinds = {"act": "rollout", "promotion": "promote"}
+    kind = shared_kinds.get(request_.kind, request_.kind)
+    fields = json.loads(request_.model_dump_json())
+    read = request_of(json.dumps({**OF_BEFORE, **fields, "kind": kind, "schema_version": 1}))
+    assert (type(read), read) == (type(request_), request_)
 
 
 def body_of(message: BaseModel, **changed: object) -> str:

@@ -169,7 +169,7 @@ def test_a_plan_shows_its_changes_and_progress() -> None:
 @pytest.mark.parametrize("body", [b"", b"{}x", b'{"schema_version": 0}', b"[]", b'{"surprise": 1}'])
 def test_an_unreadable_message_raises_and_stays_in_the_queue(name: str, body: bytes) -> None:
     handle: Callable[[Any], None] = functions(MemoryCloud().ports)[name].get_user_function()
-    with pytest.raises(ValueError, match="validation error"):
+    with pytest.raises(ValueError, match=r"validation error|schema_version is missing"):
         handle(func.ServiceBusMessage(body=body))
 
 

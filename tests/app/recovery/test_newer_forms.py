@@ -16,7 +16,14 @@ from localcloud.servicebus.world.broker_values import Draft
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from shared.app.worker import worker
 from shared.cluster.job import JobQueue
-from shared.cluster.messages import CheckMessage, JobMessage, PlanRequest, PreviewRequest, job_message
+from shared.cluster.messages import (
+    CheckMessage,
+    JobMessage,
+    PlanRequest,
+    PreviewRequest,
+    QueueRequest,
+    job_message,
+)
 from shared.cluster.record import Phase
 from tests.support import fleet_files
 from tests.support.collected_telemetry import watched
@@ -45,7 +52,7 @@ class NewerJobMessage(JobMessage):
 
 def newer(message: BaseModel) -> bytes:
     body: dict[str, Any] = json.loads(message.model_dump_json())
-    return json.dumps(body | {"schema_version": 2, "urgent": True}).encode()
+    return json.dumps(body | {"schema_version": 1 + int(body["schema_version"]), "urgent": True}).encode()
 
 
 @pytest.mark.parametrize("name", SENT)
@@ -73,11 +80,12 @@ def test_a_function_sends_a_message_of_a_newer_form_again_and_says_why(
     handle(ServiceBusMessageInConverter.decode_single_message(body, trigger_metadata=metadata))
     (waiting,) = cloud.broker.peek(queue, session="one")
     assert waiting.draft.body == newer(message)
+    known = json.loads(message.model_dump_json())["schema_version"]
+    form = "QueueRequest" if isinstance(message, QueueRequest) else type(message).__name__
     (counted,) = collected.metrics["roadstead.waiting_messages"]
     assert (dict(counted.attributes), counted.value) == ({"queue": queue}, 1)
     assert (
-        f"the queue {queue} waits: {type(message).__name__} has the form 2, and this app knows 1"
-        in caplog.text
+        f"the queue {queue} waits: {form} has the form {known + 1}, and this app knows {known}" in caplog.text
     )
 
 
