@@ -15,7 +15,7 @@ from shared import logs
 from shared.app.recovery import missed_work
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from shared.cluster.failures.errors import NotOwned, TooLarge, Unavailable
-from shared.cluster.messages import SweepPart, job_message
+from shared.cluster.messages import SweepRequest, job_message
 from shared.cluster.record import ClusterRecord
 from shared.masking import Masker
 from shared.ports.azure import GetCluster, PutCluster, PutGroup
@@ -142,7 +142,7 @@ def test_what_a_sweep_finds_of_a_cluster_says_all_of_it(lines: Lines) -> None:
     (missing,) = lines("sweep.conclusions")
     assert "no longer exists" in missing
     on_azure(cloud, GetCluster, refused)
-    handle(cloud, SweepPart(sweep="1", clusters=(NAME,)))
+    handle(cloud, SweepRequest(sweep="1", clusters=(NAME,)))
     (unread,) = lines("sweep.clusters")
     assert f"{NAME} cannot be read: NotOwned" in unread
 

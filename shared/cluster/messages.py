@@ -99,23 +99,6 @@ class HeadConfirmation(_Wire):
     reads: int
 
 
-class SweepPart(_Wire):
-    """What a sweep still looks at: every subscription after ``after``, or one, or some ``clusters`` alone.
-
-    ``sweep`` is the id of the sweep. ``absent``: an earlier read of each of the clusters showed none.
-    ``reservations`` are the tokens of Azure's rate limits that are reserved for it, by bucket. ``early``
-    counts how often it came and there was no token.
-    """
-
-    sweep: str = ""
-    after: str = ""
-    subscription: str = ""
-    clusters: tuple[str, ...] = ()
-    absent: bool = False
-    reservations: dict[str, tuple[datetime, ...]] = {}
-    early: int = 0
-
-
 class Found(_Wire):
     """What found a head that may be a missed one, and when."""
 
@@ -291,12 +274,23 @@ class PromotionRequest(QueueRequest):
 
 
 class SweepRequest(QueueRequest):
-    """Compare clusters in Azure with the records; the same part twice is one message."""
+    """Compare with Azure every subscription after ``after``, or one, or some ``clusters`` alone.
+
+    ``sweep`` is the id of the sweep. ``absent``: an earlier read of each of the clusters showed none.
+    ``reservations`` are the tokens of Azure's rate limits that are reserved for it, by bucket. ``early``
+    counts how often it came and there was no token.
+    """
 
     SESSION = "{fleet}:sweeps"
-    ID = "sweep:{sweep.sweep}:{digest}"
+    ID = "sweep:{sweep}:{digest}"
     kind: Literal["sweep"] = "sweep"
-    sweep: SweepPart = SweepPart()
+    sweep: str = ""
+    after: str = ""
+    subscription: str = ""
+    clusters: tuple[str, ...] = ()
+    absent: bool = False
+    reservations: dict[str, tuple[datetime, ...]] = {}
+    early: int = 0
 
 
 class PreviewRequest(QueueRequest):

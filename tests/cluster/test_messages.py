@@ -22,7 +22,6 @@ from shared.cluster.messages import (
     ReviewRequest,
     RolloutRequest,
     StatusRequest,
-    SweepPart,
     SweepRequest,
     commit_of,
     job_message,
@@ -39,7 +38,7 @@ REQUESTS = [
     NotifyRequest(attempt=2),
     ProposeRequest(pull=7, beyond="one"),
     PromoteRequest(pull=7),
-    SweepRequest(sweep=SweepPart(sweep="1")),
+    SweepRequest(sweep="1"),
     PreviewRequest(pull=7, head="c"),
     OutdatedRequest(commit="c"),
 ]

@@ -30,7 +30,6 @@ from shared.cluster.messages import (
     PromotionRequest,
     ProposeRequest,
     RolloutAct,
-    SweepPart,
     SweepRequest,
     job_message,
 )
@@ -148,14 +147,14 @@ def messages() -> list[tuple[str, Any]]:
     )
     act = RolloutAct(commit=COMMIT, kind="pause", by="ann", at=now)
     asked = PromotionAsked(source="test", target="production", by="ann", at=now)
-    sweep = SweepPart(sweep="1", reservations={"a": (now,)})
+    sweep = SweepRequest(sweep="1", reservations={"a": (now,)})
     sent = [
         ("jobs", job_message(record, now)),
         ("jobs", CheckMessage(check="1", clusters=("one",), at=now)),
         ("plans", request),
         ("plans", ActRequest(act=act)),
         ("plans", PromotionRequest(promotion=asked)),
-        ("plans", SweepRequest(sweep=sweep)),
+        ("plans", sweep),
         ("plans", ProposeRequest(beyond="one")),
         ("previews", PreviewRequest(pull=7, head=COMMIT)),
     ]

@@ -9,7 +9,7 @@ from shared.app.outbox import request_whole_sweep
 from shared.app.sweep.sweep import handle as handle_request
 from shared.azure.rate_limits import ARM_READ, Bucket, correct
 from shared.cluster.findings.conditions import IN_SYNC
-from shared.cluster.messages import SweepPart, SweepRequest
+from shared.cluster.messages import SweepRequest
 from shared.cluster.record import ClusterRecord, Phase
 from shared.ports.azure import GetCluster, ListClusters
 from shared.resource_ids import ClusterId
@@ -47,9 +47,9 @@ def sweep(cloud: MemoryCloud) -> None:
     cloud.run()
 
 
-def handle(cloud: MemoryCloud, part: SweepPart) -> None:
+def handle(cloud: MemoryCloud, part: SweepRequest) -> None:
     """Carry out one message of a sweep at once."""
-    handle_request(SweepRequest(sweep=part), cloud.ports)
+    handle_request(part, cloud.ports)
 
 
 def delete_by_hand(cloud: MemoryCloud, cluster: ClusterId) -> None:

@@ -23,7 +23,7 @@ from shared.cluster.findings.health import (
     checked,
     outcome_of,
 )
-from shared.cluster.messages import CheckMessage, ReportRequest, StatusRequest, SweepPart, SweepRequest
+from shared.cluster.messages import CheckMessage, ReportRequest, StatusRequest, SweepRequest
 from shared.cluster.record import AppliedRevision, ClusterRecord, Condition, Running
 from shared.cluster.reporting.events import FLUX_REPORTED, events_between, renewed_event
 from shared.cluster.transitions.apply_outcome import apply_outcome
@@ -167,4 +167,4 @@ def conclude(
 
 def _request_correction(record: ClusterRecord, ports: Ports) -> None:
     moment = int(ports.clock().timestamp())
-    send(SweepRequest(sweep=SweepPart(sweep=f"flux:{moment}", clusters=(record.name,))), ports)
+    send(SweepRequest(sweep=f"flux:{moment}", clusters=(record.name,)), ports)

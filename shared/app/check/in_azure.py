@@ -22,7 +22,7 @@ from shared.azure.maintenance_windows import window_differences
 from shared.azure.managed_namespaces import managed_in, namespace_differences
 from shared.azure.policies import by_name, is_our_policy, policy_differences
 from shared.cluster.failures.errors import ReconcileError
-from shared.cluster.messages import SweepPart, SweepRequest
+from shared.cluster.messages import SweepRequest
 from shared.cluster.record import ClusterRecord
 from shared.language.model.cluster.identity_access import RoleAssignment
 from shared.ports import Ports
@@ -177,11 +177,7 @@ def with_around(record: ClusterRecord, around: Around | None, ports: Ports) -> C
     record = replace(record, compliance=compliance)
     if around.differences is None or around.differences == record.windows:
         return record
-    send(
-        SweepRequest(sweep=SweepPart(sweep=ports.unique(), clusters=(record.name,))),
-        ports,
-        after=SAVED_SECONDS,
-    )
+    send(SweepRequest(sweep=ports.unique(), clusters=(record.name,)), ports, after=SAVED_SECONDS)
     verified = replace(record.verified, digest="") if record.verified else None
     return replace(record, windows=around.differences, verified=verified)
 

@@ -13,7 +13,6 @@ from shared.cluster.messages import (
     PlanRequest,
     QueueRequest,
     RolloutRequest,
-    SweepPart,
     SweepRequest,
     commit_of,
 )
@@ -133,10 +132,10 @@ def request_unfinished_plan(commit: str, ports: Ports) -> None:
 def request_sweep_at(at: datetime, cluster: str, ports: Ports) -> None:
     """Ask for a sweep of a cluster ``at`` a time."""
     for name, when in at_time(at, ports):
-        _send(SweepRequest(sweep=SweepPart(sweep=name, clusters=(cluster,))), "", when, ports)
+        _send(SweepRequest(sweep=name, clusters=(cluster,)), "", when, ports)
 
 
 def request_whole_sweep(ports: Ports, *, within: float = 0) -> None:
     """Ask for a sweep, see ``whole``."""
     number, at = whole(within, ports)
-    _send(SweepRequest(sweep=SweepPart(sweep=str(number))), "", at, ports)
+    _send(SweepRequest(sweep=str(number)), "", at, ports)

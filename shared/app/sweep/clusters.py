@@ -20,7 +20,7 @@ from shared.cluster.failures.errors import ClusterMissing, ReconcileError, Retry
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.findings.conditions import is_at_rest
 from shared.cluster.findings.health import CORRECTED, applies_again
-from shared.cluster.messages import SweepPart, SweepRequest
+from shared.cluster.messages import SweepRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import correction_event
 from shared.cluster.reporting.measurements import of_read, of_reservation
@@ -69,17 +69,14 @@ TOGETHER = 200
 """How many clusters one message names."""
 
 
-def request_checks(names: Sequence[str], part: SweepPart, ports: Ports) -> None:
+def request_checks(names: Sequence[str], part: SweepRequest, ports: Ports) -> None:
     """Ask that clusters are read one by one about which a list decides nothing.
 
     ``part`` has its subscription where it lacks them.
     """
     for first in range(0, len(names), TOGETHER):
         some = tuple(names[first : first + TOGETHER])
-        send(
-            SweepRequest(sweep=SweepPart(sweep=part.sweep, clusters=some, subscription=part.subscription)),
-            ports,
-        )
+        send(SweepRequest(sweep=part.sweep, clusters=some, subscription=part.subscription), ports)
 
 
 @dataclass(frozen=True)
@@ -90,7 +87,7 @@ class Checked:
     changed: bool
 
 
-def check(part: SweepPart, attempt: int, end: float, sources: Sources, ports: Ports) -> Checked:
+def check(part: SweepRequest, end: float, sources: Sources, ports: Ports) -> Checked:
     """Read clusters one by one, and conclude what is so of each.
 
     A cluster that does not exist is read a second time, some seconds later, and so is one that Azure is
@@ -106,7 +103,7 @@ def check(part: SweepPart, attempt: int, end: float, sources: Sources, ports: Po
     for position, name in enumerate(part.clusters):
         rest = part.model_copy(update={"clusters": part.clusters[position:], "reservations": {}})
         if position and ports.elapsed() > end:
-            send(SweepRequest(sweep=rest), ports)
+            send(rest.model_copy(update={"attempt": 0}), ports)
             break
         record = readable(name, ports.state)
         if record is None or not is_at_rest(record):
@@ -119,10 +116,10 @@ def check(part: SweepPart, attempt: int, end: float, sources: Sources, ports: Po
         try:
             existing = limiter.over(ports).azure.call(GetCluster(record.desired.id))
         except RateLimited as limited:
-            postpone(rest, limited, limiter, attempt, ports)
+            postpone(rest, limited, limiter, ports)
             break
         except ReconcileError as error:
-            if retry(rest, error, attempt, ports):
+            if retry(rest, error, ports):
                 break
             with about_record(record):
                 log.warning("%s cannot be read: %s: %s", name, error.kind, error)
@@ -142,16 +139,16 @@ def check(part: SweepPart, attempt: int, end: float, sources: Sources, ports: Po
             with about_record(record):
                 log.exception("%s cannot be compared", name)
     if absent:
-        again = {"clusters": tuple(absent), "absent": True, "reservations": {}}
-        send(SweepRequest(sweep=part.model_copy(update=again)), ports, after=ports.config.lag_seconds)
-    if changing and attempt + 1 < ATTEMPTS:
+        again = {"clusters": tuple(absent), "absent": True, "reservations": {}, "attempt": 0}
+        send(part.model_copy(update=again), ports, after=ports.config.lag_seconds)
+    if changing and part.attempt + 1 < ATTEMPTS:
         again = {"clusters": tuple(changing), "reservations": {}}
-        after = BUSY_SECONDS * 2**attempt
-        send(SweepRequest(sweep=part.model_copy(update=again), attempt=attempt + 1), ports, after=after)
+        busy_again = part.next_attempt().model_copy(update=again)
+        send(busy_again, ports, after=BUSY_SECONDS * 2**part.attempt)
     return Checked(lacking, changed)
 
 
-def postpone(part: SweepPart, limited: RateLimited, limiter: RateLimiter, attempt: int, ports: Ports) -> None:
+def postpone(part: SweepRequest, limited: RateLimited, limiter: RateLimiter, ports: Ports) -> None:
     """Ask for a part again at the time for which its tokens are reserved, each time as another message.
 
     One that has waited for that time already came too early by the clock of this instance: it waits longer.
@@ -163,16 +160,16 @@ def postpone(part: SweepPart, limited: RateLimited, limiter: RateLimiter, attemp
     seconds = max(0.0, (limited.at - ports.clock()).total_seconds()) + (
         EARLY_SECONDS * early if waited else 0
     )
-    send(SweepRequest(sweep=reserved, attempt=attempt), ports, after=seconds)
+    send(reserved, ports, after=seconds)
 
 
-def retry(part: SweepPart, error: ReconcileError, attempt: int, ports: Ports) -> bool:
+def retry(part: SweepRequest, error: ReconcileError, ports: Ports) -> bool:
     """Ask for a part again that failed, a few times; return whether it is tried again."""
     ports.telemetry.record(of_read("sweep", error.kind))
-    if not isinstance(error, Retryable) or attempt + 1 >= ATTEMPTS:
+    if not isinstance(error, Retryable) or part.attempt + 1 >= ATTEMPTS:
         return False
-    seconds = wait_before_retry(error, attempt + 1, ports.random(), ports.config.retries)
+    seconds = wait_before_retry(error, part.attempt + 1, ports.random(), ports.config.retries)
     if seconds is None:
         return False
-    send(SweepRequest(sweep=part, attempt=attempt + 1), ports, after=seconds)
+    send(part.next_attempt(), ports, after=seconds)
     return True

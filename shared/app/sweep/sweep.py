@@ -25,7 +25,7 @@ from shared.app.sweep.lists import compare, orphans_of, read_list
 from shared.app.sweep.sources import Sources
 from shared.cluster.failures.errors import ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
-from shared.cluster.messages import PromoteRequest, ProposeRequest, ReportRequest, SweepPart, SweepRequest
+from shared.cluster.messages import PromoteRequest, ProposeRequest, ReportRequest, SweepRequest
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import Listing, SweepRecord
@@ -47,34 +47,33 @@ def handle(request: SweepRequest, ports: Ports) -> None:
 
     Raise Retryable when it cannot be postponed, or was too often: the timer begins another sweep.
     """
-    part = request.sweep
     try:
-        _handle(part, request.attempt, ports)
+        _handle(request, ports)
     except Retryable as error:
         seconds = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
         if seconds is None or request.attempt >= ATTEMPTS:
             raise
         log.warning("a sweep is postponed by %d s: %s: %s", seconds, error.kind, error)
-        send(SweepRequest(sweep=part, attempt=request.attempt + 1), ports, after=seconds)
+        send(request.next_attempt(), ports, after=seconds)
 
 
-def _handle(part: SweepPart, attempt: int, ports: Ports) -> None:
+def _handle(part: SweepRequest, ports: Ports) -> None:
     end, fleet = ports.elapsed() + SWEEP_SECONDS, ports.state.fleet()
     sources = Sources(fleet.commit, ports)
     if part.clusters:
-        checked = check(part, attempt, end, sources, ports)
+        checked = check(part, end, sources, ports)
         if checked.lacking:
             _save(partial(_with_hidden, subscription=part.subscription, names=checked.lacking), ports)
         changed, lost = checked.changed, False
     else:
-        changed, lost = _sweep(part, attempt, end, fleet, sources, ports)
+        changed, lost = _sweep(part, end, fleet, sources, ports)
     newest = ports.state.plan(fleet.commit) if lost and not changed else None
     if changed or (newest and not newest.open):
         reopen(fleet.commit, ports)
 
 
 def _sweep(
-    part: SweepPart, attempt: int, end: float, fleet: FleetRecord, sources: Sources, ports: Ports
+    part: SweepRequest, end: float, fleet: FleetRecord, sources: Sources, ports: Ports
 ) -> tuple[bool, bool]:
     """List the subscriptions of a part: those of the clusters, and those that shared files name.
 
@@ -92,11 +91,11 @@ def _sweep(
     ids = tuple(dict.fromkeys(filter(None, known)))
     for subscription in todo:
         if after and ports.elapsed() > end:
-            send(SweepRequest(sweep=SweepPart(sweep=part.sweep, after=max(after))), ports)
+            send(SweepRequest(sweep=part.sweep, after=max(after)), ports)
             break
         one = part.model_copy(update={"after": "", "subscription": subscription})
         last, own = before.get(subscription, Listing(subscription)), of_fleet.get(subscription, [])
-        after[subscription], concluded = _list(one, last, own, ids, attempt, sources, ports)
+        after[subscription], concluded = _list(one, last, own, ids, sources, ports)
         changed = changed or concluded
     begins = not part.subscription and not part.after
     ends = not part.subscription and len(after) == len(todo)
@@ -124,11 +123,10 @@ def _sweep(
 
 
 def _list(
-    part: SweepPart,
+    part: SweepRequest,
     before: Listing,
     summaries: Sequence[ClusterSummary],
     installations: Sequence[str],
-    attempt: int,
     sources: Sources,
     ports: Ports,
 ) -> tuple[Listing, bool]:
@@ -140,11 +138,11 @@ def _list(
     try:
         listed = read_list(before.subscription, limiter.over(ports))
     except RateLimited as limited:
-        postpone(part, limited, limiter, attempt, ports)
+        postpone(part, limited, limiter, ports)
         return replace(before, problem=str(limited), hidden=()), False
     except ReconcileError as error:
         log.warning("the clusters of %s cannot be listed: %s: %s", before.subscription, error.kind, error)
-        retry(part, error, attempt, ports)
+        retry(part, error, ports)
         problem = f"its clusters cannot be listed: {error.kind}: {error}"
         return replace(before, problem=problem, hidden=()), False
     activity = ActivityLog(ports, {before.subscription: before})

@@ -23,7 +23,7 @@ from shared.app.sweep import sweep
 from shared.azure.rate_limits import AKS_OTHER, Bucket, Limit
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.findings.health import HealthCondition
-from shared.cluster.messages import CheckMessage, SweepPart, SweepRequest
+from shared.cluster.messages import CheckMessage, SweepRequest
 from shared.cluster.record import ClusterRecord, Phase
 from shared.cluster.transitions.acceptance import accept_retry
 from shared.kubernetes.api_server import ApiServer
@@ -235,8 +235,8 @@ def test_a_sweep_that_ends_at_the_same_moment_loses_nothing_and_neither_does_the
         return found
 
     azure: Any = Around(inner, call=checked_first)
-    part = SweepPart(sweep="1", clusters=("one",))
-    sweep.handle(SweepRequest(sweep=part), replace(cloud.ports, azure=azure))
+    part = SweepRequest(sweep="1", clusters=("one",))
+    sweep.handle(part, replace(cloud.ports, azure=azure))
     assert record(cloud).finding == "ClusterStopped"
     assert condition(record(cloud)).status is None
 

@@ -15,7 +15,7 @@ from shared.app.intake.webhook import PullChanged
 from shared.app.proposals import proposals
 from shared.app.proposals.remembered import DECLINED
 from shared.cluster.failures.errors import InvalidManifest, Throttled, Unauthorized, Withheld
-from shared.cluster.messages import SweepPart
+from shared.cluster.messages import SweepRequest
 from shared.ports.azure import GetCluster
 from shared.resource_ids import ClusterId
 from tests.support import fleet_files
@@ -125,7 +125,7 @@ def test_an_older_head_than_was_planned_is_read_again() -> None:
     cloud.run()
     tag_by_hand(cloud, ONE, cost="b")
     cloud.clock.advance(LATER)
-    handle(cloud, SweepPart())
+    handle(cloud, SweepRequest())
     shows_first(cloud, old)
     bring_up_to_date(cloud)
     assert numbers(cloud) == []

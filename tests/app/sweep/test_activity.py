@@ -14,7 +14,7 @@ from shared.app.api.views.why import why_view
 from shared.azure.rate_limits import ARM_READ
 from shared.cluster.drift import ASKED_AGAIN
 from shared.cluster.failures.errors import FluxUnhealthy, Unauthorized, Unavailable
-from shared.cluster.messages import SweepPart
+from shared.cluster.messages import SweepRequest
 from shared.cluster.outcomes import Fail
 from shared.cluster.stored_record import from_json, to_json
 from shared.cluster.transitions.apply_outcome import apply_outcome
@@ -113,7 +113,7 @@ def test_the_writes_of_a_job_are_nobody_elses_and_earlier_changes_do_not_count()
 def test_a_refresh_of_one_cluster_names_who_changed_it_too() -> None:
     cloud = ready(pool(count=2))
     scaled(cloud, 5)
-    handle(cloud, SweepPart(sweep="1", clusters=("one",)))
+    handle(cloud, SweepRequest(sweep="1", clusters=("one",)))
     assert changes(cloud) == {"nodePools[apps].count": ANN}
 
 
@@ -169,7 +169,7 @@ def test_a_log_that_has_to_wait_for_the_read_limit_reserves_no_token_for_the_rea
         if each.name == "c":
             tag_by_hand(cloud, each.desired.id, own="x")
     on_azure(cloud, GetCluster, used_up)
-    handle(cloud, SweepPart(sweep="1", clusters=("a", "b", "c")))
+    handle(cloud, SweepRequest(sweep="1", clusters=("a", "b", "c")))
     bucket = cloud.state.bucket(key)
     assert bucket is not None
     assert (bucket.full_at - full_at[0]) // ARM_READ.interval == 1, "that of the log's own read"

@@ -22,7 +22,7 @@ from shared.azure.differences import Difference
 from shared.azure.drift_policy import Decided
 from shared.cluster.drift import drift_from
 from shared.cluster.failures.errors import Stale, Unavailable
-from shared.cluster.messages import SweepPart
+from shared.cluster.messages import SweepRequest
 from shared.cluster.record import ClusterRecord, Phase
 from shared.language.model.cluster.drift import DriftAction
 from shared.ports.azure import UpgradeNodeImage
@@ -239,7 +239,7 @@ def test_nothing_is_approved_in_a_suspension_or_while_a_job_runs(cloud: MemoryCl
     answer = approve(cloud, shown)
     assert answer.status == 409
     assert "while its job has not ended" in answer.body["error"]
-    handle(cloud, SweepPart())
+    handle(cloud, SweepRequest())
     cloud.run(seconds=3600)
     assert (image(cloud), phases(cloud)) == (OLD, {"one": Phase.SUSPENDED})
 

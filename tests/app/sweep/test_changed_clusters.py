@@ -15,7 +15,7 @@ from shared.app.api.views.clusters import cluster_detail, fleet_view
 from shared.app.sweep.activity import ActivityLog
 from shared.app.sweep.conclusions import conclude_from_list
 from shared.app.sweep.sources import Sources
-from shared.cluster.messages import SweepPart
+from shared.cluster.messages import SweepRequest
 from shared.cluster.record import Phase
 from tests.support.fleet_files import all_at_once
 from tests.support.one_cluster import ONE, advice, cluster, files, pool, ready, record
@@ -183,7 +183,7 @@ def test_a_record_that_was_written_a_moment_ago_is_left_to_the_next_sweep() -> N
     cloud.azure.interventions.stop(ONE)
     current = record(cloud)
     cloud.state.save(replace(current, updated=cloud.clock()))
-    handle(cloud, SweepPart())
+    handle(cloud, SweepRequest())
     assert phases(cloud) == {"one": Phase.READY}
     sweep(cloud)
     assert phases(cloud) == {"one": Phase.FAILED}

@@ -11,7 +11,7 @@ from shared.app.api.acts.replay import replay
 from shared.app.api.acts.requests import refresh
 from shared.app.outbox import request_whole_sweep
 from shared.cluster.failures.errors import FluxUnhealthy
-from shared.cluster.messages import CLOCKS_DIFFER, SweepPart
+from shared.cluster.messages import CLOCKS_DIFFER, SweepRequest
 from shared.cluster.outcomes import Fail
 from shared.cluster.recipes import Step
 from shared.cluster.record import Phase
@@ -52,7 +52,7 @@ def test_a_difference_that_a_clock_found_which_was_ahead_fails_the_commit_once_i
     cloud = ready(pool(count=2))
     cloud.azure.interventions.scale(ONE, "apps", 5)
     cloud.clock.advance(LATER)
-    handle(cloud, SweepPart(sweep="one", clusters=("one",)))
+    handle(cloud, SweepRequest(sweep="one", clusters=("one",)))
     assert in_sync(record(cloud)) == (False, "Drifted")
     ahead = timedelta(days=30)
     conditions = (replace(each, since=each.since + ahead) for each in record(cloud).conditions)
@@ -225,7 +225,7 @@ def test_an_operation_that_runs_is_left_to_the_next_sweep() -> None:
     cloud.azure.interventions.stick_next("one")
     cloud.azure.patch_cluster(ONE, {"tags": {**cluster(cloud)["tags"], "cost": "b"}})
     sweep(cloud)
-    handle(cloud, SweepPart(clusters=("one",)))
+    handle(cloud, SweepRequest(clusters=("one",)))
     assert drifted(record(cloud)) == {}
     cloud.azure.interventions.abort(ONE)
     sweep(cloud)
@@ -236,7 +236,7 @@ def test_a_record_that_was_written_a_moment_ago_is_left_to_the_next_sweep() -> N
     cloud = ready("  tags: {cost: a}\n")
     tag_by_hand(cloud, ONE, cost="b")
     cloud.state.save(replace(record(cloud), updated=cloud.clock()))
-    handle(cloud, SweepPart())
+    handle(cloud, SweepRequest())
     assert drifted(record(cloud)) == {}
     sweep(cloud)
     assert [*drifted(record(cloud))] == ["tags.cost"]

@@ -16,7 +16,7 @@ from shared.app.sweep import conclusions
 from shared.app.sweep.activity import ActivityLog
 from shared.app.sweep.sources import Sources
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.messages import SweepPart
+from shared.cluster.messages import SweepRequest
 from shared.cluster.record import Phase
 from shared.language.model.cluster.drift import DriftAction
 from shared.ports.azure import PutCluster, Written
@@ -24,14 +24,7 @@ from tests.support.checks import check
 from tests.support.one_cluster import ONE, cluster, files, pool, pools, ready, record, suspended
 from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.replaced_ports import on_azure
-from tests.support.sweeps import (
-    LATER,
-    change_pool_by_hand,
-    handle,
-    in_sync,
-    sweep,
-    tag_by_hand,
-)
+from tests.support.sweeps import LATER, change_pool_by_hand, handle, in_sync, sweep, tag_by_hand
 
 CORRECT = "  drift: {action: correct}\n"
 TAGS = "  tags: {cost: a}\n"
@@ -243,7 +236,7 @@ def test_two_sweeps_at_once_start_one_correction() -> None:
     cloud.clock.advance(LATER)
     before = record(cloud)
     for _ in range(2):
-        handle(cloud, SweepPart())
+        handle(cloud, SweepRequest())
     conclusions.conclude(
         before,
         cluster(cloud),
@@ -303,7 +296,7 @@ def test_a_suspended_cluster_is_not_corrected() -> None:
     cloud.azure.interventions.scale(ONE, "apps", 5)
     before = accepted(cloud)
     cloud.run(seconds=3600)
-    handle(cloud, SweepPart())
+    handle(cloud, SweepRequest())
     cloud.run(seconds=3600)
     assert (accepted(cloud), pools(cloud)["apps"]["count"]) == (before, 5)
 

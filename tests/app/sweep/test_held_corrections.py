@@ -19,7 +19,7 @@ from shared.app.api.views.drift import drift_view
 from shared.app.api.views.why import why_view
 from shared.app.outbox import request_whole_sweep
 from shared.cluster.drift import HeldStart
-from shared.cluster.messages import CLOCKS_DIFFER, SweepPart
+from shared.cluster.messages import CLOCKS_DIFFER, SweepRequest
 from shared.cluster.record import Phase
 from shared.ports import Azure
 from shared.ports.azure import GetCluster, ListClusters, Page
@@ -152,7 +152,7 @@ def test_the_age_of_a_hold_survives_that_azure_works_on_the_cluster(
     assert held is not None
     azure = azure_works(cloud)
     sweep_now(cloud)
-    handle(cloud, SweepPart(clusters=("one",)))
+    handle(cloud, SweepRequest(clusters=("one",)))
     assert record(cloud).held == held
     cloud.with_ports(lambda ports: replace(ports, azure=azure))
     sweep_now(cloud)

@@ -16,7 +16,7 @@ from shared.app.outbox import request_whole_sweep
 from shared.app.sweep import sweep as sweeps
 from shared.azure.rate_limits import Bucket
 from shared.cluster.failures.errors import Stale, Throttled, Unavailable
-from shared.cluster.messages import SweepPart, SweepRequest
+from shared.cluster.messages import SweepRequest
 from shared.cluster.record import Phase
 from shared.ports import Ports
 from shared.ports.azure import GetCluster, ListClusters
@@ -65,7 +65,7 @@ def test_what_there_is_no_time_for_continues_in_another_message(monkeypatch: pyt
     parts, handle = list[str](), sweeps.handle
 
     def noted(request: SweepRequest, ports: Ports) -> None:
-        parts.append("a cluster" if request.sweep.clusters else request.sweep.after)
+        parts.append("a cluster" if request.clusters else request.after)
         handle(request, ports)
 
     monkeypatch.setattr(sweeps, "handle", noted)
@@ -144,7 +144,7 @@ def test_the_reads_of_missing_clusters_wait_for_their_tokens_too() -> None:
     delete_by_hand(cloud, ONE)
     now = cloud.clock()
     use_up_reads(cloud, ONE, seconds=900)
-    sweeps.handle(SweepRequest(sweep=SweepPart(clusters=("one",))), cloud.ports)
+    sweeps.handle(SweepRequest(clusters=("one",)), cloud.ports)
     assert record(cloud).finding == ""
     cloud.run(seconds=1200, until=lambda: bool(record(cloud).finding))
     assert cloud.clock() - now > timedelta(seconds=900)

@@ -11,7 +11,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.missed_work import wake_notifier
-from shared.cluster.messages import SweepPart
+from shared.cluster.messages import SweepRequest
 from shared.ports.azure import GetCluster
 from shared.ports.azure.activity_log import ListActivity
 from tests.support.activity import asked
@@ -114,7 +114,7 @@ def test_a_refresh_of_the_cluster_completes_it_too() -> None:
     deleted(cloud)
     sweep(cloud)
     arrives()
-    handle(cloud, SweepPart(sweep="asked", clusters=("one",)))
+    handle(cloud, SweepRequest(sweep="asked", clusters=("one",)))
     assert record(cloud).job.reason.endswith(f" UTC by {SOMEBODY}")
 
 

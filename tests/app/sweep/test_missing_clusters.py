@@ -9,7 +9,7 @@ from shared.app.api.acts.replay import replay
 from shared.app.api.views.clusters import cluster_detail, fleet_view
 from shared.app.api.views.why import why_view
 from shared.cluster.failures.errors import Unauthorized, Unavailable
-from shared.cluster.messages import SweepPart
+from shared.cluster.messages import SweepRequest
 from shared.cluster.record import Phase
 from shared.ports.azure import GetCluster, ListClusters, Page
 from tests.support import fleet_files
@@ -173,8 +173,8 @@ def test_a_cluster_whose_job_runs_is_left_to_the_job() -> None:
     while not record(cloud).job.active:
         cloud.step()
     active = record(cloud)
-    handle(cloud, SweepPart())
-    handle(cloud, SweepPart(clusters=("one",), absent=True))
+    handle(cloud, SweepRequest())
+    handle(cloud, SweepRequest(clusters=("one",), absent=True))
     assert record(cloud).job.sequence == active.job.sequence
 
 
@@ -182,8 +182,8 @@ def test_two_sweeps_at_once_are_harmless() -> None:
     cloud = ready()
     delete_by_hand(cloud, ONE)
     for _ in range(2):
-        handle(cloud, SweepPart())
-        handle(cloud, SweepPart(clusters=("one",), absent=True))
+        handle(cloud, SweepRequest())
+        handle(cloud, SweepRequest(clusters=("one",), absent=True))
     cloud.run()
     events = [event.reason for event in cloud.state.events("one", 50)]
     assert events.count("Failed") == 1

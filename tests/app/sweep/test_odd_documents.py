@@ -9,7 +9,7 @@ from azure.mgmt.containerservice.models import ManagedCluster
 
 from shared.adapters.arm.documents import check_document
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.messages import SweepPart
+from shared.cluster.messages import SweepRequest
 from shared.cluster.record import Phase
 from shared.json_tree import Json
 from shared.ports.azure import ListClusters, Page
@@ -45,7 +45,7 @@ def test_no_document_of_a_cluster_ends_a_sweep() -> None:
             continue
         if is_let_in(document):
             shown[:] = [document]
-            handle(cloud, SweepPart(sweep="1"))
+            handle(cloud, SweepRequest(sweep="1"))
             seen += 1
     assert seen > 100, "the test would show nothing"
     assert phases(cloud)["two"] is Phase.READY

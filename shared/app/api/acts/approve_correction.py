@@ -13,7 +13,7 @@ from shared.app.outbox import send
 from shared.app.records import Transition, change
 from shared.cluster.acts import by_whom
 from shared.cluster.drift import CorrectionApproval
-from shared.cluster.messages import SweepPart, SweepRequest
+from shared.cluster.messages import SweepRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.diagnosis import diagnose
 from shared.cluster.reporting.events import correction_approved_event
@@ -58,7 +58,7 @@ def _announce(record: ClusterRecord, ports: Ports) -> None:
 
 
 def _request_sweep(record: ClusterRecord, ports: Ports) -> None:
-    send(SweepRequest(sweep=SweepPart(sweep=ports.unique(), clusters=(record.name,))), ports)
+    send(SweepRequest(sweep=ports.unique(), clusters=(record.name,)), ports)
 
 
 def _why_not(record: ClusterRecord, correction: str, ports: Ports) -> str:

@@ -15,7 +15,7 @@ from shared.app.recovery.missed_work import request_missing_plan
 from shared.cluster.failures.errors import ReconcileError, Retryable
 from shared.cluster.findings.conditions import is_at_rest
 from shared.cluster.gaps import FoundBy
-from shared.cluster.messages import SweepPart, SweepRequest
+from shared.cluster.messages import SweepRequest
 from shared.cluster.reporting.diagnosis import diagnose
 from shared.masking import cut
 from shared.notices.digest import Outgoing
@@ -44,7 +44,7 @@ def refresh(names: Sequence[str], actor: str, ports: Ports) -> HttpResult:
             again = f"`roadstead replay {name}` starts its job again"
             return rejected(409, f"{name} is not refreshed: it {activity}; {again}")
     if names:
-        send(SweepRequest(sweep=SweepPart(sweep=ports.unique(), clusters=tuple(names))), ports)
+        send(SweepRequest(sweep=ports.unique(), clusters=tuple(names)), ports)
         request_checks(names, ports.unique(), ports)
     else:
         request_whole_sweep(ports)
