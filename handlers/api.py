@@ -1,44 +1,33 @@
-"""The HTTP API for operators and scripts: clusters, events, plans; what operators ask for.
-
-Each route names the role that it needs.
-"""
+"""The HTTP API for operators and scripts: what it shows, and the acts of ``handlers/acts.py``."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import azure.functions as func
 
-from handlers.approvals import add_approvals, clusters_in
-from handlers.azure_reads import add_azure_reads
-from handlers.notifications import add_notifications
-from handlers.promotions import add_promotions
-from handlers.replays import add_replay
+from handlers.acts import add_acts
 from handlers.reply import html, reply
-from handlers.rollbacks import add_rollback
-from handlers.rollouts import add_rollouts
 from handlers.routes import Routes
 from handlers.sign_in import SignIn
 from shared.app.api.access import Caller, Role
-from shared.app.api.acts import requests as dead_letters
-from shared.app.api.acts import requests as refresh
-from shared.app.api.acts import requests as sync
-from shared.app.api.acts import takeover
-from shared.app.api.audit import MAX_TEXT, Request, audit_view, audited
+from shared.app.api.acts.requests import dead_letters_view
+from shared.app.api.audit import audit_view
 from shared.app.api.parts import PAGE, Page
 from shared.app.api.views import clusters, drift, plans, tree, why
-from shared.app.api.views import tree as outputs
 from shared.app.api.views.cluster_list import Selection, Sort
+from shared.app.api.views.notifications import routes_view
 from shared.app.api.views.plan_page import message_page, plan_page
+from shared.app.api.views.promotions import promotions_view
+from shared.app.api.views.rollouts import rollout_view, rollouts_view
 from shared.app.http_result import HttpResult, rejected
 from shared.cluster.record import Phase
-from shared.language.model.base import shown
 from shared.masking import cut
 from shared.ports import Ports
 
+View = Mapping[str, Any]
 EVENTS_PAGE, MAX_EVENTS = 50, 1000
 MAX_PAGE = 500
 WRONG_PAGE = f"limit must be 1 to {MAX_EVENTS}, before a time such as 2026-01-31T12:00:00+00:00"
@@ -54,21 +43,51 @@ def blueprint(ports: Ports, sign_in: SignIn) -> func.Blueprint:
     """Return the API."""
     bp = func.Blueprint()
     routes = Routes(bp, sign_in)
-    _add_clusters(routes, ports)
-    _add_plans(routes, ports)
-    _add_dead_letters(routes, ports)
-    _add_audit(routes, ports)
-    add_approvals(routes, ports, _reason)
-    add_azure_reads(routes, ports, _reason)
-    add_notifications(routes, ports, _reason)
-    add_replay(routes, ports, _reason)
-    add_rollouts(routes, ports, _reason, _paged)
-    add_promotions(routes, ports, _reason)
-    add_rollback(routes, ports, _reason)
+    for name, whole in WHOLE.items():
+        _add_whole(routes, name, whole, ports)
+    for name, of_cluster in OF_CLUSTER.items():
+        _add_of_cluster(routes, name, of_cluster, ports)
+    _add_pages(routes, ports)
+    _add_plan_page(routes, ports)
+    add_acts(routes, ports)
     return bp
 
 
-def _add_clusters(routes: Routes, ports: Ports) -> None:
+WHOLE: Mapping[str, Callable[[Ports], View]] = {
+    "plans": plans.plans_view,
+    "dead-letters": dead_letters_view,
+    "notifications": routes_view,
+    "rollouts": rollouts_view,
+    "promotions": promotions_view,
+}
+"""The reads that show one thing whole, by their routes."""
+OF_CLUSTER: Mapping[str, Callable[[str, Ports], View | None]] = {
+    "": clusters.cluster_detail,
+    "why": why.why_view,
+    "tree": tree.tree_view,
+    "output": tree.outputs_view,
+}
+"""The reads of one cluster, by the ends of their routes; None where nothing is known of it."""
+
+
+def _add_whole(routes: Routes, route: str, view: Callable[[Ports], View], ports: Ports) -> None:
+    @routes.add(route.replace("-", "_"), route, Role.READER)
+    def function(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        return reply(HttpResult(200, view(ports)))
+
+
+def _add_of_cluster(
+    routes: Routes, part: str, view: Callable[[str, Ports], View | None], ports: Ports
+) -> None:
+    @routes.add(part or "cluster", f"clusters/{{name}}/{part}".rstrip("/"), Role.READER)
+    def function(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        name = req.route_params["name"]
+        return _of_cluster(name, view(name, ports), ports)
+
+
+def _add_pages(routes: Routes, ports: Ports) -> None:
+    """Add the reads that come in pages."""
+
     @routes.add("clusters", "clusters", Role.READER)
     def fleet(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         try:
@@ -80,11 +99,6 @@ def _add_clusters(routes: Routes, ports: Ports) -> None:
         except clusters.UnknownCommit:
             return reply(rejected(404, _not_planned(selection.commit)))
 
-    @routes.add("cluster", "clusters/{name}", Role.READER)
-    def cluster(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
-        name = req.route_params["name"]
-        return _of_cluster(name, clusters.cluster_detail(name, ports), ports)
-
     @routes.add("events", "clusters/{name}/events", Role.READER)
     def events(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         name = req.route_params["name"]
@@ -94,98 +108,6 @@ def _add_clusters(routes: Routes, ports: Ports) -> None:
             return reply(rejected(400, WRONG_PAGE))
         return _of_cluster(name, clusters.events_view(name, limit, before, ports), ports)
 
-    @routes.add("why", "clusters/{name}/why", Role.READER)
-    def explain(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
-        name = req.route_params["name"]
-        return _of_cluster(name, why.why_view(name, ports), ports)
-
-    @routes.add("tree", "clusters/{name}/tree", Role.READER)
-    def as_tree(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
-        name = req.route_params["name"]
-        return _of_cluster(name, tree.tree_view(name, ports), ports)
-
-    @routes.add("output", "clusters/{name}/output", Role.READER)
-    def output(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
-        name = req.route_params["name"]
-        return _of_cluster(name, outputs.outputs_view(name, ports), ports)
-
-    @routes.add("drift", "drift", Role.READER)
-    def drifted(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
-        name = req.params.get("cluster")
-        if name:
-            return _of_cluster(name, drift.drift_of_cluster(name, ports), ports)
-        return _paged(req, lambda page: drift.drift_view(ports, page))
-
-    @routes.add("takeover", "clusters/{name}/takeover", Role.APPROVER, method="POST")
-    def take_over(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
-        name, reason = req.route_params["name"], _reason(req)
-        act = Request("takeover", name, (name,), reason)
-        return reply(
-            audited(act, caller, ports, lambda: takeover.take_over(name, caller.name, ports, reason))
-        )
-
-    @routes.add("takeover_repository", "takeover", Role.APPROVER, method="POST")
-    def accept_source(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
-        act = Request("takeover", ports.config.repository, reason=_reason(req))
-        return reply(audited(act, caller, ports, lambda: takeover.accept_source(caller.name, ports)))
-
-    @routes.add("refresh", "refresh", Role.OPERATOR, method="POST")
-    def compare_now(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
-        names = _refreshed(req.get_body())
-        if names is None:
-            return reply(rejected(400, refresh.WRONG_BODY))
-        act = Request("refresh", ", ".join(names) or "all", tuple(names), _reason(req))
-        return reply(audited(act, caller, ports, lambda: refresh.refresh(names, caller.name, ports)))
-
-    @routes.add("sync", "sync", Role.OPERATOR, method="POST")
-    def sync_now(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
-        act = Request("sync", ports.config.branch, reason=_reason(req))
-        return reply(audited(act, caller, ports, lambda: sync.sync(caller.name, ports)))
-
-
-def _add_plans(routes: Routes, ports: Ports) -> None:
-    @routes.add("plans", "plans", Role.READER)
-    def newest(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
-        return reply(HttpResult(200, plans.plans_view(ports)))
-
-    @routes.add("plan", "plans/{commit}", Role.READER)
-    def plan(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
-        commit = req.route_params["commit"]
-        return _paged(req, lambda page: plans.plan_view(commit, ports, page), _not_planned(commit))
-
-    @routes.add("plan_page", "plans/{commit}/page", Role.READER, page=True)
-    def page(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
-        commit, after = req.route_params["commit"], req.params.get("after") or ""
-        view = plans.plan_view(commit, ports, Page(after, PAGE))
-        if view is None:
-            return html(404, message_page("No such plan", f"The commit {cut(commit, 40)} was not planned."))
-        return html(200, plan_page(view, fleet=ports.config.fleet, first=not after))
-
-    @routes.add("recorded", "recorded", Role.READER)
-    def recorded(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
-        return _paged(req, lambda page: plans.recorded_view(ports, page))
-
-
-def _add_dead_letters(routes: Routes, ports: Ports) -> None:
-    @routes.add("dead_letters", "dead-letters", Role.READER)
-    def listed(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
-        return reply(HttpResult(200, dead_letters.dead_letters_view(ports)))
-
-    @routes.add("dismiss", "dead-letters/dismiss", Role.OPERATOR, method="POST")
-    def dismiss(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
-        named = _letters_in(req.get_body())
-        if named is None:
-            return reply(rejected(400, 'the body must be {"deadLetters": [{"queue": "", "id": ""}, ...]}'))
-        letters = ", ".join(f"{queue}/{identifier}" for queue, identifier in sorted(named))
-        act = Request("dismiss", letters, reason=_reason(req))
-        return reply(
-            audited(
-                act, caller, ports, lambda: HttpResult(200, dead_letters.dismiss(named, caller.name, ports))
-            )
-        )
-
-
-def _add_audit(routes: Routes, ports: Ports) -> None:
     @routes.add("audit", "audit", Role.READER)
     def audit(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         try:
@@ -194,15 +116,47 @@ def _add_audit(routes: Routes, ports: Ports) -> None:
             return reply(rejected(400, WRONG_PAGE))
         return reply(HttpResult(200, audit_view(limit, before, ports)))
 
+    @routes.add("drift", "drift", Role.READER)
+    def drifted(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        name = req.params.get("cluster")
+        if name:
+            return _of_cluster(name, drift.drift_of_cluster(name, ports), ports)
+        return _paged(req, lambda page: drift.drift_view(ports, page))
 
-def _of_cluster(name: str, view: Mapping[str, Any] | None, ports: Ports) -> func.HttpResponse:
+    @routes.add("plan", "plans/{commit}", Role.READER)
+    def plan(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        commit = req.route_params["commit"]
+        return _paged(req, lambda page: plans.plan_view(commit, ports, page), _not_planned(commit))
+
+    @routes.add("recorded", "recorded", Role.READER)
+    def recorded(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        return _paged(req, lambda page: plans.recorded_view(ports, page))
+
+    @routes.add("rollout", "rollouts/{commit}", Role.READER)
+    def rollout(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        commit = req.route_params["commit"]
+        missing = f"the commit {cut(commit, 40)} has no rollout (give the full id)"
+        return _paged(req, lambda page: rollout_view(commit, ports, page), missing)
+
+
+def _add_plan_page(routes: Routes, ports: Ports) -> None:
+    @routes.add("plan_page", "plans/{commit}/page", Role.READER, page=True)
+    def page(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        commit, after = req.route_params["commit"], req.params.get("after") or ""
+        view = plans.plan_view(commit, ports, Page(after, PAGE))
+        if view is None:
+            return html(404, message_page("No such plan", f"The commit {cut(commit, 40)} was not planned."))
+        return html(200, plan_page(view, fleet=ports.config.fleet, first=not after))
+
+
+def _of_cluster(name: str, view: View | None, ports: Ports) -> func.HttpResponse:
     """Reply with the view of a cluster, or with 404 where nothing is known of it."""
     result = HttpResult(200, view) if view else rejected(404, clusters.describe_unknown(name, ports))
     return reply(result)
 
 
 def _paged(
-    req: func.HttpRequest, view: Callable[[Page], Mapping[str, Any] | None], missing: str = ""
+    req: func.HttpRequest, view: Callable[[Page], View | None], missing: str = ""
 ) -> func.HttpResponse:
     """Reply with the requested page of clusters: at most ``limit``, after the name ``after``."""
     limit = req.params.get("limit") or str(PAGE)
@@ -261,34 +215,3 @@ def _events_page(params: Mapping[str, str]) -> tuple[int, datetime | None]:
     given = params.get("before")
     before = datetime.fromisoformat(given.replace(" ", "+")) if given else None
     return limit, before if before is None or before.tzinfo else before.replace(tzinfo=UTC)
-
-
-def _reason(req: func.HttpRequest) -> str:
-    """Return why the caller acts, on one line: ``reason`` of the body, or of a GET's parameters; or ""."""
-    given: Any = req.params.get("reason")
-    if req.method == "POST":
-        try:
-            body = json.loads(req.get_body() or b"{}")
-        except (ValueError, RecursionError):
-            body = None
-        given = body.get("reason") if isinstance(body, dict) else None
-    return shown(given, MAX_TEXT) if isinstance(given, str) else ""
-
-
-def _refreshed(body: bytes) -> list[str] | None:
-    """Return the clusters that a refresh names, none for all of them, None for a body of another form."""
-    names = clusters_in(body)
-    if names is not None:
-        return names if 1 <= len(names) <= refresh.MAX_CLUSTERS else None
-    try:
-        return [] if json.loads(body)["all"] is True else None
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
-
-
-def _letters_in(body: bytes) -> set[tuple[str, str]] | None:
-    """Return the queue and id of each dead letter that a body names, None when the body has another form."""
-    try:
-        return {(str(each["queue"]), str(each["id"])) for each in json.loads(body)["deadLetters"]}
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None

@@ -14,6 +14,7 @@ from typing import Any
 import azure.functions as func
 import pytest
 
+from handlers.acts import ACTS
 from handlers.sign_in import PRINCIPAL, SignIn
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
@@ -124,6 +125,15 @@ def test_a_request_of_the_api_is_taken_or_refused_with_a_reason(function: str) -
     headers = {**ADMIN, "Content-Type": "application/json"}
     for body in odd_bodies(REQUESTS[function]):
         send(asked, body, headers, name="one", commit=COMMIT)
+
+
+@pytest.mark.parametrize("function", [act.name for act in ACTS if act.wrong and act.method == "POST"])
+def test_what_is_wrong_with_an_empty_body_names_what_its_act_takes(function: str) -> None:
+    headers = {**ADMIN, "Content-Type": "application/json"}
+    route = {"name": "one", "commit": COMMIT}
+    request = func.HttpRequest("POST", "/api", body=b"", route_params=route, headers=headers)
+    error = json.loads(of_app(ready("one"), function)(request).get_body())["error"]
+    assert all(f'"{field}"' in error for field in REQUESTS[function] if field != "reason")
 
 
 def test_no_claims_of_a_caller_end_with_a_server_error() -> None:
