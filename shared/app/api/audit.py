@@ -9,7 +9,7 @@ from datetime import datetime
 
 from shared.app.api import schema
 from shared.app.api.access import Caller
-from shared.app.api.parts import iso, whole_moments
+from shared.app.api.parts import projected, whole_moments
 from shared.app.http_result import MAX_NAME, HttpResult
 from shared.cluster.acts import Act
 from shared.cluster.failures.errors import ReconcileError
@@ -88,16 +88,4 @@ def acts_on(cluster: str, ports: Ports) -> list[schema.Act]:
 
 def act_of(act: Act) -> schema.Act:
     """Return an act as the API shows it."""
-    return {
-        "id": act.id,
-        "at": iso(act.at),
-        "action": act.action,
-        "target": act.target,
-        "clusters": list(act.clusters),
-        "by": act.by,
-        "byId": act.by_id,
-        "address": act.address,
-        "client": act.client,
-        "reason": act.reason,
-        "result": act.result,
-    }
+    return projected(schema.Act, act)

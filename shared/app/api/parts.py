@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import Enum
+from functools import cache
 from operator import attrgetter
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from shared.app.api import schema
 from shared.azure.policies import by_name
@@ -85,14 +88,7 @@ def unreadable_records(records: Iterable[UnreadableRecord]) -> list[schema.Unrea
     """Return records that cannot be read, each once, and what to do."""
     action = suggested_action(Unreadable.__name__, failed=False)
     return [
-        {
-            "kind": record.kind,
-            "table": record.table,
-            "partition": record.partition,
-            "key": record.key,
-            "problem": str(record),
-            "suggestedAction": action,
-        }
+        projected(schema.UnreadableRecord, record, problem=str(record), suggestedAction=action)
         for record in dict.fromkeys(records)
     ]
 
@@ -225,31 +221,52 @@ def policies_of(record: ClusterRecord) -> list[schema.Policy]:
 def condition_of(condition: Condition, listed: datetime | None = None) -> schema.Condition:
     """Return a condition as Kubernetes writes one; ``listed`` is when a sweep confirmed it, if one has."""
     verified = max(condition.verified, listed or condition.verified)
-    return {
-        "type": condition.type,
-        "status": "Unknown" if condition.status is None else str(condition.status),
-        "reason": condition.reason,
-        "message": condition.message,
-        "lastTransitionTime": iso(condition.since),
-        "lastVerifiedTime": iso(verified),
-        "observedGeneration": condition.observed_generation,
-    }
+    return projected(
+        schema.Condition,
+        condition,
+        status="Unknown" if condition.status is None else str(condition.status),
+        lastTransitionTime=iso(condition.since),
+        lastVerifiedTime=iso(verified),
+    )
 
 
 def event_of(event: Event) -> schema.Event:
     """Return an event as Kubernetes writes one."""
-    return {
-        "at": iso(event.at),
-        "type": "Warning" if event.warning else "Normal",
-        "reason": event.reason,
-        "step": event.step,
-        "message": event.message,
-        "generation": event.generation,
-        "startedAt": iso(event.started),
-        "requestIds": list(event.request_ids),
-    }
+    kind = "Warning" if event.warning else "Normal"
+    return projected(schema.Event, event, type=kind, startedAt=iso(event.started))
 
 
 def iso(moment: datetime | None) -> str | None:
     """Return a time as the API writes it."""
     return moment.isoformat(timespec="seconds") if moment else None
+
+
+Shape = TypeVar("Shape")
+
+
+def projected(shape: type[Shape], source: object, **computed: Any) -> Shape:
+    """Return an object of the API: what is not computed are the source's fields of the same names.
+
+    Times, enums and collections become what JSON has of them. A field that the source lacks is an
+    AttributeError.
+    """
+    found = {
+        name: computed[name] if name in computed else _plain(getattr(source, _attribute(name)))
+        for name in shape.__annotations__
+    }
+    return cast("Shape", found)
+
+
+@cache
+def _attribute(name: str) -> str:
+    return re.sub("[A-Z]", r"_\g<0>", name).lower()
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime):
+        return iso(value)
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, tuple | list):
+        return [_plain(part) for part in value]
+    return dict(value) if isinstance(value, Mapping) else value

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from shared.app.api import schema
 from shared.app.api.acts.approval import operator
-from shared.app.api.parts import iso
+from shared.app.api.parts import projected
 from shared.app.http_result import HttpResult, meant, rejected, unknown_cluster
 from shared.app.outbox import request_checks, request_whole_check, request_whole_sweep, send
 from shared.app.pull_requests.markdown import fence
@@ -101,18 +101,10 @@ LETTERS_SHOWN = 100
 
 def dead_letters_view(ports: Ports) -> schema.DeadLetters:
     """Return the newest messages that a queue gave up and that could not be handled."""
-    return {"deadLetters": [_view(letter) for letter in ports.state.dead_letters(LETTERS_SHOWN)]}
-
-
-def _view(letter: DeadLetter) -> schema.DeadLetter:
     return {
-        "queue": letter.queue,
-        "id": letter.id,
-        "at": iso(letter.at),
-        "reason": letter.reason,
-        "description": letter.description,
-        "body": letter.body,
-        "size": letter.size,
+        "deadLetters": [
+            projected(schema.DeadLetter, letter) for letter in ports.state.dead_letters(LETTERS_SHOWN)
+        ]
     }
 
 

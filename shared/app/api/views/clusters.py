@@ -23,6 +23,7 @@ from shared.app.api.parts import (
     phase_of_gone,
     plan_part,
     policies_of,
+    projected,
     retirements_of,
     unreadable_records,
     whole_moments,
@@ -63,15 +64,7 @@ def sweep_view(record: SweepRecord) -> schema.Sweep:
             for each in problems[:SHOWN]
         ],
         "problemCount": len(problems),
-        "orphans": [
-            {
-                "resource": orphan.resource,
-                "cluster": orphan.cluster,
-                "installation": orphan.installation,
-                "since": iso(orphan.since),
-            }
-            for orphan in orphans[:SHOWN]
-        ],
+        "orphans": [projected(schema.Orphan, orphan) for orphan in orphans[:SHOWN]],
         "orphanCount": len(orphans),
         "paths": {
             "covered": record.paths.covered,

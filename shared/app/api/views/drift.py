@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from shared.app.api import schema
-from shared.app.api.parts import Page, iso
+from shared.app.api.parts import Page, iso, projected
 from shared.app.proposals.remembered import proposes
 from shared.cluster.drift import CorrectionApproval, DriftedField, HeldStart
 from shared.cluster.findings.conditions import found_of, is_exempt
@@ -113,36 +113,24 @@ def _cluster(record: ClusterRecord, proposal: Proposal | None) -> schema.Drifted
 
 
 def _held(held: HeldStart) -> schema.HeldCorrection:
-    return {
-        "name": held.name,
-        "since": held.since.isoformat(timespec="seconds"),
-        "until": iso(held.until),
-        "owner": held.owner,
-        "because": held.reason,
-    }
+    return projected(schema.HeldCorrection, held, because=held.reason)
 
 
 def _approval(approval: CorrectionApproval | None) -> schema.CorrectionApproval | None:
     if approval is None:
         return None
-    return {"by": approval.by, "at": iso(approval.at), "reason": approval.reason}
+    return projected(schema.CorrectionApproval, approval)
 
 
 def _field(field: DriftedField, proposal: Proposal | None) -> schema.DriftedField:
-    return {
-        "path": field.path,
-        "git": field.git,
-        "live": field.live,
-        "since": iso(field.since),
-        "leftAlone": field.left_alone,
-        "action": field.action.value,
-        "note": "; ".join(filter(None, (field.note, _not_proposed(field, proposal)))),
-        "source": field.source,
-        "changedBy": field.by,
-        "changedAt": iso(field.changed),
-        "effect": field.effect,
-        "pullRequest": proposal.url if proposal and proposes(proposal, field) else "",
-    }
+    return projected(
+        schema.DriftedField,
+        field,
+        note="; ".join(filter(None, (field.note, _not_proposed(field, proposal)))),
+        changedBy=field.by,
+        changedAt=iso(field.changed),
+        pullRequest=proposal.url if proposal and proposes(proposal, field) else "",
+    )
 
 
 def _not_proposed(field: DriftedField, proposal: Proposal | None) -> str:

@@ -6,7 +6,16 @@ from datetime import timedelta
 from operator import attrgetter
 
 from shared.app.api import schema
-from shared.app.api.parts import FIRST_PAGE, Page, iso, items_of, names_in, plan_part, unreadable_records
+from shared.app.api.parts import (
+    FIRST_PAGE,
+    Page,
+    iso,
+    items_of,
+    names_in,
+    plan_part,
+    projected,
+    unreadable_records,
+)
 from shared.app.api.views.rollouts import waits_now
 from shared.app.planner.commit_status import progress_of
 from shared.app.planner.reporter import lasting_since
@@ -54,12 +63,7 @@ def plan_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.Plan
         "needsApproval": [item.cluster for item in items if item.needs_approval],
         "items": [plan_item(item, waits.get(item.cluster, "")) for item in items],
         "next": page.next([item.cluster for item in items]),
-        "progress": {
-            "total": progress.total,
-            "ready": progress.ready,
-            "failed": progress.failed,
-            "firstProblem": progress.first_problem,
-        },
+        "progress": projected(schema.Progress, progress),
     }
 
 
@@ -82,22 +86,11 @@ def _summary(plan_record: PlanRecord, *, newest: bool) -> schema.PlanSummary:
 
 def plan_item(item: Item, waits: str = "") -> schema.PlanItem:
     """Return what a plan does to a cluster, field by field, and why its rollout does not do so now."""
-    changes: list[schema.Change] = [
-        {
-            "path": change.path,
-            "old": change.old,
-            "new": change.new,
-            "effect": change.effect,
-            "destroys": change.destroys,
-            "source": change.source,
-        }
-        for change in item.changes
-    ]
     return {
         "cluster": item.cluster,
         **plan_part(item),
         "generation": item.generation,
-        "changes": changes,
+        "changes": [projected(schema.Change, change) for change in item.changes],
         "retainedSystems": list(item.retained),
         "waits": waits,
     }
@@ -137,29 +130,15 @@ def recorded_view(ports: Ports, page: Page = FIRST_PAGE) -> schema.Recorded:
 def _recorded(
     record: ClusterRecord, needs_approval: frozenset[str], approved: frozenset[str]
 ) -> schema.RecordedCluster:
-    return {
-        "name": record.name,
-        "document": dict(record.document),
-        "digest": record.digest,
-        "generation": record.generation,
-        "uid": record.uid,
-        "deleting": record.deleting,
-        "restorable": record.restorable,
-        "retryableFailure": record.retryable_failure,
-        "runningVersion": record.running_version,
-        "rebuiltFor": record.rebuilt_for,
-        "ready": record.ready,
-        "needsApproval": record.name in needs_approval,
-        "approved": record.name in approved,
-    }
+    return projected(
+        schema.RecordedCluster,
+        record,
+        needsApproval=record.name in needs_approval,
+        approved=record.name in approved,
+    )
 
 
 def _approval(approval: messages.Approval | None) -> schema.Approval | None:
     if approval is None:
         return None
-    return {
-        "by": approval.by,
-        "at": iso(approval.at),
-        "clusterCount": len(approval.clusters),
-        "reason": approval.reason,
-    }
+    return projected(schema.Approval, approval, clusterCount=len(approval.clusters))

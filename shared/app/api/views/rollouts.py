@@ -9,7 +9,7 @@ from operator import attrgetter
 
 from shared.app.api import schema
 from shared.app.api.access import Role
-from shared.app.api.parts import FIRST_PAGE, Page, iso
+from shared.app.api.parts import FIRST_PAGE, Page, iso, projected
 from shared.cluster.failures.errors import Unreadable
 from shared.cluster.listed import Listed
 from shared.cluster.reporting.summary import ClusterSummary
@@ -243,10 +243,4 @@ def _decisions(rollout: Rollout) -> Iterator[schema.RolloutDecision]:
     decided += [(ActKind.ABORT, rollout.aborted)] if rollout.aborted else []
     decided += [(ActKind.OVERRIDE, rollout.overridden)] if rollout.overridden else []
     for act, each in sorted(decided, key=lambda pair: pair[1].at):
-        yield {
-            "act": act.value,
-            "by": each.by,
-            "at": iso(each.at),
-            "subject": each.subject,
-            "reason": each.reason,
-        }
+        yield projected(schema.RolloutDecision, each, act=act.value)

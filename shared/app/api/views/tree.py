@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shared.app.api import schema
-from shared.app.api.parts import iso
+from shared.app.api.parts import iso, projected
 from shared.app.api.views.clusters import cluster_view
 from shared.cluster.findings.conditions import FLUX_REPORTS, IN_SYNC, STALLED, shown_phase
 from shared.cluster.findings.health import HealthCondition
@@ -52,7 +52,7 @@ def _system(stored: Json, parts: Sequence[Part]) -> schema.SystemOnCluster:
         "name": stored["name"],
         "owners": list(stored["owners"]),
         "namespaces": list(stored["namespaces"]),
-        "unhealthy": [_object(each) for each in found],
+        "unhealthy": _objects(found),
     }
 
 
@@ -76,30 +76,16 @@ def _pool(name: str, wanted: str, part: Part) -> schema.NodePool:
         "nodes": part.total,
         "ready": part.ready,
         "failed": part.failed,
-        "notReady": [_object(each) for each in part.unhealthy],
+        "notReady": _objects(part.unhealthy),
     }
 
 
 def _group(part: Part) -> schema.ObjectGroup:
-    return {
-        "kind": part.kind,
-        "total": part.total,
-        "ready": part.ready,
-        "suspended": part.suspended,
-        "failed": part.failed,
-        "unhealthy": [_object(each) for each in part.unhealthy],
-    }
+    return projected(schema.ObjectGroup, part, unhealthy=_objects(part.unhealthy))
 
 
-def _object(each: UnhealthyObject) -> schema.UnhealthyObject:
-    return {
-        "kind": each.kind,
-        "name": each.name,
-        "namespace": each.namespace,
-        "reason": each.reason,
-        "message": each.message,
-        "since": iso(each.since),
-    }
+def _objects(found: Sequence[UnhealthyObject]) -> list[schema.UnhealthyObject]:
+    return [projected(schema.UnhealthyObject, each) for each in found]
 
 
 # The outputs of a cluster: its facts, for programs that set up what is around it.
@@ -110,11 +96,5 @@ def outputs_view(name: str, ports: Ports) -> schema.Outputs | None:
     record = ports.state.cluster(name)
     if record is None:
         return None
-    return {
-        "name": record.name,
-        "phase": shown_phase(record).value,
-        "generation": record.generation,
-        "observedGeneration": record.observed_generation,
-        "known": record.facts is not None,
-        "outputs": dict(record.facts or {}),
-    }
+    phase, facts = shown_phase(record).value, record.facts
+    return projected(schema.Outputs, record, phase=phase, known=facts is not None, outputs=dict(facts or {}))
