@@ -33,6 +33,7 @@ VERSION = "schema_version"
 def _request_of_one_kind(stored: Json) -> Json:
     """Return a request without the empty fields of other kinds that each had, under a kind of its own."""
     given = {name: value for name, value in stored.items() if value or name == VERSION}
+    given |= given.pop("sweep", None) or {}
     kind = "act" if "act" in given else "promotion" if "promotion" in given else stored.get("kind", "plan")
     return {**given, "kind": kind}
 

@@ -103,6 +103,11 @@ def test_a_request_of_the_first_version_that_waits_at_an_upgrade_is_read(request
     shared_kinds = {"act": "rollout", "promotion": "promote"}
     kind = shared_kinds.get(request_.kind, request_.kind)
     fields = json.loads(request_.model_dump_json())
+    if isinstance(request_, SweepRequest):
+        fields = {
+            "sweep": {name: fields[name] for name in SweepRequest.model_fields if name not in OF_BEFORE}
+        }
+        fields["sweep"]["sweep"] = request_.sweep
     read = request_of(json.dumps({**OF_BEFORE, **fields, "kind": kind, "schema_version": 1}))
     assert (type(read), read) == (type(request_), request_)
 
