@@ -18,7 +18,7 @@ from shared.app.access.cluster_access import ClusterAccess
 from shared.app.access.context import StepContext
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.check.conclusions import conclude, findings, unknown
-from shared.app.check.in_azure import SharedReads, has_windows, read_around
+from shared.app.check.in_azure import WINDOWS, SharedReads, read_around
 from shared.app.check.reading import read, renewed_facts
 from shared.app.check.secrets import check_secrets
 from shared.app.outbox import request_checks, request_next_check, request_rest
@@ -125,7 +125,7 @@ def _affordable(record: ClusterRecord, waiting: list[ClusterRecord], limiter: Ra
     if record.desired.is_existing:
         return True
     subscription = record.desired.id.subscription
-    return (record.api_server is not None and not has_windows(record)) or (
+    return (record.api_server is not None and not WINDOWS.has(record)) or (
         subscription not in {each.desired.id.subscription for each in waiting}
         and limiter.has_spare(AKS_OTHER, subscription)
     )

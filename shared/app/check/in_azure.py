@@ -8,6 +8,7 @@ A check reads them for the sweep, which compares the cluster, and what Azure Pol
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -63,16 +64,8 @@ class SharedReads:
         return found
 
 
-def read_grants(record: ClusterRecord, reads: SharedReads, ports: Ports) -> tuple[Difference, ...] | None:
-    """Return in which fields what a cluster grants differs from git, None where that is unknown."""
-    spec = record.document["spec"]
-    if not (spec.get("federatedCredentials") or spec.get("roleAssignments")):
-        return ()
-    try:
-        return (*_credentials(record, reads, ports), *_roles(record, reads, ports))
-    except (RateLimited, ReconcileError) as error:
-        log.warning("what %s grants cannot be read: %s", record.name, error)
-        return None
+def _grants(record: ClusterRecord, reads: SharedReads, ports: Ports) -> tuple[Difference, ...]:
+    return (*_credentials(record, reads, ports), *_roles(record, reads, ports))
 
 
 def _credentials(record: ClusterRecord, reads: SharedReads, ports: Ports) -> tuple[Difference, ...]:
@@ -116,22 +109,51 @@ def _is_listed(record: ClusterRecord, entry: RoleAssignment, reads: SharedReads,
 # check.
 
 
-def has_windows(record: ClusterRecord) -> bool:
-    """Return whether the manifest of a cluster has maintenance windows."""
-    return bool(record.document["spec"].get("maintenanceWindows"))
+def _windows(record: ClusterRecord, _: SharedReads, ports: Ports) -> tuple[Difference, ...]:
+    return window_differences(record.desired, ports.azure.call(ListMaintenance(record.desired.id)))
 
 
-def read_windows(record: ClusterRecord, ports: Ports) -> tuple[Difference, ...] | None:
-    """Return in which fields the windows of a cluster differ from git, None where that is unknown."""
-    if not has_windows(record):
-        return ()
-    try:
-        existing = ports.azure.call(ListMaintenance(record.desired.id))
-    except (RateLimited, ReconcileError) as error:
-        log.warning("the maintenance windows of %s cannot be read: %s", record.name, error)
-        return None
-    return window_differences(record.desired, existing)
+def _policies(record: ClusterRecord, reads: SharedReads, ports: Ports) -> tuple[Difference, ...]:
+    cluster = record.desired.id
+    found = reads.call(ListPolicyAssignments(cluster.group), ports) or ()
+    live = {str(entry["name"]).lower(): entry for entry in found if is_our_policy(cluster, entry)}
+    return policy_differences(record.desired, live)
 
+
+def _namespaces(record: ClusterRecord, _: SharedReads, ports: Ports) -> tuple[Difference, ...]:
+    return namespace_differences(record.desired, ports.azure.call(ListManagedNamespaces(record.desired.id)))
+
+
+@dataclass(frozen=True)
+class AroundKind:
+    """One kind of what Azure has around a cluster: which manifests have it, and how it differs from git."""
+
+    noun: str
+    has: Callable[[ClusterRecord], bool]
+    differences: Callable[[ClusterRecord, SharedReads, Ports], tuple[Difference, ...]]
+
+    def read(self, record: ClusterRecord, reads: SharedReads, ports: Ports) -> tuple[Difference, ...] | None:
+        """Return the fields that differ from git: none where git has none, None where that is unknown."""
+        if not self.has(record):
+            return ()
+        try:
+            return self.differences(record, reads, ports)
+        except (RateLimited, ReconcileError) as error:
+            log.warning("the %s of %s cannot be read: %s", self.noun, record.name, error)
+            return None
+
+
+def _in_spec(*fields: str) -> Callable[[ClusterRecord], bool]:
+    """Return the test whether a manifest has one of these fields."""
+    return lambda record: any(record.document["spec"].get(name) for name in fields)
+
+
+WINDOWS = AroundKind("maintenance windows", _in_spec("maintenanceWindows"), _windows)
+POLICIES = AroundKind("policies", _in_spec("policies"), _policies)
+GRANTS = AroundKind("grants", _in_spec("federatedCredentials", "roleAssignments"), _grants)
+NAMESPACES = AroundKind("managed namespaces", lambda record: bool(managed_in(record.document)), _namespaces)
+KINDS = (WINDOWS, POLICIES, GRANTS, NAMESPACES)
+"""In the order in which a record lists their differences."""
 
 SAVED_SECONDS = 5.0
 """By then the record of the check is saved; if not, the next sweep compares the cluster."""
@@ -158,14 +180,9 @@ def read_around(record: ClusterRecord, reads: SharedReads, ports: Ports) -> Arou
 
 
 def _read_around(record: ClusterRecord, reads: SharedReads, ports: Ports) -> Around:
-    found = (
-        read_windows(record, ports),
-        _read_policies(record, reads, ports),
-        read_grants(record, reads, ports),
-        _read_namespaces(record, ports),
-    )
-    known = [each for each in found if each is not None]
-    whole = tuple(difference for each in known for difference in each)
+    found = [kind.read(record, reads, ports) for kind in KINDS]
+    known = [differences for differences in found if differences is not None]
+    whole = tuple(difference for differences in known for difference in differences)
     return Around(whole if len(known) == len(found) else None, _read_compliance(record, ports))
 
 
@@ -173,7 +190,7 @@ def with_around(record: ClusterRecord, around: Around | None, ports: Ports) -> C
     """Return the record with what was read; if a difference is new, a sweep compares the cluster."""
     if around is None:
         return record
-    compliance = (around.compliance or record.compliance) if _has_policies(record) else None
+    compliance = (around.compliance or record.compliance) if POLICIES.has(record) else None
     record = replace(record, compliance=compliance)
     if around.differences is None or around.differences == record.windows:
         return record
@@ -182,38 +199,8 @@ def with_around(record: ClusterRecord, around: Around | None, ports: Ports) -> C
     return replace(record, windows=around.differences, verified=verified)
 
 
-def _has_policies(record: ClusterRecord) -> bool:
-    return bool(record.document["spec"].get("policies"))
-
-
-def _read_policies(record: ClusterRecord, reads: SharedReads, ports: Ports) -> tuple[Difference, ...] | None:
-    """Return in which fields the policies of a cluster differ from git, None where that is unknown."""
-    if not _has_policies(record):
-        return ()
-    cluster = record.desired.id
-    try:
-        found = reads.call(ListPolicyAssignments(cluster.group), ports) or ()
-    except (RateLimited, ReconcileError) as error:
-        log.warning("the policies of %s cannot be read: %s", record.name, error)
-        return None
-    live = {str(one["name"]).lower(): one for one in found if is_our_policy(cluster, one)}
-    return policy_differences(record.desired, live)
-
-
-def _read_namespaces(record: ClusterRecord, ports: Ports) -> tuple[Difference, ...] | None:
-    """Return in which fields the managed namespaces differ from git, None where that is unknown."""
-    if not managed_in(record.document):
-        return ()
-    try:
-        live = ports.azure.call(ListManagedNamespaces(record.desired.id))
-    except (RateLimited, ReconcileError) as error:
-        log.warning("the managed namespaces of %s cannot be read: %s", record.name, error)
-        return None
-    return namespace_differences(record.desired, live)
-
-
 def _read_compliance(record: ClusterRecord, ports: Ports) -> Compliance | None:
-    if not _has_policies(record):
+    if not POLICIES.has(record):
         return None
     cluster, names = record.desired.id, list(by_name(record.desired.id, record.desired.spec.policies))
     try:
