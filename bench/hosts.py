@@ -16,11 +16,11 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
+from handlers.queues import handle_request
 from localcloud.memory.memory_cloud import JOB_QUEUES, QUEUES, MemoryCloud, Tripwire
 from localcloud.memory.memory_cloud import Counter as Calls
 from localcloud.runtime.options import ROOT
 from localcloud.servicebus.world.broker_values import Delivery, SessionLock
-from shared.app.planner import planner
 from shared.app.worker import worker
 from shared.cluster.job import Delay, JobQueue
 from shared.cluster.messages import JobMessage, request_of
@@ -66,7 +66,7 @@ class Host:
         """Run the function with a message; return how long its calls take."""
         self.spent = 0.0
         if self.queue == "plans":
-            planner.handle(request_of(body), self.ports)
+            handle_request(request_of(body), self.ports)
         elif self.queue in JOB_QUEUES:
             message = JobMessage.model_validate_json(body)
             self._waits.begins(message.cluster)
