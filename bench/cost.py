@@ -22,9 +22,7 @@ from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from localcloud.servicebus.world.broker_values import SessionLock
 from shared.app.check.changed_paths import check_changed_paths
 from shared.app.outbox import request_whole_check, request_whole_sweep
-from shared.app.recovery import housekeeping as fleet_metrics
-from shared.app.recovery import housekeeping as settings_seen
-from shared.app.recovery import missed_work
+from shared.app.recovery import housekeeping, missed_work
 from shared.app.runs import record_run
 from shared.cluster.record import Phase
 from shared.cluster.reporting.measurements import Measurement, Span
@@ -47,9 +45,9 @@ DAYS = 365 / 12
 
 def plan_missed_head(ports: Ports) -> None:
     """Do what the timer of that name does."""
-    settings_seen.record_changed_settings(ports)
+    housekeeping.record_changed_settings(ports)
     missed_work.plan_missed_head(ports)
-    fleet_metrics.measure_fleet(ports)
+    housekeeping.measure_fleet(ports)
     missed_work.wake_notifier(ports)
     check_changed_paths(ports)
 

@@ -12,18 +12,7 @@ import azure.functions as func
 
 from shared.app.check.changed_paths import check_changed_paths
 from shared.app.outbox import request_whole_check, request_whole_sweep
-from shared.app.recovery import (
-    housekeeping as fleet_metrics,
-)
-from shared.app.recovery import (
-    housekeeping as retention,
-)
-from shared.app.recovery import (
-    housekeeping as settings_seen,
-)
-from shared.app.recovery import (
-    missed_work,
-)
+from shared.app.recovery import housekeeping, missed_work
 from shared.app.runs import record_run
 from shared.ports import Ports
 
@@ -50,9 +39,9 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
     def plan_missed_head(timer: func.TimerRequest) -> None:
         _run_each(
             ports,
-            settings_seen.record_changed_settings,
+            housekeeping.record_changed_settings,
             missed_work.plan_missed_head,
-            fleet_metrics.measure_fleet,
+            housekeeping.measure_fleet,
             missed_work.wake_notifier,
             check_changed_paths,
         )
@@ -67,7 +56,7 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
     @bp.function_name("purge_expired")
     @bp.timer_trigger("timer", "%RETENTION_SCHEDULE%", run_on_startup=False, use_monitor=False)
     def purge_expired(timer: func.TimerRequest) -> None:
-        retention.purge_expired(ports)
+        housekeeping.purge_expired(ports)
         record_run("purge_expired", ports)
 
     @bp.function_name("sweep")

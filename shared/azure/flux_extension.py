@@ -20,7 +20,7 @@ from shared.kubernetes.cluster_facts import PREFIX
 from shared.kubernetes.flux_objects import FACTS, KUSTOMIZATION, NAMESPACE, SOURCE, GitCredentials
 from shared.kubernetes.flux_readiness import Failed, Progressing, Readiness, Ready, Suspended, message_of
 from shared.kubernetes.health import time_of
-from shared.kubernetes.sync_objects import has_app_credentials
+from shared.kubernetes.sync_objects import git_ref, has_app_credentials
 from shared.language.desired import Desired
 from shared.language.model.cluster.flux import EXTENSION, Flux, FluxExtension
 from shared.language.model.cluster.flux_source import BUCKET, GIT, MAIN, OCI, FluxSource, seconds_of
@@ -187,7 +187,7 @@ def _source(source: FluxSource) -> dict[str, Any]:
     interval = {"syncIntervalInSeconds": int(seconds_of(source.interval))}
     secret = source.secret_ref.name if source.secret_ref else None
     if source.kind == GIT:
-        ref = _git_ref(source.branch or "main", source.tag, source.semver, source.commit)
+        ref = git_ref(source)
         return {"url": source.url, "repositoryRef": ref, **interval, **_signed_in(source.provider, secret)}
     local = {"localAuthRef": secret} if secret else {}
     if source.kind == OCI:
@@ -213,15 +213,6 @@ def _source(source: FluxSource) -> dict[str, Any]:
 def _signed_in(provider: str | None, secret: str | None) -> dict[str, str]:
     local = {"localAuthRef": secret} if secret else {}
     return local | ({"provider": _AZURE_NAMES[provider]} if provider else {})
-
-
-def _git_ref(branch: str, tag: str | None, semver: str | None, commit: str | None) -> dict[str, str]:
-    """Return what of a repository is pulled: a tag and a range of versions replace the branch."""
-    if tag is not None:
-        return {"tag": tag}
-    if semver is not None:
-        return {"semver": semver}
-    return {"branch": branch} | ({"commit": commit} if commit is not None else {})
 
 
 def _kustomization(one: Kustomization, facts: Mapping[str, str]) -> dict[str, Any]:

@@ -163,7 +163,7 @@ def source_spec(source: FluxSource) -> dict[str, Any]:
         *("provider", "secret_ref", "service_account_name", "ignore", "layer_selector"),
     )
     if source.kind == GIT:
-        spec["ref"] = _git_ref(source.branch or "main", source.tag, source.semver, source.commit)
+        spec["ref"] = git_ref(source)
     elif source.kind == OCI:
         ref = _given(source, "tag", "semver", "digest")
         spec |= {"ref": ref} if ref else {}
@@ -178,13 +178,14 @@ def _pulled(source: FluxSource, named: bool) -> dict[str, Any]:
     return spec
 
 
-def _git_ref(branch: str, tag: str | None, semver: str | None, commit: str | None) -> dict[str, str]:
+def git_ref(source: FluxSource) -> dict[str, str]:
     """Return what of a repository is pulled: a tag and a range of versions replace the branch."""
-    if tag is not None:
-        return {"tag": tag}
-    if semver is not None:
-        return {"semver": semver}
-    return {"branch": branch} | ({"commit": commit} if commit is not None else {})
+    if source.tag is not None:
+        return {"tag": source.tag}
+    if source.semver is not None:
+        return {"semver": source.semver}
+    branch = {"branch": source.branch or "main"}
+    return branch | ({"commit": source.commit} if source.commit is not None else {})
 
 
 def _kustomization(one: Kustomization, kinds: Mapping[str, str]) -> dict[str, Any]:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.app.worker.steps import identity_access as credentials
-from shared.app.worker.steps import identity_access as removal
-from shared.app.worker.steps import policies
+from shared.app.worker.steps import identity_access, policies
 from shared.cluster.transitions import acceptance
 from simulation.actors.kinds import IDENTITY_ACCESS
 from tests.simulation.mutations import mutation
@@ -17,15 +15,15 @@ def what_a_commit_takes_back_is_not_recorded(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_deleted_cluster_leaves_what_it_granted(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(removal, "granted", lambda _: ())
+    patch.setattr(identity_access, "granted", lambda _: ())
 
 
 def every_credential_of_roadstead_counts_as_that_of_the_cluster(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(credentials, "_is_ours", lambda _, name: name.startswith("roadstead-"))
+    patch.setattr(identity_access, "_is_ours", lambda _, name: name.startswith("roadstead-"))
 
 
 def every_credential_of_an_identity_counts_as_that_of_the_cluster(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(credentials, "_is_ours", lambda *_: True)
+    patch.setattr(identity_access, "_is_ours", lambda *_: True)
 
 
 def a_deleted_cluster_leaves_its_policies(patch: pytest.MonkeyPatch) -> None:

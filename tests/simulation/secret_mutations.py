@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from shared.app.check import secrets as checks
-from shared.app.worker.steps import bootstrap_secrets as ensure
-from shared.app.worker.steps import bootstrap_secrets as removal
+from shared.app.worker.steps import bootstrap_secrets
 from shared.kubernetes.bootstrap_secrets import secret_ref
 from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret
 from shared.ports import KubernetesApi
@@ -21,18 +20,18 @@ def a_new_version_is_not_applied(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_git_no_longer_has_stays(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(removal, "_remove", lambda *_: None)
+    patch.setattr(bootstrap_secrets, "_remove", lambda *_: None)
 
 
 def every_secret_counts_as_former(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(removal, "secret_ref", lambda _: None)
+    patch.setattr(bootstrap_secrets, "secret_ref", lambda _: None)
 
 
 def a_step_notes_what_it_read(patch: pytest.MonkeyPatch) -> None:
     def created(wanted: Sequence[BootstrapSecret], api: KubernetesApi) -> str:
         return str([api.get(secret_ref(one)) for one in wanted])
 
-    patch.setattr(ensure, "_create_namespaces", created)
+    patch.setattr(bootstrap_secrets, "_create_namespaces", created)
 
 
 SECRET_MUTATIONS = (

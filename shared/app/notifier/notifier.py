@@ -27,8 +27,7 @@ from shared.cluster.record import ClusterRecord, Phase
 from shared.language.desired import digest_of
 from shared.logs import about
 from shared.masking import cut
-from shared.notices import announced as remembered
-from shared.notices import deliveries
+from shared.notices import announced, deliveries
 from shared.notices.announced import Announced
 from shared.notices.digest import Group, Links, Outgoing, messages
 from shared.notices.kinds import KINDS, Kind
@@ -132,18 +131,18 @@ def _take(before: Announced, fleet: FleetRecord, ports: Ports) -> tuple[Announce
     """Take what happened and what is wrong now; return it as saved, and whether more is stored."""
     now = ports.clock()
     stored = ports.state.notices(AT_ONCE)
-    known = remembered.take(before, stored, fleet.routes, now)
+    known = announced.take(before, stored, fleet.routes, now)
     if fleet.at is not None and fleet.at != before.plan_at:
         newest = ports.state.plan(fleet.commit)
         facts = list(of_plan(newest)) if newest else []
-        known = replace(remembered.compare(known, facts, OF_PLANS, fleet.routes, now), plan_at=fleet.at)
+        known = replace(announced.compare(known, facts, OF_PLANS, fleet.routes, now), plan_at=fleet.at)
     letters = ports.state.dead_letters(LETTERS)
     others = list(present(fleet, ports.state.sweep(), letters, known, now))
     ending = OTHERS if len(letters) < LETTERS else OTHERS - {Kind.DEAD_LETTER}  # older ones were not read
-    known = remembered.compare(known, others, ending, fleet.routes, now)
-    unsure = remembered.unconfirmed(known, now)
+    known = announced.compare(known, others, ending, fleet.routes, now)
+    unsure = announced.unconfirmed(known, now)
     if unsure:
-        known = remembered.confirm(known, _still_so(unsure, ports), fleet.routes, now)
+        known = announced.confirm(known, _still_so(unsure, ports), fleet.routes, now)
     if known != replace(before, accepted=known.accepted):  # facts that nobody wants are only removed
         known = ports.state.save_announced(known)
     if stored:

@@ -85,9 +85,7 @@ def _report(
 ) -> None:
     try:
         handled = _handle(message, record, received, ports)
-    except (
-        Unreadable
-    ) as error:  # raising would bring the message back until somebody has put the record right
+    except Unreadable as error:  # raising would bring the message back until the record is put right
         log.warning("the dead letter %s of %s is only saved: %s", received.id, received.queue, error)
         handled = False
     except Retryable:
