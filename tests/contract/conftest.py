@@ -25,9 +25,11 @@ from shared.adapters.tables import TablesState
 from shared.ports import State
 from tests.support.azure_ports import Azure, StaticCredential
 from tests.support.azurite import connect, running
+from tests.support.damaged_records import Tables
 from tests.support.kubernetes_ports import CLUSTER, NOWHERE, Setting
 from tests.support.pull_request_ports import CASES, Case, pull_request_case
 from tests.support.receivers import Inbox, https_inbox
+from tests.support.unreadable_records import Stored
 
 
 @pytest.fixture(params=["world", "adapter"])
@@ -116,3 +118,10 @@ def trusted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Authority]:
         patch.setenv("REQUESTS_CA_BUNDLE", str(path))
         patch.setenv("SSL_CERT_FILE", str(path))
         yield authority
+
+
+@pytest.fixture
+def stored(azurite: int) -> Iterator[Stored]:
+    fleet = f"records-{uuid.uuid4().hex[:8]}"
+    with connect(azurite) as service:
+        yield Stored(fleet, TablesState(service, fleet), Tables(service))

@@ -18,15 +18,8 @@ from shared.cluster.transitions.acceptance import accept_new
 from shared.plan.plan import Plan
 from shared.ports import PlanRecord, State
 from tests.support.azurite import connect
-from tests.support.cluster_records import NOW
+from tests.support.cluster_records import NOW, large_plan
 from tests.support.desired_clusters import desired
-
-
-def large_plan(items: int, seed: int = 0) -> PlanRecord:
-    """Return a plan whose text can hardly be compressed."""
-    chance = random.Random(seed)
-    problems = tuple(base64.b64encode(chance.randbytes(750)).decode() for _ in range(items))
-    return PlanRecord(Plan("c" * 40, (), problems), NOW)
 
 
 def test_a_plan_beyond_an_entity_is_read_back_as_it_was_and_as_its_newest_version(state: State) -> None:

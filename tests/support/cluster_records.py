@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import random
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from shared.azure.field_effects import Effect
+from shared.azure.changes.field_effects import Effect
 from shared.cluster.event import Event
 from shared.cluster.job import Job, NextRun, StepState, start_step
 from shared.cluster.recipes import Step
@@ -59,3 +61,10 @@ def plan_record(commit: str = "c" * 40, items: int = 1) -> PlanRecord:
     name = tuple(Item(f"cluster-{n}", Action.UPDATE, n, "0badcafe", (change,), hold) for n in range(items))
     review = ReviewCheck(Verdict.NO_REVIEW, NOW, {"pull": "7"}, {"jo": Ignored.NO_MEMBER})
     return PlanRecord(Plan(commit, name, ("a problem",)), NOW, review=review)
+
+
+def large_plan(items: int, seed: int = 0) -> PlanRecord:
+    """Return a plan whose text can hardly be compressed."""
+    chance = random.Random(seed)
+    problems = tuple(base64.b64encode(chance.randbytes(750)).decode() for _ in range(items))
+    return PlanRecord(Plan("c" * 40, (), problems), NOW)

@@ -55,6 +55,20 @@ def points_of_one_run(calls: int) -> list[int]:
     return [0, *range(1, 2 * calls, 2)]
 
 
+class Interrupted(Counter):
+    """Lets another handler run to its end before one of the calls."""
+
+    def __init__(self, call: int, meanwhile: Callable[[], None]) -> None:
+        super().__init__()
+        self._call, self._meanwhile = call, meanwhile
+
+    def before(self) -> None:
+        """Let the other one run if this is the call."""
+        if self.calls == self._call:
+            self._call = -1
+            self._meanwhile()
+
+
 def crash_points(run: Callable[[Counter], object], *places: str) -> list[int]:
     """Return the points before and after each call of a run that comes from places, as "steps/secrets".
 

@@ -12,7 +12,7 @@ from shared.json_tree import Json
 from shared.kubernetes.kubeconfig import Kubeconfig
 from shared.ports import KubernetesApi
 from shared.resource_ids import ClusterId
-from tests.support.one_cluster import ONE, files
+from tests.support.one_cluster import ONE, files, record
 from tests.support.pipeline_runs import accepted, phases, push
 
 PRIVATE = "  apiServerAccessProfile: {enablePrivateCluster: true}\n"
@@ -37,6 +37,12 @@ metadata: {name: where, namespace: base}
 data: {cluster: "${cluster_name}", region: "${cluster_location}", tier: "${tier}"}
 """
 FOLDERS = BASE | {"apps/apps.yaml": MAP}
+TWO = """\
+  flux:
+    install: extension
+    sources: [{name: team, url: "https://github.com/example/team"}]
+    kustomizations: [{name: team, source: team, path: ./base}]
+"""
 
 
 class NoWay:
@@ -85,3 +91,9 @@ def written(cloud: MemoryCloud) -> dict[tuple[str, str], int]:
     """Return how often each extension and each configuration was written."""
     ends = ("extension", "configuration")
     return {key: count for key, count in accepted(cloud).items() if key[0].endswith(ends)}
+
+
+def applied(cloud: MemoryCloud) -> str:
+    """Return what the record says that Flux applied."""
+    running = record(cloud).running
+    return running.flux.revision if running and running.flux else ""

@@ -13,7 +13,7 @@ import pytest
 from localcloud.memory.memory_cloud import Counter, Crash, MemoryCloud, Tripwire
 from shared.app.proposals.promote import handle
 from shared.cluster.messages import PromoteRequest
-from tests.support.crash_points import points_of_one_run
+from tests.support.crash_points import Interrupted, points_of_one_run
 from tests.support.promotions import BRANCH, RULE, change, files, production, pulls, stored
 from tests.support.replaced_ports import around
 from tests.support.sample import sample
@@ -112,20 +112,6 @@ def test_a_crash_before_or_after_any_call_leaves_one_pull_request(case: str) -> 
             handle(PromoteRequest(), cloud.ports)
             CHECKS[case](cloud)
             assert len(cloud.repository.pulls.comments(1)) == (case == "ends")
-
-
-class Interrupted(Counter):
-    """Lets another handler run to its end before one of the calls."""
-
-    def __init__(self, call: int, meanwhile: Callable[[], None]) -> None:
-        super().__init__()
-        self._call, self._meanwhile = call, meanwhile
-
-    def before(self) -> None:
-        """Let the other one run if this is the call."""
-        if self.calls == self._call:
-            self._call = -1
-            self._meanwhile()
 
 
 @pytest.mark.parametrize("case", TREES)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +12,7 @@ from shared.app.outbox import request_whole_sweep
 from shared.app.proposals.proposals import handle
 from shared.cluster.messages import ProposeRequest
 from shared.ports import Ports
-from tests.support.crash_points import points_of_one_run
+from tests.support.crash_points import Interrupted, points_of_one_run
 from tests.support.drift_proposals import (
     BRANCH,
     PROPOSE,
@@ -134,17 +133,3 @@ def test_two_at_once_open_update_or_close_one(case: str) -> None:
         request_whole_sweep(cloud.ports)
         cloud.run()
         after(cloud)
-
-
-class Interrupted(Counter):
-    """Lets another handler run to its end before one of the calls."""
-
-    def __init__(self, call: int, meanwhile: Callable[[], None]) -> None:
-        super().__init__()
-        self._call, self._meanwhile = call, meanwhile
-
-    def before(self) -> None:
-        """Let the other one run if this is the call."""
-        if self.calls == self._call:
-            self._call = -1
-            self._meanwhile()
