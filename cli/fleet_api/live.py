@@ -8,11 +8,11 @@ from typing import Any
 
 from cli.fleet_api.client import Api
 from shared.app.api import schema
+from shared.azure.changes.field_effects import Effect
+from shared.azure.changes.writes import is_stopped
 from shared.azure.differences import Difference, drift_of, newer_versions
-from shared.azure.field_effects import Effect
-from shared.azure.node_pool_body import keys_to_remove
+from shared.azure.node_pools.body import keys_to_remove
 from shared.azure.ownership import Owner
-from shared.azure.writes import is_stopped
 from shared.json_tree import Json
 from shared.language.desired import Desired, normalised
 from shared.plan.differences import differences

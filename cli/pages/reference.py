@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from cli.pages.field_descriptions import Field, change, fields
 from cli.schemas import OWN, generated
-from shared.azure.field_effects import FIELD_EFFECTS, Effect
+from shared.azure.changes.field_effects import FIELD_EFFECTS, Effect
 from shared.language.model.arm_types import COMMANDS_OF_POOLS
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.kinds import API_VERSION, Cluster, ClusterClass, Environment, Fleet, System

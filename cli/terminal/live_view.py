@@ -12,7 +12,7 @@ from cli.fleet_api.live import LiveComparison
 from cli.terminal.cluster_table import indented
 from cli.terminal.drift_view import diff_lines, left_alone
 from cli.text import line
-from shared.azure.yaml_diff import Sides
+from shared.azure.drift.yaml_diff import Sides
 from shared.cluster.drift import value_text
 from shared.sentences import many
 

@@ -18,7 +18,7 @@ from shared.app.api import schema
 from shared.app.api.parts import plan_part
 from shared.app.api.views.plans import plan_item
 from shared.app.api.views.rollouts import as_object
-from shared.azure.field_effects import Effect
+from shared.azure.changes.field_effects import Effect
 from shared.plan.plan import Action, Item, Plan
 from shared.rollouts.estimate import (
     Durations,

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from shared.azure.comparison import matches, same
+from shared.azure.changes.comparison import matches, same
 from shared.json_tree import Json, Path
 from shared.language.model.arm_types import SECRET
 from shared.language.model.cluster.spec import ClusterProperties

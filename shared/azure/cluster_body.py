@@ -11,14 +11,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from shared.azure.change_conditions import Surroundings
-from shared.azure.comparison import Leaf, manifest_path, overlay, without_left, writable_cluster
-from shared.azure.exclusive_groups import without_rivals
-from shared.azure.node_pool_body import first_pools, version_of
-from shared.azure.node_pool_replacement import serving
+from shared.azure.changes.comparison import Leaf, manifest_path, overlay, without_left, writable_cluster
+from shared.azure.changes.conditions import Surroundings
+from shared.azure.changes.exclusive_groups import without_rivals
+from shared.azure.changes.upgrades import behind, next_version
+from shared.azure.changes.writes import (
+    Write,
+    at_running_version,
+    last_write_failed,
+    refuse_fixed,
+    running_version,
+)
+from shared.azure.node_pools.body import first_pools, version_of
+from shared.azure.node_pools.replacement import serving
 from shared.azure.ownership import CONTEST_TAG, Owner
-from shared.azure.upgrades import behind, next_version
-from shared.azure.writes import Write, at_running_version, last_write_failed, refuse_fixed, running_version
 from shared.json_tree import Json, merged
 from shared.kubernetes_versions import lags, needs_upgrade, numbers, runs_newer
 from shared.language.desired import Desired

@@ -15,12 +15,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shared.azure.changes.comparison import Leaf, manifest_path
+from shared.azure.changes.writes import pool_is_stopped, running_version
 from shared.azure.cluster_body import cluster_leaves
-from shared.azure.comparison import Leaf, manifest_path
-from shared.azure.node_pool_body import pool_leaves, version_of
-from shared.azure.node_pool_replacement import serving
+from shared.azure.node_pools.body import pool_leaves, version_of
+from shared.azure.node_pools.replacement import serving
 from shared.azure.ownership import Owner
-from shared.azure.writes import pool_is_stopped, running_version
 from shared.json_tree import Json
 from shared.kubernetes_versions import image_older, runs_newer
 from shared.language.desired import Desired, digest_of

@@ -21,12 +21,12 @@ from shared.azure.arm_to_spec import (
     shortened,
     without_defaults,
 )
-from shared.azure.comparison import same
+from shared.azure.changes.comparison import same
+from shared.azure.changes.upgrades import minor
+from shared.azure.changes.writes import is_stopped, pool_is_stopped, running_version
 from shared.azure.differences import differences_of
-from shared.azure.node_pool_body import SIZES_OF_A_SCALE_SET
+from shared.azure.node_pools.body import SIZES_OF_A_SCALE_SET
 from shared.azure.ownership import Owner
-from shared.azure.upgrades import minor
-from shared.azure.writes import is_stopped, pool_is_stopped, running_version
 from shared.json_tree import Json, Path, children, is_named_list
 from shared.kubernetes_versions import needs_upgrade, numbers, runs_newer
 from shared.language.desired import Desired

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from shared.azure.comparison import overlay, without_left
+from shared.azure.changes.comparison import overlay, without_left
+from shared.azure.changes.exclusive_groups import one_schedule
 from shared.azure.differences import Difference
-from shared.azure.exclusive_groups import one_schedule
 from shared.json_tree import Json, Path
 from shared.language.desired import Desired
 

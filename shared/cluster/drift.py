@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from shared.azure.activity import Change
-from shared.azure.drift_policy import MAX_CORRECTIONS, Decided
+from shared.azure.drift.activity import Change
+from shared.azure.drift.policy import MAX_CORRECTIONS, Decided
 from shared.frozen import replace
 from shared.language.desired import digest_of
 from shared.language.model.cluster.drift import DriftAction

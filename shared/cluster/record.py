@@ -14,9 +14,9 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from shared.azure.activity import Change
 from shared.azure.compliance import Compliance
 from shared.azure.differences import Difference
+from shared.azure.drift.activity import Change
 from shared.cluster.drift import Correction, Drift, HeldStart, Verified
 from shared.cluster.event import Event
 from shared.cluster.failures.errors import (

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from shared.azure.yaml_diff import Sides, yaml_diff
+from shared.azure.drift.yaml_diff import Sides, yaml_diff
 from shared.cluster.acts import by_whom
 from shared.cluster.drift import Drift, DriftedField, is_news
 from shared.cluster.failures.retry import DEFAULTS, Policies

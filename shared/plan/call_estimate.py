@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from shared.azure.field_effects import Effect
+from shared.azure.changes.field_effects import Effect
 from shared.language.desired import is_attached
 from shared.plan.differences import Change
 from shared.plan.plan import Action, Item

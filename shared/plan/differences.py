@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Literal
 
-from shared.azure.change_conditions import Surroundings
-from shared.azure.change_effects import planned_effect
-from shared.azure.comparison import alike
-from shared.azure.field_effects import Effect
+from shared.azure.changes.comparison import alike
+from shared.azure.changes.conditions import Surroundings
+from shared.azure.changes.effects import planned_effect
+from shared.azure.changes.field_effects import Effect
 from shared.json_tree import Children, Json, Path, children, differing, path_text
 from shared.kubernetes_versions import is_version, stays_newer
 from shared.masking import without_secrets

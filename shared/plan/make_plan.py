@@ -8,9 +8,9 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Any
 
-from shared.azure.change_effects import missing_conditions
-from shared.azure.comparison import alike
-from shared.azure.field_effects import Effect
+from shared.azure.changes.comparison import alike
+from shared.azure.changes.effects import missing_conditions
+from shared.azure.changes.field_effects import Effect
 from shared.language.cluster_systems import systems_in
 from shared.language.desired import Desired, is_attached, normalised
 from shared.language.resolve.desired_fleet import DesiredFleet

@@ -15,7 +15,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.parts import Page
 from shared.app.api.views.clusters import cluster_detail
 from shared.app.api.views.drift import drift_of_cluster, drift_view
-from shared.azure.writes import is_stopped
+from shared.azure.changes.writes import is_stopped
 from shared.cluster.failures.errors import ClusterContested
 from shared.cluster.record import ClusterRecord, Phase
 from shared.json_tree import Json

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shared.azure.activity import CALLER_LIMIT, NAMED, Activity, changed_by, writes_in
+from shared.azure.drift.activity import CALLER_LIMIT, NAMED, Activity, changed_by, writes_in
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 CLUSTER = "/subscriptions/s/resourceGroups/rg-one/providers/Microsoft.ContainerService/managedClusters/one"

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from shared.azure.changes.writes import ImmutableChange
 from shared.azure.cluster_body import cluster_write
-from shared.azure.node_pool_body import (
+from shared.azure.node_pools.body import (
     SIZES_OF_A_SCALE_SET,
     autoscaler_off_write,
     fixed_leaves,
@@ -16,7 +17,6 @@ from shared.azure.node_pool_body import (
     pool_write,
     sizes_not_shown,
 )
-from shared.azure.writes import ImmutableChange
 from shared.language.desired import Desired
 from tests.support.arm_bodies import OWNER, bodies, cluster_body, created, desired, pool
 

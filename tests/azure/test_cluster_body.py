@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from shared.azure.changes.writes import ImmutableChange, is_final
 from shared.azure.cluster_body import cluster_leaves, cluster_write, newer_than_requested
 from shared.azure.differences import differences_of
-from shared.azure.node_pool_body import pool_difference
-from shared.azure.writes import ImmutableChange, is_final
+from shared.azure.node_pools.body import pool_difference
 from shared.kubernetes_versions import needs_upgrade, runs_newer
 from tests.support.arm_bodies import OWNER, bodies, cluster_body, created, desired, pool, pool_body
 

@@ -14,8 +14,8 @@ from localcloud.azure.world.azure_ports import WorldAzure
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.clock import ManualClock
 from localcloud.common.control_plane import NullPlane
-from shared.azure.comparison import overlay
-from shared.azure.writes import ImmutableChange
+from shared.azure.changes.comparison import overlay
+from shared.azure.changes.writes import ImmutableChange
 from shared.cluster.failures.errors import InvalidManifest
 from tests.support.arm_bodies import OWNER, bodies, cluster_body, created, desired, pool
 from tests.support.azure_ports import Azure

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shared.azure.exclusive_groups import without_rivals
+from shared.azure.changes.exclusive_groups import without_rivals
 from tests.support.arm_bodies import OWNER, cluster_body, created, desired, pool
 
 ADDRESS = (

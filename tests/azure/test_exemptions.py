@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from shared.azure.drift_policy import exemption_warnings
+from shared.azure.drift.policy import exemption_warnings
 from tests.support import fleet_files
 from tests.support.resolved_fleets import resolved
 

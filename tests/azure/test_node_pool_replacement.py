@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from shared.azure.node_pool_body import (
+from shared.azure.node_pools.body import (
     autoscaler_off_write,
     fixed_leaves,
     new_pool_write,
@@ -17,7 +17,7 @@ from shared.azure.node_pool_body import (
     pool_difference,
     pool_write,
 )
-from shared.azure.node_pool_replacement import (
+from shared.azure.node_pools.replacement import (
     WINDOWS_NAME,
     Create,
     Keep,

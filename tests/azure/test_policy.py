@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from shared.azure.differences import Difference
-from shared.azure.drift_policy import Decided, decide
+from shared.azure.drift.policy import Decided, decide
 from shared.language.model.cluster.drift import DriftAction, DriftPolicy, DriftRule
 
 NOW = datetime(2027, 3, 1, 12, tzinfo=UTC)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shared.azure.differences import Difference
-from shared.azure.drift_proposal import TAKEN, propose
+from shared.azure.drift.proposal import TAKEN, propose
 from shared.language.desired import Desired
 from tests.support import fleet_files
 from tests.support.resolved_fleets import resolved

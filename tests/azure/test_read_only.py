@@ -12,7 +12,7 @@ from azure.mgmt.containerservice import models
 from azure.mgmt.containerservice._utils.model_base import Model, _RestField
 from azure.mgmt.containerservice.models import _models
 
-from shared.azure.comparison import CLUSTER, POOL, writable_cluster, writable_pool
+from shared.azure.changes.comparison import CLUSTER, POOL, writable_cluster, writable_pool
 from tests.support.arm_bodies import OWNER, cluster_body, created, desired, pool, pool_body
 
 NAMES = {**vars(_models), "_models": models}

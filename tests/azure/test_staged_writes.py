@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from shared.azure.changes.writes import ImmutableChange
 from shared.azure.cluster_body import cluster_write
-from shared.azure.writes import ImmutableChange
 from tests.support.arm_bodies import OWNER, cluster_body, created, desired
 
 OVERLAY_AND_CILIUM = {

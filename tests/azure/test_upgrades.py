@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.azure.upgrades import behind, next_version, no_newer_than, not_offered, old_nodes
+from shared.azure.changes.upgrades import behind, next_version, no_newer_than, not_offered, old_nodes
 from shared.kubernetes_versions import needs_upgrade, numbers
 
 OFFERED = ["1.34.9", "1.35.6", "1.35.7", "1.36.2", "1.37.1"]

@@ -20,7 +20,7 @@ from shared.app.api.acts.approval import approve
 from shared.app.api.parts import Page
 from shared.app.api.views.plans import plan_view as planned_view
 from shared.app.api.views.plans import recorded_view
-from shared.azure.field_effects import Effect
+from shared.azure.changes.field_effects import Effect
 from shared.plan.differences import Change
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action, Item, Plan

@@ -10,8 +10,8 @@ from pydantic import BaseModel
 
 from cli.pages import reference
 from cli.schemas import generated
-from shared.azure.change_effects import field_effect
-from shared.azure.field_effects import FIELD_EFFECTS, Effect
+from shared.azure.changes.effects import field_effect
+from shared.azure.changes.field_effects import FIELD_EFFECTS, Effect
 from shared.language.model.kinds import Cluster, Environment, Fleet, System
 
 ROOT = Path(__file__).parent.parent.parent

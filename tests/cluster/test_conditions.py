@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.azure.differences import Difference
-from shared.azure.drift_policy import Decided
+from shared.azure.drift.policy import Decided
 from shared.cluster.failures.errors import ClusterStopped, QuotaExceeded, Throttled, Unavailable
 from shared.cluster.findings.conditions import STALLED, with_condition
 from shared.cluster.outcomes import Done, Fail, Outcome, Restart, Retry, Wait

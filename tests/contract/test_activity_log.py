@@ -8,7 +8,7 @@ import pytest
 
 from localcloud.azure.world import activity_log
 from localcloud.azure.world.access.directory import FUNCTION_APP
-from shared.azure.activity import writes_in
+from shared.azure.drift.activity import writes_in
 from shared.cluster.failures.errors import Dependency, ReconcileError
 from shared.ports.azure import DeletePool, PatchCluster, PutPool
 from shared.ports.azure.activity_log import ListActivity, events_between

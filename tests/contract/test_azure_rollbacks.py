@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from localcloud.azure.world.catalog import NODE_IMAGES
-from shared.azure.node_pool_rollback import Versions, recently_used
+from shared.azure.node_pools.rollback import Versions, recently_used
 from shared.cluster.failures.errors import InvalidManifest
 from shared.ports.azure import GetPoolUpgradeProfile, PutCluster, PutGroup, PutPool
 from tests.support.azure_ports import CLUSTER, Azure, body, pool

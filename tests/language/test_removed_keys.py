@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.azure.node_pool_body import keys_to_remove
+from shared.azure.node_pools.body import keys_to_remove
 
 TAINTS = ("a=1:NoSchedule", "a=2:NoSchedule", "b=1:NoExecute")
 POOLS = st.fixed_dictionaries(

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.azure.comparison import alike
-from shared.azure.field_effects import Effect
+from shared.azure.changes.comparison import alike
+from shared.azure.changes.field_effects import Effect
 from shared.plan.differences import differences
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action

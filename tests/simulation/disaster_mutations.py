@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shared.app.planner import planner
-from shared.app.worker.steps import cluster, delete, rebuilt, registry
+from shared.app.worker.steps import cluster, delete, registry
+from shared.app.worker.steps.guards import rebuilt
 from tests.simulation.mutations import mutation
 
 

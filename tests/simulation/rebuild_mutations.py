@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.app.worker.steps import still_removed
+from shared.app.worker.steps.guards import still_removed
 from shared.language.desired import Desired
 from shared.plan import make_plan, rebuilds
 from shared.plan.plan import Recorded

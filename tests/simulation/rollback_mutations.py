@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from shared.app.api.acts import rollback as proposed
-from shared.app.worker.steps import node_pool_rollback as carried_out
-from shared.app.worker.steps import node_pools
-from shared.azure import cluster_body, node_pool_body
-from shared.azure.node_pool_rollback import runs
+from shared.app.worker.steps.node_pools import pools as node_pools
+from shared.app.worker.steps.node_pools import rollback as carried_out
+from shared.azure import cluster_body
+from shared.azure.node_pools import body as node_pool_body
+from shared.azure.node_pools.rollback import runs
 from simulation.actors.kinds import ROLLBACKS
 from simulation.invariants.pool_rollbacks import RULE
 from tests.simulation.mutations import mutation

@@ -21,8 +21,8 @@ from shared.app.planner.reporter import reopen
 from shared.app.proposals import cluster, proposals
 from shared.app.sweep import clusters, conclusions, lists, sweep, verdicts
 from shared.app.sweep.lists import orphans_of
-from shared.azure import drift_policy as policy
 from shared.azure.differences import drift_of
+from shared.azure.drift import policy
 from shared.cluster import drift
 from shared.cluster.findings.conditions import with_in_sync
 from shared.cluster.messages import ReportRequest

@@ -6,16 +6,9 @@ from typing import Any
 
 import pytest
 
-from shared.app.worker.steps import (
-    managed_namespaces as adopted,
-)
-from shared.app.worker.steps import (
-    managed_namespaces as managed,
-)
-from shared.app.worker.steps import (
-    systems as ensure,
-)
 from shared.app.worker.steps.flux import pinned
+from shared.app.worker.steps.systems import apply
+from shared.app.worker.steps.systems import managed_namespaces as managed_step
 from shared.azure import managed_namespaces
 from shared.kubernetes import sync_objects
 from shared.language.cluster_systems import without_invalid
@@ -25,7 +18,7 @@ from tests.simulation.mutations import mutation
 
 
 def flux_is_not_locked_down(patch: pytest.MonkeyPatch) -> None:
-    for module in (pinned, sync_objects, ensure):
+    for module in (pinned, sync_objects, apply):
         patch.setattr(module, "is_locked_down", lambda _: False)
 
 
@@ -40,8 +33,8 @@ def a_namespace_that_git_keeps_is_deleted_by_azure(patch: pytest.MonkeyPatch) ->
     def deleting(*args: Any) -> Any:
         return {**managed_namespaces.wanted_fields(*args), "deletePolicy": "Delete"}
 
-    patch.setattr(adopted, "wanted_fields", deleting)
-    patch.setattr(managed, "kept_against_git", lambda _: None)
+    patch.setattr(managed_step, "wanted_fields", deleting)
+    patch.setattr(managed_step, "kept_against_git", lambda _: None)
 
 
 SYSTEM_MUTATIONS = (

@@ -9,7 +9,7 @@ from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.clock import ManualClock
 from localcloud.common.control_plane import NullPlane
 from shared.azure.cluster_body import cluster_write, group_body
-from shared.azure.node_pool_body import new_pool_write, pool_write
+from shared.azure.node_pools.body import new_pool_write, pool_write
 from shared.azure.ownership import Owner
 from shared.json_tree import Json
 from shared.language.desired import Desired

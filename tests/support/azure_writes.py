@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shared.azure.cluster_body import cluster_write, group_body
-from shared.azure.node_pool_body import new_pool_write, pool_write
+from shared.azure.node_pools.body import new_pool_write, pool_write
 from shared.json_tree import Json
 from shared.language.desired import Desired
 from shared.ports.azure import GetCluster, PutCluster, PutGroup, PutPool

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shared.app.access.context import StepContext
+from shared.azure.changes.writes import Write, is_final
 from shared.azure.cluster_body import control_plane
-from shared.azure.node_pool_replacement import serving
+from shared.azure.node_pools.replacement import serving
 from shared.azure.ownership import Owner
-from shared.azure.writes import Write, is_final
 from shared.cluster.failures.errors import Interrupted, InvalidManifest, NotYetVisible, from_operation
 from shared.cluster.outcomes import Fail, Outcome, Restart, Retry, Wait
 from shared.cluster.record import AppliedRevision, Running

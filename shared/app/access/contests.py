@@ -20,8 +20,8 @@ from shared.app.access.azure_state import (
 )
 from shared.app.access.context import StepContext
 from shared.app.outbox import send
+from shared.azure.changes.writes import is_stopped
 from shared.azure.ownership import CONTEST_TAG, LIFE_TAG, Installation, tag
-from shared.azure.writes import is_stopped
 from shared.cluster.failures.errors import NotOwned, Outdated, Terminal, Unauthorized
 from shared.cluster.job import Contest, ContestKind
 from shared.cluster.messages import PlanRequest

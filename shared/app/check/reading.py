@@ -14,9 +14,9 @@ from shared.app.check.secrets import may_apply
 from shared.app.worker.steps.flux.applied import LiveObjects, apply_over, is_as_applied
 from shared.app.worker.steps.flux.pinned import kinds_of_flux, pinned_components
 from shared.app.worker.steps.flux_extension.configure import is_suspended, wanted_configurations
-from shared.app.worker.steps.labelled import Labelled
+from shared.app.worker.steps.systems.labelled import Labelled
+from shared.azure.changes.upgrades import POOL_LABEL
 from shared.azure.flux_extension import Reported, changed_fields, extension_body, reported, reported_revision
-from shared.azure.upgrades import POOL_LABEL
 from shared.cluster.failures.errors import Dependency
 from shared.json_tree import Json
 from shared.kubernetes import flux_objects, health

@@ -15,8 +15,8 @@ from shared.app.proposals.remembered import branch_of, proposable, seen, value_o
 from shared.app.proposals.texts import commit_message, over_text, proposal_text
 from shared.app.sweep.conclusions import decided_of
 from shared.azure.differences import drift_of
-from shared.azure.drift_policy import Decided
-from shared.azure.drift_proposal import Proposed, propose
+from shared.azure.drift.policy import Decided
+from shared.azure.drift.proposal import Proposed, propose
 from shared.azure.ownership import Owner
 from shared.cluster.drift import DriftedField, digest_of_proposal, drift_from
 from shared.cluster.failures.errors import Retryable

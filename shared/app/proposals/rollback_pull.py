@@ -12,7 +12,7 @@ from shared.app.proposals.head import Head
 from shared.app.proposals.own_pull import File, move, new_commit, pull_text
 from shared.app.pull_requests.markdown import code, prose, table
 from shared.app.repository import read_files
-from shared.azure.node_pool_rollback import WITHIN, Versions
+from shared.azure.node_pools.rollback import WITHIN, Versions
 from shared.azure.ownership import rollback_tag
 from shared.cluster.drift import ROLLBACKS
 from shared.cluster.failures.errors import Conflict

@@ -17,7 +17,7 @@ import yaml
 
 from shared.app.pull_requests.markdown import code, details, fence, fit, line, prose, table
 from shared.app.pull_requests.stages import held_items, stages_of, warnings_of
-from shared.azure.comparison import alike
+from shared.azure.changes.comparison import alike
 from shared.json_tree import children
 from shared.language.resolve.problems import Problem, number_of
 from shared.masking import cut

@@ -20,7 +20,7 @@ from shared.app.outbox import send, send_unlike
 from shared.app.pull_requests import comment
 from shared.app.pull_requests.comment import PullPlan
 from shared.app.repository import PlanInputs, desired_of, files_in, read_known, require_own
-from shared.azure.drift_policy import exemption_warnings
+from shared.azure.drift.policy import exemption_warnings
 from shared.azure.retirements import retirement_warnings, stale
 from shared.cluster.failures.errors import ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry

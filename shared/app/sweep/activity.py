@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
-from shared.azure.activity import Activity, Change, changed_by, done_by, is_of_window, writes_in
+from shared.azure.drift.activity import Activity, Change, changed_by, done_by, is_of_window, writes_in
 from shared.cluster.drift import ASKED_AGAIN, DriftedField
 from shared.cluster.failures.errors import (
     ClusterMissing,

@@ -18,8 +18,8 @@ from shared.app.sweep.held_corrections import still_held, unless_held
 from shared.app.sweep.sources import Sources
 from shared.app.sweep.verdicts import Found, verdict
 from shared.azure.differences import Difference, drift_of, live_digest, unmanaged_names
-from shared.azure.drift_policy import Decided, decide, is_version, only_reported, uncorrected
-from shared.azure.node_pool_replacement import serving
+from shared.azure.drift.policy import Decided, decide, is_version, only_reported, uncorrected
+from shared.azure.node_pools.replacement import serving
 from shared.azure.ownership import Owner
 from shared.cluster.drift import Verified, attributed, digest_of_proposal, exhausted
 from shared.cluster.event import Event

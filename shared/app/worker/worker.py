@@ -29,7 +29,7 @@ from shared.app.facts import notices_of, store_deletion
 from shared.app.outbox import postpone_message, send_continuation, send_copy, send_later
 from shared.app.records import Transition, change, with_rebuild_time
 from shared.app.worker.stay import Stay
-from shared.app.worker.steps.inside import begins_inside
+from shared.app.worker.steps.guards.inside import begins_inside
 from shared.app.worker.steps.registry import run_step
 from shared.cluster.failures.errors import NOT_FOUND, ReconcileError, Retryable, Stale, Unexpected, Unreadable
 from shared.cluster.findings.health import needs_check

@@ -38,7 +38,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
-from shared.azure.activity import Change
+from shared.azure.drift.activity import Change
 
 
 class ReconcileError(Exception):

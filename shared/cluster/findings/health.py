@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from shared.azure.differences import Difference
-from shared.azure.drift_policy import Decided
+from shared.azure.drift.policy import Decided
 from shared.cluster.drift import exhausted
 from shared.cluster.failures.errors import FluxUnhealthy, PlatformUnhealthy, SecretsUnhealthy, Unhealthy
 from shared.cluster.findings.conditions import MESSAGE_LIMIT, is_unfinished, with_condition

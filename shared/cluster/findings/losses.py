@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from shared.azure.activity import Change
+from shared.azure.drift.activity import Change
 from shared.cluster.drift import moment
 from shared.cluster.failures.errors import ClusterMissing, ClusterStopped, NoLongerReady
 from shared.cluster.findings.conditions import found_of, is_exempt

@@ -9,7 +9,7 @@ from typing import Any
 from shared.azure.flux_extension import configurations_to_remove
 from shared.azure.identity_access import former, granted
 from shared.azure.managed_namespaces import managed_in
-from shared.azure.node_pool_body import keys_to_remove
+from shared.azure.node_pools.body import keys_to_remove
 from shared.azure.policies import assigned
 from shared.cluster.failures.errors import ClusterMissing
 from shared.cluster.findings.conditions import with_summary

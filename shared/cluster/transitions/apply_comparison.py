@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from shared.azure.drift_policy import Decided, released
+from shared.azure.drift.policy import Decided, released
 from shared.cluster.drift import CorrectionApproval, Drift, Verified, corrected, drift_from, is_news
 from shared.cluster.failures.errors import ClusterMissing, ClusterStopped, NoLongerReady, Unhealthy, classes
 from shared.cluster.findings.conditions import IN_SYNC, MESSAGE_LIMIT, with_condition, with_in_sync

@@ -11,7 +11,7 @@ import pytest
 
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import Crash, MemoryCloud
-from shared.app.worker.steps.still_removed import member_of
+from shared.app.worker.steps.guards.still_removed import member_of
 from shared.cluster.failures.errors import Conflict, Locked, Retryable, Throttled, Unauthorized, Unavailable
 from shared.cluster.failures.retry import DEFAULTS
 from shared.cluster.recipes import Step

@@ -8,7 +8,7 @@ from typing import Any
 from shared.app.api.acts.replay import replay
 from shared.app.intake.accept import accept
 from shared.app.proposals.own_pull import PERMISSIONS
-from shared.azure.comparison import writable_pool
+from shared.azure.changes.comparison import writable_pool
 from shared.cluster.failures.errors import Unauthorized
 from shared.cluster.record import Phase
 from shared.ports.azure import GetPoolUpgradeProfile, PutPool

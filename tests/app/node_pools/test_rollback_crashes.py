@@ -25,7 +25,7 @@ def whole_run(counter: Counter) -> None:
 
 
 def test_a_crash_at_any_call_rolls_the_pool_back_once() -> None:
-    points = crash_points(whole_run, "steps/node_pools.py", "steps/node_pool_rollback.py", "steps/drain.py")
+    points = crash_points(whole_run, "steps/node_pools")
     assert len(points) > 4
     for point in points:
         whole_run(Counter(point))

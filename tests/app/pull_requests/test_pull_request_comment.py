@@ -21,7 +21,7 @@ from shared.app.pull_requests.comment import (
     status_of,
 )
 from shared.app.pull_requests.markdown import code, fence, fit, prose, table
-from shared.azure.field_effects import Effect
+from shared.azure.changes.field_effects import Effect
 from shared.language.resolve.problems import Problem
 from shared.plan.differences import Change
 from shared.plan.holds import Hold, HoldKind

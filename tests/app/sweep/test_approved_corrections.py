@@ -19,7 +19,7 @@ from shared.app.api.views.plans import plans_view
 from shared.app.http_result import HttpResult
 from shared.app.sweep import conclusions
 from shared.azure.differences import Difference
-from shared.azure.drift_policy import Decided
+from shared.azure.drift.policy import Decided
 from shared.cluster.drift import drift_from
 from shared.cluster.failures.errors import Stale, Unavailable
 from shared.cluster.messages import SweepRequest

@@ -16,10 +16,10 @@ from shared.app.api import schema
 from shared.app.api.parts import iso
 from shared.app.http_result import HttpResult, rejected
 from shared.app.repository import read_desired
+from shared.azure.changes.writes import ImmutableChange
 from shared.azure.cluster_body import cluster_write
 from shared.azure.differences import differences_of
 from shared.azure.ownership import CLUSTER_TAG, LIFE_TAG, Owner, tag
-from shared.azure.writes import ImmutableChange
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.record import ClusterRecord
 from shared.cluster.transitions.acceptance import accept_new

@@ -9,7 +9,7 @@ from shared.app.api.acts.approval import operator
 from shared.app.http_result import HttpResult, rejected, unknown_cluster
 from shared.app.outbox import send, send_continuation
 from shared.app.records import Transition, change
-from shared.azure.drift_policy import is_version
+from shared.azure.drift.policy import is_version
 from shared.cluster.drift import HeldStart
 from shared.cluster.findings.health import problem_of
 from shared.cluster.messages import ReportRequest

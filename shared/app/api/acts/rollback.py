@@ -18,8 +18,8 @@ from shared.app.http_result import HttpResult, rejected, unknown_cluster
 from shared.app.proposals.head import Head
 from shared.app.proposals.own_pull import PERMISSIONS
 from shared.app.proposals.rollback_pull import RollbackAsked, open_rollback
-from shared.azure.node_pool_replacement import serving
-from shared.azure.node_pool_rollback import (
+from shared.azure.node_pools.replacement import serving
+from shared.azure.node_pools.rollback import (
     Versions,
     asked_for,
     nothing_listed,

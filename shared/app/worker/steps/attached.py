@@ -11,8 +11,8 @@ from shared.app.access.cluster_access import identity_of
 from shared.app.access.contests import UNKNOWN_LIFE, contest_of, older_than_azure, outdated
 from shared.app.access.context import StepContext
 from shared.app.worker.steps.flux.sync import other_source
-from shared.app.worker.steps.rebuilt import CONFIRM, is_rebuilt, unknown_generation
-from shared.app.worker.steps.still_removed import not_removed
+from shared.app.worker.steps.guards.rebuilt import CONFIRM, is_rebuilt, unknown_generation
+from shared.app.worker.steps.guards.still_removed import not_removed
 from shared.azure.ownership import CONTEST_TAG, LIFE_TAG, tag
 from shared.cluster.failures.errors import AnotherCluster, NotOwned, SecretMissing
 from shared.cluster.job import Contest, ContestKind

@@ -23,10 +23,12 @@ from shared.app.access.contests import not_ours
 from shared.app.access.context import StepContext
 from shared.app.worker.steps.flux import sync
 from shared.app.worker.steps.flux_extension import configure
+from shared.app.worker.steps.guards.rebuilt import compare_cluster, compare_missing, is_rebuilt
+from shared.app.worker.steps.guards.still_removed import cluster_that_deletes_group, others_in_group
+from shared.app.worker.steps.guards.writable import next_attempt, not_ready, vanished_again, wait_for
 from shared.app.worker.steps.maintenance_windows import differing_windows
-from shared.app.worker.steps.rebuilt import compare_cluster, compare_missing, is_rebuilt
-from shared.app.worker.steps.still_removed import cluster_that_deletes_group, others_in_group
-from shared.app.worker.steps.writable import next_attempt, not_ready, vanished_again, wait_for
+from shared.azure.changes.upgrades import next_version, not_offered, offered_upgrades, offered_versions
+from shared.azure.changes.writes import ImmutableChange, Write
 from shared.azure.cluster_body import (
     cluster_write,
     control_plane,
@@ -37,8 +39,6 @@ from shared.azure.cluster_body import (
 )
 from shared.azure.differences import differences_of
 from shared.azure.ownership import LIFE_TAG, tag
-from shared.azure.upgrades import next_version, not_offered, offered_upgrades, offered_versions
-from shared.azure.writes import ImmutableChange, Write
 from shared.cluster.failures.errors import ClusterMissing, Immutable, InvalidManifest
 from shared.cluster.findings.losses import act_known, exemption_of, with_act
 from shared.cluster.job import AcceptedWrite, WriteKind

@@ -14,21 +14,21 @@ from shared.app.worker.steps import (
     delete,
     identity_access,
     maintenance_windows,
-    node_pools,
     policies,
-    systems,
 )
-from shared.app.worker.steps.compared_again import verify_all
 from shared.app.worker.steps.delete import orphaned
 from shared.app.worker.steps.flux.components import ensure_access, ensure_components
 from shared.app.worker.steps.flux.sync import ensure_sync
 from shared.app.worker.steps.flux.verify import verify
 from shared.app.worker.steps.flux_extension.configure import ensure_configurations, ensure_extension
 from shared.app.worker.steps.flux_extension.verify import verify_configurations
-from shared.app.worker.steps.inside import NotWritten, knowing_whose
-from shared.app.worker.steps.rebuilt import held
-from shared.app.worker.steps.writable import stopped, suspended
-from shared.azure.writes import is_stopped
+from shared.app.worker.steps.guards.compared_again import verify_all
+from shared.app.worker.steps.guards.inside import NotWritten, knowing_whose
+from shared.app.worker.steps.guards.rebuilt import held
+from shared.app.worker.steps.guards.writable import stopped, suspended
+from shared.app.worker.steps.node_pools import pools as node_pools
+from shared.app.worker.steps.systems import apply as systems
+from shared.azure.changes.writes import is_stopped
 from shared.cluster.failures.errors import (
     AnotherCluster,
     InvalidManifest,

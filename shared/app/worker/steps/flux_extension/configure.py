@@ -14,7 +14,7 @@ from typing import Any
 from shared.app.access.azure_state import FAILED_STATES, recheck, reverted_fields, state_of
 from shared.app.access.contests import read_ours
 from shared.app.access.context import StepContext
-from shared.app.worker.steps.writable import (
+from shared.app.worker.steps.guards.writable import (
     next_attempt,
     not_ready,
     still_exists,
@@ -22,6 +22,7 @@ from shared.app.worker.steps.writable import (
     wait_for,
     was_accepted,
 )
+from shared.azure.changes.writes import is_final
 from shared.azure.flux_extension import (
     EXTENSION_TYPE,
     changed_fields,
@@ -31,7 +32,6 @@ from shared.azure.flux_extension import (
     with_key,
     with_user,
 )
-from shared.azure.writes import is_final
 from shared.cluster.failures.errors import Interrupted, InvalidManifest, from_operation
 from shared.cluster.findings.health import corrects_flux
 from shared.cluster.job import AcceptedWrite, WriteKind

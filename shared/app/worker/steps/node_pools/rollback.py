@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.context import StepContext
-from shared.azure.node_pool_rollback import (
+from shared.azure.changes.writes import Write
+from shared.azure.node_pools.rollback import (
     Versions,
     asked_for,
     is_pending,
@@ -17,7 +18,6 @@ from shared.azure.node_pool_rollback import (
     runs,
     unmet,
 )
-from shared.azure.writes import Write
 from shared.cluster.outcomes import Wait
 from shared.json_tree import Json
 from shared.language.model.node_pool import NodePool

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shared.azure.differences import Difference
-from shared.azure.yaml_diff import steps_of
+from shared.azure.drift.yaml_diff import steps_of
 from shared.language.desired import Desired
 from shared.language.yaml.editing import NotEditable, with_value, without
 

@@ -11,12 +11,12 @@ from shared.app.access.azure_state import OBSERVE_SECONDS, fields, recheck
 from shared.app.access.contests import SKEW, UNKNOWN_LIFE, not_ours, older_than_azure
 from shared.app.access.context import StepContext
 from shared.app.access.lease_guard import without_writes
+from shared.app.worker.steps.guards.writable import not_ready
 from shared.app.worker.steps.maintenance_windows import differing_windows
-from shared.app.worker.steps.writable import not_ready
+from shared.azure.changes.writes import ImmutableChange
 from shared.azure.cluster_body import cluster_write
 from shared.azure.differences import differences_of
 from shared.azure.ownership import LIFE_TAG, created_for, tag
-from shared.azure.writes import ImmutableChange
 from shared.cluster.failures.errors import Immutable
 from shared.cluster.job import Contest, ContestKind
 from shared.cluster.outcomes import Done, Fail, Outcome, Wait

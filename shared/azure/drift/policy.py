@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from shared.azure.activity import is_of_window
-from shared.azure.change_conditions import Surroundings
-from shared.azure.change_effects import effect_of
+from shared.azure.changes.conditions import Surroundings
+from shared.azure.changes.effects import effect_of
+from shared.azure.changes.field_effects import Effect
 from shared.azure.differences import Difference
-from shared.azure.field_effects import Effect
+from shared.azure.drift.activity import is_of_window
 from shared.azure.identity_access import GRANTS
 from shared.azure.managed_namespaces import NAMESPACES
 from shared.azure.policies import POLICY

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase
 
-from shared.azure.comparison import Leaf
-from shared.azure.node_pool_body import fixed_leaves
+from shared.azure.changes.comparison import Leaf
+from shared.azure.changes.writes import last_write_failed
+from shared.azure.node_pools.body import fixed_leaves
 from shared.azure.ownership import Owner
-from shared.azure.writes import last_write_failed
 from shared.json_tree import Json
 from shared.language.desired import Desired
 from shared.language.model.node_pool import NodePool

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 from shared.app.access.azure_state import OBSERVE_SECONDS, nodes_of, profiles_of
 from shared.app.access.context import StepContext
-from shared.azure.upgrades import POOL_LABEL, old_nodes
-from shared.azure.writes import pool_is_stopped, running_version
+from shared.azure.changes.upgrades import POOL_LABEL, old_nodes
+from shared.azure.changes.writes import pool_is_stopped, running_version
 from shared.cluster.failures.errors import Blocked
 from shared.cluster.job import AcceptedWrite, WaitingOn, WaitKind, WriteKind
 from shared.cluster.outcomes import Fail, Outcome, Wait

@@ -20,9 +20,7 @@ from shared.app.access.azure_state import (
 )
 from shared.app.access.contests import read_ours
 from shared.app.access.context import StepContext
-from shared.app.worker.steps import drain
-from shared.app.worker.steps.node_pool_rollback import rollback_of
-from shared.app.worker.steps.writable import (
+from shared.app.worker.steps.guards.writable import (
     next_attempt,
     not_ready,
     still_exists,
@@ -30,8 +28,12 @@ from shared.app.worker.steps.writable import (
     wait_for,
     was_accepted,
 )
+from shared.app.worker.steps.node_pools import drain
+from shared.app.worker.steps.node_pools.rollback import rollback_of
+from shared.azure.changes.upgrades import minor, next_version
+from shared.azure.changes.writes import ImmutableChange, Write, pool_is_stopped
 from shared.azure.cluster_body import control_plane, newer_than_requested, upgrade_pending
-from shared.azure.node_pool_body import (
+from shared.azure.node_pools.body import (
     autoscaler_off_write,
     new_pool_write,
     ownership_write,
@@ -39,7 +41,7 @@ from shared.azure.node_pool_body import (
     pool_write,
     sizes_not_shown,
 )
-from shared.azure.node_pool_replacement import (
+from shared.azure.node_pools.replacement import (
     Create,
     Keep,
     Replace,
@@ -49,8 +51,6 @@ from shared.azure.node_pool_replacement import (
     serving,
     stage_of,
 )
-from shared.azure.upgrades import minor, next_version
-from shared.azure.writes import ImmutableChange, Write, pool_is_stopped
 from shared.cluster.failures.errors import Immutable, InvalidManifest, NotOwned
 from shared.cluster.job import AcceptedWrite, WriteKind
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Wait

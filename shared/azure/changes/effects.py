@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from shared.azure.change_conditions import Surroundings, text_of
-from shared.azure.field_effects import FIELD_EFFECTS, Effect, FieldEffect, Way
+from shared.azure.changes.conditions import Surroundings, text_of
+from shared.azure.changes.field_effects import FIELD_EFFECTS, Effect, FieldEffect, Way
 
 _UNKNOWN = Surroundings()
 _WITHOUT_OLD_VALUE = {Effect.RECREATION: Effect.CHECKED, Effect.REPLACEMENT: Effect.MAY_REPLACE}

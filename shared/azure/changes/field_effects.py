@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from shared.azure import change_conditions as only
-from shared.azure.change_conditions import Condition
+from shared.azure.changes import conditions as only
+from shared.azure.changes.conditions import Condition
 from shared.language.model.arm_types import OWNED_BY_AZURE
 
 

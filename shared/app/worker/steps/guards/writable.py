@@ -10,8 +10,8 @@ from datetime import datetime
 from shared.app.access.azure_state import FAILED_STATES, OBSERVE_SECONDS, busy, failure, state_of
 from shared.app.access.context import StepContext
 from shared.app.worker.steps.maintenance_windows import differing_windows
+from shared.azure.changes.writes import is_stopped
 from shared.azure.differences import drift_of
-from shared.azure.writes import is_stopped
 from shared.cluster.failures.errors import Aborted, ClusterStopped, ReconcileError
 from shared.cluster.findings.losses import described, exemption_of
 from shared.cluster.job import AcceptedWrite, WriteKind

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from shared.app.access.contests import read_ours
 from shared.app.access.context import StepContext
 from shared.app.access.lease_guard import GuardedKubernetes
-from shared.app.worker.steps import attached as existing
+from shared.app.worker.steps import attached
 from shared.cluster.outcomes import Outcome
 from shared.cluster.recipes import IN_THE_CLUSTER, Recipe, Step
 from shared.frozen import replace
@@ -45,7 +45,7 @@ def knowing_whose(context: StepContext) -> Ports:
     def require(*_: object) -> None:
         nonlocal known
         if not known:
-            found = existing.still_ours(context) if context.desired.is_existing else read_ours(context)
+            found = attached.still_ours(context) if context.desired.is_existing else read_ours(context)
             if not isinstance(found, Mapping):
                 raise NotWritten(found)
             known = True

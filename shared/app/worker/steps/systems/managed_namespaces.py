@@ -15,8 +15,8 @@ from typing import Any
 from shared.app.access.azure_state import OBSERVE_SECONDS, recheck, reverted_fields
 from shared.app.access.context import StepContext
 from shared.app.worker.steps.flux_extension.configure import has_failed, hindrance, is_at_work
-from shared.app.worker.steps.labelled import Labelled, is_applied_by_us, is_bare
-from shared.app.worker.steps.writable import next_attempt, still_exists, wait_for
+from shared.app.worker.steps.guards.writable import next_attempt, still_exists, wait_for
+from shared.app.worker.steps.systems.labelled import Labelled, is_applied_by_us, is_bare
 from shared.azure.managed_namespaces import (
     differing_fields,
     is_identical,

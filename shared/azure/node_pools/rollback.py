@@ -13,10 +13,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from shared.azure.cluster_body import control_plane
-from shared.azure.comparison import overlay, writable_pool
-from shared.azure.ownership import ROLLBACK_TAG, Owner, rollback_tag, tag
-from shared.azure.writes import (
+from shared.azure.changes.comparison import overlay, writable_pool
+from shared.azure.changes.writes import (
     Write,
     is_final,
     is_stopped,
@@ -24,6 +22,8 @@ from shared.azure.writes import (
     pool_is_stopped,
     running_version,
 )
+from shared.azure.cluster_body import control_plane
+from shared.azure.ownership import ROLLBACK_TAG, Owner, rollback_tag, tag
 from shared.json_tree import Json
 from shared.kubernetes_versions import image_older, lags, runs_newer
 from shared.language.model.node_pool import NodePool

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.context import StepContext
 from shared.app.worker.steps.flux.applied import Applied, apply_over
-from shared.app.worker.steps.labelled import Labelled, is_bare
-from shared.app.worker.steps.managed_namespaces import Managed
+from shared.app.worker.steps.systems.labelled import Labelled, is_bare
+from shared.app.worker.steps.systems.managed_namespaces import Managed
 from shared.azure.managed_namespaces import is_by_arm, stays_by_policy
 from shared.cluster.failures.errors import InvalidManifest
 from shared.cluster.outcomes import Done, Fail, Outcome, Restart, Wait

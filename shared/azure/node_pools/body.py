@@ -9,13 +9,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from shared.azure.change_conditions import Surroundings
-from shared.azure.change_effects import effect_of
-from shared.azure.comparison import Leaf, manifest_path, overlay, writable_pool
-from shared.azure.field_effects import Effect
-from shared.azure.ownership import ROLLBACK_TAG, Owner, rollback_tag
-from shared.azure.upgrades import next_version, no_newer_than
-from shared.azure.writes import (
+from shared.azure.changes.comparison import Leaf, manifest_path, overlay, writable_pool
+from shared.azure.changes.conditions import Surroundings
+from shared.azure.changes.effects import effect_of
+from shared.azure.changes.field_effects import Effect
+from shared.azure.changes.upgrades import next_version, no_newer_than
+from shared.azure.changes.writes import (
     Write,
     at_running_version,
     last_write_failed,
@@ -23,6 +22,7 @@ from shared.azure.writes import (
     refuse_fixed,
     running_version,
 )
+from shared.azure.ownership import ROLLBACK_TAG, Owner, rollback_tag
 from shared.json_tree import Json, merged
 from shared.language.desired import Desired
 from shared.language.model.node_pool import NodePool, PoolProperties

@@ -1,0 +1,1 @@
+"""The step of node pools, with their drains and their rollback."""

@@ -1,0 +1,1 @@
+"""Node pools in Azure: bodies, replacement, and rollback."""
