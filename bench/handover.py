@@ -102,7 +102,7 @@ def measure(clusters: int, milliseconds: float, config: FleetConfig) -> Cost:
     """Plan a push of so many new clusters, and hand the plan over."""
     cloud, meter = MemoryCloud(config=config), Meter(milliseconds / 1000)
     together: Together = in_turn if config.handover_clusters == 1 else meter.together
-    names = ("state", "plans", "jobs", "changes", "previews", "repository")
+    names = ("state", "plans", "jobs", "changes", "previews", "git_host")
     metered: dict[str, Any] = {name: meter.around(getattr(cloud.ports, name)) for name in names}
     commit = push(cloud, fleet_files.fleet() | dict(map(_manifest, range(clusters))))
     cloud.with_ports(

@@ -182,7 +182,7 @@ def test_every_port_is_masked() -> None:
     ports = MemoryCloud().ports
     safe = masked(ports, Masker([]))
     protocols = {name for name, hint in get_type_hints(Ports).items() if getattr(hint, "_is_protocol", False)}
-    assert {"state", "azure", "pulls", "deletes"} <= protocols
+    assert {"state", "azure", "git_host", "deletes"} <= protocols
     same = {each.name for each in fields(Ports) if getattr(safe, each.name) is getattr(ports, each.name)}
     assert protocols & same == set()
 

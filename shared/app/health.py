@@ -22,7 +22,7 @@ from shared.app.runs import ENDS, expected_names
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.listed import UnreadableRecord
 from shared.ports import BranchHead, Ports
-from shared.ports.github.repository import CREDENTIAL_SETTING, CREDENTIAL_SOON
+from shared.ports.git_host import CREDENTIAL_SOON
 from shared.ports.state import TimerRun
 from shared.schedules import next_time
 from shared.sentences import days_until
@@ -90,7 +90,7 @@ REUSED_SECONDS = 15.0
 """For how long a reading serves callers: at most four calls a minute to each service from an instance."""
 READ_SHARE = 20
 """After how many times its own duration the records are read again: in a large fleet, that is a minute."""
-TABLES, GITHUB = "Table Storage", "GitHub"
+TABLES = "Table Storage"
 _RECORDS = "records"
 
 
@@ -158,10 +158,10 @@ class Health:
             return self._last[1]
 
     def _new_reading(self) -> Reading:
-        ports = self._ports
+        ports, host = self._ports, self._ports.git_host
         probes: dict[str, Callable[[], Any]] = {
             TABLES: lambda: expected_runs(ports),
-            GITHUB: lambda: ports.repository.read_head(ports.config.branch),
+            host.name: lambda: host.read_head(ports.config.branch),
             **{name: probe.probe for name, probe in ports.probes.items()},
         }
         records: dict[str, Callable[[], Any]] = (
@@ -176,7 +176,7 @@ class Health:
             else TimerState(name, schedule, None, None, f"not known, because {TABLES} does not answer")
             for name, schedule in ports.config.timers.items()
         ]
-        credentials = _credentials(answers.get(GITHUB), now)
+        credentials = _credentials(host.credential, answers.get(host.name), now)
         return Reading(now, services, timers, credentials, self._unreadable)
 
     def _read_records(self) -> None:
@@ -210,16 +210,14 @@ class Health:
         return answers, problems
 
 
-def _credentials(head: BranchHead | None, now: datetime) -> Sequence[CredentialState]:
-    """Return the token for GitHub, where GitHub says when it ends. It stops nothing before that."""
+def _credentials(name: str, head: BranchHead | None, now: datetime) -> Sequence[CredentialState]:
+    """Return the token for the git host, where that says when it ends. It stops nothing before that."""
     expires = head.credential_expires if head else None
     if expires is None:
         return ()
     ends = f"ends {days_until(expires.astimezone(UTC).date(), now.date())}" if expires > now else "has ended"
-    problem = f"{ends}: create another one and set it as {CREDENTIAL_SETTING}, then deploy"
-    return (
-        CredentialState(CREDENTIAL_SETTING, expires, problem if expires - now <= CREDENTIAL_SOON else ""),
-    )
+    problem = f"{ends}: create another one and set it as {name}, then deploy"
+    return (CredentialState(name, expires, problem if expires - now <= CREDENTIAL_SOON else ""),)
 
 
 def health_view(reading: Reading) -> HttpResult:

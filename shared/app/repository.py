@@ -71,7 +71,7 @@ def read_blobs(
 
 def _blob(sha: str, check: Callable[[], None], ports: Ports) -> bytes:
     check()
-    return ports.repository.blob(sha)
+    return ports.git_host.blob(sha)
 
 
 def _verified(blobs: Mapping[str, bytes], ids: Iterable[str]) -> dict[str, bytes]:
@@ -80,7 +80,7 @@ def _verified(blobs: Mapping[str, bytes], ids: Iterable[str]) -> dict[str, bytes
 
 def _from_archive(commit: str, wanted: Mapping[str, str], ports: Ports) -> dict[str, bytes]:
     """Return, by blob id, the files that a commit's archive has at these paths."""
-    files = ports.repository.archive(commit, wanted.keys())
+    files = ports.git_host.archive(commit, wanted.keys())
     log.info("the archive of %s has %d of %d files", commit[:8], len(files), len(wanted))
     contents: dict[str, bytes] = {}
     for path, content in files.items():
@@ -141,7 +141,7 @@ def read_desired(commit: str, known: Mapping[str, Known], ports: Ports) -> Desir
 
 def read_files(commit: str, ports: Ports) -> Files:
     """Return the entries of a commit; one call."""
-    return files_in(ports.repository.tree(commit))
+    return files_in(ports.git_host.tree(commit))
 
 
 def files_in(entries: Iterable[TreeEntry]) -> Files:

@@ -9,7 +9,6 @@ from datetime import timedelta
 from functools import cache
 
 from localcloud.github.world.pull_requests import PullRecord
-from localcloud.github.world.pull_requests_port import WorldPullRequests
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import PullChanged
 from shared.ports import Ports
@@ -47,8 +46,7 @@ class Contributors:
         self._undelivered: dict[int, str] = {}
         self.proposals: dict[str, Proposal] = {}
         self.acts = 0
-        app = self._chance.random() < 0.5
-        self._cloud.with_ports(lambda ports: replace(ports, pulls=WorldPullRequests(self._github, app=app)))
+        self._cloud.git_host.is_app = self._chance.random() < 0.5
 
     def schedule(self, seconds: float) -> None:
         """Let them act at some moments of so many seconds."""

@@ -11,7 +11,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.approval import MOST, approve, why_not
 from shared.app.intake.accept import accept
 from shared.cluster.failures.errors import Unavailable
-from shared.ports.github import Change
+from shared.ports.git_host import Change
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, pushed
 from tests.support.replaced_ports import around
@@ -78,7 +78,7 @@ def test_authors_that_cannot_be_read_approve_nothing() -> None:
     def broken(*_: object) -> Sequence[Change]:
         raise Unavailable("GitHub did not answer")
 
-    around(cloud, "repository", changes=broken)
+    around(cloud, "git_host", changes=broken)
     assert approve(head, REMOVAL, "grace", cloud.ports, addresses=GRACE).status == 502
     cloud.run()
     assert len(phases(cloud)) == 3

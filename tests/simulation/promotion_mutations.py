@@ -63,7 +63,7 @@ def a_rule_gives_what_somebody_declined(patch: pytest.MonkeyPatch) -> None:
 def a_promotion_needs_no_pull_request(patch: pytest.MonkeyPatch) -> None:
     def merge(promotion: Promotion, pull: Any, found: Any, head: Any, ports: Ports) -> Promotion:
         given = give(promotion, pull, found, head, ports)
-        ports.proposing.advance_branch(ports.config.branch, given.commits[-1])
+        ports.git_host.move_branch(ports.config.branch, head.commit, given.commits[-1])
         return given
 
     patch.setattr(promote, "give", merge)

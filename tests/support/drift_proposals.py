@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from localcloud.github.world.pull_requests import PullRecord
 from localcloud.memory.memory_cloud import MemoryCloud
@@ -71,11 +70,7 @@ def notes(cloud: MemoryCloud) -> dict[str, str]:
 def github_calls(cloud: MemoryCloud) -> list[str]:
     """Return the list to which the name of every call to GitHub is added from now on."""
     made: list[str] = []
-    ports = cloud.ports
-    github: dict[str, Any] = {
-        name: Noted(getattr(ports, name), made.append) for name in ("proposing", "pulls", "repository")
-    }
-    cloud.ports = replace(ports, **github)
+    cloud.ports = replace(cloud.ports, git_host=Noted(cloud.git_host, made.append))
     return made
 
 

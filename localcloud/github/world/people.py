@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -27,6 +28,16 @@ PEOPLE: Mapping[str, Person] = {person.login: person for person in (OPERATOR, RE
 def account_of(address: str) -> Person | None:
     """Return the account with an e-mail address, None where GitHub knows none."""
     return next((person for person in PEOPLE.values() if address.lower() in person.addresses), None)
+
+
+_HIDDEN = re.compile(r"(\d+)\+[^@]+@users\.noreply\.github\.com", re.IGNORECASE)
+"""docs.github.com, "Setting your commit email address"."""
+
+
+def account_behind(address: str) -> int | None:
+    """Return the id of the account that hides behind an address; None for any other address."""
+    found = _HIDDEN.fullmatch(address)
+    return int(found[1]) if found else None
 
 
 class Teams:

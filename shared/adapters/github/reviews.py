@@ -7,29 +7,25 @@ members", which includes the members of child teams.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from shared.adapters.github.client import PAGE, GitHubClient, T, checked, json_call, moment
 from shared.cluster.failures.errors import Dependency, Unauthorized
-from shared.ports.github import (
-    MergedPull,
-    PullAuthors,
-    Review,
-    ReviewState,
-    account_behind,
-    co_authors,
-)
+from shared.ports.git_host import MergedPull, PullAuthors, Review, ReviewState, co_authors
 
 PAGES = 10
 COMMITS = 250
 """GitHub lists no more commits of a pull request, and does not say whether there are more."""
 _GONE = ("removed", "renamed")
 _STATES = frozenset(ReviewState)
+_HIDDEN = re.compile(r"(\d+)\+[^@]+@users\.noreply\.github\.com", re.IGNORECASE)
+"""docs.github.com, "Setting your commit email address"."""
 
 
 class GitHubReviews:
-    """The part of the PullRequests port that is about reviews. A list takes one call for each 100 entries."""
+    """The part of the port that is about reviews. A list takes one call for each 100 entries."""
 
     _client: GitHubClient
 
@@ -109,6 +105,12 @@ def _people(found: list[Any]) -> list[list[int | None]]:
             accounts + [account_behind(each) for each in co_authors(str(item["commit"]["message"]))]
         )
     return people
+
+
+def account_behind(address: str) -> int | None:
+    """Return the id of the account that hides behind an address of GitHub; None for any other address."""
+    found = _HIDDEN.fullmatch(address)
+    return int(found[1]) if found else None
 
 
 def _ids(found: list[Any]) -> list[int]:

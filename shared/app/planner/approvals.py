@@ -127,7 +127,7 @@ def _read(
     commit: str, deletes: Mapping[str, datetime], fleet: FleetRecord, ports: Ports
 ) -> tuple[Asked, Review | None]:
     """Read no more than the decision needs; raise an error of GitHub."""
-    config, now, by_pull = ports.config, ports.clock(), ports.pulls
+    config, now, by_pull = ports.config, ports.clock(), ports.git_host
     teams = ", ".join(config.approval_teams)
 
     def no(verdict: Verdict, **details: str) -> tuple[Asked, None]:

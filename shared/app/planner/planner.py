@@ -177,7 +177,7 @@ def _read_head(request: ToPlan, fleet: FleetRecord, now: datetime, ports: Ports)
     """Return the head of the branch, None for a failed read, which is saved and reported."""
     failed = with_read(fleet, BranchRead(None, now))
     try:
-        found = ports.repository.read_head(ports.config.branch)
+        found = ports.git_host.read_head(ports.config.branch)
         require_own(found, fleet, ports)
     except ReconcileError as error:
         if isinstance(error, OtherRepository):
@@ -294,7 +294,7 @@ def _confirm(
 def _is_descendant(ports: Ports, commit: str, earlier: str) -> bool:
     """Return whether one commit comes after another. A failed read counts as no, which costs only time."""
     try:
-        return ports.repository.is_descendant(commit, earlier)
+        return ports.git_host.is_descendant(commit, earlier)
     except ReconcileError as error:
         log.warning("whether %s comes after %s could not be read: %s", commit[:8], earlier[:8], error)
         return False

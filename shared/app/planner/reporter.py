@@ -37,7 +37,7 @@ from shared.frozen import replace
 from shared.logs import about
 from shared.masking import cut
 from shared.ports import CommitStatus, FleetRecord, PlanRecord, Ports
-from shared.ports.github import status_line
+from shared.ports.git_host import status_line
 from shared.rollouts.decide import decide
 from shared.rollouts.report import describe
 from shared.rollouts.rollout import State
@@ -124,7 +124,7 @@ def _report(
             begun = replace(plan_record, writing=after.writing or ports.clock())
             plan_record = ports.state.save_report(begun)
             written = True
-            ports.repository.set_status(commit, status)
+            ports.git_host.set_status(commit, status)
         ports.state.save_report(replace(after, etag=plan_record.etag))
         if after.writing is not None:
             _report_once_more(after.writing, ports)

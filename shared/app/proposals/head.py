@@ -33,10 +33,10 @@ class Head:
 
         Raise Unavailable while GitHub shows an older one than was planned: it may lack what was just merged.
         """
-        head = self.ports.repository.read_head(self.ports.config.branch)
+        head = self.ports.git_host.read_head(self.ports.config.branch)
         require_own(head, self.fleet, self.ports)
         planned = self.fleet.commit
-        if head.commit != planned and self.ports.repository.is_descendant(planned, head.commit):
+        if head.commit != planned and self.ports.git_host.is_descendant(planned, head.commit):
             raise Unavailable(f"GitHub shows {head.commit[:8]}, which is older than what was planned")
         return head.commit
 

@@ -1,6 +1,6 @@
 """Carries out promotions: those that a person asked for, and those of rules of fleet.yaml.
 
-A rule reads summaries first, and GitHub only when all clusters of its source have been Ready for its soak and
+A rule reads summaries first, and git only when all clusters of its source have been Ready for its soak and
 something is new since. It never gives what the target withdrew, and what somebody declined: see
 ``shared.promotions.promoted_values``. All messages are of the session of proposals.
 """
@@ -14,9 +14,9 @@ from dataclasses import replace
 from shared.app.outbox import send
 from shared.app.proposals.evaluation import Evaluation, Held, evaluate
 from shared.app.proposals.head import Head
-from shared.app.proposals.own_pull import KEPT, PERMISSIONS, seconds_until_again
+from shared.app.proposals.own_pull import KEPT, seconds_until_again
 from shared.app.proposals.promotion_pull import end, give, is_over, seen_on_github
-from shared.cluster.failures.errors import ReconcileError, Terminal, Unauthorized, Unreadable
+from shared.cluster.failures.errors import ReconcileError, Terminal, Unreadable
 from shared.cluster.messages import PromoteRequest, PromotionAsked, PromotionRequest
 from shared.cluster.record import Phase
 from shared.cluster.reporting.summary import ClusterSummary
@@ -185,7 +185,6 @@ def _note(promotion: Promotion, problem: str, ports: Ports) -> None:
 
 
 def _note_failure(asked: PromotionAsked | None, error: ReconcileError, ports: Ports) -> None:
-    hint = f"; {PERMISSIONS}" if isinstance(error, Unauthorized) else ""
     targets = [asked.target] if asked else [rule.target for rule in ports.state.fleet().promotions]
     for target in targets:
-        _note(_stored(target, ports), f"{error.kind}: {error}{hint}", ports)
+        _note(_stored(target, ports), f"{error.kind}: {error}", ports)

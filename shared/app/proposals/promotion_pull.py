@@ -20,7 +20,7 @@ def branch_to(target: str, ports: Ports) -> OwnBranch[Promotion]:
 
 def seen_on_github(promotion: Promotion, ports: Ports) -> tuple[Promotion, Pull | None]:
     """Return a promotion with what became of its pull request, and that."""
-    pull = ports.pulls.pull(promotion.number) if promotion.number else None
+    pull = ports.git_host.pull(promotion.number) if promotion.number else None
     if pull is None:
         return replace(promotion, values=()), None
     values = promotion.values

@@ -24,7 +24,7 @@ from shared.masking import cut
 from shared.plan.call_estimate import AzureCalls, azure_calls
 from shared.plan.plan import Action, Item, Plan
 from shared.ports import Annotation, Check, CommitStatus
-from shared.ports.github import status_line
+from shared.ports.git_host import status_line
 from shared.rollouts.estimate import Durations
 from shared.rollouts.rollout import Rollout
 from shared.sentences import not_shown

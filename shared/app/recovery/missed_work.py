@@ -52,7 +52,7 @@ def plan_missed_head(ports: Ports) -> bool:
     """
     began = ports.clock()
     try:
-        read = ports.repository.read_head(ports.config.branch)
+        read = ports.git_host.read_head(ports.config.branch)
     except ReconcileError as error:
         ports.telemetry.record(of_plan("", began, ports.clock(), error.kind))
         _report_unreadable(error, ports)

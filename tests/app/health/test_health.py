@@ -79,7 +79,7 @@ def test_a_service_that_fails_is_named_with_its_error(
 
 
 def test_a_repository_that_cannot_be_read_and_tables_that_are_away_are_named(cloud: MemoryCloud) -> None:
-    around(cloud, "repository", read_head=refuse(Unavailable("GitHub answered 502")))
+    around(cloud, "git_host", read_head=refuse(Unavailable("GitHub answered 502")))
     around(cloud, "state", timer_runs=refuse(Unavailable("no answer")))
     assert Health(cloud.ports).read().problems == {
         "GitHub": "Unavailable: GitHub answered 502",
@@ -169,7 +169,7 @@ def test_a_flood_of_probes_calls_each_service_once_in_a_quarter_of_a_minute(clou
         return head(branch)
 
     around(cloud, "state", timer_runs=timer_runs)
-    around(cloud, "repository", read_head=read_head)
+    around(cloud, "git_host", read_head=read_head)
     health = Health(with_bus(cloud, bus))
     for _ in range(60):
         health.read()

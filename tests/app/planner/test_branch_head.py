@@ -242,7 +242,7 @@ def test_a_failed_comparison_costs_reads_and_loses_no_push() -> None:
     def away(*_: str) -> bool:
         raise Unavailable("GitHub answered 500")
 
-    around(cloud, "repository", is_descendant=away)
+    around(cloud, "git_host", is_descendant=away)
     cloud.clock.advance(3)
     commit = push(cloud, fleet_files.fleet("one", "two"))
     cloud.run(120)

@@ -217,9 +217,11 @@ def test_a_pull_request_of_another_repository_does_not_count() -> None:
     fleet = ReviewedFleet()
     fleet.propose()
     fleet.review()
-    merged_as = fleet.cloud.ports.pulls.merged_as
+    merged_as = fleet.cloud.ports.git_host.merged_as
     around(
-        fleet.cloud, "pulls", merged_as=lambda commit: [replace(p, repository=2) for p in merged_as(commit)]
+        fleet.cloud,
+        "git_host",
+        merged_as=lambda commit: [replace(p, repository=2) for p in merged_as(commit)],
     )
     refused(fleet, fleet.merge(), "no pull request into main was merged as this commit")
 
@@ -319,8 +321,8 @@ def test_with_approval_by_others_who_opened_it_does_not_approve() -> None:
     fleet.propose()
     fleet.review()
     nobody = PullAuthors(frozenset({CONTRIBUTOR.id}), complete=True)
-    around(fleet.cloud, "pulls", pull_authors=lambda _: nobody)
-    merged_as = fleet.cloud.ports.pulls.merged_as
+    around(fleet.cloud, "git_host", pull_authors=lambda _: nobody)
+    merged_as = fleet.cloud.ports.git_host.merged_as
     around(
         fleet.cloud,
         "pulls",

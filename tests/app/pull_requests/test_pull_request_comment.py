@@ -27,7 +27,7 @@ from shared.plan.differences import Change
 from shared.plan.holds import Hold, HoldKind
 from shared.plan.plan import Action, Item, Plan
 from shared.ports import Annotation, CommitStatus
-from shared.ports.github import status_line
+from shared.ports.git_host import status_line
 
 BASE, HEAD = "a" * 40, "b" * 40
 

@@ -57,7 +57,7 @@ def _authors(commit: str, name: str, ports: Ports, *, rebuilds: bool) -> frozens
 
     The newest change of its folder removes it. A rebuild can be of any change since the spec that runs.
     """
-    changes = ports.repository.changes(commit, f"{CLUSTERS}/{name}", CHANGES if rebuilds else 1)
+    changes = ports.git_host.changes(commit, f"{CLUSTERS}/{name}", CHANGES if rebuilds else 1)
     if rebuilds:
         record = ports.state.cluster(name)
         runs = record.commit if record else ""

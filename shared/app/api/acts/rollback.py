@@ -16,7 +16,6 @@ from shared.app.api import schema
 from shared.app.api.acts.approval import operator
 from shared.app.http_result import HttpResult, rejected, unknown_cluster
 from shared.app.proposals.head import Head
-from shared.app.proposals.own_pull import PERMISSIONS
 from shared.app.proposals.rollback_pull import RollbackAsked, open_rollback
 from shared.azure.node_pools.replacement import serving
 from shared.azure.node_pools.rollback import (
@@ -27,7 +26,7 @@ from shared.azure.node_pools.rollback import (
     unmet,
     versions_of,
 )
-from shared.cluster.failures.errors import Conflict, ReconcileError, Unauthorized
+from shared.cluster.failures.errors import Conflict, ReconcileError
 from shared.cluster.record import ClusterRecord
 from shared.json_tree import Json
 from shared.language.desired import Desired
@@ -47,7 +46,7 @@ def roll_back(name: str, pool: str, actor: str, ports: Ports, reason: str = "") 
     record = ports.state.cluster(name)
     if record is None:
         return rejected(404, unknown_cluster(name, ports))
-    head, asked = Head(ports.state.fleet(), ports), None
+    head = Head(ports.state.fleet(), ports)
     try:
         asked = _asked(record, pool, head, ports, by=operator(actor), reason=reason)
         pull = open_rollback(asked, head, ports)
@@ -56,8 +55,7 @@ def roll_back(name: str, pool: str, actor: str, ports: Ports, reason: str = "") 
     except RateLimited as limited:
         return rejected(503, str(limited))
     except ReconcileError as error:
-        hint = f"; {PERMISSIONS}" if asked is not None and isinstance(error, Unauthorized) else ""
-        return rejected(502, f"{error.kind}: {error}{hint}")
+        return rejected(502, f"{error.kind}: {error}")
     receipt: schema.RollbackReceipt = {
         "cluster": name,
         "pool": pool,

@@ -122,8 +122,8 @@ def _by_author(rollout: Rollout, stage: str, addresses: frozenset[str], ports: P
         return None
     commit, since = rollout.commit, rollout.since
     try:
-        own = ports.repository.changes(commit, "", 1)
-        brought = ports.repository.changes_since(commit, since, MOST_AUTHORED) if since else ()
+        own = ports.git_host.changes(commit, "", 1)
+        brought = ports.git_host.changes_since(commit, since, MOST_AUTHORED) if since else ()
     except Dependency as error:  # such as a history that was rewritten
         unknown = f"the authors since {since[:8]} cannot be compared ({error})"
         return rejected(403, f"approvalByOthers: {unknown}: {_INSTEAD}")

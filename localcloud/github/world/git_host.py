@@ -1,4 +1,4 @@
-"""The PullRequests port on the pull requests of a repository in memory."""
+"""The port of a git host on a repository of the local GitHub, in memory or on disk."""
 
 from __future__ import annotations
 
@@ -6,28 +6,46 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
 
-from localcloud.github.world.people import PEOPLE, account_of
-from localcloud.github.world.pull_requests import PullRecord, Pulls
+from localcloud.github.world.git_repository import GitRepository
+from localcloud.github.world.memory_repository import MemoryRepository
+from localcloud.github.world.people import OPERATOR, PEOPLE, account_behind, account_of
+from localcloud.github.world.pull_requests import PullRecord
 from localcloud.github.world.reviews import ReviewRecord
 from localcloud.github.world.text_limits import MAX_ANNOTATIONS
-from shared.cluster.failures.errors import Dependency, Unauthorized
-from shared.ports import Check, CheckRun, Comment, MergedPull, Pull, PullAuthors, Review, ReviewState
-from shared.ports.github import account_behind, co_authors
+from shared.cluster.failures.errors import Conflict, Dependency, Unauthorized
+from shared.ports.git_host import (
+    Capability,
+    Check,
+    Comment,
+    MergedPull,
+    NewCommit,
+    Pull,
+    PullAuthors,
+    PullText,
+    Review,
+    ReviewState,
+    co_authors,
+)
 
-AUTHOR = "operator"
 APP_AUTHOR = "roadstead[bot]"
 
 
-class WorldPullRequests:
+class WorldHost:
     """Acts as the one user of the world, or as a GitHub App, which alone may write check runs."""
 
-    def __init__(self, pulls: Pulls, *, app: bool = False) -> None:
-        self._pulls, self._app = pulls, app
+    name, credential = "GitHub", "GITHUB_TOKEN"
+
+    def __init__(self, git: GitRepository | MemoryRepository, *, app: bool = False) -> None:
+        self._git, self._pulls, self.is_app = git, git.pulls, app
+        self.read_head, self.is_descendant = git.read_head, git.is_descendant
+        self.changes, self.changes_since = git.changes, git.changes_since
+        self.tree, self.blob, self.archive = git.tree, git.blob, git.archive
+        self.set_status = git.set_status
 
     @property
-    def can_check(self) -> bool:
-        """Whether this is a GitHub App."""
-        return self._app
+    def capabilities(self) -> frozenset[Capability]:
+        """Everything, as GitHub has it."""
+        return frozenset(Capability) - (set() if self.is_app else {Capability.WRITTEN_CHECKS})
 
     def open_pulls(self, base: str) -> Sequence[Pull]:
         """Return the open ones into a branch, newest first."""
@@ -53,14 +71,14 @@ class WorldPullRequests:
         else:
             self._pulls.edit_comment(over.id, body)
 
-    def check_runs(self, commit: str, name: str) -> Sequence[CheckRun]:
-        """Return the newest check run of each app that has one of a name of a commit."""
-        found = {each.app: each for each in reversed(self._pulls.checks(commit)) if each.name == name}
-        return [CheckRun(each.name, each.status, each.conclusion or "") for each in found.values()]
+    def conclusions(self, commit: str, check: str) -> Sequence[str]:
+        """Return what the newest check run says of each app that has one of a name of a commit."""
+        found = {run.app: run for run in reversed(self._pulls.checks(commit)) if run.name == check}
+        return [run.conclusion or "" for run in found.values()]
 
-    def check(self, commit: str, check: Check) -> None:
+    def write_check(self, commit: str, check: Check) -> None:
         """Write a check run, its annotations in as many calls as GitHub wants."""
-        if not self._app:
+        if not self.is_app:
             raise Unauthorized("You must authenticate via a GitHub App.")
         output = {"title": check.title, "summary": check.summary}
         body = {"name": check.name, "conclusion": check.conclusion, "output": output}
@@ -102,6 +120,64 @@ class WorldPullRequests:
             raise Dependency(f"no team {team}")
         return frozenset(person.id for person in found)
 
+    def tip(self, branch: str) -> str | None:
+        """Return the commit that a branch points to, or None."""
+        try:
+            return self._git.head(branch)
+        except Dependency:
+            return None
+
+    def add_commit(self, commit: NewCommit) -> str:
+        """Create a commit."""
+        return self._git.add(commit.path, commit.content, commit.message, commit.parents)
+
+    def move_branch(self, branch: str, tip: str | None, commit: str) -> None:
+        """Create a branch, once, or move it to a descendant of its tip."""
+        found = self.tip(branch)
+        if tip is None and found is not None:
+            raise Conflict("Reference already exists")
+        if tip is not None and (found is None or not self._git.is_descendant(commit, found)):
+            raise Conflict("Update is not a fast forward")
+        self._git.reset(commit, branch)
+
+    def delete_branch(self, branch: str) -> None:
+        """Delete a branch, which closes its pull requests."""
+        if self.tip(branch) is not None:
+            self._git.delete(branch)
+            self._pulls.branch_deleted(branch)
+
+    def open_pull(self, branch: str, base: str, text: PullText) -> Pull:
+        """Open a pull request, or return the one that is open."""
+        found = self._pulls.listed(head=branch, base=base)
+        if found:
+            return pull_of(found[0])
+        return pull_of(self._pulls.open(text.title, branch, base, author=OPERATOR.login, body=text.body))
+
+    def edit_pull(self, number: int, text: PullText) -> None:
+        """Replace what a pull request says."""
+        self._pulls.change(number, title=text.title, body=text.body)
+
+    def close_pull(self, number: int) -> None:
+        """Close a pull request."""
+        self._pulls.change(number, state="closed")
+
+    def find_issue(self, marker: str) -> int | None:
+        """Return our newest open issue with the marker."""
+        own = (issue for issue in self._pulls.issues.listed() if issue.author == OPERATOR.login)
+        return next((issue.number for issue in own if issue.body.startswith(marker)), None)
+
+    def open_issue(self, title: str, body: str) -> int:
+        """Create an issue."""
+        return self._pulls.issues.create(title, body, OPERATOR.login).number
+
+    def comment_issue(self, number: int, body: str) -> None:
+        """Write a comment."""
+        self._pulls.issues.comment(number, body)
+
+    def close_issue(self, number: int) -> None:
+        """Close an issue."""
+        self._pulls.issues.change(number, state="closed", state_reason="completed")
+
     def _record(self, number: int) -> PullRecord:
         record = self._pulls.get(number)
         if record is None:
@@ -110,7 +186,7 @@ class WorldPullRequests:
 
     @property
     def _author(self) -> str:
-        return APP_AUTHOR if self._app else AUTHOR
+        return APP_AUTHOR if self.is_app else OPERATOR.login
 
 
 def _annotation(fields: dict[str, object]) -> dict[str, object]:
