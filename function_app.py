@@ -25,7 +25,7 @@ from shared.masking import Masker, platform_secrets
 from shared.ports import Azure, Ports, Probe, Telemetry
 from shared.ports.azure import GetKubeconfig
 from shared.ports.masked import masked
-from shared.ports.telemetry import NoTelemetry
+from shared.ports.services import NoTelemetry
 from shared.process_memory import collect_rarely
 from shared.reachable_addresses import networks_of
 from shared.resource_ids import ClusterId

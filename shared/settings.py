@@ -132,7 +132,7 @@ class Settings(BaseModel):
     events_kept: Annotated[int, Field(ge=50, le=10_000)] = 500
     approval_by_others: bool = False
     approval_teams: Teams = ""
-    """GitHub teams as "owner/slug", separated by commas."""
+    """Teams on GitHub, as "owner/slug", separated by commas."""
     acts_days: Annotated[int, Field(ge=7, le=3650)] = 365
     plan_schedule: Schedule = ""
     resend_schedule: Schedule = ""

@@ -21,7 +21,7 @@ from shared.app.http_result import HttpResult
 from shared.app.runs import ENDS, expected_names
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.listed import UnreadableRecord
-from shared.ports import BranchHead, Ports
+from shared.ports import BranchHead, Capability, Ports
 from shared.ports.git_host import CREDENTIAL_SOON
 from shared.ports.state import TimerRun
 from shared.schedules import next_time
@@ -115,8 +115,9 @@ class CredentialState:
 class Reading:
     """What was found at a time; ``credentials`` are those whose end a service has stated.
 
-    ``unreadable`` records are of single clusters, and the like: they make no instance less ready. They are
-    None before this instance has read the records.
+    ``lacks`` says what the git host does not offer, and what is lost. ``unreadable`` records are of single
+    clusters, and the like. Neither makes an instance less ready. The records are None before this instance
+    has read them.
     """
 
     at: datetime
@@ -124,6 +125,7 @@ class Reading:
     timers: Sequence[TimerState]
     credentials: Sequence[CredentialState] = ()
     unreadable: Sequence[UnreadableRecord] | None = None
+    lacks: Sequence[str] = ()
 
     @property
     def problems(self) -> Mapping[str, str]:
@@ -177,7 +179,8 @@ class Health:
             for name, schedule in ports.config.timers.items()
         ]
         credentials = _credentials(host.credential, answers.get(host.name), now)
-        return Reading(now, services, timers, credentials, self._unreadable)
+        lacks = [each.value for each in Capability if each not in host.capabilities]
+        return Reading(now, services, timers, credentials, self._unreadable, lacks)
 
     def _read_records(self) -> None:
         """Read the records; what takes longer, as the first time in a large fleet, is for a later reading."""
@@ -249,6 +252,7 @@ def health_view(reading: Reading) -> HttpResult:
             }
             for each in reading.timers
         ],
+        "lacks": [*reading.lacks],
         "unreadable": None if reading.unreadable is None else unreadable_records(reading.unreadable),
     }
     return HttpResult(200 if reading.ready else 503, body)

@@ -245,7 +245,7 @@ def _fingerprint(item: Item, cluster: Desired, inputs: PlanInputs) -> str:
 # Whether a head is one of the repository and the branch that the fleet is planned from.
 #
 # A repository's name can pass to somebody else: its owner renames or deletes it, and another one takes the
-# name. GitHub's id of a repository never changes. The first plan records the id and the branch; from then
+# name. The host's id of a repository never changes. The first plan records the id and the branch; from then
 # on nothing is planned, deleted or reported from any other, until an operator accepts it.
 
 
@@ -277,5 +277,5 @@ def require_name(fleet: FleetRecord, ports: Ports) -> None:
 
 
 def _other(known: Source, found: Source, ports: Ports) -> OtherRepository:
-    what = f"{ports.config.repository} is another repository on GitHub than before"
+    what = f"{ports.config.repository} is another repository on {ports.git_host.name} than before"
     return OtherRepository(f"{what}: its id is {found.repository}, not {known.repository}")

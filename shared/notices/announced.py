@@ -50,7 +50,7 @@ class RouteState:
     channel takes it, so that its id stays the same. ``pending`` are all others.
     ``next_at`` is when it gets a message at the earliest, None for at once. ``burst`` counts successive
     digests, ``dropped`` the facts of which it gets the number alone, ``sent`` every message. ``issues`` are
-    the open issues of GitHub by group.
+    the open issues by group.
     """
 
     pending: tuple[str, ...] = ()

@@ -18,8 +18,6 @@ from shared.cluster.pace import SMALL_CHANGE
 from shared.kubernetes.flux_objects import GitCredentials
 from shared.language.resolve.work import PLAN_WORK
 from shared.ports.azure import Azure
-from shared.ports.channels import Channels
-from shared.ports.endpoints import Endpoints
 from shared.ports.git_host import (
     Annotation,
     BranchHead,
@@ -38,9 +36,18 @@ from shared.ports.git_host import (
     TreeEntry,
 )
 from shared.ports.kubernetes import Kubernetes, KubernetesApi
-from shared.ports.probe import Probe
 from shared.ports.process import Stays, Together, TokenCache, in_threads
-from shared.ports.queue import Message, Queue
+from shared.ports.services import (
+    Channels,
+    Endpoints,
+    Message,
+    NoTelemetry,
+    Probe,
+    Queue,
+    Telemetry,
+    Vaults,
+    VaultSecret,
+)
 from shared.ports.state import (
     BranchRead,
     DeadLetter,
@@ -51,8 +58,6 @@ from shared.ports.state import (
     State,
 )
 from shared.ports.state.clusters import GroupMember
-from shared.ports.telemetry import NoTelemetry, Telemetry
-from shared.ports.vault import Vaults, VaultSecret
 
 __all__ = [
     "Annotation",
@@ -196,3 +201,8 @@ class Ports:
     together: Together = in_threads
     probes: Mapping[str, Probe] = field(default_factory=dict)
     telemetry: Telemetry = field(default_factory=NoTelemetry)
+
+    @property
+    def reviewers(self) -> tuple[str, ...]:
+        """The teams whose reviews approve deletes: none on a git host without reviews."""
+        return self.config.approval_teams if Capability.REVIEWS in self.git_host.capabilities else ()

@@ -394,27 +394,26 @@ class Issues(Protocol):
 
 
 class Capability(StrEnum):
-    """What a host, or the credential for it, may lack; whoever needs it asks before calling."""
+    """What a host, or the credential for it, may lack: its methods then raise Unauthorized.
 
-    CHECKS = "checks"
-    WRITTEN_CHECKS = "written checks"
-    REVIEWS = "reviews"
-    PROPOSALS = "proposals"
-    ISSUES = "issues"
+    Whoever has another way asks before calling. The value says what a fleet loses.
+    """
 
-    @property
-    def lost(self) -> str:
-        """What a fleet loses without it."""
-        return _LOST[self]
+    CHECKS = "checks: a stage with githubChecks waits"
+    WRITTEN_CHECKS = "check runs of our own: a pull request has a commit status and a comment, no annotations"
+    REVIEWS = "reviews: none approves a delete, and people approve it with the command"
+    PROPOSALS = "branches of our own: no pull request proposes drift, a promotion or a rollback"
+    ISSUES = "issues: a route of the type github delivers nothing"
 
 
-_LOST = {
-    Capability.CHECKS: "a stage with githubChecks waits",
-    Capability.WRITTEN_CHECKS: "a pull request shows its plan as a commit status and a comment",
-    Capability.REVIEWS: "no review approves a delete; approve it with the command or the API",
-    Capability.PROPOSALS: "no pull request proposes drift, promotions or rollbacks",
-    Capability.ISSUES: "a route of the type github delivers nothing",
-}
+class Addressee(StrEnum):
+    """Whose an address in a commit is."""
+
+    PERSON = "person"
+    HIDDEN = "hidden"
+    """A person's, which the host shows instead of the real one."""
+    NOBODY = "nobody"
+    """That of the host, or of an app: nobody who approves."""
 
 
 class GitHost(Repository, PullRequests, Proposing, Issues, Protocol):
@@ -433,4 +432,8 @@ class GitHost(Repository, PullRequests, Proposing, Issues, Protocol):
     @property
     def capabilities(self) -> frozenset[Capability]:
         """What it can do with the credential that it has."""
+        ...
+
+    def addressee(self, address: str) -> Addressee:
+        """Return whose an address in lower case is, as far as the host's own rules say it; no call."""
         ...

@@ -17,7 +17,7 @@ from shared.cluster.failures.errors import ReconcileError
 from shared.kubernetes.kubeconfig import Kubeconfig
 from shared.masking import Masker, use
 from shared.ports import Kubernetes, Ports
-from shared.ports.vault import Vaults, VaultSecret
+from shared.ports.services import Vaults, VaultSecret
 from shared.resource_ids import ClusterId
 
 NAMES = frozenset(

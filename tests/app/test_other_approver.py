@@ -109,7 +109,7 @@ def test_the_calls_to_github_of_one_approval_are_bounded() -> None:
     ],
 )
 def test_who_cannot_be_compared_is_not_somebody_else(authors: set[str], allowed: bool) -> None:
-    assert (why_not("one", GRACE, frozenset(authors)) == "") == allowed
+    assert (why_not("one", GRACE, frozenset(authors), MemoryCloud().git_host) == "") == allowed
 
 
 def test_the_author_of_a_rebuild_is_refused_also_after_somebody_else_has_changed_the_manifest() -> None:

@@ -17,6 +17,7 @@ from shared.adapters.github import GitHubHost, github_auth
 from shared.adapters.github import reviews as adapter_reviews
 from shared.cluster.failures.errors import Dependency, Unauthorized, Unavailable
 from shared.ports import MergedPull, PullAuthors, Review, ReviewState
+from shared.ports.git_host import Addressee
 from tests.support.git_hosts import Case
 from tests.support.github_app import APP, KEY
 
@@ -113,6 +114,22 @@ def test_a_co_author_is_an_account_behind_an_address_of_github_and_none_behind_a
         {"b.yaml": b"3\n"}, branch="next", message="Yet more\n\nCo-authored-by: R <r@example.com>"
     )
     assert case.host.pull_authors(number) == PullAuthors(known, complete=False)
+
+
+@pytest.mark.parametrize(
+    ("address", "whose"),
+    [
+        ("ada@example.com", Addressee.PERSON),
+        ("7+lin@users.noreply.github.com", Addressee.HIDDEN),
+        ("lin@users.noreply.github.com", Addressee.HIDDEN),
+        ("1+notcopilot@users.noreply.github.com", Addressee.HIDDEN),
+        ("noreply@github.com", Addressee.NOBODY),
+        ("7+app[bot]@users.noreply.github.com", Addressee.NOBODY),
+        ("223556219+copilot@users.noreply.github.com", Addressee.NOBODY),
+    ],
+)
+def test_an_address_is_a_persons_hides_one_or_is_nobodys(case: Case, address: str, whose: Addressee) -> None:
+    assert case.host.addressee(address) is whose
 
 
 def test_the_members_of_a_team_are_accounts(case: Case) -> None:

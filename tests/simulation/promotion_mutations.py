@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shared.app.proposals import evaluation, promote
-from shared.app.proposals.promotion_pull import give
+from shared.app.proposals.promote import give
 from shared.ports import Ports
 from shared.ports.state import Promotion
 from shared.promotions.promoted_values import Reason, Value, What, value_of

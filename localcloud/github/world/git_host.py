@@ -8,7 +8,7 @@ from datetime import datetime
 
 from localcloud.github.world.git_repository import GitRepository
 from localcloud.github.world.memory_repository import MemoryRepository
-from localcloud.github.world.people import OPERATOR, PEOPLE, account_behind, account_of
+from localcloud.github.world.people import OPERATOR, PEOPLE, account_behind, account_of, addressee
 from localcloud.github.world.pull_requests import PullRecord
 from localcloud.github.world.reviews import ReviewRecord
 from localcloud.github.world.text_limits import MAX_ANNOTATIONS
@@ -41,11 +41,13 @@ class WorldHost:
         self.changes, self.changes_since = git.changes, git.changes_since
         self.tree, self.blob, self.archive = git.tree, git.blob, git.archive
         self.set_status = git.set_status
+        self.addressee = addressee
+        self.lacks = frozenset[Capability]()
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """Everything, as GitHub has it."""
-        return frozenset(Capability) - (set() if self.is_app else {Capability.WRITTEN_CHECKS})
+        """Everything, as GitHub has it, but what this one ``lacks``."""
+        return frozenset(Capability) - self.lacks - (set() if self.is_app else {Capability.WRITTEN_CHECKS})
 
     def open_pulls(self, base: str) -> Sequence[Pull]:
         """Return the open ones into a branch, newest first."""

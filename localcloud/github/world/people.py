@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from shared.ports.git_host import Addressee
+
 
 @dataclass(frozen=True)
 class Person:
@@ -30,6 +32,7 @@ def account_of(address: str) -> Person | None:
     return next((person for person in PEOPLE.values() if address.lower() in person.addresses), None)
 
 
+_BOT = re.compile(r"noreply@github\.com|.*(\[bot\]|\+copilot)@users\.noreply\.github\.com")
 _HIDDEN = re.compile(r"(\d+)\+[^@]+@users\.noreply\.github\.com", re.IGNORECASE)
 """docs.github.com, "Setting your commit email address"."""
 
@@ -38,6 +41,13 @@ def account_behind(address: str) -> int | None:
     """Return the id of the account that hides behind an address; None for any other address."""
     found = _HIDDEN.fullmatch(address)
     return int(found[1]) if found else None
+
+
+def addressee(address: str) -> Addressee:
+    """Return whose an address in lower case is: GitHub's, or an app's, hides a person, or is a person's."""
+    if _BOT.fullmatch(address):
+        return Addressee.NOBODY
+    return Addressee.HIDDEN if address.endswith("@users.noreply.github.com") else Addressee.PERSON
 
 
 class Teams:

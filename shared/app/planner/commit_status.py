@@ -1,4 +1,4 @@
-"""Commit statuses: what GitHub shows on a pushed commit while its plan is carried out."""
+"""Commit statuses: what the git host shows on a pushed commit while its plan is carried out."""
 
 from __future__ import annotations
 

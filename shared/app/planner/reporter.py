@@ -5,8 +5,8 @@ own: no report waits for a plan that is handed over, and no push for a report. A
 every cluster. The next one follows after an interval that grows with the fleet and with the age of the plan.
 
 A commit may be planned again meanwhile. So what was reported is saved over the version of the plan that was
-read, and when that fails, the status is written again. GitHub has no condition on a status: a reporter that
-stands still before its write, and dies after it, leaves an old status over a newer one. So each write is
+read, and when that fails, the status is written again. A git host has no condition on a status: a reporter
+that stands still before its write, and dies after it, leaves an old status over a newer one. So each is
 noted before it is sent, and while one has no end, the status of another one is written once more later.
 """
 
@@ -56,7 +56,9 @@ def report(ports: Ports) -> None:
         send(NotifyRequest(), ports)
     until, now = ports.state.next_report_at(), ports.clock()
     if until is not None and _waits(until, now):
-        if until - now > timedelta(seconds=LONGEST):  # as only GitHub asks for; the API shows it meanwhile
+        if until - now > timedelta(
+            seconds=LONGEST
+        ):  # as only the git host asks for; the API shows it meanwhile
             _save_contested(ports.state.fleet(), ports.state.summaries(), ports)
         send(ReportRequest(), ports, after=(until - now).total_seconds())
         return
@@ -66,8 +68,8 @@ def report(ports: Ports) -> None:
 def report_open_plans(ports: Ports) -> None:
     """Write the commit status of every open plan whose text changed since the last report.
 
-    A status that GitHub refuses is abandoned, and the plan records that; when GitHub does not answer, or not
-    for this repository, the report is requested again for a later time. Neither prevents a plan.
+    A status that is refused is abandoned, and the plan records that; when the git host does not answer, or
+    not for this repository, the report is requested again for a later time. Neither prevents a plan.
     """
     fleet = ports.state.fleet()
     plan_records = ports.state.open_plans()
@@ -108,7 +110,7 @@ def _report(
     last_time: bool,
     rollout: RolloutProgress | None,
 ) -> bool:
-    """Write the status of a plan if it says something new; return whether GitHub answered.
+    """Write the status of a plan if it says something new; return whether the git host answered.
 
     The plan that is being carried out is the newest to itself: no later one has removed a cluster.
     """

@@ -28,7 +28,7 @@ KEPT = 100
 ATTEMPTS = 4
 """How often a message is postponed that failed; then the next sweep, or somebody who asks, sends one."""
 BODY_LIMIT = 65_000
-"""Characters; a host takes 65,536."""
+"""Characters; GitHub takes 65,536."""
 
 
 class SomebodyPushed(Exception):
@@ -123,7 +123,7 @@ def declined_after(declined: tuple[V, ...], values: tuple[V, ...], pull: Pull) -
 
 def pull_text(title: str, parts: Sequence[str]) -> PullText:
     """Return what a pull request says, within the limit."""
-    return PullText(title, fit(parts, BODY_LIMIT, "**Shortened: the host accepts no longer text.**"))
+    return PullText(title, fit(parts, BODY_LIMIT, "**Shortened: a longer text is not accepted.**"))
 
 
 def seconds_until_again(error: ReconcileError, request: QueueRequest, ports: Ports) -> float | None:

@@ -1,7 +1,7 @@
 """Pull requests: the planner, read-only. A comment describes what a merge would do; nothing is saved.
 
-The planner plans the commit of GitHub's test merge, so that a branch that is behind its base shows no false
-changes. It retries while GitHub has no test merge. With conflicts, or when no test merge appears, it plans
+The planner plans the commit of the host's test merge, so that a branch that is behind its base shows no false
+changes. It retries while there is no test merge. With conflicts, or when no test merge appears, it plans
 the head alone, and the comment says so. Manifests from a fork are only validated: nothing of the recorded
 state is shown on such a pull request.
 
@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 
 MERGE_SECONDS = 5.0
 MERGE_ATTEMPTS = 3
-"""How often GitHub is asked for its test merge, and for the head that the webhook announced."""
+"""How often the host is asked for its test merge, and for the head that the webhook announced."""
 READ_ATTEMPTS = 5
 SLOW_SECONDS = 5.0
 """A plan that takes longer may have lost its session, and another function may have planned a newer head."""
@@ -64,7 +64,7 @@ CONFLICTS = (
     "This plan is of the head alone: it shows newer changes of the base as undone."
 )
 NO_MERGE = (
-    "GitHub has not created a test merge. "
+    "There is no test merge of it. "
     "This plan is of the head alone: it shows newer changes of the base as undone."
 )
 
@@ -76,7 +76,7 @@ class NotPlanned(Exception):
 def handle(request: QueueRequest, ports: Ports) -> None:
     """Report on a pull request what a merge would do, or mark the plans of all as out of date.
 
-    Errors are retried a few times, and then reported on the pull request. Raise the error when GitHub takes
+    Errors are retried a few times, and then reported on the pull request. Raise the error when the host takes
     no report either: then the request becomes a dead letter.
     """
     match request:
@@ -192,7 +192,7 @@ def _planned(
     ports: Ports,
 ) -> PullPlan:
     desired, records = inputs.desired, inputs.records
-    teams = ports.config.approval_teams
+    teams = ports.reviewers
     fleet = ports.state.fleet()
     plan: Plan = make_plan(
         view.head,

@@ -87,7 +87,7 @@ NAMED = 3
 def commits_behind(attempt: Attempt, record: ClusterRecord, ports: Ports) -> str:
     """Return, in parentheses, the commits that may be why Flux fails, and who wrote them.
 
-    Commits elsewhere are not named, nor those that Flux has applied. That takes two calls to GitHub; where it
+    Commits elsewhere are not named, nor those that Flux has applied. That takes two calls to git; where it
     gives no answer, and for another repository, the text names the commit alone that Flux tried. "" where
     Flux did not try a commit.
     """
