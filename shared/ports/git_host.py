@@ -179,12 +179,11 @@ class Comment:
 
 @dataclass(frozen=True)
 class Annotation:
-    """A message at a line of a file; ``level`` is notice, warning or failure."""
+    """What is wrong at a line of a file."""
 
     path: str
     line: int
     message: str
-    level: str = "failure"
 
 
 @dataclass(frozen=True)
@@ -199,7 +198,6 @@ class Check:
     title: str
     summary: str
     annotations: tuple[Annotation, ...] = ()
-    details_url: str = ""
 
 
 @dataclass(frozen=True)

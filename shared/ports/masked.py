@@ -26,7 +26,7 @@ NAMES = frozenset(
         *("recipe", "kind", "owner", "life", "installation", "installations", "overruled", "predecessors"),
         "former_installations",
         *("planning", "in_flight", "contested", "awaiting_deletion", "approve_again", "branch", "queue"),
-        *("state", "context", "target", "target_url", "details_url", "conclusion", "path", "level"),
+        *("state", "context", "target", "target_url", "conclusion", "path"),
         *("action", "by_id", "subscription", "subscriptions", "resource", "ca", "unmanaged", "undecided"),
         *("check", "stage"),
         *("key", "subject", "names", "environment", "location", "labels"),

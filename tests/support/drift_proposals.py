@@ -67,8 +67,8 @@ def notes(cloud: MemoryCloud) -> dict[str, str]:
     return {field["path"]: field["note"] for each in found for field in each["fields"]}
 
 
-def github_calls(cloud: MemoryCloud) -> list[str]:
-    """Return the list to which the name of every call to GitHub is added from now on."""
+def calls_to_host(cloud: MemoryCloud) -> list[str]:
+    """Return the list to which the name of every call to the git host is added from now on."""
     made: list[str] = []
     cloud.ports = replace(cloud.ports, git_host=Noted(cloud.git_host, made.append))
     return made

@@ -20,7 +20,7 @@ REMOVED = ("one", "two")
 class ReviewedFleet:
     """Three clusters; a commit that removes the first two needs an approval.
 
-    ``calls`` are the calls to GitHub about pull requests.
+    ``calls`` are those to the git host about merged pull requests.
     """
 
     def __init__(self, *, teams: tuple[str, ...] = (TEAM,), by_others: bool = False) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import datetime
 
 from localcloud.github.world.git_repository import GitRepository
@@ -14,6 +13,7 @@ from localcloud.github.world.reviews import ReviewRecord
 from localcloud.github.world.text_limits import MAX_ANNOTATIONS
 from shared.cluster.failures.errors import Conflict, Dependency, Unauthorized
 from shared.ports.git_host import (
+    Annotation,
     Capability,
     Check,
     Comment,
@@ -84,8 +84,8 @@ class WorldHost:
             raise Unauthorized("You must authenticate via a GitHub App.")
         output = {"title": check.title, "summary": check.summary}
         body = {"name": check.name, "conclusion": check.conclusion, "output": output}
-        record = self._pulls.write_check(commit, {**body, "details_url": check.details_url or None})
-        found = [_annotation(asdict(a)) for a in check.annotations]
+        record = self._pulls.write_check(commit, body)
+        found = [_annotation(a) for a in check.annotations]
         for start in range(0, len(found), MAX_ANNOTATIONS):
             part = found[start : start + MAX_ANNOTATIONS]
             self._pulls.edit_check(record.id, {"output": {**output, "annotations": part}})
@@ -191,15 +191,9 @@ class WorldHost:
         return APP_AUTHOR if self.is_app else OPERATOR.login
 
 
-def _annotation(fields: dict[str, object]) -> dict[str, object]:
-    line = fields["line"]
-    return {
-        "path": fields["path"],
-        "start_line": line,
-        "end_line": line,
-        "annotation_level": fields["level"],
-        "message": fields["message"],
-    }
+def _annotation(found: Annotation) -> dict[str, object]:
+    lines = {"start_line": found.line, "end_line": found.line}
+    return {"path": found.path, **lines, "annotation_level": "failure", "message": found.message}
 
 
 def pull_of(record: PullRecord, merge: str | None = None, html: str = "https://github.example") -> Pull:

@@ -93,8 +93,6 @@ class GitHubPullRequests(GitHubReviews):
             "conclusion": check.conclusion,
             "output": {**output, "annotations": notes[:ANNOTATIONS_PER_CALL]},
         }
-        if check.details_url:
-            body["details_url"] = check.details_url
         with self._client.calling(f"no commit {commit}") as api:
             run = int(json_call(api, "POST", f"{api.url}/check-runs", body=body)["id"])
         for start in range(ANNOTATIONS_PER_CALL, len(notes), ANNOTATIONS_PER_CALL):
@@ -133,7 +131,7 @@ def _annotation(annotation: Annotation) -> dict[str, Any]:
         "path": annotation.path,
         "start_line": annotation.line,
         "end_line": annotation.line,
-        "annotation_level": annotation.level,
+        "annotation_level": "failure",
         "message": annotation.message,
     }
 

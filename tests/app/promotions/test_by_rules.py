@@ -15,7 +15,7 @@ from shared.app.proposals import promote
 from shared.app.proposals.texts import PROMOTION_OVER as OVER
 from shared.cluster.messages import CLOCKS_DIFFER, PromoteRequest
 from shared.cluster.record import READY, ClusterRecord, Phase
-from tests.support.drift_proposals import github_calls
+from tests.support.drift_proposals import calls_to_host
 from tests.support.pipeline_runs import phases
 from tests.support.promotions import (
     BRANCH,
@@ -232,7 +232,7 @@ def test_a_pull_request_stays_open_while_fleet_yaml_is_invalid() -> None:
 
 def test_nothing_is_read_from_github_while_nothing_changes() -> None:
     cloud = proposed()
-    calls = github_calls(cloud)
+    calls = calls_to_host(cloud)
     sweep(cloud)
     cloud.run(seconds=HOUR)
     assert [each for each in calls if each != "read_head"] == []

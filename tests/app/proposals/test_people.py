@@ -23,9 +23,9 @@ from tests.support.drift_proposals import (
     BRANCH,
     PROPOSE,
     bring_up_to_date,
+    calls_to_host,
     changed_lines,
     drifting,
-    github_calls,
     notes,
     proposal,
     pull_requests,
@@ -338,7 +338,7 @@ def test_clusters_that_wait_for_the_next_sweep_cost_no_call_until_then(
         return get(operation)
 
     on_azure(cloud, GetCluster, noted)
-    calls = github_calls(cloud)
+    calls = calls_to_host(cloud)
     bring_up_to_date(cloud)
     assert (read, calls) == ([], [])
     waiting = drift_of_cluster("c", cloud.ports)

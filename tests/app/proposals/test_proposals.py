@@ -12,9 +12,9 @@ from tests.support.drift_proposals import (
     BRANCH,
     PROPOSE,
     bring_up_to_date,
+    calls_to_host,
     changed_lines,
     drifting,
-    github_calls,
     manifest,
     merge,
     proposal,
@@ -102,7 +102,7 @@ def test_a_second_sweep_asks_github_nothing() -> None:
     cloud = drifting(TAGS)
     before = proposal(cloud)
     sweep(cloud)
-    calls = github_calls(cloud)
+    calls = calls_to_host(cloud)
     bring_up_to_date(cloud)
     assert (proposal(cloud), calls, len(pull_requests(cloud, state="all"))) == (before, [], 1)
 
@@ -223,7 +223,7 @@ def test_what_a_manifest_could_not_take_is_proposed_once_a_commit_has_mended_it(
     tag_by_hand(cloud, ONE, cost="b")
     sweep(cloud)
     assert pull_requests(cloud) == []
-    calls = github_calls(cloud)
+    calls = calls_to_host(cloud)
     sweep(cloud)
     assert [each for each in calls if each != "read_head"] == []
     push(cloud, files(TAGS + PROPOSE))
