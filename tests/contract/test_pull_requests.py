@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
+from localcloud.github.world.git_host import WorldHost
+from localcloud.github.world.memory_repository import MemoryRepository
 from shared.cluster.failures.errors import Dependency, InvalidManifest, Unauthorized
-from shared.ports import Annotation, Capability, Check, Comment
+from shared.ports import Annotation, Capability, Check, Comment, GitHost
 from tests.support.git_hosts import Case
 
 MARKER = "<!-- roadstead:plan -->"
@@ -93,6 +97,25 @@ def test_the_newest_check_run_counts_of_each_app_that_has_one_of_the_name(case: 
     assert case.host.conclusions(commit, name) == ["success"], "the workflow ran again for the same commit"
     case.git.pulls.write_check(commit, {"name": name, "conclusion": "failure"}, app=2, suite=3)
     assert {*case.host.conclusions(commit, name)} == {"success", "failure"}
+
+
+@pytest.mark.parametrize(
+    ("lacking", "call"),
+    [
+        (Capability.CHECKS, lambda host: host.conclusions("c" * 40, "test")),
+        (Capability.WRITTEN_CHECKS, lambda host: host.write_check("c" * 40, Check("a", "neutral", "b", "c"))),
+        (Capability.REVIEWS, lambda host: host.reviews(1)),
+        (Capability.PROPOSALS, lambda host: host.tip("main")),
+        (Capability.ISSUES, lambda host: host.find_issue("mark")),
+    ],
+)
+def test_a_host_refuses_what_it_lacks_and_says_what_is_lost(
+    lacking: Capability, call: Callable[[GitHost], object]
+) -> None:
+    host = WorldHost(MemoryRepository(), app=True)
+    host.lacks = frozenset({lacking})
+    with pytest.raises(Unauthorized, match=lacking):
+        call(host)
 
 
 def test_a_check_run_is_written_by_an_app_alone_with_all_its_annotations(case: Case) -> None:

@@ -49,6 +49,10 @@ class WorldHost:
         """Everything, as GitHub has it, but what this one ``lacks``."""
         return frozenset(Capability) - self.lacks - (set() if self.is_app else {Capability.WRITTEN_CHECKS})
 
+    def _require(self, capability: Capability) -> None:
+        if capability not in self.capabilities:
+            raise Unauthorized(f"there are no {capability}")
+
     def open_pulls(self, base: str) -> Sequence[Pull]:
         """Return the open ones into a branch, newest first."""
         return [pull_of(record) for record in self._pulls.listed(base=base)[:100]]
@@ -75,13 +79,13 @@ class WorldHost:
 
     def conclusions(self, commit: str, check: str) -> Sequence[str]:
         """Return what the newest check run says of each app that has one of a name of a commit."""
+        self._require(Capability.CHECKS)
         found = {run.app: run for run in reversed(self._pulls.checks(commit)) if run.name == check}
         return [run.conclusion or "" for run in found.values()]
 
     def write_check(self, commit: str, check: Check) -> None:
         """Write a check run, its annotations in as many calls as GitHub wants."""
-        if not self.is_app:
-            raise Unauthorized("You must authenticate via a GitHub App.")
+        self._require(Capability.WRITTEN_CHECKS)
         output = {"title": check.title, "summary": check.summary}
         body = {"name": check.name, "conclusion": check.conclusion, "output": output}
         record = self._pulls.write_check(commit, body)
@@ -97,6 +101,7 @@ class WorldHost:
 
     def reviews(self, number: int) -> Sequence[Review] | None:
         """Return the reviews of a pull request, oldest first."""
+        self._require(Capability.REVIEWS)
         return [_review(review) for review in self._pulls.reviews.of(number)]
 
     def removed_files(self, number: int) -> frozenset[str] | None:
@@ -124,6 +129,7 @@ class WorldHost:
 
     def tip(self, branch: str) -> str | None:
         """Return the commit that a branch points to, or None."""
+        self._require(Capability.PROPOSALS)
         try:
             return self._git.head(branch)
         except Dependency:
@@ -165,6 +171,7 @@ class WorldHost:
 
     def find_issue(self, marker: str) -> int | None:
         """Return our newest open issue with the marker."""
+        self._require(Capability.ISSUES)
         own = (issue for issue in self._pulls.issues.listed() if issue.author == OPERATOR.login)
         return next((issue.number for issue in own if issue.body.startswith(marker)), None)
 

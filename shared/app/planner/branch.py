@@ -49,7 +49,7 @@ def describe_confirmation(request: ToPlan, confirmation: HeadConfirmation, now: 
     rest = CONFIRM_SECONDS * sum(range(confirmation.reads, CONFIRM_READS + 1))
     at = f"{now + timedelta(seconds=rest):%H:%M:%S} UTC"
     if confirmation.head == confirmation.planned:
-        return f"the announced commit {request.commit[:8]} is not shown yet: reading again until {at}"
+        return f"the git host does not show commit {request.commit[:8]} yet: reading again until {at}"
     return f"{confirmation.head[:8]} may be a forced push or a stale read: it is planned at {at} if it stays"
 
 

@@ -56,9 +56,7 @@ def report(ports: Ports) -> None:
         send(NotifyRequest(), ports)
     until, now = ports.state.next_report_at(), ports.clock()
     if until is not None and _waits(until, now):
-        if until - now > timedelta(
-            seconds=LONGEST
-        ):  # as only the git host asks for; the API shows it meanwhile
+        if until - now > timedelta(seconds=LONGEST):  # as only a git host asks for; the API shows it
             _save_contested(ports.state.fleet(), ports.state.summaries(), ports)
         send(ReportRequest(), ports, after=(until - now).total_seconds())
         return

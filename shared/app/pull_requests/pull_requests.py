@@ -64,7 +64,7 @@ CONFLICTS = (
     "This plan is of the head alone: it shows newer changes of the base as undone."
 )
 NO_MERGE = (
-    "There is no test merge of it. "
+    "There is no test merge yet. "
     "This plan is of the head alone: it shows newer changes of the base as undone."
 )
 

@@ -302,7 +302,7 @@ def test_an_announced_head_that_github_does_not_show_yet_is_reported() -> None:
     shows_first(cloud, cloud.state.fleet().commit)
     commit = push(cloud, fleet_files.fleet("one", "two"))
     assert cloud.step()
-    waiting = f"the announced commit {commit[:8]} is not shown yet: reading again until "
+    waiting = f"the git host does not show commit {commit[:8]} yet: reading again until "
     assert cloud.state.fleet().waiting.startswith(waiting)
     cloud.run()
     assert cloud.state.fleet().waiting == ""

@@ -16,6 +16,7 @@ from shared.app.proposals import proposals
 from shared.app.proposals.remembered import DECLINED
 from shared.cluster.failures.errors import InvalidManifest, Throttled, Unauthorized, Withheld
 from shared.cluster.messages import SweepRequest
+from shared.ports import Capability
 from shared.ports.azure import GetCluster
 from shared.resource_ids import ClusterId
 from tests.support import fleet_files
@@ -188,6 +189,17 @@ def test_an_app_that_may_not_write_says_so_and_the_sweep_goes_on() -> None:
     assert after is not None
     assert (numbers(cloud), after["proposals"]) == ([1], "")
     assert after["clusters"][0]["fields"][0]["pullRequest"] == "https://github.example/pull/1"
+
+
+def test_on_a_host_without_branches_of_ours_nothing_is_proposed_and_the_reason_is_shown() -> None:
+    cloud = ready(TAGS + PROPOSE)
+    cloud.git_host.lacks = frozenset({Capability.PROPOSALS})
+    tag_by_hand(cloud, ONE, cost="b")
+    sweep(cloud)
+    view = drift_of_cluster("one", cloud.ports)
+    assert view is not None
+    assert "no pull request proposes drift, a promotion or a rollback" in view["proposals"]
+    assert view["clusters"][0]["fields"][0]["path"] == "tags.cost"
 
 
 def test_a_rate_limit_of_github_is_waited_for() -> None:

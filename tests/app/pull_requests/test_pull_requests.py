@@ -68,7 +68,7 @@ def test_a_missing_test_merge_is_awaited_and_conflicts_are_reported(repo: Repo) 
     assert "[!NOTE]" not in body
     git.pulls.slow_merges = 9
     repo.tell(number, git.push(fleet_files.fleet("one", "two"), branch="topic"))
-    assert "There is no test merge of it" in repo.comments(number)[0]
+    assert "There is no test merge yet" in repo.comments(number)[0]
     git.pulls.slow_merges = 0
     main = fleet_files.fleet("one", "two")
     main["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=5)
