@@ -63,7 +63,9 @@ class _Metered:
         self._inner, self._meter = inner, meter
 
     def __getattr__(self, name: str) -> Any:
-        method: Callable[..., Any] = getattr(self._inner, name)
+        method = getattr(self._inner, name)
+        if not callable(method):
+            return method
 
         def call(*given: Any, **named: Any) -> Any:
             found = method(*given, **named)
