@@ -86,14 +86,7 @@ def _summary(plan_record: PlanRecord, *, newest: bool) -> schema.PlanSummary:
 
 def plan_item(item: Item, waits: str = "") -> schema.PlanItem:
     """Return what a plan does to a cluster, field by field, and why its rollout does not do so now."""
-    return {
-        "cluster": item.cluster,
-        **plan_part(item),
-        "generation": item.generation,
-        "changes": [projected(schema.Change, change) for change in item.changes],
-        "retainedSystems": list(item.retained),
-        "waits": waits,
-    }
+    return projected(schema.PlanItem, item, plan_part(item), retainedSystems=item.retained, waits=waits)
 
 
 def _how_to_approve(plan: Plan) -> str:
@@ -109,22 +102,22 @@ def _how_to_approve(plan: Plan) -> str:
 def recorded_view(ports: Ports, page: Page = FIRST_PAGE) -> schema.Recorded:
     """Return what the next plan is compared with: the clusters as accepted, and the commit planned last."""
     fleet = ports.state.fleet()
-    commit = fleet.commit
     records = ports.state.clusters_page(page.after, page.limit)
-    plan_record = ports.state.plan(commit)
+    plan_record = ports.state.plan(fleet.commit)
     approval = plan_record.approval if plan_record else None
     needs_approval = plan_record.plan.deletes_needing_approval if plan_record else frozenset[str]()
     approved = frozenset(approval.clusters if approval else ())
-    return {
-        "fleet": ports.config.fleet,
-        "commit": commit,
-        "approval": _approval(approval),
-        "durations": {kind: list(each) for kind, each in fleet.durations.items()},
-        "replacing": {old: list(new) for old, new in fleet.replacing.items()},
-        "clusters": [_recorded(record, needs_approval, approved) for record in records],
-        "unreadable": unreadable_records(records.unreadable),
-        "next": page.next(names_in(records)),
-    }
+    return projected(
+        schema.Recorded,
+        ports.config,
+        fleet,
+        approval=_approval(approval),
+        durations={kind: list(seconds) for kind, seconds in fleet.durations.items()},
+        replacing={old: list(new) for old, new in fleet.replacing.items()},
+        clusters=[_recorded(record, needs_approval, approved) for record in records],
+        unreadable=unreadable_records(records.unreadable),
+        next=page.next(names_in(records)),
+    )
 
 
 def _recorded(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shared.app.api import schema
-from shared.app.api.parts import iso
+from shared.app.api.parts import projected
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import Promotion
 from shared.promotions.promoted_values import Reason, Value
@@ -21,18 +21,15 @@ def promotions_view(ports: Ports) -> schema.Promotions:
 
 
 def _view(promotion: Promotion, fleet: FleetRecord, *, rule: bool) -> schema.Promotion:
-    return {
-        "target": promotion.target,
-        "source": promotion.source,
-        "rule": rule,
-        "state": _state(promotion),
-        "values": [{"field": each.path, "value": each.value} for each in promotion.values],
-        "pullRequest": promotion.url if promotion.values else "",
-        "by": promotion.by,
-        "askedAt": iso(promotion.asked) if promotion.asked else None,
-        "problem": promotion.problem,
-        "holds": list(_holds(promotion, fleet)) if rule else [],
-    }
+    return projected(
+        schema.Promotion,
+        promotion,
+        rule=rule,
+        state=_state(promotion),
+        values=[{"field": value.path, "value": value.value} for value in promotion.values],
+        pullRequest=promotion.url if promotion.values else "",
+        holds=_holds(promotion, fleet) if rule else [],
+    )
 
 
 def _state(promotion: Promotion) -> str:
