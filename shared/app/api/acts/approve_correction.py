@@ -7,10 +7,9 @@ the corrections that need an approval are still the same: their fields, both val
 from __future__ import annotations
 
 from shared.app.api import schema
-from shared.app.api.acts.approval import operator
-from shared.app.http_result import HttpResult, rejected, unknown_cluster
+from shared.app.api.acts import Refused, answers, change_cluster, operator
 from shared.app.outbox import send
-from shared.app.records import Transition, change
+from shared.app.records import Transition
 from shared.cluster.acts import by_whom
 from shared.cluster.drift import CorrectionApproval
 from shared.cluster.messages import SweepRequest
@@ -22,21 +21,20 @@ from shared.notices.notice import correction_approved
 from shared.ports import Ports
 
 
+@answers(202)
 def approve_correction(
     name: str, correction: str, actor: str, ports: Ports, *, reason: str = ""
-) -> HttpResult:
+) -> schema.CorrectionReceipt:
     """Approve the corrections of a cluster that ``correction`` identifies, as ``GET drift`` shows them.
 
     The same approval twice is one.
     """
     by = operator(actor)
 
-    def decide(record: ClusterRecord | None) -> Transition | ClusterRecord | HttpResult:
-        if record is None:
-            return rejected(404, unknown_cluster(name, ports))
+    def decide(record: ClusterRecord) -> Transition | ClusterRecord:
         problem = _why_not(record, correction, ports)
         if problem:
-            return rejected(409, problem)
+            raise Refused(409, problem)
         if record.drift is None or record.drift.approval is not None:
             _request_sweep(record, ports)
             return record
@@ -45,12 +43,9 @@ def approve_correction(
         event = correction_approved_event(after, by_whom(by, reason))
         return Transition(after, [event], then=[_announce, _request_sweep])
 
-    record: ClusterRecord | HttpResult = change(name, decide, ports)
-    if isinstance(record, HttpResult):
-        return record
+    record = change_cluster(name, decide, ports)
     fields = [field.path for field in record.drift.by_approval] if record.drift else []
-    receipt: schema.CorrectionReceipt = {"cluster": name, "approved": fields, "by": by}
-    return HttpResult(202, receipt)
+    return {"cluster": name, "approved": fields, "by": by}
 
 
 def _announce(record: ClusterRecord, ports: Ports) -> None:

@@ -13,8 +13,8 @@ from functools import partial
 from shared.app.access.context import StepContext
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.api import schema
-from shared.app.api.parts import iso
-from shared.app.http_result import HttpResult, rejected
+from shared.app.api.acts import Refused, answers
+from shared.app.api.parts import projected
 from shared.app.repository import read_desired
 from shared.azure.changes.writes import ImmutableChange
 from shared.azure.cluster_body import cluster_write
@@ -34,30 +34,32 @@ _INSIDE = "it is not in Azure: a job would read inside it whose it is, and write
 _NO_ID = "the app has no ROADSTEAD_INSTALLATION, so that it would be another installation"
 
 
-def drill(ports: Ports) -> HttpResult:
+@answers(200)
+def drill(ports: Ports) -> schema.Drill:
     """Return what a loss of all tables would cost now, at the commit that was planned last."""
     fleet, began = ports.state.fleet(), ports.elapsed()
     if not fleet.commit:
-        return rejected(409, "no commit was planned yet")
+        raise Refused(409, "no commit was planned yet")
     try:
         desired = read_desired(fleet.commit, {}, ports)
     except ReconcileError as error:
-        return rejected(502, f"the fleet repository could not be read: {error.kind}: {error}")
+        raise Refused(502, f"the fleet repository could not be read: {error.kind}: {error}") from error
     records = {record.name: record for record in ports.state.clusters()}
     clusters = [_resolved(cluster) for _, cluster in sorted(desired.clusters.items())]
     listed, unread = _list(_subscriptions([*clusters, *(one.desired for one in records.values())]), ports)
-    view: schema.Drill = {
-        "fleet": ports.config.fleet,
-        "commit": fleet.commit,
-        "installation": ports.config.installation,
-        "readAt": iso(ports.clock()),
-        "clusters": [_drilled(one, records.get(one.name), listed, unread, ports) for one in clusters],
-        "orphans": list(_orphans(clusters, records, listed, ports)),
-        "invalid": sorted(desired.invalid),
-        "unread": [{"subscription": each, "problem": problem} for each, problem in sorted(unread.items())],
-        "seconds": round(ports.elapsed() - began, 1),
-    }
-    return HttpResult(200, view)
+    return projected(
+        schema.Drill,
+        ports.config,
+        commit=fleet.commit,
+        readAt=ports.clock(),
+        clusters=[
+            _drilled(cluster, records.get(cluster.name), listed, unread, ports) for cluster in clusters
+        ],
+        orphans=_orphans(clusters, records, listed, ports),
+        invalid=sorted(desired.invalid),
+        unread=[{"subscription": name, "problem": problem} for name, problem in sorted(unread.items())],
+        seconds=round(ports.elapsed() - began, 1),
+    )
 
 
 def _resolved(cluster: Desired) -> Desired:

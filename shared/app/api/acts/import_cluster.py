@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.api import schema
-from shared.app.api.parts import iso
-from shared.app.http_result import HttpResult, rejected, unknown_cluster
+from shared.app.api.acts import Refused, answers, known_cluster
+from shared.app.api.parts import projected
 from shared.azure.importer import NotImportable, document, imported
 from shared.azure.ownership import Owner
 from shared.cluster.failures.errors import ReconcileError
@@ -28,12 +28,13 @@ Azure resources". So none is a step upwards in an address."""
 MAX_LEFT = 200
 
 
-def import_cluster(resource: str, ports: Ports) -> HttpResult:
+@answers(200)
+def import_cluster(resource: str, ports: Ports) -> schema.Imported:
     """Return the manifest of the cluster with an ARM resource id."""
     match = _RESOURCE.fullmatch(resource.strip())
     if match is None:
         form = ClusterId("SUBSCRIPTION", "GROUP", "NAME").resource
-        return rejected(400, f"resource must be the id of a managed cluster, such as {form}")
+        raise Refused(400, f"resource must be the id of a managed cluster, such as {form}")
     cluster = ClusterId(match["subscription"].lower(), match["group"], match["name"])
     config = ports.config
     owner = Owner(config.fleet, config.repository, cluster.name.lower(), config.previous_repository)
@@ -41,21 +42,20 @@ def import_cluster(resource: str, ports: Ports) -> HttpResult:
         existing = ports.azure.call(GetCluster(cluster))
         if existing is None:
             missing = f"there is no managed cluster {cluster.name} in {cluster.resource_group}"
-            return rejected(404, f"{missing}, or Roadstead's identity may not see it")
+            raise Refused(404, f"{missing}, or Roadstead's identity may not see it")
         windows = ports.azure.call(ListMaintenance(cluster))
         result = imported(cluster, owner, existing, windows)
     except NotImportable as error:
-        return rejected(409, str(error))
+        raise Refused(409, str(error)) from error
     except ReconcileError as error:
-        return rejected(502, f"Azure could not be read: {error.kind}: {error}")
-    view: schema.Imported = {
+        raise Refused(502, f"Azure could not be read: {error.kind}: {error}") from error
+    return {
         "resource": cluster.resource,
         "manifest": document(result.name, result.short),
         "spec": dict(result.spec),
         "left": list(result.left[:MAX_LEFT]),
         "differences": list(result.differences[:MAX_LEFT]),
     }
-    return HttpResult(200, view)
 
 
 # Clusters as Azure shows them now, to compare files with them that nobody has pushed. It writes nothing.
@@ -63,24 +63,20 @@ def import_cluster(resource: str, ports: Ports) -> HttpResult:
 WRONG_NAMES = f"clusters must be 1 to {schema.LIVE_CLUSTERS} names, separated by commas"
 
 
-def read_live(names: Sequence[str], ports: Ports) -> HttpResult:
+@answers(200)
+def read_live(names: Sequence[str], ports: Ports) -> schema.Live:
     """Return these clusters as Azure shows them, each read once, with a token of the read limit.
 
     Only clusters with a record are read, where their records say. One that cannot be read has the reason.
     """
-    found = [(name, ports.state.cluster(name)) for name in names]
-    for name, record in found:
-        if record is None:
-            return rejected(404, unknown_cluster(name, ports))
+    records = [known_cluster(name, ports.state.cluster(name), ports) for name in names]
     reading = RateLimiter(None, ports).over(ports)
-    view: schema.Live = {
-        "fleet": ports.config.fleet,
-        "repository": ports.config.repository,
-        "previousRepository": ports.config.previous_repository,
-        "readAt": iso(ports.clock()),
-        "clusters": [_read(record, reading) for _, record in found if record is not None],
-    }
-    return HttpResult(200, view)
+    return projected(
+        schema.Live,
+        ports.config,
+        readAt=ports.clock(),
+        clusters=[_read(record, reading) for record in records],
+    )
 
 
 def _read(record: ClusterRecord, ports: Ports) -> schema.LiveCluster:
@@ -94,11 +90,12 @@ def _read(record: ClusterRecord, ports: Ports) -> schema.LiveCluster:
         problem = str(limited)
     except ReconcileError as error:
         problem = f"{error.kind}: {error}"
-    return {
-        "name": record.name,
-        "resource": "" if record.desired.is_existing else record.desired.id.resource,
-        "phase": shown_phase(record).value,
-        "existing": dict(existing) if existing is not None else None,
-        "unmanaged": list(record.verified.unmanaged) if record.verified else None,
-        "problem": problem,
-    }
+    return projected(
+        schema.LiveCluster,
+        record,
+        resource="" if record.desired.is_existing else record.desired.id.resource,
+        phase=shown_phase(record),
+        existing=existing,
+        unmanaged=record.verified.unmanaged if record.verified else None,
+        problem=problem,
+    )

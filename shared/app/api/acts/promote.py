@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shared.app.api import schema
-from shared.app.api.acts.approval import operator
-from shared.app.http_result import HttpResult, meant, rejected
+from shared.app.api.acts import Refused, answers, operator
+from shared.app.http_result import meant
 from shared.app.outbox import send
 from shared.app.proposals.evaluation import evaluate
 from shared.app.proposals.head import Head
@@ -26,30 +26,30 @@ WRONG_PROMOTION = (
 )
 
 
+@answers(202)
 def promote(
     source: str, target: str, what: Sequence[str], actor: str, ports: Ports, reason: str = ""
-) -> HttpResult:
+) -> schema.PromotionReceipt:
     """Queue the pull request; ``what`` is empty for everything that differs."""
     if source == target or not {*what} <= {*What}:
-        return rejected(400, WRONG_PROMOTION)
+        raise Refused(400, WRONG_PROMOTION)
     chosen = tuple(map(What, dict.fromkeys(what)))
     found = evaluate(source, target, chosen or tuple(What), Head(ports.state.fleet(), ports))
     problem = refusal(found, named=bool(chosen))
     if problem:
         known = {each.environment for each in ports.state.summaries()} - {""}
         hints = (meant(name, known) for name in (source, target) if name not in known)
-        return rejected(409, problem + "".join(hints))
+        raise Refused(409, problem + "".join(hints))
     by = operator(actor)
     asked = PromotionAsked(
         source=source, target=target, what=chosen, by=by, at=ports.clock(), reason=cut(reason, MAX_REASON)
     )
     send(PromotionRequest(promotion=asked), ports)
-    receipt: schema.PromotionReceipt = {
+    return {
         "queued": "promotion",
         "source": source,
         "target": target,
-        "values": [{"field": each.value.path, "value": each.value.value} for each in found.proofs],
+        "values": [{"field": proof.value.path, "value": proof.value.value} for proof in found.proofs],
         "clusters": list(found.takers),
         "by": by,
     }
-    return HttpResult(202, receipt)

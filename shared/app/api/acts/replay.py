@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shared.app.api import schema
-from shared.app.api.acts.approval import operator
-from shared.app.http_result import HttpResult, rejected, unknown_cluster
+from shared.app.api.acts import Refused, answers, change_cluster, operator
 from shared.app.outbox import send, send_continuation
-from shared.app.records import Transition, change
+from shared.app.records import Transition
 from shared.azure.drift.policy import is_version
 from shared.cluster.drift import HeldStart
 from shared.cluster.findings.health import problem_of
@@ -25,7 +24,10 @@ from shared.rollouts.shut import held_start
 WITHOUT_REASON = "an override needs a reason: the body must have one"
 
 
-def replay(name: str, actor: str, ports: Ports, reason: str = "", *, override: bool = False) -> HttpResult:
+@answers(202)
+def replay(
+    name: str, actor: str, ports: Ports, reason: str = "", *, override: bool = False
+) -> schema.ReplayReceipt:
     """Start the job of a cluster again that has failed, is unhealthy inside, or differs from git.
 
     What waits for an approval stays as it is. In a freeze, and outside its change windows, a job starts only
@@ -33,23 +35,18 @@ def replay(name: str, actor: str, ports: Ports, reason: str = "", *, override: b
     """
     by = operator(actor)
 
-    def decide(record: ClusterRecord | None) -> Transition | HttpResult:
-        if record is None:
-            return rejected(404, unknown_cluster(name, ports))
+    def decide(record: ClusterRecord) -> Transition:
         same = record.observed_generation == record.generation
         left = tuple(each.path for each in record.drift.to_approve) if record.drift and same else ()
         problem = _why_not(record, left, ports, override=override)
         if problem:
-            return rejected(409, problem)
+            raise Refused(409, problem)
         after = accept_replay(record, now=ports.clock(), left=left)
         then = [send_continuation, lambda _, ports: send(ReportRequest(), ports)]
         return Transition(after, [replayed_event(after, by, reason)], then=then)
 
-    saved = change(name, decide, ports)
-    if isinstance(saved, HttpResult):
-        return saved
-    receipt: schema.ReplayReceipt = {"cluster": name, "replayed": saved.job.recipe.value, "by": by}
-    return HttpResult(202, receipt)
+    saved = change_cluster(name, decide, ports)
+    return {"cluster": name, "replayed": saved.job.recipe.value, "by": by}
 
 
 def _why_not(record: ClusterRecord, left: Sequence[str], ports: Ports, *, override: bool) -> str:

@@ -6,9 +6,9 @@ import logging
 from collections.abc import Collection, Sequence
 
 from shared.app.api import schema
-from shared.app.api.acts.approval import operator
+from shared.app.api.acts import Refused, answers, known_cluster, operator
 from shared.app.api.parts import projected
-from shared.app.http_result import HttpResult, meant, rejected, unknown_cluster
+from shared.app.http_result import HttpResult, meant
 from shared.app.outbox import request_checks, request_whole_check, request_whole_sweep, send
 from shared.app.pull_requests.markdown import fence
 from shared.app.recovery.missed_work import request_missing_plan
@@ -29,28 +29,26 @@ WRONG_BODY = (
 )
 
 
-def refresh(names: Sequence[str], actor: str, ports: Ports) -> HttpResult:
+@answers(202)
+def refresh(names: Sequence[str], actor: str, ports: Ports) -> schema.RefreshReceipt:
     """Ask for a sweep, or that these clusters are read; one that only its job reads is refused."""
     for name in names:
-        record = ports.state.cluster(name)
-        if record is None:
-            return rejected(404, unknown_cluster(name, ports))
+        record = known_cluster(name, ports.state.cluster(name), ports)
         if not is_at_rest(record):
             activity = diagnose(record, now=ports.clock(), retries=ports.config.retries).activity
             if record.job.active:
-                return rejected(
+                raise Refused(
                     409, f"{name} is not refreshed, because its job reads Azure itself: it {activity}"
                 )
             again = f"`roadstead replay {name}` starts its job again"
-            return rejected(409, f"{name} is not refreshed: it {activity}; {again}")
+            raise Refused(409, f"{name} is not refreshed: it {activity}; {again}")
     if names:
         send(SweepRequest(sweep=ports.unique(), clusters=tuple(names)), ports)
         request_checks(names, ports.unique(), ports)
     else:
         request_whole_sweep(ports)
         request_whole_check(ports)
-    receipt: schema.RefreshReceipt = {"clusters": list(names), "all": not names, "by": operator(actor)}
-    return HttpResult(202, receipt)
+    return {"clusters": list(names), "all": not names, "by": operator(actor)}
 
 
 # Syncs: an operator has the branch read now, instead of with the timer, and its head planned.
@@ -69,14 +67,15 @@ def sync(actor: str, ports: Ports) -> HttpResult:
 WRONG_TEST = 'the body must be {"route": "name"}'
 
 
-def try_route(name: str, actor: str, ports: Ports) -> HttpResult:
+@answers(200)
+def try_route(name: str, actor: str, ports: Ports) -> schema.RouteReceipt:
     """Send a test message to a route at once, whatever waits for it; the answer has its error."""
     fleet = ports.state.fleet()
     route = next((each for each in fleet.routes if each.name == name), None)
     if route is None:
         known = ", ".join(each.name for each in fleet.routes) or "none"
         near = meant(name, (each.name for each in fleet.routes))
-        return rejected(404, f"the newest plan has no route {cut(name, 63)}; it has: {known}{near}")
+        raise Refused(404, f"the newest plan has no route {cut(name, 63)}; it has: {known}{near}")
     by = operator(actor)
     title = f"{ports.config.fleet}: a test of the route {name}"
     text = f"{by} asked for this test. The route works."
@@ -87,9 +86,8 @@ def try_route(name: str, actor: str, ports: Ports) -> HttpResult:
         else:
             ports.channels.send(route, message)
     except ReconcileError as error:
-        return rejected(409, f"{name} does not deliver: {error.kind}: {error}")
-    receipt: schema.RouteReceipt = {"route": name, "delivered": True, "by": by}
-    return HttpResult(200, receipt)
+        raise Refused(409, f"{name} does not deliver: {error.kind}: {error}") from error
+    return {"route": name, "delivered": True, "by": by}
 
 
 # Dead letters, listed and dismissed by an operator.

@@ -13,8 +13,7 @@ from shared.app.access.azure_state import profiles_of
 from shared.app.access.context import StepContext
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.api import schema
-from shared.app.api.acts.approval import operator
-from shared.app.http_result import HttpResult, rejected, unknown_cluster
+from shared.app.api.acts import Refused, answers, known_cluster, operator
 from shared.app.proposals.head import Head
 from shared.app.proposals.own_pull import PERMISSIONS
 from shared.app.proposals.rollback_pull import RollbackAsked, open_rollback
@@ -38,27 +37,22 @@ from shared.ports import Ports
 from shared.ports.azure import GetCluster, GetPoolUpgradeProfile
 
 
-class _Refused(Exception):
-    """No rollback can be proposed; the message says why and what to do."""
-
-
-def roll_back(name: str, pool: str, actor: str, ports: Ports, reason: str = "") -> HttpResult:
+@answers(201)
+def roll_back(name: str, pool: str, actor: str, ports: Ports, reason: str = "") -> schema.RollbackReceipt:
     """Open the pull request that rolls a node pool of a cluster back by one step."""
-    record = ports.state.cluster(name)
-    if record is None:
-        return rejected(404, unknown_cluster(name, ports))
+    record = known_cluster(name, ports.state.cluster(name), ports)
     head, asked = Head(ports.state.fleet(), ports), None
     try:
         asked = _asked(record, pool, head, ports, by=operator(actor), reason=reason)
         pull = open_rollback(asked, head, ports)
-    except (_Refused, Conflict) as error:
-        return rejected(409, str(error))
+    except Conflict as error:
+        raise Refused(409, str(error)) from error
     except RateLimited as limited:
-        return rejected(503, str(limited))
+        raise Refused(503, str(limited)) from limited
     except ReconcileError as error:
         hint = f"; {PERMISSIONS}" if asked is not None and isinstance(error, Unauthorized) else ""
-        return rejected(502, f"{error.kind}: {error}{hint}")
-    receipt: schema.RollbackReceipt = {
+        raise Refused(502, f"{error.kind}: {error}{hint}") from error
+    return {
         "cluster": name,
         "pool": pool,
         "running": _shown(asked.before),
@@ -67,7 +61,6 @@ def roll_back(name: str, pool: str, actor: str, ports: Ports, reason: str = "") 
         "pullRequest": pull.url,
         "by": asked.by,
     }
-    return HttpResult(201, receipt)
 
 
 @dataclass(frozen=True)
@@ -156,4 +149,4 @@ def _shown(versions: Versions) -> schema.PoolVersions:
 
 
 def _refuse(why: str) -> NoReturn:
-    raise _Refused(why)
+    raise Refused(409, why)

@@ -10,10 +10,9 @@ import logging
 from dataclasses import replace
 
 from shared.app.api import schema
-from shared.app.api.acts.approval import operator
-from shared.app.http_result import HttpResult, rejected, unknown_cluster
+from shared.app.api.acts import Refused, answers, change_cluster, operator
 from shared.app.outbox import send, send_continuation
-from shared.app.records import Transition, again, change
+from shared.app.records import Transition, again
 from shared.cluster.acts import by_whom
 from shared.cluster.failures.errors import ReconcileError, Stale, Unavailable
 from shared.cluster.messages import PlanRequest, ReportRequest
@@ -25,17 +24,16 @@ from shared.ports import Ports
 log = logging.getLogger(__name__)
 
 
-def take_over(name: str, actor: str, ports: Ports, reason: str = "") -> HttpResult:
+@answers(202)
+def take_over(name: str, actor: str, ports: Ports, reason: str = "") -> schema.TakeoverReceipt:
     """Let the job of a cluster continue over the tags that it waits for; any other job is left alone."""
     by, overruled = operator(actor), list[str]()
 
-    def decide(record: ClusterRecord | None) -> Transition | HttpResult:
-        if record is None:
-            return rejected(404, unknown_cluster(name, ports))
+    def decide(record: ClusterRecord) -> Transition:
         contest = record.job.next_run.contest
         if contest is None:
             why = f"roadstead why {name} says what it does"
-            return rejected(409, f"{name} does not wait for a takeover; {why}")
+            raise Refused(409, f"{name} does not wait for a takeover; {why}")
         overruled[:] = [installation or "unknown" for installation in contest.installations]
         after = accept_takeover(record, contest, now=ports.clock())
         event = taken_over_event(after, contest, by_whom(by, reason))
@@ -43,15 +41,13 @@ def take_over(name: str, actor: str, ports: Ports, reason: str = "") -> HttpResu
             after, [event], then=[send_continuation, lambda _, ports: send(ReportRequest(), ports)]
         )
 
-    saved = change(name, decide, ports)
-    if isinstance(saved, HttpResult):
-        return saved
-    receipt: schema.TakeoverReceipt = {"cluster": name, "overruled": overruled, "by": by}
-    return HttpResult(202, receipt)
+    change_cluster(name, decide, ports)
+    return {"cluster": name, "overruled": overruled, "by": by}
 
 
+@answers(202)
 @again
-def accept_source(actor: str, ports: Ports) -> HttpResult:
+def accept_source(actor: str, ports: Ports) -> schema.SourceReceipt:
     """Plan the fleet from now on from the repository or branch that the planner refused at last.
 
     In another repository, a number is that of another issue or pull request: those of the former are dropped.
@@ -59,7 +55,7 @@ def accept_source(actor: str, ports: Ports) -> HttpResult:
     fleet = ports.state.fleet()
     source = fleet.other_source
     if source is None:
-        return rejected(409, "the fleet is planned from the repository and branch of its settings")
+        raise Refused(409, "the fleet is planned from the repository and branch of its settings")
     if fleet.source is not None and fleet.source.repository != source.repository:
         _drop_numbers(ports)
     after = replace(fleet, source=source, other_source=None)
@@ -74,8 +70,7 @@ def accept_source(actor: str, ports: Ports) -> HttpResult:
         send(request, ports, message_id=f"source:{fleet.etag}")
     except ReconcileError as error:
         log.warning("the timer plans from the accepted source: %s: %s", error.kind, error)
-    receipt: schema.SourceReceipt = {"repositoryId": source.repository, "branch": source.branch, "by": by}
-    return HttpResult(202, receipt)
+    return {"repositoryId": source.repository, "branch": source.branch, "by": by}
 
 
 def _drop_numbers(ports: Ports) -> None:
