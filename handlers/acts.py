@@ -19,13 +19,8 @@ from handlers.reply import reply
 from handlers.routes import Routes
 from shared.app.api import schema
 from shared.app.api.access import Caller, Role, decide
-from shared.app.api.acts import replay, requests, rollout, takeover
+from shared.app.api.acts import azure, cluster, fleet, pulls, rollout
 from shared.app.api.acts.approval import approve
-from shared.app.api.acts.approve_correction import approve_correction
-from shared.app.api.acts.drill import drill
-from shared.app.api.acts.import_cluster import WRONG_NAMES, import_cluster, read_live
-from shared.app.api.acts.promote import WRONG_PROMOTION, promote
-from shared.app.api.acts.rollback import roll_back
 from shared.app.api.audit import MAX_TEXT, Request, audited
 from shared.app.http_result import HttpResult, rejected
 from shared.cluster.acts import DRILL, LIVE
@@ -109,7 +104,7 @@ def _override_refusal(call: Call) -> HttpResult | None:
     denied = decide(call.caller.principal, Role.APPROVER) if call.body.override else None
     if denied is not None:
         return rejected(denied.status, denied.error)
-    return rejected(400, replay.WITHOUT_REASON) if call.body.override and not call.reason.strip() else None
+    return rejected(400, cluster.WITHOUT_REASON) if call.body.override and not call.reason.strip() else None
 
 
 def _of_rollout(
@@ -177,7 +172,7 @@ ACTS = (
         Role.APPROVER,
         schema.CorrectionReceipt,
         audit=lambda call: _on_cluster("approve", call, call.body.correction),
-        act=lambda call: approve_correction(
+        act=lambda call: cluster.approve_correction(
             call.path["name"], call.body.correction, call.by, call.ports, reason=call.reason
         ),
         body=bodies.Correction,
@@ -189,7 +184,7 @@ ACTS = (
         Role.OPERATOR,
         schema.ReplayReceipt,
         audit=lambda call: _on_cluster("replay-override" if call.body.override else "replay", call),
-        act=lambda call: replay.replay(
+        act=lambda call: cluster.replay(
             call.path["name"], call.by, call.ports, call.reason, override=call.body.override
         ),
         body=bodies.Replay,
@@ -201,7 +196,9 @@ ACTS = (
         Role.OPERATOR,
         schema.RollbackReceipt,
         audit=lambda call: _on_cluster("rollback", call, call.path["pool"]),
-        act=lambda call: roll_back(call.path["name"], call.path["pool"], call.by, call.ports, call.reason),
+        act=lambda call: pulls.roll_back(
+            call.path["name"], call.path["pool"], call.by, call.ports, call.reason
+        ),
     ),
     ActRoute(
         "takeover",
@@ -209,7 +206,7 @@ ACTS = (
         Role.APPROVER,
         schema.TakeoverReceipt,
         audit=lambda call: _on_cluster("takeover", call),
-        act=lambda call: takeover.take_over(call.path["name"], call.by, call.ports, call.reason),
+        act=lambda call: cluster.take_over(call.path["name"], call.by, call.ports, call.reason),
     ),
     ActRoute(
         "takeover_repository",
@@ -217,7 +214,7 @@ ACTS = (
         Role.APPROVER,
         schema.SourceReceipt,
         audit=lambda call: Request("takeover", call.ports.config.repository),
-        act=lambda call: takeover.accept_source(call.by, call.ports),
+        act=lambda call: fleet.accept_source(call.by, call.ports),
     ),
     ActRoute(
         "refresh",
@@ -225,9 +222,9 @@ ACTS = (
         Role.OPERATOR,
         schema.RefreshReceipt,
         audit=lambda call: _on_clusters("refresh", call.body.clusters),
-        act=lambda call: requests.refresh(call.body.clusters, call.by, call.ports),
+        act=lambda call: cluster.refresh(call.body.clusters, call.by, call.ports),
         body=bodies.Refresh,
-        wrong=requests.WRONG_BODY,
+        wrong=cluster.WRONG_BODY,
     ),
     ActRoute(
         "sync",
@@ -235,7 +232,7 @@ ACTS = (
         Role.OPERATOR,
         schema.SyncReceipt,
         audit=lambda call: Request("sync", call.ports.config.branch),
-        act=lambda call: requests.sync(call.by, call.ports),
+        act=lambda call: fleet.sync(call.by, call.ports),
     ),
     ActRoute(
         "dismiss",
@@ -243,7 +240,7 @@ ACTS = (
         Role.OPERATOR,
         schema.DismissReceipt,
         audit=lambda call: Request("dismiss", ", ".join(map("/".join, sorted(call.body.named)))),
-        act=lambda call: HttpResult(200, requests.dismiss(call.body.named, call.by, call.ports)),
+        act=lambda call: HttpResult(200, fleet.dismiss(call.body.named, call.by, call.ports)),
         body=bodies.Letters,
         wrong='the body must be {"deadLetters": [{"queue": "", "id": ""}, ...]}',
     ),
@@ -253,9 +250,9 @@ ACTS = (
         Role.OPERATOR,
         schema.RouteReceipt,
         audit=lambda call: Request("notify", call.body.route),
-        act=lambda call: requests.try_route(call.body.route, call.by, call.ports),
+        act=lambda call: fleet.try_route(call.body.route, call.by, call.ports),
         body=bodies.Route,
-        wrong=requests.WRONG_TEST,
+        wrong=fleet.WRONG_TEST,
     ),
     *(_of_rollout(kind, Role.OPERATOR) for kind in (ActKind.PAUSE, ActKind.RESUME, ActKind.ABORT)),
     _of_rollout(ActKind.OVERRIDE, Role.APPROVER),
@@ -267,11 +264,11 @@ ACTS = (
         Role.OPERATOR,
         schema.PromotionReceipt,
         audit=lambda call: Request("promote", f"{call.body.source}/{call.body.target}"),
-        act=lambda call: promote(
+        act=lambda call: pulls.promote(
             call.body.source, call.body.target, call.body.what, call.by, call.ports, call.reason
         ),
         body=bodies.Promotion,
-        wrong=WRONG_PROMOTION,
+        wrong=pulls.WRONG_PROMOTION,
     ),
     ActRoute(
         "import",
@@ -279,7 +276,7 @@ ACTS = (
         Role.OPERATOR,
         schema.Imported,
         audit=lambda call: Request("import", call.body.resource),
-        act=lambda call: import_cluster(call.body.resource, call.ports),
+        act=lambda call: azure.import_cluster(call.body.resource, call.ports),
         body=bodies.Resource,
         method="GET",
     ),
@@ -289,7 +286,7 @@ ACTS = (
         Role.OPERATOR,
         schema.Drill,
         audit=lambda call: Request(DRILL, call.ports.config.fleet),
-        act=lambda call: drill(call.ports),
+        act=lambda call: azure.drill(call.ports),
         method="GET",
     ),
     ActRoute(
@@ -298,9 +295,9 @@ ACTS = (
         Role.OPERATOR,
         schema.Live,
         audit=lambda call: _on_clusters(LIVE, call.body.clusters),
-        act=lambda call: read_live(call.body.clusters, call.ports),
+        act=lambda call: azure.read_live(call.body.clusters, call.ports),
         body=bodies.Live,
-        wrong=WRONG_NAMES,
+        wrong=azure.WRONG_NAMES,
         method="GET",
     ),
 )

@@ -16,7 +16,7 @@ from handlers.routes import ANYBODY, Routes, callable_by
 from handlers.sign_in import SignIn
 from shared.app.api import schema
 from shared.app.api.access import Caller, Role
-from shared.app.api.acts.requests import dead_letters_view
+from shared.app.api.acts.fleet import dead_letters_view
 from shared.app.api.audit import audit_view
 from shared.app.api.openapi import document
 from shared.app.api.parts import PAGE, Page
@@ -24,7 +24,6 @@ from shared.app.api.views import clusters, drift, plans, tree, why
 from shared.app.api.views.cluster_list import Selection, Sort
 from shared.app.api.views.notifications import routes_view
 from shared.app.api.views.plan_page import message_page, plan_page
-from shared.app.api.views.promotions import promotions_view
 from shared.app.api.views.rollouts import rollout_view, rollouts_view
 from shared.app.health import Health, health_view, ready_view
 from shared.app.http_result import HttpResult, rejected
@@ -71,7 +70,7 @@ WHOLE: Mapping[str, Callable[[Ports], View]] = {
     "dead-letters": dead_letters_view,
     "notifications": routes_view,
     "rollouts": rollouts_view,
-    "promotions": promotions_view,
+    "promotions": plans.promotions_view,
 }
 """The reads that show one thing whole, by their routes."""
 OF_CLUSTER: Mapping[str, Callable[[str, Ports], View | None]] = {

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from shared.app.api.acts.requests import MAX_CLUSTERS
+from shared.app.api.acts.cluster import MAX_CLUSTERS
 from shared.app.api.schema import LIVE_CLUSTERS
 
 Text = Annotated[str, Field(min_length=1)]

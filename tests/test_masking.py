@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.import_cluster import import_cluster
+from shared.app.api.acts.azure import import_cluster
 from shared.cluster.acts import Act
 from shared.cluster.event import Event
 from shared.cluster.failures.errors import Unavailable

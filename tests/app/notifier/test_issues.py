@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.replay import replay
-from shared.app.api.acts.takeover import accept_source
+from shared.app.api.acts.cluster import replay
+from shared.app.api.acts.fleet import accept_source
 from shared.app.recovery.missed_work import wake_notifier
 from shared.notices.kinds import Kind
 from shared.notices.notice import Notice

@@ -8,7 +8,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.approval import approve
-from shared.app.api.acts.replay import replay
+from shared.app.api.acts.cluster import replay
 from shared.app.notifier.fleet_facts import present
 from shared.app.notifier.notifier import handle
 from shared.app.recovery.missed_work import wake_notifier

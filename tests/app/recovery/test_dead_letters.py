@@ -12,7 +12,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from localcloud.servicebus.world.broker_values import Draft
-from shared.app.api.acts.replay import replay
+from shared.app.api.acts.cluster import replay
 from shared.app.api.views.clusters import fleet_view
 from shared.app.outbox import send
 from shared.app.planner import planner

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.requests import refresh
+from shared.app.api.acts.cluster import refresh
 from shared.app.api.parts import FIRST_PAGE
 from shared.app.api.views.drift import drift_of_cluster, drift_view
 from shared.app.outbox import request_whole_sweep
