@@ -30,7 +30,7 @@ from shared.cluster.reporting.diagnosis import diagnose
 from shared.cluster.reporting.events import correction_approved_event, replayed_event, taken_over_event
 from shared.cluster.transitions.acceptance import accept_replay, accept_takeover
 from shared.cluster.transitions.apply_comparison import accept_correction
-from shared.notices.notice import correction_approved
+from shared.notifications.notification import correction_approved
 from shared.ports import Ports
 from shared.rollouts.calendar import Start
 from shared.rollouts.plan_holds import start_of

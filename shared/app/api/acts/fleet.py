@@ -18,9 +18,9 @@ from shared.cluster.failures.errors import ReconcileError, Retryable, Stale, Una
 from shared.cluster.gaps import FoundBy
 from shared.cluster.messages import PlanRequest
 from shared.masking import cut
-from shared.notices.digest import Outgoing
-from shared.notices.kinds import Severity
-from shared.notices.routes import RouteType
+from shared.notifications.digest import Outgoing
+from shared.notifications.kinds import Severity
+from shared.notifications.routes import RouteType
 from shared.ports import DeadLetter, Ports
 
 log = logging.getLogger(__name__)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from shared.app.api import schema
 from shared.app.api.parts import iso, projected
-from shared.notices.announced import RouteState
-from shared.notices.routes import Route
+from shared.notifications.record import RouteState
+from shared.notifications.routes import Route
 from shared.ports import FleetRecord, Ports
 
 
