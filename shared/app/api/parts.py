@@ -100,17 +100,14 @@ def fleet_problem(fleet: FleetRecord, newest: PlanRecord | None = None) -> schem
     With the newest plan, an invalid fleet.yaml is such a problem too.
     """
     underway = f"{fleet.planning[:8]}: {fleet.handed_over}" if fleet.handed_over else ""
-    problem, waiting = fleet.problem, fleet.waiting or underway
-    if fleet.contested and not problem:
-        return {"problem": _contested(fleet.contested), "waiting": waiting, "fleetSuggestedAction": TAKEOVER}
-    invalid = newest.plan.fleet_file_problem if newest else ""
-    if invalid and not problem:
-        return {"problem": invalid, "waiting": waiting, "fleetSuggestedAction": CORRECT_FILE}
-    return {
-        "problem": str(problem or ""),
-        "waiting": waiting,
-        "fleetSuggestedAction": problem.suggested_action if problem else "",
-    }
+    problem, action = "", ""
+    if fleet.problem:
+        problem, action = str(fleet.problem), fleet.problem.suggested_action
+    elif fleet.contested:
+        problem, action = _contested(fleet.contested), TAKEOVER
+    elif newest and newest.plan.fleet_file_problem:
+        problem, action = newest.plan.fleet_file_problem, CORRECT_FILE
+    return {"problem": problem, "waiting": fleet.waiting or underway, "fleetSuggestedAction": action}
 
 
 def _contested(names: Sequence[str]) -> str:
